@@ -1,4 +1,4 @@
-"""The mercury bridge, put together: its manifest, and one service that lives as long as it serves."""
+"""The mercury bridge: its manifest, its metrics, and how it is served."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ _INSTRUCTIONS = (
 
 def make_bridge(settings: MercurySettings, metrics: Metrics | None = None) -> Bridge[Service]:
     """Make the bridge. Nothing is opened until it is served."""
-    opened: list[Service] = []
+    opened: list[Service] = []  # empty until the bridge is served; metrics are declared before
     if metrics is not None:
         _declare_metrics(metrics, opened)
 
     @asynccontextmanager
     async def lifespan() -> AsyncIterator[Service]:
         async with open_service(settings) as service:
-            opened[:] = [service]
+            opened[:] = [service]  # in place: the metrics hold this list
             yield service
 
     bridge: Bridge[Service] = Bridge(
@@ -81,52 +81,53 @@ _USED = {
 
 
 def _declare_metrics(metrics: Metrics, opened: list[Service]) -> None:
-    """Let whoever reads the metrics see what was used and what is up, as soon as there is a service."""
+    """Declare metrics that are read from the service when scraped; without a service they have no values."""
+
+    def read_usage(field: str) -> dict[tuple[str, ...], float]:
+        return {
+            (model,): float(getattr(counts, field))
+            for service in opened
+            for model, counts in service.usage.models.items()
+        }
+
+    def read_providers(is_set: Callable[[Provider], bool]) -> dict[tuple[str, ...], float]:
+        return {
+            (name,): float(is_set(provider))
+            for service in opened
+            for name, provider in service.providers.items()
+        }
+
+    def read_budget() -> dict[tuple[str, ...], float]:
+        return {
+            (period,): spending.left
+            for service in opened
+            for period, spending in service.budget.latest.items()
+        }
+
     for field, about in _USED.items():
-        read = partial(_read_usage, opened, field)
-        metrics.total(f"bridgehead_mercury_{field}_total", about, read, "model")
+        metrics.total(f"bridgehead_mercury_{field}_total", about, partial(read_usage, field), "model")
     metrics.gauge(
         "bridgehead_mercury_provider_up",
         "Whether a provider answered when it was last checked.",
-        partial(_read_providers, opened, lambda provider: not provider.problem),
+        partial(read_providers, lambda provider: not provider.problem),
         "provider",
     )
     metrics.gauge(
         "bridgehead_mercury_breaker_open",
         "Whether a provider has failed so often that nothing is sent to it for a while.",
-        partial(_read_providers, opened, lambda provider: provider.breaker.is_open),
+        partial(read_providers, lambda provider: provider.breaker.is_open),
         "provider",
     )
     metrics.gauge(
         "bridgehead_mercury_budget_left_usd",
         "What is left of everybody's budget, in US dollars.",
-        partial(_read_budget, opened),
+        read_budget,
         "period",
     )
 
 
-def _read_usage(opened: list[Service], field: str) -> dict[tuple[str, ...], float]:
-    return {
-        (model,): float(getattr(counts, field))
-        for service in opened
-        for model, counts in service.usage.models.items()
-    }
-
-
-def _read_providers(opened: list[Service], is_so: Callable[[Provider], bool]) -> dict[tuple[str, ...], float]:
-    return {
-        (name,): float(is_so(provider)) for service in opened for name, provider in service.providers.items()
-    }
-
-
-def _read_budget(opened: list[Service]) -> dict[tuple[str, ...], float]:
-    return {
-        (period,): spending.left for service in opened for period, spending in service.budget.latest.items()
-    }
-
-
 def far_side(service: Service | None) -> FarSide:
-    """Tell whether there is a key, and whether the API answered when it was last asked."""
+    """Report the API as up if there is a key and the last request or check succeeded."""
     if service is None:
         return FarSide(is_up=False, detail="The API has not been called yet.")
     if not service.keys.count:
@@ -136,7 +137,8 @@ def far_side(service: Service | None) -> FarSide:
         return FarSide(is_up=False, detail="The API keeps failing, so nothing is sent to it for a moment.")
     if service.mercury.problem:
         return FarSide(is_up=False, detail=service.mercury.problem)
-    down += [name for name, one in service.providers.items() if one.problem and name not in down]
+    # Without Mercury's own API nothing works; without a provider of the routes file most calls still do.
+    down += [name for name, provider in service.providers.items() if provider.problem and name not in down]
     if down:
         return FarSide(is_up=True, detail=f"Providers that keep failing: {', '.join(down)}.")
     count = service.keys.count
@@ -145,45 +147,44 @@ def far_side(service: Service | None) -> FarSide:
 
 
 async def probe(service: Service) -> None:
-    """Ask the API whether it is there, without a call, so that `far_side` knows."""
+    """Check the API without a paid call; `far_side` reports the result."""
     await service.check()
 
 
 def serve(bridge: Bridge[Service], settings: MercurySettings) -> int:
-    """Serve over stdio or HTTP, as the settings say, and return the exit status."""
+    """Serve over the transport in the settings; return the exit status."""
     if settings.transport == "http":
-        return _serve_http(bridge, settings)
+        from bridgehead.mcp.http import LOOPBACK, application, run
+
+        settings.configure_logs()
+        app = application(bridge, allowed_hosts={*LOOPBACK, settings.host})
+        try:
+            run(app, settings.host, settings.port)
+        except OSError as problem:
+            where, why = f"{settings.host}:{settings.port}", problem.strerror or problem
+            sys.stderr.write(f"bridgehead mercury: cannot listen on {where}: {why}\n")
+            return 1
+        return 0
     from bridgehead.mcp import stdio
 
     def make_loop() -> AbstractEventLoop:
-        # This bridge lives on sockets, and a call adds a third less time on a loop for these.
+        # Calls of this bridge wait on sockets, and a loop made for sockets adds a third less time to each.
         from bridgehead.mcp import socket_loop
 
-        settings.configure_logs()  # behind the first answer, which must not wait for it
+        settings.configure_logs()  # after the first answer, which must not wait for it
         return socket_loop()
 
     return stdio.run(bridge, loop_factory=make_loop)
 
 
-def _serve_http(bridge: Bridge[Service], settings: MercurySettings) -> int:
-    from bridgehead.mcp.http import LOOPBACK, application, run
-
-    settings.configure_logs()
-    app = application(bridge, allowed_hosts={*LOOPBACK, settings.host})
-    try:
-        run(app, settings.host, settings.port)
-    except OSError as problem:
-        where, why = f"{settings.host}:{settings.port}", problem.strerror or problem
-        sys.stderr.write(f"bridgehead mercury: cannot listen on {where}: {why}\n")
-        return 1
-    return 0
-
-
 def first_step(settings: MercurySettings) -> str:
-    """Ask for the key where there is none."""
+    """Ask for a key if none is set; else suggest a first prompt."""
     if not settings.api_keys and settings.api_key_file is None:
         return "Set MERCURY_API_KEY to a key from platform.inceptionlabs.ai, and run this again."
     return "Ask your agent: “Let Mercury write a regular expression for ISO dates.”"
+
+
+# The modules behind these two are imported on use: the manifest is loaded by every start.
 
 
 async def _report(service: Service) -> Report:

@@ -1,4 +1,4 @@
-"""Commands: what a person types after `bridgehead mercury`."""
+"""Commands: the subcommands of `bridgehead mercury`."""
 
 from __future__ import annotations
 
@@ -24,50 +24,40 @@ def main(arguments: list[str], environment: Mapping[str, str]) -> int:
 
         return simulate(arguments[1:], environment)
     options = parser().parse_args(arguments)
-    if options.command == "settings":
-        return _show_settings(environment)
     if options.command == "usage":
         from .usage_command import show_usage
 
         return show_usage(options, environment)
-    return _examine(environment, offline=options.offline)
+    from rich.console import Console
+
+    if options.command == "settings":
+        from bridgehead.runtime.findings import settings_table
+
+        from .settings import MercurySettings
+
+        Console(highlight=False).print(settings_table(MercurySettings(environment), environment))
+        return 0
+    import asyncio
+
+    from bridgehead.runtime.findings import exit_code, table
+
+    from .doctor import examine
+
+    findings = asyncio.run(examine(environment, offline=options.offline))
+    Console(highlight=False, soft_wrap=True).print(table(findings))
+    return exit_code(findings)
 
 
 def parser() -> Parser:
     """Return the parser of the command line."""
     from .usage_command import add_options
 
-    found = Parser(prog="bridgehead mercury", description=_ABOUT)
-    commands = found.add_subparsers(dest="command", required=True)
+    result = Parser(prog="bridgehead mercury", description=_ABOUT)
+    commands = result.add_subparsers(dest="command", required=True)
     doctor = commands.add_parser("doctor", help="check the settings, the key, the API and the model for real")
     doctor.add_argument("--offline", action="store_true", help="check only what needs no network")
     commands.add_parser("settings", help="list every setting with its current value")
     usage = commands.add_parser("usage", help="show what was used and what it cost, by day, model or client")
     add_options(usage)
     commands.add_parser("simulate", help="serve a simulated Mercury API on loopback")
-    return found
-
-
-def _examine(environment: Mapping[str, str], *, offline: bool) -> int:
-    import asyncio
-
-    from rich.console import Console
-
-    from bridgehead.runtime.findings import exit_code, table
-
-    from .doctor import examine
-
-    found = asyncio.run(examine(environment, offline=offline))
-    Console(highlight=False, soft_wrap=True).print(table(found))
-    return exit_code(found)
-
-
-def _show_settings(environment: Mapping[str, str]) -> int:
-    from rich.console import Console
-
-    from bridgehead.runtime.findings import settings_table
-
-    from .settings import MercurySettings
-
-    Console(highlight=False).print(settings_table(MercurySettings(environment), environment))
-    return 0
+    return result

@@ -1,6 +1,6 @@
 """Completion: a finished answer of a model with its metadata, and what a tool returns for it.
 
-Knows the contract's shapes. How the API writes an answer is in `api`; what happens to a call is in `calling`.
+Owns the contract's shapes. `api` knows how the API writes an answer, `calling` what happens to a call.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType, field, json
 from bridgehead.mcp import Encoded, Revision, Text
 
 COMPLETE = frozenset({"stop", "tool_calls", "function_call"})
-"""Finish reasons of an answer that is whole; others say that something cut it short."""
+"""Finish reasons of a whole answer; any other means that it was cut short."""
 
 
 class Tokens(Struct, omit_defaults=True, frozen=True):
@@ -26,7 +26,7 @@ class Tokens(Struct, omit_defaults=True, frozen=True):
 
 
 class Metadata(Struct, omit_defaults=True):
-    """What there is to know of an answer beside its text."""
+    """Model, usage, cost and times of an answer."""
 
     model: str
     usage: Tokens
@@ -49,7 +49,7 @@ class CalledFunction(Struct, frozen=True):
 
 
 class ToolCall(Struct, frozen=True):
-    """A tool that the model wants to be called."""
+    """A tool call that the model asks for."""
 
     id: str
     function: CalledFunction
@@ -71,13 +71,13 @@ class Completion(Struct, omit_defaults=True, frozen=True):
 
     @property
     def text(self) -> str:
-        """Its text; where it only calls tools, these."""
+        """The content, or the tool calls as JSON if there is nothing else."""
         if not self.content and self.tool_calls:
             return json.encode(self.tool_calls).decode()
         return self.content
 
     def to_result(self, revision: Revision) -> Encoded:
-        """Return it as what a tool's handler returns.
+        """Return the encoded result of a tool.
 
         The contract has `metadata` beside `content`. Some official clients drop members of a result that the
         protocol does not define, so it is also part of the structured content; revisions without that find
@@ -100,7 +100,7 @@ _encode = json.Encoder().encode
 
 
 def encode_result(texts: list[str], metadata: Metadata, structured: Struct, revision: Revision) -> Encoded:
-    """Return what a tool answers, with `metadata` in every place where somebody looks for it."""
+    """Encode a result with `metadata` in every place where clients look for it (see `to_result`)."""
     blocks = [Text(text) for text in texts]
     if revision.structured_output:
         return Encoded(_encode(_Result(blocks, metadata, structured)))
@@ -108,7 +108,7 @@ def encode_result(texts: list[str], metadata: Metadata, structured: Struct, revi
 
 
 def explain_cut(finish_reason: str) -> str | UnsetType:
-    """Return what an agent has to know of an answer that something cut short, where something did."""
+    """Return the notice for an answer that was cut short; UNSET if it is whole."""
     if finish_reason in COMPLETE:
         return UNSET
     if finish_reason == "length":

@@ -1,4 +1,4 @@
-"""Demo: a tour of the mercury bridge against the simulated API, in a terminal, without a key or a network."""
+"""Demo: a tour of the mercury bridge in a terminal, against the simulated API, without key or network."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def trial(folder: Path) -> Iterator[Trial]:
 
 
 def show_demo(console: Console) -> bool:
-    """Show the bridge; tells whether everything held that the tour says."""
+    """Show the tour; return whether every result was as announced."""
     with tempfile.TemporaryDirectory() as state, _simulated() as url:
         environment = {
             **_plain_environment(),
@@ -51,61 +51,51 @@ def show_demo(console: Console) -> bool:
             "BRIDGEHEAD_STATE_DIR": state,
         }
         with DemoScript(console, "mercury", environment) as guide:
-            _show_streams(guide)
-            _show_code(guide)
-            _show_care(guide)
+            ask = {"messages": _STORY, "max_tokens": 200}
+            result = guide.call_live(
+                "A completion, streamed into the terminal as it arrives.", "mercury_chat_stream", ask
+            )
+            metadata = result["structuredContent"]["metadata"]
+            guide.expect(metadata["usage"]["completion_tokens"] == 90)  # noqa: PLR2004 - as many as asked for
+            guide.say(
+                f"First token after {metadata['time_to_first_token_ms']:.0f} ms, then "
+                f"{metadata['tokens_per_second']:.0f} tokens a second, for ${metadata['cost_usd']:.6f}."
+            )
+            result = guide.call_live(
+                "The same while diffusing: the whole text is there at once, and gets clearer.",
+                "mercury_chat_stream",
+                {**ask, "diffusing": True},
+                is_replaced=True,
+            )
+            guide.expect(not result.get("isError"))
+
+            filled = guide.call(
+                "A gap in code is filled.",
+                "mercury_fim_completion",
+                {"prompt": "def weight(items):\n", "suffix": "\n    return total\n", "max_tokens": 100},
+            )
+            many = guide.call(
+                "Several prompts at once, each with its own result.",
+                "mercury_batch",
+                {"prompts": ["A river in 6 words", "A road in 6 words"], "max_tokens": 50, "concurrency": 2},
+            )
+            guide.expect(not filled.get("isError") and many["structuredContent"]["succeeded"] == len("ab"))
+
+            wrong = guide.call(
+                "A mistake comes back with what to do next.",
+                "mercury_chat_completion",
+                {"messages": _STORY, "model": "mercury-99"},
+            )
+            dear = guide.call(
+                "A call that could cost more than the day's budget does not go out.",
+                "mercury_chat_completion",
+                {"messages": _STORY, "max_tokens": 50_000},
+            )
+            used = guide.call("What all of this used.", "mercury_usage", {})
+            guide.expect(wrong["isError"] and "mercury-3" in wrong["content"][0]["text"])
+            guide.expect(dear["isError"] and "BUDGET_EXCEEDED" in dear["content"][0]["text"])
+            guide.expect(used["structuredContent"]["budget"]["left_usd"] > 0)
     return not guide.failures
-
-
-def _show_streams(guide: DemoScript) -> None:
-    ask = {"messages": _STORY, "max_tokens": 200}
-    result = guide.call_live(
-        "A completion, streamed into the terminal as it arrives.", "mercury_chat_stream", ask
-    )
-    metadata = result["structuredContent"]["metadata"]
-    guide.expect(metadata["usage"]["completion_tokens"] == 90)  # noqa: PLR2004 - as many as asked for
-    guide.say(
-        f"First token after {metadata['time_to_first_token_ms']:.0f} ms, then "
-        f"{metadata['tokens_per_second']:.0f} tokens a second, for ${metadata['cost_usd']:.6f}."
-    )
-    result = guide.call_live(
-        "The same while diffusing: the whole text is there at once, and gets clearer.",
-        "mercury_chat_stream",
-        {**ask, "diffusing": True},
-        is_replaced=True,
-    )
-    guide.expect(not result.get("isError"))
-
-
-def _show_code(guide: DemoScript) -> None:
-    filled = guide.call(
-        "A gap in code is filled.",
-        "mercury_fim_completion",
-        {"prompt": "def weight(items):\n", "suffix": "\n    return total\n", "max_tokens": 100},
-    )
-    many = guide.call(
-        "Several prompts at once, each with its own result.",
-        "mercury_batch",
-        {"prompts": ["A river in 6 words", "A road in 6 words"], "max_tokens": 50, "concurrency": 2},
-    )
-    guide.expect(not filled.get("isError") and many["structuredContent"]["succeeded"] == len("ab"))
-
-
-def _show_care(guide: DemoScript) -> None:
-    wrong = guide.call(
-        "A mistake comes back with what to do next.",
-        "mercury_chat_completion",
-        {"messages": _STORY, "model": "mercury-99"},
-    )
-    dear = guide.call(
-        "A call that could cost more than the day's budget does not go out.",
-        "mercury_chat_completion",
-        {"messages": _STORY, "max_tokens": 50_000},
-    )
-    used = guide.call("What all of this used.", "mercury_usage", {})
-    guide.expect(wrong["isError"] and "mercury-3" in wrong["content"][0]["text"])
-    guide.expect(dear["isError"] and "BUDGET_EXCEEDED" in dear["content"][0]["text"])
-    guide.expect(used["structuredContent"]["budget"]["left_usd"] > 0)
 
 
 @contextmanager
@@ -123,6 +113,6 @@ def _simulated() -> Iterator[str]:
 
 
 def _plain_environment() -> dict[str, Any]:
-    """Return this process's environment without the settings of a bridge, which are for the real API."""
+    """Return this process's environment without the bridge's settings, which are for the real API."""
     ours = {setting.name for setting in (*MercurySettings.declared, *ToolFilterSettings.declared)}
     return {name: value for name, value in os.environ.items() if name.upper() not in ours}

@@ -1,9 +1,8 @@
-"""Doctor: checks for real what the mercury bridge needs, and says what to do about what is missing."""
+"""Doctor: checks the settings, stores, key, API and model of the mercury bridge for real."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 
 from bridgehead.runtime import directories, logs
 from bridgehead.runtime.errors import BridgeError
@@ -13,103 +12,78 @@ from .calling.service import Service
 from .errors import MercuryError
 from .settings import MercurySettings
 
-if TYPE_CHECKING:
-    from .calling.provider import Provider
-
-
 SHARED = "rate limits, cached answers, deduplication, circuit breakers and cooling keys"
-"""What replicas agree on through Redis."""
+"""State that replicas share through Redis."""
 APART = "the rate limits of clients without a token"
-"""What each replica has for itself."""
+"""State that each replica keeps for itself."""
 
 
 async def examine(environment: Mapping[str, str], *, offline: bool = False) -> list[Finding]:
-    """Look at everything; without the network only at what is on this machine."""
-    service = Service(MercurySettings(environment))
-    found = [settings_finding(service.settings, environment)]
-    try:
-        found += [finding async for finding in _findings(service, offline=offline)]
-        return [_clean(finding) for finding in found]
-    finally:
-        await service.close()
-
-
-def _clean(finding: Finding) -> Finding:
-    """Take keys out of what is shown, wherever they came from."""
-    return Finding(finding.what, finding.verdict, logs.scrubbed(finding.text), logs.scrubbed(finding.advice))
-
-
-async def _findings(service: Service, *, offline: bool) -> AsyncIterator[Finding]:
-    yield _state(service.settings)
-    yield await _database(service.settings)
-    yield await _redis(service.settings)
-    if not service.keys.count:
-        yield Finding("key", "wrong", _missing(service))
-        return
-    yield Finding("key", "right", f"{service.keys.count} found, in a valid form")
-    if not offline:
-        async for finding in _ask_api(service):
-            yield finding
-        for name, provider in service.providers.items():
-            if provider is not service.mercury:
-                yield await _ask_provider(name, provider)
-
-
-async def _ask_provider(name: str, provider: Provider) -> Finding:
-    """Ask a provider of the routes file for its models; not every server has a list of them."""
-    what = f"provider {name} at {provider.url}"
-    try:
-        models = await provider.catalogue.fetch()
-    except MercuryError as error:
-        return Finding(what, "note" if error.code == "NOT_FOUND" else "wrong", str(error))
-    return Finding(what, "right", f"{len(models)} models")
-
-
-async def _database(settings: MercurySettings) -> Finding:
+    """Run all checks; with `offline`, only those that need neither the API nor a provider."""
     from bridgehead.runtime.stores import migrations
+    from bridgehead.runtime.stores.redis_check import examine_redis
 
     from .calling.postgres_usage import read_schema
 
-    return await migrations.examine(settings.database_url, read_schema, "usage and budgets")
-
-
-async def _redis(settings: MercurySettings) -> Finding:
-    from bridgehead.runtime.stores.redis_check import examine_redis
-
-    return await examine_redis(settings, SHARED, APART)
-
-
-def _state(settings: MercurySettings) -> Finding:
+    settings = MercurySettings(environment)
+    service = Service(settings)
     try:
-        folder = directories.open_state(settings, "mercury")
-    except BridgeError as error:
-        return Finding("state", "wrong", error.message, error.next_step)
-    return Finding("state", "right", f"kept in {folder}")
+        findings = [settings_finding(settings, environment)]
+        try:
+            folder = directories.open_state(settings, "mercury")
+            findings.append(Finding("state", "right", f"kept in {folder}"))
+        except BridgeError as error:
+            findings.append(Finding("state", "wrong", error.message, error.next_step))
+        findings.append(await migrations.examine(settings.database_url, read_schema, "usage and budgets"))
+        findings.append(await examine_redis(settings, SHARED, APART))
+        if service.keys.count:
+            findings.append(Finding("key", "right", f"{service.keys.count} found, in a valid form"))
+            if not offline:
+                findings += await _check_api(service)
+        else:
+            problem = ""
+            try:
+                service.keys.pick()
+            except MercuryError as error:  # it knows whether a setting or a file is missing
+                problem = str(error)
+            findings.append(Finding("key", "wrong", problem))
+    finally:
+        await service.close()
+    # Errors may quote an address or an answer with a key in it.
+    return [
+        Finding(finding.what, finding.verdict, logs.scrubbed(finding.text), logs.scrubbed(finding.advice))
+        for finding in findings
+    ]
 
 
-def _missing(service: Service) -> str:
-    try:
-        service.keys.pick()
-    except MercuryError as error:
-        return str(error)
-    return ""
-
-
-async def _ask_api(service: Service) -> AsyncIterator[Finding]:
-    """Ask the API for its models."""
+async def _check_api(service: Service) -> list[Finding]:
+    """Fetch the list of models, which is free, from the API and from each provider of the routes file."""
     settings = service.settings
+    findings = []
     started = service.clock.monotonic()
     try:
         models = await service.catalogue.fetch()
     except MercuryError as error:
-        yield Finding(f"API at {settings.api_url}", "wrong", str(error))
-        return
-    took = (service.clock.monotonic() - started) * 1000
-    text = f"the key is accepted; {len(models)} models in {took:.0f} ms"
-    yield Finding(f"API at {settings.api_url}", "right", text)
-    names = [model.id for model in models]
-    if settings.model in names:
-        yield Finding("model", "right", settings.model)
+        findings.append(Finding(f"API at {settings.api_url}", "wrong", str(error)))
     else:
-        known = ", ".join(names)
-        yield Finding("model", "wrong", f"{settings.model} is not among {known}", "Set MERCURY_MODEL.")
+        took = (service.clock.monotonic() - started) * 1000
+        text = f"the key is accepted; {len(models)} models in {took:.0f} ms"
+        findings.append(Finding(f"API at {settings.api_url}", "right", text))
+        names = [model.id for model in models]
+        if settings.model in names:
+            findings.append(Finding("model", "right", settings.model))
+        else:
+            problem = f"{settings.model} is not among {', '.join(names)}"
+            findings.append(Finding("model", "wrong", problem, "Set MERCURY_MODEL."))
+    for name, provider in service.providers.items():
+        if provider is service.mercury:
+            continue
+        what = f"provider {name} at {provider.url}"
+        try:
+            models = await provider.catalogue.fetch()
+        except MercuryError as error:
+            # Not every compatible server has a list of models; it may still complete.
+            findings.append(Finding(what, "note" if error.code == "NOT_FOUND" else "wrong", str(error)))
+        else:
+            findings.append(Finding(what, "right", f"{len(models)} models"))
+    return findings

@@ -1,4 +1,4 @@
-"""Report: what the host's page shows of the API: providers, money, and what was used by day and model."""
+"""Report: the bridge's part of the host's page: providers, money, and usage by day, model and client."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from bridgehead.runtime.findings import Chart, ChartBar, Fact, Report, ReportTab
 from .calling.usage import Span, UsageCounts, UsageRow
 
 if TYPE_CHECKING:
-    from .calling.budget import Spending
     from .calling.service import Service
 
 DAYS = 14
@@ -19,7 +18,7 @@ _FIGURES = ("Calls", "Failed", "From cache", "Tokens in", "Tokens out", "Cost", 
 
 
 async def report(service: Service) -> Report:
-    """Tell how the providers and budgets are, and what was used lately by all processes of this user."""
+    """Report providers, budgets and the usage of all processes of this user in the last `DAYS` days."""
     span = Span.ending(service.usage.today, DAYS)
     try:
         _, budgets = await service.budget.spending("")
@@ -28,31 +27,47 @@ async def report(service: Service) -> Report:
         by_client = await service.usage.history(span, ("client",))
     except BridgeError as problem:
         return Report(facts=(*_describe_api(service), Fact("Usage", str(problem))))
-    facts = (*_describe_money(budgets, by_model), *_describe_api(service))
-    tables = (_tabulate("model", by_model), _tabulate("client", by_client))
-    return Report(facts, _draw(by_day, span), tables)
-
-
-def _describe_money(budgets: list[Spending], by_model: list[UsageRow]) -> tuple[Fact, ...]:
     total = UsageCounts()
     for row in by_model:
         total.add(row.counts)
-    facts = [
-        Fact(f"Budget of the {one.cap.period}", f"{_dollars(one.committed)} of {_dollars(one.cap.limit)}")
-        for one in budgets
-        if one.cap.client is None
+    shared = [spending for spending in budgets if spending.cap.client is None]
+    limits = [
+        Fact(
+            f"Budget of the {budget.cap.period}",
+            f"{_dollars(budget.committed)} of {_dollars(budget.cap.limit)}",
+        )
+        for budget in shared
     ]
-    return (
-        *(facts or [Fact("Budget", "no limit")]),
+    facts = (
+        *(limits or [Fact("Budget", "no limit")]),
         Fact(f"Settled in {DAYS} days", _dollars(total.cost_usd)),
         Fact("Uncertain", f"{_dollars(total.uncertain_usd)}, {total.uncertain_sends:,} sends"),
         Fact("Reserved now", _dollars(total.reserved_usd)),
+        *_describe_api(service),
     )
+    counts = {row.day: row.counts for row in by_day}
+    first = date.fromisoformat(span.first)
+    days = [(first + timedelta(days=number)).isoformat() for number in range(DAYS)]
+    # Days without usage have no row, and still need their column.
+    columns = [(day[5:], counts.get(day, UsageCounts())) for day in days]
+    charts = (
+        Chart(
+            f"Calls a day, {DAYS} days",
+            tuple(ChartBar(day, used.calls, f"{used.calls:,} calls") for day, used in columns),
+            "columns",
+        ),
+        Chart(
+            "Cost a day, US dollars",
+            tuple(ChartBar(day, used.cost_usd, _dollars(used.cost_usd)) for day, used in columns),
+            "columns",
+        ),
+    )
+    return Report(facts, charts, (_tabulate("model", by_model), _tabulate("client", by_client)))
 
 
 def _describe_api(service: Service) -> tuple[Fact, ...]:
     cache = service.cache
-    asked = cache.hits + cache.misses
+    lookups = cache.hits + cache.misses
     down = set(service.providers_down)
     providers = (
         Fact(
@@ -65,31 +80,15 @@ def _describe_api(service: Service) -> tuple[Fact, ...]:
         Fact("Model", service.settings.model),
         Fact("Keys", str(service.keys.count)),
         Fact("Models known", str(len(service.catalogue.names))),
-        Fact("Cache", f"{cache.entries:,} answers, {100 * cache.hits / asked if asked else 0:.0f} % hits"),
+        Fact(
+            "Cache", f"{cache.entries:,} answers, {100 * cache.hits / lookups if lookups else 0:.0f} % hits"
+        ),
         *providers,
     )
 
 
-def _draw(by_day: list[UsageRow], span: Span) -> tuple[Chart, ...]:
-    counts = {row.day: row.counts for row in by_day}
-    first = date.fromisoformat(span.first)
-    days = [(first + timedelta(days=number)).isoformat() for number in range(DAYS)]
-    found = [(day[5:], counts.get(day, UsageCounts())) for day in days]
-    return (
-        Chart(
-            f"Calls a day, {DAYS} days",
-            tuple(ChartBar(day, used.calls, f"{used.calls:,} calls") for day, used in found),
-            "columns",
-        ),
-        Chart(
-            "Cost a day, US dollars",
-            tuple(ChartBar(day, used.cost_usd, _dollars(used.cost_usd)) for day, used in found),
-            "columns",
-        ),
-    )
-
-
 def _tabulate(dimension: str, history: list[UsageRow]) -> ReportTable:
+    # Dearest first. Uncertain money counts: it may have been spent.
     def rank(row: UsageRow) -> tuple[float, int, str]:
         return -row.counts.cost_usd - row.counts.uncertain_usd, -row.counts.calls, getattr(row, dimension)
 

@@ -1,4 +1,4 @@
-"""Settings of the mercury bridge: the names, units and defaults of its contract, and some more."""
+"""Settings of the mercury bridge. Those of the contract keep its names, units and defaults."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from bridgehead.runtime.tool_filter import ALL_TOOLSETS, Toolsets
 API_URL = "https://api.inceptionlabs.ai/v1"
 MODEL = "mercury-coder-small"
 _DAY_MS = 86_400_000
-_MOST_TOKENS = 10**12
+_TOKENS_LIMIT = 10**12
 _LAST_PORT = 65_535
 
 
-def _url(text: str) -> str:
+def _parse_url(text: str) -> str:
     scheme, _, rest = text.partition("://")
     is_clean = not any(c.isspace() or c in "?#" for c in text)
     if scheme not in ("https", "http") or not is_clean or not is_place(rest.partition("/")[0]):
@@ -37,7 +37,7 @@ def _url(text: str) -> str:
 
 
 def is_place(text: str) -> bool:
-    """Tell whether a text is a host, with or without credentials before it and a port after it."""
+    """Tell whether a text has the form [credentials@]host[:port]."""
     host = text.rpartition("@")[2]
     if not host.endswith("]") and ":" in host:
         host, _, port = host.rpartition(":")
@@ -46,11 +46,7 @@ def is_place(text: str) -> bool:
     return bool(host) and not any(c.isspace() or c in "/\\" for c in host)
 
 
-def _word(text: str) -> str:
-    return text
-
-
-def _keys(text: str) -> tuple[str, ...]:
+def _parse_keys(text: str) -> tuple[str, ...]:
     keys = tuple(key for key in (piece.strip() for piece in text.replace("\n", ",").split(",")) if key)
     if not keys or not all(is_key(key) for key in keys):
         raise ValueError
@@ -64,30 +60,31 @@ def is_key(text: str) -> bool:
     )
 
 
-def _client_budgets(text: str) -> tuple[tuple[str, float | None, float | None], ...]:
-    found = []
+def _parse_client_budgets(text: str) -> tuple[tuple[str, float | None, float | None], ...]:
+    """Parse `name=day/month, …`; either amount may be missing. A name may contain "="."""
+    budgets = []
     for entry in text.split(","):
         name, _, amounts = entry.strip().rpartition("=")
         day, _, month = amounts.partition("/")
         if not name or not amounts:
             raise ValueError(entry)
-        found.append((name.strip(), _dollars(day), _dollars(month)))
-    return tuple(found)
+        budgets.append((name.strip(), _dollars(day), _dollars(month)))
+    return tuple(budgets)
 
 
 def _dollars(text: str) -> float | None:
     return number(0, 1e9).parse(text) if text.strip() else None
 
 
-URL = Kind(_url, "a URL that begins with https:// or http://, such as https://api.example/v1")
-WORD = Kind(_word, "a word")
+URL = Kind(_parse_url, "a URL that begins with https:// or http://, such as https://api.example/v1")
+WORD = Kind(str, "a word")
 KEYS = Kind(
-    _keys,
+    _parse_keys,
     "one key, or several separated by commas (printable characters, without spaces or quotes)",
     "key list",
 )
 CLIENT_BUDGETS = Kind(
-    _client_budgets, "names with dollars a day, and a month behind a slash, such as ci=1,alice=5/50"
+    _parse_client_budgets, "names with dollars a day, and a month behind a slash, such as ci=1,alice=5/50"
 )
 TOOLSETS = Toolsets(
     {
@@ -98,13 +95,13 @@ TOOLSETS = Toolsets(
     }
 )
 _PROXIES = ("HTTPS_PROXY", "HTTP_PROXY", "ALL_PROXY", "NO_PROXY")
-"""Variables that other programs know in lower case too."""
+"""Also read in lower case, as curl and others do; upper case wins."""
 _MS = whole(1, _DAY_MS)
 _MS_OR_NONE = whole(0, _DAY_MS)
 
 
 class MercurySettings(StateSettings, DatabaseSettings, ReplicaSettings, LogSettings):
-    """Everything that can be set for the mercury bridge."""
+    """All settings of the mercury bridge."""
 
     api_keys = Setting[tuple[str, ...]](
         "MERCURY_API_KEY",
@@ -302,23 +299,23 @@ class MercurySettings(StateSettings, DatabaseSettings, ReplicaSettings, LogSetti
         "Calls of one client in a window. 0 is no limit.",
     )
     rate_limit_input_tokens = Setting(
-        "RATE_LIMIT_INPUT_TOKENS", whole(0, _MOST_TOKENS), 0, "Input tokens of one client in a window."
+        "RATE_LIMIT_INPUT_TOKENS", whole(0, _TOKENS_LIMIT), 0, "Input tokens of one client in a window."
     )
     rate_limit_output_tokens = Setting(
-        "RATE_LIMIT_OUTPUT_TOKENS", whole(0, _MOST_TOKENS), 0, "Output tokens of one client in a window."
+        "RATE_LIMIT_OUTPUT_TOKENS", whole(0, _TOKENS_LIMIT), 0, "Output tokens of one client in a window."
     )
     server_limit_max = Setting(
         "RATE_LIMIT_SERVER_MAX", whole(0, 10**9), 1_000, "Calls of all clients in a window."
     )
     server_limit_input_tokens = Setting(
         "RATE_LIMIT_SERVER_INPUT_TOKENS",
-        whole(0, _MOST_TOKENS),
+        whole(0, _TOKENS_LIMIT),
         0,
         "Input tokens of all clients in a window.",
     )
     server_limit_output_tokens = Setting(
         "RATE_LIMIT_SERVER_OUTPUT_TOKENS",
-        whole(0, _MOST_TOKENS),
+        whole(0, _TOKENS_LIMIT),
         0,
         "Output tokens of all clients in a window.",
     )
@@ -334,22 +331,12 @@ class MercurySettings(StateSettings, DatabaseSettings, ReplicaSettings, LogSetti
         super().__init__({**proxies, **environment})
 
     def replace(self, values: Mapping[str, Any]) -> MercurySettings:
-        """Return the same settings with other values, which are as a setting's kind would read them."""
+        """Return a copy with other values, by variable name and already parsed."""
         from copy import copy
 
         changed = copy(self)
         changed.values = {**self.values, **values}
         return changed
-
-    @property
-    def _has_budget(self) -> bool:
-        return self.client_budgets != () or any(
-            amount is not None
-            for amount in (
-                *(self.budget_usd, self.month_budget_usd),
-                *(self.client_budget_usd, self.client_month_budget_usd),
-            )
-        )
 
     def check(self) -> None:
         """Refuse values that contradict each other."""
@@ -362,8 +349,13 @@ class MercurySettings(StateSettings, DatabaseSettings, ReplicaSettings, LogSetti
             if self.allowed_models and model and model not in self.allowed_models:
                 allowed = ", ".join(self.allowed_models)
                 raise SettingError(name, model, f"one of MERCURY_ALLOWED_MODELS ({allowed})")
-        if self.redis_url is not None and self.database_url is None and self._has_budget:
-            # Redis may forget what it acknowledged, and budgets must not.
+        budgets = (
+            *(self.budget_usd, self.month_budget_usd),
+            *(self.client_budget_usd, self.client_month_budget_usd),
+        )
+        has_budget = self.client_budgets != () or any(amount is not None for amount in budgets)
+        if self.redis_url is not None and self.database_url is None and has_budget:
+            # Redis means several replicas, and it may forget what it acknowledged; budgets must not.
             wanted = "a postgresql:// address: budgets of replicas are kept in PostgreSQL, not in Redis"
             raise SettingError("BRIDGEHEAD_DATABASE_URL", "", wanted)
         if self.max_retry_delay < self.retry_delay:

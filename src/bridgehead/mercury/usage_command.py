@@ -1,7 +1,7 @@
-"""Usage command: `bridgehead mercury usage`, what was used and what it cost, by day, model and client.
+"""Usage command: `bridgehead mercury usage` shows usage and cost by day, model and client.
 
-It reads what the servers of this user have written, and needs none of them to run. A server writes within two
-seconds. `--release` gives uncertain money back to its budgets, once the payer has checked the bill.
+Reads the database that this user's servers write to (within two seconds); none of them needs to run.
+`--release` gives uncertain money back to its budgets, once the payer has checked the bill.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def _dimensions(text: str) -> list[str]:
 
 
 def show_usage(options: Namespace, environment: Mapping[str, str]) -> int:
-    """Print what was used, and return the exit status."""
+    """Print the usage, or release uncertain money; return the exit status."""
     by, settings = options.by, MercurySettings(environment)
     span = Span.ending(datetime.now(UTC).date().isoformat(), options.days)
     if options.release:
@@ -87,9 +87,13 @@ def show_usage(options: Namespace, environment: Mapping[str, str]) -> int:
             msgspec.json.format(msgspec.json.encode([_flat(row) for row in rows])).decode() + "\n"
         )
     elif options.format == "csv":
-        _write_csv(rows, by)
+        fields = [*(name for name in DIMENSIONS if name in by), *UsageCounts.__struct_fields__]
+        flat = map(_flat, rows)
+        sys.stdout.write(write_csv(fields, ([row.get(name, "") for name in fields] for row in flat)))
     else:
-        _print(_chart(rows) if options.format == "chart" else _table(rows, by))
+        from rich.console import Console
+
+        Console(highlight=False).print(_chart(rows) if options.format == "chart" else _table(rows, by))
     return 0
 
 
@@ -107,7 +111,7 @@ def _read(settings: MercurySettings, span: Span, by: list[str]) -> list[UsageRow
     if not path.exists():
         return []
     try:
-        # Opened as a server does, because a file of an older version lacks tables that are read here.
+        # Opened as a server does, with its migrations: an older file lacks tables that are read here.
         with closing(open_database(path)) as connection:
             return read_history(connection, span, by)
     except sqlite3.Error as problem:
@@ -119,7 +123,7 @@ def _file(settings: MercurySettings) -> Path:
 
 
 def _release(settings: MercurySettings, span: Span, *, is_agreed: bool) -> int:
-    """Release what is uncertain in some days, once the payer agrees; the audit log keeps who and how much."""
+    """Release the uncertain money of a span once the payer agrees; the audit log says who and how much."""
     uncertain = UsageCounts()
     for row in _read(settings, span, ["day"]):
         uncertain.add(row.counts)
@@ -140,17 +144,17 @@ def _release(settings: MercurySettings, span: Span, *, is_agreed: bool) -> int:
             return 1
     released = _release_sends(settings, span)
     settings.configure_logs()
-    for one in released:
+    for group in released:
         _audit.info(
             "uncertain money released",
             user=getpass.getuser(),
-            day=one.day,
-            model=one.model,
-            client=one.client,
-            sends=one.sends,
-            usd=round(one.usd, 12),
+            day=group.day,
+            model=group.model,
+            client=group.client,
+            sends=group.sends,
+            usd=round(group.usd, 12),
         )
-    total, count = sum(one.usd for one in released), sum(one.sends for one in released)
+    total, count = sum(group.usd for group in released), sum(group.sends for group in released)
     sys.stdout.write(f"Released ${total:.6f} of {_count(count)} {days}.\n")
     return 0
 
@@ -184,18 +188,6 @@ def _flat(row: UsageRow) -> dict[str, Any]:
     return {**named, **msgspec.structs.asdict(row.counts)}
 
 
-def _write_csv(rows: list[UsageRow], by: list[str]) -> None:
-    fields = [*(name for name in DIMENSIONS if name in by), *UsageCounts.__struct_fields__]
-    flat = map(_flat, rows)
-    sys.stdout.write(write_csv(fields, ([row.get(name, "") for name in fields] for row in flat)))
-
-
-def _print(content: RenderableType) -> None:
-    from rich.console import Console
-
-    Console(highlight=False).print(content)
-
-
 def _table(rows: list[UsageRow], by: list[str]) -> RenderableType:
     from rich.table import Column, Table
 
@@ -218,6 +210,7 @@ def _figures(counts: UsageCounts) -> list[str]:
     numbers = (counts.calls, counts.errors, counts.cache_hits, counts.prompt_tokens, counts.completion_tokens)
     return [
         *(f"{number:,}" for number in numbers),
+        # "+": some calls had no known price and are not part of the sum.
         f"${counts.cost_usd:,.4f}{'+' if counts.unpriced else ''}",
         f"${counts.uncertain_usd:,.4f}",
         f"${counts.reserved_usd:,.4f}",
@@ -225,17 +218,17 @@ def _figures(counts: UsageCounts) -> list[str]:
 
 
 def _chart(rows: list[UsageRow]) -> RenderableType:
-    """Draw a bar for each row, as long as its cost; where nothing cost anything, as its calls."""
+    """Draw a bar per row for its cost, or for its calls if nothing cost anything."""
     from rich.table import Column, Table
 
     if not rows:
         return "No usage in these days."
     is_paid = any(row.counts.cost_usd for row in rows)
     sizes = [row.counts.cost_usd if is_paid else float(row.counts.calls) for row in rows]
-    most = max(sizes) or 1.0
+    longest = max(sizes) or 1.0
     grid = Table.grid(Column(), Column(), Column(justify="right"), padding=(0, 1))
     for row, size in zip(rows, sizes, strict=True):
         label = " ".join(getattr(row, name) for name in DIMENSIONS if getattr(row, name))
         figure = f"${size:,.4f}" if is_paid else f"{size:,.0f} calls"
-        grid.add_row(label, _BAR * round(_LONGEST_BAR * size / most), figure)
+        grid.add_row(label, _BAR * round(_LONGEST_BAR * size / longest), figure)
     return grid

@@ -1,7 +1,7 @@
-"""Catalogue: which models there are, what they can do and what they cost, as the API lists them.
+"""Catalogue: the API's models, what they can do and what they cost, as the API lists them.
 
-Kept for an hour, fetched once however many ask at the same time, and renewed while it is used: prices change.
-Nothing about a model is known from anywhere else.
+Kept for an hour, fetched once for all concurrent callers, and renewed while in use, because prices change.
+Routes may add prices of their own (`terms`); nothing else about a model is built in.
 """
 
 from __future__ import annotations
@@ -21,41 +21,45 @@ from . import wire
 
 TTL_SECONDS = 3600.0
 RETRY_SECONDS = 30.0
-"""After a failure, how long an old list is used before the API is asked for it again."""
+"""How long to use the old list after a failed fetch before trying again."""
 PRICE_SECONDS = 1.0
-"""How long an answer waits for prices that are being fetched; later ones are only counted."""
+"""How long an answer waits for a fetch of the prices; after that it goes out without its cost."""
 EDITING = "edit"
 UNKNOWN = "(unknown)"
-"""What models are counted under that are on no list."""
+"""The name in usage and metrics for models that are on no list."""
 Prices = tuple[float, float, float]
-"""The prices of a token: of a prompt, of an answer, of a prompt that the API has cached."""
+"""US dollars per token: prompt, completion, cached prompt."""
 _log = logs.logger("mercury.catalogue")
+
+
+# Protocols, because `calling`, which imports this module, implements two of them (`keys`, `routes`), and a
+# scripted `Lister` takes the place of `ApiClient` in tests.
 
 
 class Lister(Protocol):
     """Fetches the list of models."""
 
     async def fetch_models(self, key: str, seconds: float, *, endpoint: str = "") -> bytes:
-        """Return the list as it came, of all models or of an endpoint's; raises `MercuryError`."""
+        """Return the undecoded list of all models, or of those of one endpoint; raises `MercuryError`."""
 
 
 class KeyRing(Protocol):
     """Knows which key to use."""
 
     def pick(self) -> str:
-        """Return a key; raises `MercuryError` where there is none."""
+        """Return a key; raises `MercuryError` if none is set."""
 
 
 class Terms(Protocol):
-    """What a model costs and how long its answers get, where somebody here says so."""
+    """Price and output limit of a model, as configured for a route."""
 
     @property
     def prices(self) -> Prices:
-        """What it costs."""
+        """US dollars per token."""
 
     @property
     def max_output(self) -> int | None:
-        """The most tokens of an answer."""
+        """Limit of completion tokens; None if unknown."""
 
 
 class Catalogue:
@@ -70,7 +74,7 @@ class Catalogue:
         terms: Mapping[str, Terms] | None = None,
     ) -> None:
         self._terms = terms or {}
-        """What somebody here says of models, which the API's own list may not say."""
+        """Configured by route; they win over the API's list."""
         self._api = api
         self._keys = keys
         self._clock = clock
@@ -79,68 +83,74 @@ class Catalogue:
         self._is_kept = settings.cache_enabled
         self._models: dict[str, wire.Model] = {}
         self._prices: dict[str, Prices | None] = {}
-        """The prices that were read from the list: every answer is priced, and the list seldom changes."""
+        """Prices parsed from the list, on first use: every answer is priced and the list seldom changes."""
         self._by_endpoint: dict[str, tuple[str, ...]] = {}
-        """The names in the list of an endpoint of its own, where there is one."""
+        """Names in the endpoint's own list, for APIs that have one."""
         self._asked: set[str] = set()
-        """Endpoints that were asked for such a list."""
+        """Endpoints whose own list was requested since the last refresh."""
         self._fetched_at: float | None = None
         self._tried_at = float("-inf")
         self._fetching: asyncio.Task[None] | None = None
 
     @property
     def is_current(self) -> bool:
-        """Whether the list, and its prices, are not older than they may get."""
+        """Whether the list and its prices are younger than `TTL_SECONDS`."""
         fetched = self._fetched_at
         return fetched is not None and self._clock.monotonic() - fetched < TTL_SECONDS
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names that are known, without asking."""
+        """All known names, without a request."""
         return (*self._models, *(name for name in self._terms if name not in self._models))
 
     def counted_name(self, model: str) -> str:
-        """Return the name that a model is counted under: clients may make up any number of names."""
+        """Return the name for metrics; unlisted ones share one, because clients can invent any number."""
         return model if model in self._models or model in self._terms or model == self._default else UNKNOWN
 
     def expire(self) -> None:
-        """Fetch the list again before the next price is asked for: it was wrong."""
+        """Treat the list as wrong: the next price is read from a new one."""
         self._fetched_at, self._tried_at = None, float("-inf")
 
     def find(self, model: str) -> wire.Model | None:
-        """Return what is known of a model, without asking."""
+        """Return the listed model, without a request."""
         return self._models.get(model)
 
     async def list_able(self, endpoint: str) -> tuple[str, ...]:
-        """Return the models that can be used with an endpoint; nothing where that is not known."""
+        """Return the models that can be used with an endpoint; empty if unknown."""
         await self.load()
+        kind = endpoint.split("/")[1]
         if all(model.supported_endpoints is None for model in self._models.values()):
-            await self._load_endpoint(endpoint)
+            # The older API does not list what a model can do. It has a list per endpoint instead, which other
+            # compatible APIs lack, so a failure is normal. Ask once per refresh.
+            if self._models and endpoint not in self._asked:
+                self._asked.add(endpoint)
+                try:
+                    body = await self._api.fetch_models(self._keys.pick(), self._seconds, endpoint=endpoint)
+                    self._by_endpoint[endpoint] = tuple(model.id for model in wire.read_models(body).data)
+                except (MercuryError, *UNDECODABLE) as error:
+                    _log.info("no model list of the endpoint", endpoint=endpoint, reason=str(error))
             if endpoint in self._by_endpoint:
                 return self._by_endpoint[endpoint]
-        return tuple(model.id for model in self._models.values() if _serves(model, endpoint))
-
-    async def _load_endpoint(self, endpoint: str) -> None:
-        """Ask for the endpoint's own list, once for each list of all models; not every API has one."""
-        if not self._models or endpoint in self._asked:
-            return
-        self._asked.add(endpoint)
-        try:
-            body = await self._api.fetch_models(self._keys.pick(), self._seconds, endpoint=endpoint)
-            self._by_endpoint[endpoint] = tuple(model.id for model in wire.read_models(body).data)
-        except (MercuryError, *UNDECODABLE) as error:
-            _log.info("no model list of the endpoint", endpoint=endpoint, reason=str(error))
+        able = []
+        for model in self._models.values():
+            if model.supported_endpoints is None:  # then only the name tells: the vendor's edit models say so
+                serves = (kind == EDITING) == (EDITING in model.id)
+            else:
+                serves = any(kind in place for place in model.supported_endpoints)
+            if serves:
+                able.append(model.id)
+        return tuple(able)
 
     # --- fetching ------------------------------------------------------------------------------------------
 
     async def fetch(self) -> list[wire.Model]:
-        """Return the models, asking the API where the list is missing or too old."""
+        """Return the models; fetch the list if it is missing, too old, or may not be cached."""
         if not (self._is_kept and self.is_current):
             await self.refresh()
         return list(self._models.values())
 
     async def load(self, seconds: float | None = None) -> None:
-        """Fetch the list if there is none, or an old one; without one the catalogue just knows nothing."""
+        """Fetch the list if it is missing or old. A failure is logged, not raised."""
         if self.is_loaded:
             return
         try:
@@ -153,7 +163,7 @@ class Catalogue:
 
     @property
     def is_loaded(self) -> bool:
-        """Whether there is a list, and a newer one need not be waited for."""
+        """Whether the list can be used without a fetch; it may be old if the last fetch just failed."""
         return bool(self._models) and not self._is_due
 
     @property
@@ -166,28 +176,30 @@ class Catalogue:
             self._fetching = self._begin()
 
     async def wait_for_prices(self) -> None:
-        """Wait a moment for a list that is being fetched."""
+        """Wait up to `PRICE_SECONDS` for the fetch that is under way, if any."""
         if self._fetching is not None:
             await asyncio.wait([self._fetching], timeout=PRICE_SECONDS)
 
     async def refresh(self) -> None:
-        """Fetch the list; whoever asks meanwhile waits for the same answer."""
+        """Fetch the list; concurrent callers share one request."""
         if self._fetching is None:
             self._fetching = self._begin()
+        # Shielded: a caller that is cancelled must not take the list away from the others.
         await asyncio.shield(self._fetching)
 
     def _begin(self) -> asyncio.Task[None]:
         self._tried_at = self._clock.monotonic()
-        task = asyncio.create_task(self._refresh())
-        task.add_done_callback(self._forget_task)
+        task = asyncio.create_task(self._fetch_list())
+
+        def forget(task: asyncio.Task[None]) -> None:
+            self._fetching = None
+            if not task.cancelled():
+                task.exception()  # retrieved, or asyncio logs it; callers of `refresh` have raised it
+
+        task.add_done_callback(forget)
         return task
 
-    def _forget_task(self, task: asyncio.Task[None]) -> None:
-        self._fetching = None
-        if not task.cancelled():
-            task.exception()  # whoever waited has heard of it
-
-    async def _refresh(self) -> None:
+    async def _fetch_list(self) -> None:
         body = await self._api.fetch_models(self._keys.pick(), self._seconds)
         try:
             listed = wire.read_models(body)
@@ -202,7 +214,7 @@ class Catalogue:
     # --- prices --------------------------------------------------------------------------------------------
 
     def price(self, metadata: Metadata, asked: str) -> float | None:
-        """Return what an answer cost, by the model that answered, or else by the one that was asked for.
+        """Return the cost of an answer by the price of the model that answered, or else of the one requested.
 
         Without reported usage the cost is unknown (None), not zero.
         """
@@ -214,7 +226,7 @@ class Catalogue:
         return None if cost is None else round(cost, 12)
 
     def cost(self, model: str, used: Tokens) -> float | None:
-        """Return what tokens of a model cost in US dollars; None where its prices are not known."""
+        """Return the cost of the tokens in US dollars; None if the model's prices are unknown."""
         prices = self._find_prices(model)
         if prices is None:
             return None
@@ -224,10 +236,11 @@ class Catalogue:
         return full * prompt + cached * cached_price + used.completion_tokens * completion
 
     def worst_cost(self, model: str, input_tokens: int, output_tokens: int) -> float | None:
-        """Return the most that a call can cost; None where the prices are not known."""
+        """Return the upper bound of a call's cost; None if the prices are unknown."""
         prices = self._find_prices(model)
         if prices is None:
             return None
+        # A listed cache price may be above the prompt's, and which tokens hit the cache is not known before.
         return input_tokens * max(prices[0], prices[2]) + output_tokens * prices[1]
 
     def has_current_price(self, model: str) -> bool:
@@ -235,38 +248,24 @@ class Catalogue:
         return model in self._terms or self.is_current
 
     def max_output(self, model: str) -> int | None:
-        """Return how many tokens an answer of a model can have; None where that is not known."""
+        """Return the limit of completion tokens; None if unknown."""
         if model in self._terms and self._terms[model].max_output is not None:
             return self._terms[model].max_output
-        found = self._models.get(model)
-        length = None if found is None else found.max_output_length
+        listed = self._models.get(model)
+        length = None if listed is None else listed.max_output_length
         return length if length is None or length > 0 else None
 
     def _find_prices(self, model: str) -> Prices | None:
         if model in self._terms:
             return self._terms[model].prices
-        found = self._models.get(model)
-        if found is None:
+        listed = self._models.get(model)
+        if listed is None:
             return None
         if model not in self._prices:
-            self._prices[model] = _read_prices(found)
+            pricing = listed.pricing or wire.Pricing()
+            prompt, completion = wire.read_price(pricing.prompt), wire.read_price(pricing.completion)
+            cached = wire.read_price(pricing.input_cache_reads)
+            self._prices[model] = None
+            if prompt is not None and completion is not None:
+                self._prices[model] = (prompt, completion, prompt if cached is None else cached)
         return self._prices[model]
-
-
-def _read_prices(model: wire.Model) -> Prices | None:
-    pricing = model.pricing
-    if pricing is None:
-        return None
-    prompt, completion = wire.read_price(pricing.prompt), wire.read_price(pricing.completion)
-    if prompt is None or completion is None:
-        return None
-    cached = wire.read_price(pricing.input_cache_reads)
-    return prompt, completion, prompt if cached is None else cached
-
-
-def _serves(model: wire.Model, endpoint: str) -> bool:
-    """Tell whether a model can be used with an endpoint; where the list does not say, its name does."""
-    kind = endpoint.split("/")[1]
-    if model.supported_endpoints is not None:
-        return any(kind in place for place in model.supported_endpoints)
-    return (kind == EDITING) == (EDITING in model.id)

@@ -1,7 +1,7 @@
-"""Client: the one way to the Mercury API. Bounded in size and time, on a pool that keeps its connections.
+"""Client: sends requests to the Mercury API over pooled connections, bounded in size and time.
 
-Everything that can go wrong on the way becomes a `MercuryError` here and nowhere else. Retries, keys and
-limits are not its business: a request is sent once, with the key that it is given.
+Every network failure becomes a `MercuryError` here and nowhere else. A request is sent once, with the key it
+is given; retries, choice of keys and limits belong to `calling`.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from .stream import StreamedAnswer
 from .wire import MODELS, Request
 
 Report = Callable[[StreamedAnswer], Awaitable[None] | None]
-"""Hears that an answer has grown; what it returns is waited for, so that a slow client slows the stream."""
+"""Called when an answer has grown. The result is awaited, so a slow client slows the stream."""
 
 _OK = 200
 _HEADERS = (
@@ -44,7 +44,7 @@ _HEADERS = (
 _LOST = (ConnectFailed, ConnectionBroken, TimeoutError)
 _MODELS_LIMIT = "REQUEST_TIMEOUT"
 _CLOSING_SECONDS = 0.05
-"""How long a stream that is complete may take to end, so that its connection can be used again."""
+"""How long to wait for the end of a complete stream; if it comes, the connection can be reused."""
 
 Headers = tuple[tuple[str, str], ...]
 
@@ -65,14 +65,26 @@ class ApiClient:
         self._max_bytes = settings.max_response_size
         self._first_byte_seconds = settings.first_byte_timeout / 1000
         self._idle_seconds = settings.idle_timeout / 1000
-        self._pool = _make_pool(settings)
+        proxies = Proxies(
+            https=settings.https_proxy,
+            http=settings.http_proxy,
+            other=settings.all_proxy,
+            exempt=settings.no_proxy,
+        )
+        self._pool = Pool(
+            settings.api_url,
+            connect_seconds=settings.connect_timeout / 1000,
+            max_connections=settings.max_connections,
+            proxy=proxies.choose(settings.api_url),
+            headers=_HEADERS,
+        )
 
     async def close(self) -> None:
         """Close all connections."""
         await self._pool.close()
 
     async def fetch_models(self, key: str, seconds: float, *, endpoint: str = "") -> bytes:
-        """Return the list of models as it came: of all, or of those that an endpoint takes."""
+        """Return the undecoded list of all models, or of those of one endpoint."""
         exchange = self._exchange("GET", endpoint + MODELS, b"", key)
         return await self._fetch(exchange, endpoint + MODELS, TimeLimit(seconds, _MODELS_LIMIT))
 
@@ -97,6 +109,7 @@ class ApiClient:
         has_begun = False
         try:
             async with asyncio.timeout(limit.seconds):
+                # Entered by hand, because the limit for the first byte covers the head alone.
                 response = await self._begin(exchange, limit)
                 try:
                     if response.status != _OK:
@@ -106,7 +119,7 @@ class ApiClient:
                 finally:
                     await exchange.__aexit__(None, None, None)
         except MercuryError as error:
-            if has_begun:
+            if has_begun:  # the API bills what it has generated
                 error.stop_retries(answer.text)
             raise
         except _LOST as problem:
@@ -131,7 +144,7 @@ class ApiClient:
             ) from problem
 
     async def _read_answer(self, response: Response, answer: StreamedAnswer, report: Report) -> None:
-        # A piece is read when the client has taken what came before: nothing piles up here.
+        # Reads only after the client has taken what came before, so nothing piles up here.
         monotonic = self._clock.monotonic
         try:
             while piece := await response.read(self._idle_seconds):
@@ -140,7 +153,12 @@ class ApiClient:
                     if waiting is not None:
                         await waiting
                 if answer.is_done:
-                    await _drain(response)
+                    # Read up to the end of the body if it comes at once: only then the pool keeps the
+                    # connection. Nothing in it can change the answer, so a failure here is none.
+                    with suppress(TimeoutError, ConnectionBroken):
+                        async with asyncio.timeout(_CLOSING_SECONDS):
+                            while await response.read(_CLOSING_SECONDS):
+                                pass
                     break
         except TimeoutError as problem:
             idle = TimeLimit(self._idle_seconds, "MERCURY_IDLE_TIMEOUT")
@@ -171,7 +189,7 @@ class ApiClient:
     async def _read_refusal(self, response: Response, path: str, model: str) -> MercuryError:
         try:
             body = await self._read_body(response, self._first_byte_seconds)
-        except (MercuryError, *_LOST):  # the status alone says what happened, and to the money
+        except (MercuryError, *_LOST):  # the status alone decides about retries and money
             body = b""
         wait = read_retry_after(
             response.header("retry-after-ms"), response.header("retry-after"), self._clock.now()
@@ -179,7 +197,7 @@ class ApiClient:
         return refused(response.status, body, wait, path=path, model=model)
 
     def _lost(self, problem: Exception, limit: TimeLimit, *, is_written: bool) -> MercuryError:
-        """Return the error for a request that got no answer, or not all of it."""
+        """Return the error for a request without a complete answer."""
         if isinstance(problem, TimeoutError):
             return _too_slow("it did not answer in whole within its time of", limit, is_written=is_written)
         if isinstance(problem, ConnectFailed):
@@ -200,32 +218,8 @@ def _too_slow(what: str, limit: TimeLimit, *, is_written: bool) -> MercuryError:
     )
 
 
-async def _drain(response: Response) -> None:
-    """Let a complete stream end by itself, so that its connection can be kept."""
-    with suppress(TimeoutError, ConnectionBroken):
-        async with asyncio.timeout(_CLOSING_SECONDS):
-            while await response.read(_CLOSING_SECONDS):
-                pass
-
-
-def _make_pool(settings: MercurySettings) -> Pool:
-    proxies = Proxies(
-        https=settings.https_proxy,
-        http=settings.http_proxy,
-        other=settings.all_proxy,
-        exempt=settings.no_proxy,
-    )
-    return Pool(
-        settings.api_url,
-        connect_seconds=settings.connect_timeout / 1000,
-        max_connections=settings.max_connections,
-        proxy=proxies.choose(settings.api_url),
-        headers=_HEADERS,
-    )
-
-
 def read_retry_after(milliseconds: str | None, value: str | None, now: float) -> float | None:
-    """Read `retry-after-ms` and `Retry-After` (seconds or a date) as seconds from now, if they can be."""
+    """Read `retry-after-ms` and `Retry-After` (seconds or a date) in seconds from now; None if invalid."""
     for text, unit in ((milliseconds, 1000.0), (value, 1.0)):
         try:
             seconds = float(text or "") / unit

@@ -1,7 +1,4 @@
-"""Completions: what a response of the API means as a `Completion`. Pure.
-
-A whole response and a streamed one become the same thing, or an error that says what cannot be used.
-"""
+"""Completions: turns a response of the API, whole or streamed, into a `Completion` or an error. Pure."""
 
 from __future__ import annotations
 
@@ -14,36 +11,37 @@ from . import wire
 from .refusals import broken_off
 from .stream import StreamedAnswer
 
-_MOST_TOKENS = 10**12
-_MOST_USD = 1e6
+_TOKENS_LIMIT = 10**12
+_USD_LIMIT = 1e6
 _IMPOSSIBLE = Tokens(0, 0, 0)
 _NOT_COUNTED = "The API's token counts cannot be true, so the usage and cost of this answer are not known."
 
 
 def read_response(body: bytes, request: wire.Request, seconds: float) -> Completion:
-    """Read a whole response, which took some seconds."""
+    """Read a whole response; `seconds` is how long it took."""
     try:
-        found = wire.read_completion(body)
+        response = wire.read_completion(body)
     except UNDECODABLE as problem:
         raise _unusable("it is not what the API's description says") from problem
-    if found.error is not None:
-        raise broken_off(found.error, "")
-    if request.path == wire.DECISIONS and found.answers is not None:
-        found.choices = [wire.Choice(text=wire.write(found.answers).decode(), finish_reason="stop")]
-    if not found.choices:
+    if response.error is not None:
+        raise broken_off(response.error, "")
+    # A decision has answers instead of choices. They become the text, so that all else works as for a chat.
+    if request.path == wire.DECISIONS and response.answers is not None:
+        response.choices = [wire.Choice(text=wire.write(response.answers).decode(), finish_reason="stop")]
+    if not response.choices:
         raise _unusable("there is no answer in it")
-    choice = found.choices[0]
+    choice = response.choices[0]
     message = choice.message or wire.Message(choice.text)
     if choice.finish_reason is None:
         raise _unusable("it does not say why it ends, so it may not be whole", message.text)
-    warning, used = found.warning, read_usage(found.usage)
+    warning, used = response.warning, read_usage(response.usage)
     return Completion(
         message.text,
         Metadata(
-            found.model or request.model,
+            response.model or request.model,
             used,
             choice.finish_reason,
-            cost_usd=read_cost(found.usage),
+            cost_usd=read_cost(response.usage),
             duration_ms=round(seconds * 1000, 3),
             warnings=_list_warnings([warning] if isinstance(warning, str) else warning, used),
         ),
@@ -53,9 +51,9 @@ def read_response(body: bytes, request: wire.Request, seconds: float) -> Complet
 
 
 def read_stream(answer: StreamedAnswer, request: wire.Request, started: float, now: float) -> Completion:
-    """Read a streamed answer that is whole."""
+    """Read a streamed answer that has ended."""
     used = read_usage(answer.usage)
-    first = answer.first_token_at
+    first = answer.first_token_at  # tokens a second are counted from here, without the wait before
     generating = now - (started if first is None else first)
     return Completion(
         answer.text,
@@ -75,9 +73,9 @@ def read_stream(answer: StreamedAnswer, request: wire.Request, started: float, n
 
 
 def read_usage(used: wire.ApiUsage | None) -> Tokens:
-    """Read either form of the API's usage; the newer one wins where there are both.
+    """Read either form of the API's usage; the newer one wins if both are present.
 
-    Numbers that no request can use are no usage at all: they would be counted and paid for.
+    Impossible numbers count as no usage: they would end up in budgets and limits.
     """
     if used is None:
         return Tokens(0, 0, 0)
@@ -89,22 +87,22 @@ def read_usage(used: wire.ApiUsage | None) -> Tokens:
     prompt, completion = used.prompt_tokens or used.input_tokens, used.completion_tokens or used.output_tokens
     total = used.total_tokens or prompt + completion
     counts = (prompt, completion, total, reasoning or 0, cached or 0)
-    if min(counts) < 0 or max(counts) > _MOST_TOKENS:
+    if min(counts) < 0 or max(counts) > _TOKENS_LIMIT:
         return _IMPOSSIBLE
     return Tokens(prompt, completion, total, reasoning, cached)
 
 
 def read_cost(used: wire.ApiUsage | None) -> float | None:
-    """Read what the API says that it charged, in US dollars; what cannot be an amount is ignored."""
+    """Read the charge that the API reports, in US dollars; None if it is missing or no plausible amount."""
     try:
         usd = float(used.cost) if used is not None and used.cost is not None else -1.0
     except (TypeError, ValueError):
         return None
-    return usd if 0 <= usd < _MOST_USD else None
+    return usd if 0 <= usd < _USD_LIMIT else None
 
 
-def _list_warnings(given: list[str] | None, used: Tokens) -> list[str] | None:
-    return [*(given or ()), _NOT_COUNTED] if used is _IMPOSSIBLE else given or None
+def _list_warnings(reported: list[str] | None, used: Tokens) -> list[str] | None:
+    return [*(reported or ()), _NOT_COUNTED] if used is _IMPOSSIBLE else reported or None
 
 
 def _first_known(value: int | None, otherwise: int | None) -> int | None:
@@ -115,7 +113,7 @@ def _read_tool_calls(calls: list[wire.ToolCall] | None) -> list[ToolCall] | None
     if not calls:
         return None
     return [
-        # Streamed arguments are only whole here, so this is where a secret in them can be found.
+        # Streamed arguments are joined only now, so a secret that came in pieces is visible only now.
         ToolCall(
             logs.scrubbed(call.id),
             CalledFunction(logs.scrubbed(call.function.name), logs.scrubbed(call.function.arguments)),

@@ -1,7 +1,7 @@
-"""Redaction: takes secrets out of everything that the API sends, where it is read and before it is used.
+"""Redaction: removes secrets from everything that the API sends, as soon as it is read.
 
-An upstream may repeat the key that it was sent: in a refusal, a warning, an answer, a model's name. Results,
-notifications, log lines and audit lines are all made from what is read here, so none of them can show it.
+An upstream may echo the key it was sent: in a refusal, a warning, an answer, a model's name. Results,
+notifications, log lines and audit lines are made from redacted data only, so none of them can show a key.
 """
 
 from __future__ import annotations
@@ -13,17 +13,17 @@ from msgspec import json
 from bridgehead.runtime import logs
 
 _ESCAPE, _UNICODE, _SLASH = b"\\", b"\\u00", b"\\/"
-"""What a secret can be disguised with in JSON: it has no other characters that are escaped."""
+"""JSON escapes that can hide a secret; no other escape stands for a character of one."""
 
 
 def may_need_redaction(data: bytes) -> bool:
-    """Tell by one look whether there may be a secret in some JSON; there is nearly never one."""
-    # One byte is found ten times as fast as two, and most answers have no escapes at all.
+    """Tell quickly whether JSON may contain a secret; false positives only cost time."""
+    # Searching for one byte is ten times as fast as for two, and most answers have no escapes at all.
     return (_ESCAPE in data and (_UNICODE in data or _SLASH in data)) or logs.may_show_secret(data)
 
 
 def redact_json(body: bytes) -> bytes:
-    """Return JSON without secrets; where there are none, the same bytes."""
+    """Return JSON without secrets; the same bytes if there are none."""
     return json.encode(_redact(json.decode(body))) if may_need_redaction(body) else body
 
 
@@ -45,10 +45,12 @@ def _redact(value: Any) -> Any:
 def count_held(text: str) -> int:
     """Return how many characters at the end of a text may be the beginning of a secret.
 
-    They are held back until it is known, so that a secret that comes in two pieces is found too.
+    The caller holds them back until more text decides, so that a secret split over two pieces is found.
     """
     held = 0
     for secret in logs.secrets():
+        # A whole secret is redacted already, so only a shorter beginning of one can be left. The earliest
+        # start wins: it holds back the most.
         tail = text[1 - len(secret) :]
         start = tail.find(secret[0])
         while start >= 0 and not secret.startswith(tail[start:]):

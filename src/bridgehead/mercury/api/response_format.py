@@ -1,7 +1,7 @@
 """Response format: whether an answer has the form that `response_format` asks for.
 
-A JSON Schema is checked by jsonschema-rs. It comes from outside, so it may not fetch anything, its patterns
-run in linear time, and one that is not valid is refused before anything is spent on the call.
+jsonschema-rs checks the JSON Schema, which is untrusted: it cannot fetch other documents, its patterns run in
+linear time, and an invalid one is refused before the call costs anything.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def check_schema(wanted: ResponseFormat | None) -> None:
 
 
 def check_content(wanted: ResponseFormat | None, completion: Completion) -> None:
-    """Raise where an answer does not have the form that was asked for; the answer is in the error."""
+    """Raise if the answer does not have the requested form; the error carries the answer."""
     if wanted is None or wanted.type == "text" or completion.tool_calls is not None:
         return
     content = completion.content
@@ -40,27 +40,26 @@ def check_content(wanted: ResponseFormat | None, completion: Completion) -> None
         if not isinstance(value, dict):
             raise _mismatch("it is not a JSON object", content)
         return
-    found = next(_make_validator(msgspec.json.encode(wanted.json_schema.schema)).iter_errors(value), None)
-    if found is not None:
-        path = "/".join(str(step) for step in found.instance_path)
-        raise _mismatch(f"at /{path}: {found.message[:_LONGEST]}", content)
+    mismatch = next(_make_validator(msgspec.json.encode(wanted.json_schema.schema)).iter_errors(value), None)
+    if mismatch is not None:
+        path = "/".join(str(step) for step in mismatch.instance_path)
+        raise _mismatch(f"at /{path}: {mismatch.message[:_LONGEST]}", content)
 
 
 @lru_cache(64)
 def _make_validator(schema: bytes) -> Any:
     import jsonschema_rs
 
+    def refuse_reference(uri: str) -> NoReturn:
+        raise ValueError(f"{uri} is another document")
+
     try:
         return jsonschema_rs.validator_for(
-            schema.decode(), retriever=_refuse_reference, pattern_options=jsonschema_rs.RegexOptions()
+            schema.decode(), retriever=refuse_reference, pattern_options=jsonschema_rs.RegexOptions()
         )
     except ValueError as problem:
         message = f"response_format.json_schema.schema is not a valid JSON Schema: {str(problem)[:_LONGEST]}"
         raise MercuryError("INVALID_SCHEMA", message) from problem
-
-
-def _refuse_reference(uri: str) -> NoReturn:
-    raise ValueError(f"{uri} is another document")
 
 
 def _mismatch(why: str, content: str) -> MercuryError:

@@ -1,7 +1,7 @@
-"""Stream: finds the events in the bytes of a streamed answer and puts the answer together. Pure.
+"""Stream: splits a streamed answer into server-sent events and assembles the answer. Pure.
 
-Normally each chunk adds to the text. While diffusing, each one replaces the whole text so far. Of an event
-only `data` matters; names, ids, comments and retry hints are skipped. The time is an argument.
+Normally each chunk adds to the text; while diffusing, each replaces the whole text. Only `data` fields of an
+event count; names, ids, comments and retry hints are skipped. The time is an argument.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from .refusals import broken_off
 _DATA = b"data:"
 _DONE = b"[DONE]"
 _TOOL_CALL_BYTES = 8
-"""What each piece of a tool call counts for beside its text, so that empty ones have an end too."""
+"""Size of a tool call piece beside its text, so that a stream of empty pieces reaches the limit too."""
 
 
 class EventTooLong(Exception):
@@ -32,7 +32,7 @@ class Events:
         self._max_bytes = max_bytes
         self._rest = b""
         self.seen = b""
-        """The bytes that the events of the last read were found in."""
+        """The bytes of the last read that the events were taken from."""
 
     def feed(self, piece: bytes) -> list[bytes]:
         """Take bytes and return the data of each event that they complete."""
@@ -44,17 +44,17 @@ class Events:
         if len(rest) > self._max_bytes:
             raise EventTooLong
         self._rest = rest
-        return [found for event in events if (found := _read_data(event))]
+        return [data for event in events if (data := _read_data(event))]
 
     def end(self) -> list[bytes]:
-        """Return what is left when the stream ended without an empty line."""
+        """Return the last event if the stream ended without the empty line behind it."""
         rest, self._rest = self._rest, b""
-        found = _read_data(rest.rstrip(b"\r\n"))
-        return [found] if found else []
+        data = _read_data(rest.rstrip(b"\r\n"))
+        return [data] if data else []
 
 
 def _unify_line_ends(data: bytes) -> bytes:
-    """Make every line end with a line feed; a carriage return at the very end may be half of one."""
+    """End every line with a line feed, but keep a final carriage return: its line feed may still come."""
     if not data.endswith(b"\r"):
         return data.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
     return _unify_line_ends(data[:-1]) + b"\r" if len(data) > 1 else data
@@ -63,8 +63,8 @@ def _unify_line_ends(data: bytes) -> bytes:
 def _read_data(event: bytes) -> bytes:
     if event.startswith(b"data: ") and b"\n" not in event:  # nearly every event is one line
         return event[6:]
-    found = [line[5:].removeprefix(b" ") for line in event.split(b"\n") if line.startswith(_DATA)]
-    return b"\n".join(found)
+    lines = [line[5:].removeprefix(b" ") for line in event.split(b"\n") if line.startswith(_DATA)]
+    return b"\n".join(lines)
 
 
 class StreamedAnswer:
@@ -82,11 +82,11 @@ class StreamedAnswer:
         self._chunks = 0
         self._pieces: list[str] = []
         self._fresh: list[str] = []
-        """Pieces that were not searched for secrets yet: those of one network read are searched at once."""
+        """Pieces not searched for secrets yet; all pieces of one network read are searched together."""
         self._held = ""
-        """The end of the text so far, where it may be the beginning of a secret."""
+        """End of the text that may be the beginning of a secret; not shown until that is decided."""
         self._taken = 0
-        """How many of the pieces `take_news` has given."""
+        """Number of pieces that `take_news` has returned."""
         self._tool_calls: dict[int, wire.ToolCall] = {}
         self._tool_names: dict[int, list[str]] = {}
         self._tool_arguments: dict[int, list[str]] = {}
@@ -112,7 +112,7 @@ class StreamedAnswer:
         return calls
 
     def feed(self, piece: bytes, now: float) -> bool:
-        """Take bytes; returns whether they changed the text."""
+        """Take bytes; return whether they changed the text."""
         try:
             events = self._events.feed(piece)
         except EventTooLong:
@@ -129,7 +129,7 @@ class StreamedAnswer:
         return self._chunks != before
 
     def end(self, now: float) -> None:
-        """Take in that no more bytes come; raises where the answer is not whole."""
+        """Finish the answer; raises if it is not whole."""
         for data in self._events.end():
             self._read_event(data, now, wire.read_suspect_chunk)
         self._add_fresh()
@@ -142,7 +142,7 @@ class StreamedAnswer:
             raise self._broken("it ended without its last event")
 
     def take_news(self) -> str:
-        """Return what came since this was last called; while diffusing, the whole text as it is."""
+        """Return the text since the last call; while diffusing, all of it."""
         if self._is_diffusing:
             return self.text
         pieces = self._pieces[self._taken :]
@@ -162,21 +162,18 @@ class StreamedAnswer:
             raise self._broken("a chunk of it cannot be read") from None
         self.model = chunk.model or self.model
         if chunk.usage or chunk.error or chunk.warning:
-            self._add_metadata(chunk)
-        if chunk.choices:
-            choice = chunk.choices[0]
-            self.finish_reason = choice.finish_reason or self.finish_reason
-            if choice.delta is not None:
-                self._add_delta(choice.delta, now)
-
-    def _add_metadata(self, chunk: wire.Chunk) -> None:
-        if chunk.error is not None:
-            raise broken_off(chunk.error, self.text)
-        self.usage = chunk.usage or self.usage
-        if chunk.warning:
-            self.warnings += [chunk.warning] if isinstance(chunk.warning, str) else chunk.warning
-
-    def _add_delta(self, delta: wire.Delta, now: float) -> None:
+            if chunk.error is not None:
+                raise broken_off(chunk.error, self.text)
+            self.usage = chunk.usage or self.usage
+            if chunk.warning:
+                self.warnings += [chunk.warning] if isinstance(chunk.warning, str) else chunk.warning
+        if not chunk.choices:
+            return
+        choice = chunk.choices[0]
+        self.finish_reason = choice.finish_reason or self.finish_reason
+        delta = choice.delta
+        if delta is None:
+            return
         if delta.tool_calls:
             for call in delta.tool_calls:
                 self._add_tool_call(call)
@@ -186,14 +183,14 @@ class StreamedAnswer:
         self._chunks += 1
         if self.first_token_at is None:
             self.first_token_at = now
-        if self._is_diffusing:
+        if self._is_diffusing:  # a state is whole, so it cannot hold half a secret: `read` has redacted it
             self._pieces, self._size = [text], len(text)
         else:
             self._fresh.append(text)
             self._size += len(text)
 
     def _add_fresh(self) -> None:
-        """Add the pieces of one read without secrets, but for an end that may be the beginning of one."""
+        """Redact the pieces of one read and add them, except an end that may be the beginning of a secret."""
         text = self._held + "".join(self._fresh)
         self._fresh = []
         text = redact_text(text)
@@ -202,7 +199,7 @@ class StreamedAnswer:
         self._pieces.append(text[: len(text) - held] if held else text)
 
     def _add_tool_call(self, delta: wire.ToolCallDelta) -> None:
-        # In pieces that are joined once: joining with each delta would cost their number squared.
+        # Collected and joined once: appending to a string with each delta would take quadratic time.
         index = delta.index or 0
         if index not in self._tool_calls:
             self._tool_calls[index] = wire.ToolCall()

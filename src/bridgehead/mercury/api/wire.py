@@ -1,7 +1,7 @@
-"""Wire: the shapes of the Mercury API, read tolerantly, and what a request to it consists of.
+"""Wire: requests to the Mercury API, and the shapes of its responses, read tolerantly.
 
 Both forms of `usage` are accepted, unknown fields are ignored, and nearly every field may be missing. Nothing
-here does I/O. What a response means for a call is decided in `completions`.
+here does I/O. `completions` decides what a response means for a call.
 """
 
 from __future__ import annotations
@@ -23,56 +23,57 @@ _STREAMED = b',"stream":true,"stream_options":{"include_usage":true}}'
 
 
 class Request(Struct):
-    """A request to be completed: where it goes, and everything it says."""
+    """A completion request: path, model, body and how it is sent."""
 
     path: str
     model: str
     body: bytes
-    """What is asked."""
+    """The arguments as JSON, for the requested model."""
     is_streamed: bool = False
     is_diffusing: bool = False
     """Whether each piece of a stream replaces the whole text so far."""
     sent_body: bytes = b""
-    """What is sent in its place, where a route goes to another model."""
+    """Sent instead of `body` if a route goes to another model."""
     trace: tuple[tuple[str, str], ...] = ()
-    """Headers that carry the caller's trace on."""
+    """Headers that propagate the caller's trace."""
     is_written: bool = False
     """Whether anything of the current send was written. If not, the API certainly got nothing of it."""
 
     @property
     def payload(self) -> bytes:
-        """The body as it is sent; a stream ends with what it used."""
+        """The body as sent; a stream is asked to end with its usage."""
         body = self.sent_body or self.body
+        # The stream options are spliced in before the closing brace; the body is never decoded again.
         return body[:-1] + _STREAMED if self.is_streamed else body
 
     @property
     def max_input_tokens(self) -> int:
-        """The most tokens that the payload can have: a token has at least one byte."""
+        """Upper bound of the payload's tokens: a token has at least one byte."""
         return len(self.sent_body or self.body) + (len(_STREAMED) - 1 if self.is_streamed else 0)
 
 
 class TokenDetails(Struct):
-    """How tokens divide, in the newer form of `usage`."""
+    """Breakdown of tokens in the newer form of `usage`."""
 
     reasoning_tokens: int | None = None
     cached_tokens: int | None = None
 
 
 class ApiUsage(Struct):
-    """What a request used, in the older form (flat) or the newer one (details)."""
+    """Usage in the older form (flat) or the newer one (details)."""
 
     prompt_tokens: int = 0
     completion_tokens: int = 0
     total_tokens: int = 0
     input_tokens: int = 0
-    """What a decision calls its prompt tokens."""
+    """Prompt tokens of a decision."""
     output_tokens: int = 0
     reasoning_tokens: int | None = None
     cached_input_tokens: int | None = None
     completion_tokens_details: TokenDetails | None = None
     prompt_tokens_details: TokenDetails | None = None
     cost: Any = None
-    """What was charged in US dollars, as some compatible APIs report it."""
+    """US dollars charged; only some compatible APIs report it."""
 
 
 class FunctionCall(Struct):
@@ -91,7 +92,7 @@ class ToolCall(Struct):
 
 
 class Message(Struct):
-    """What the model says, as a text or in parts."""
+    """The model's message, as a text or in parts."""
 
     content: str | list[dict[str, Any]] | None = None
     tool_calls: list[ToolCall] | None = None
@@ -113,7 +114,7 @@ class Choice(Struct):
 
 
 class ApiError(Struct):
-    """What the API says when it refuses a request."""
+    """Why the API refuses a request."""
 
     message: str = ""
     type: str | None = None
@@ -126,7 +127,7 @@ class CompletionResponse(Struct):
 
     choices: list[Choice] | None = None
     answers: dict[str, Any] | None = None
-    """What was decided, where the request was about a decision."""
+    """Only in the response to a decision."""
     model: str = ""
     usage: ApiUsage | None = None
     warning: str | list[str] | None = None
@@ -149,7 +150,7 @@ class ToolCallDelta(Struct):
 
 
 class Delta(Struct):
-    """What a chunk of a stream adds, or, while diffusing, what the text is now."""
+    """The text that a chunk adds, or, while diffusing, the whole text now."""
 
     content: str | None = None
     tool_calls: list[ToolCallDelta] | None = None
@@ -173,7 +174,7 @@ class Chunk(Struct):
 
 
 class Pricing(Struct):
-    """Prices for one token, written as texts."""
+    """US dollars per token, as decimal strings."""
 
     prompt: str | float | None = None
     completion: str | float | None = None
@@ -205,7 +206,7 @@ class Refusal(Struct):
     error: ApiError | str | None = None
     message: str | None = None
     detail: Any = None
-    """Where servers made with FastAPI say it."""
+    """The reason, from servers made with FastAPI."""
 
 
 T = TypeVar("T")
@@ -220,18 +221,18 @@ def _make_reader(kind: type[T]) -> Callable[[bytes], T]:
     return read
 
 
-# All that the API says passes one of these, and none of them lets a secret through.
+# Every response passes one of these readers, and each redacts secrets (see `redaction`).
 read_completion = _make_reader(CompletionResponse)
 read_suspect_chunk = _make_reader(Chunk)
 read_chunk = json.Decoder(Chunk).decode
-"""Without a search for secrets: for chunks of bytes that were searched already."""
+"""Does not redact: only for bytes that `may_need_redaction` has cleared."""
 read_models = _make_reader(ModelList)
 read_refusal = _make_reader(Refusal)
 write = json.Encoder().encode
 
 
 def read_price(text: str | float | None) -> float | None:
-    """Read a price; None where it is missing or not a number that can be counted with."""
+    """Read a price; None if it is missing, negative or not a finite number."""
     try:
         value = -1.0 if text is None else float(text)
     except ValueError:

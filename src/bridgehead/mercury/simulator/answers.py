@@ -1,6 +1,6 @@
-"""Answers: what a simulated model says to a request, always the same to the same one.
+"""Answers: the text that a simulated model gives for a request, always the same for the same one. Pure.
 
-Takes values and returns values; how an answer looks on the wire is not decided here.
+`rendering` decides how an answer looks on the wire.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from .refusals import Refusal, too_long
 from .wire import Asked, ChatRequest, EditRequest, FimRequest, NamedTool, Tool
 
 COOLEST, HOTTEST, USUAL = 0.5, 1.0, 0.75
-"""The service resets a temperature outside of this range to its usual one."""
+"""The service resets a temperature outside this range to its usual one, with a warning."""
 FIM_STOP = ["\n\n", "\n \n"]
 FIM_TOKENS = 512
 _ECHOED = 60
@@ -32,7 +32,7 @@ _EDIT_TAGS = ("code_to_edit", "original_code")
 
 
 class Answer(Struct):
-    """What a model says, and what it cost to say it."""
+    """The answer of a model, and its tokens."""
 
     model: Model
     tokens: list[str]
@@ -41,7 +41,7 @@ class Answer(Struct):
     cached_tokens: int = 0
     reasoning_tokens: int = 0
     tool: str = ""
-    """The function that is called, where the tokens are its arguments."""
+    """The function to call; then the tokens are its arguments."""
     warning: str = ""
     summary: str = ""
     seed: int = 0
@@ -53,26 +53,36 @@ class Answer(Struct):
 
     @property
     def completion_tokens(self) -> int:
-        """What it counts as, with the reasoning before it."""
+        """Tokens to pay for, reasoning included."""
         return len(self.tokens) + self.reasoning_tokens
 
 
 def chat(request: ChatRequest, model: Model) -> Answer:
     """Answer a conversation."""
     counts = [words.count(message.text) + _PER_MESSAGE for message in request.messages]
-    said = next((m.text for m in reversed(request.messages) if m.role == "user"), "")
-    seed = crc32(f"{model.id} {request.seed} {said}".encode())
-    tool = _chosen_tool(request, said)
-    reasoning = _reasoning(request, model)
+    question = next((m.text for m in reversed(request.messages) if m.role == "user"), "")
+    seed = crc32(f"{model.id} {request.seed} {question}".encode())
+    tool = _choose_tool(request, question)
+    reasoning = 0
+    if request.reasoning_effort is not None and not model.is_older:
+        if request.reasoning_effort not in _REASONING:
+            efforts = ", ".join(_REASONING)
+            raise Refusal(400, f"reasoning_effort must be one of {efforts}.", param="reasoning_effort")
+        reasoning = _REASONING[request.reasoning_effort]
+    if tool is not None:
+        tokens = _example(tool.function.parameters, question, "tools")
+    else:
+        tokens = _content(request, question, seed)
     answer = _limited(
         request,
         model,
-        tokens=_arguments(tool, said) if tool else _content(request, said, seed),
+        tokens,
         prompt_tokens=_fitting(sum(counts), model),
         limit=request.max_completion_tokens or request.max_tokens,
         reasoning=reasoning,
     )
     answer.seed = seed
+    # As the vendor's prompt cache: the messages before the last one, in whole blocks.
     answer.cached_tokens = sum(counts[:-1]) // _CACHE_BLOCK * _CACHE_BLOCK
     if tool is not None:
         answer.tool = tool.function.name
@@ -103,17 +113,13 @@ def edit(request: EditRequest, model: Model) -> Answer:
     if request.stream:
         raise Refusal(400, "Streaming is not supported on this endpoint.", param="stream")
     text = request.messages[0].text
-    code = next((found for tag in _EDIT_TAGS if (found := _between(text, tag)) is not None), None)
-    if code is None:
+    tag = next((tag for tag in _EDIT_TAGS if f"<|{tag}|>" in text), None)
+    if tag is None:
         raise Refusal(400, "The message must contain the required edit prompt tags.", param="messages")
+    code = text.partition(f"<|{tag}|>")[2].partition(f"<|/{tag}|>")[0].replace("<|cursor|>", "").strip("\n")
     edited = f"{code.rstrip()}\n# checked\n"
     prompt_tokens = _fitting(words.count(text) + _PER_MESSAGE, model)
     return _limited(request, model, words.split(edited), prompt_tokens, request.max_tokens)
-
-
-def _between(text: str, tag: str) -> str | None:
-    _, opened, rest = text.partition(f"<|{tag}|>")
-    return rest.partition(f"<|/{tag}|>")[0].replace("<|cursor|>", "").strip("\n") if opened else None
 
 
 def _fitting(prompt_tokens: int, model: Model) -> int:
@@ -122,63 +128,50 @@ def _fitting(prompt_tokens: int, model: Model) -> int:
     return prompt_tokens
 
 
-def _content(request: ChatRequest, said: str, seed: int) -> list[str]:
+def _content(request: ChatRequest, question: str, seed: int) -> list[str]:
+    """Return JSON if `response_format` wants it; else prose that begins with the question.
+
+    "… 300 words …" in the question sets the length, so that a test can ask for an answer of any size.
+    """
     wanted = request.response_format
     if wanted is not None and wanted.type == "json_object":
-        return words.split(msgspec.json.encode({"answer": _echo(said)}).decode())
+        return words.split(msgspec.json.encode({"answer": _echo(question)}).decode())
     if wanted is not None and wanted.type == "json_schema":
         schema = wanted.json_schema.schema if wanted.json_schema else {}
-        return _example(schema, said, "response_format")
-    opening = f"You asked: “{_echo(said)}”"
+        return _example(schema, question, "response_format")
+    opening = f"You asked: “{_echo(question)}”"
     echo = [word if number == 0 else f" {word}" for number, word in enumerate(opening.split())]
-    wish = _LENGTH_WISH.search(said)
+    wish = _LENGTH_WISH.search(question)
     if wish is not None:
         return [*echo, *islice(words.prose(seed), max(0, int(wish[1]) - len(echo)))][: int(wish[1])]
     return echo + words.sentences(seed, 3 + seed % 4)
 
 
-def _echo(said: str) -> str:
-    return " ".join(said[: 4 * _ECHOED].split())[:_ECHOED].rstrip()
+def _echo(question: str) -> str:
+    return " ".join(question[: 4 * _ECHOED].split())[:_ECHOED].rstrip()
 
 
-def _chosen_tool(request: ChatRequest, said: str) -> Tool | None:
+def _choose_tool(request: ChatRequest, question: str) -> Tool | None:
+    """Return the tool to call: the one `tool_choice` names, one that the question mentions, or the first."""
     choice = request.tool_choice
     if isinstance(choice, NamedTool):
-        return _named_tool(request.tools, choice.function.name)
+        name = choice.function.name
+        for tool in request.tools:
+            if tool.function.name == name:
+                return tool
+        raise Refusal(400, f"The tool `{name}` is not among the tools of the request.", param="tool_choice")
     is_answered = request.messages[-1].role == "tool"
     if not request.tools or choice == "none" or (is_answered and choice != "required"):
         return None
-    return next((tool for tool in request.tools if tool.function.name in said), request.tools[0])
+    return next((tool for tool in request.tools if tool.function.name in question), request.tools[0])
 
 
-def _named_tool(tools: list[Tool], name: str) -> Tool:
-    for tool in tools:
-        if tool.function.name == name:
-            return tool
-    raise Refusal(400, f"The tool `{name}` is not among the tools of the request.", param="tool_choice")
-
-
-def _arguments(tool: Tool, said: str) -> list[str]:
-    return _example(tool.function.parameters, said, "tools")
-
-
-def _example(schema: dict[str, Any], said: str, param: str) -> list[str]:
+def _example(schema: dict[str, Any], question: str, param: str) -> list[str]:
     try:
-        value = example(schema, _echo(said))
+        value = example(schema, _echo(question))
     except ValueError as error:
         raise Refusal(400, str(error), param=param) from None
     return words.split(msgspec.json.encode(value).decode())
-
-
-def _reasoning(request: ChatRequest, model: Model) -> int:
-    effort = request.reasoning_effort
-    if effort is None or model.is_older:
-        return 0
-    if effort not in _REASONING:
-        raise Refusal(
-            400, f"reasoning_effort must be one of {', '.join(_REASONING)}.", param="reasoning_effort"
-        )
-    return _REASONING[effort]
 
 
 def _limited(
@@ -191,35 +184,29 @@ def _limited(
     reasoning: int = 0,
 ) -> Answer:
     """Cut an answer at its stop sequences and at its length."""
-    most = min(limit or model.max_output_length, model.max_output_length)
-    reasoning = min(reasoning, most // 2)
+    limit = min(limit or model.max_output_length, model.max_output_length)
+    reasoning = min(reasoning, limit // 2)
     stops = [request.stop] if isinstance(request.stop, str) else request.stop
     if stops:
-        tokens = _stopped(tokens, stops)
-    is_cut = len(tokens) + reasoning > most
+        text = "".join(tokens)
+        end = min((at for stop in stops if stop and (at := text.find(stop)) >= 0), default=len(text))
+        kept: list[str] = []
+        for token in tokens:
+            if end <= 0:
+                break
+            kept.append(token[:end])  # a stop sequence may begin inside a token
+            end -= len(token)
+        tokens = kept
+    is_cut = len(tokens) + reasoning > limit
+    temperature, warning = request.temperature, ""
+    if temperature is not None and not COOLEST <= temperature <= HOTTEST:
+        allowed = f"{COOLEST:g} to {HOTTEST:g}"
+        warning = f"temperature {temperature:g} is outside of {allowed} and was reset to {USUAL:g}"
     return Answer(
         model,
-        tokens[: most - reasoning] if is_cut else tokens,
+        tokens[: limit - reasoning] if is_cut else tokens,
         "length" if is_cut else "stop",
         prompt_tokens,
         reasoning_tokens=reasoning,
-        warning=_warning(request.temperature),
+        warning=warning,
     )
-
-
-def _stopped(tokens: list[str], stops: list[str]) -> list[str]:
-    text = "".join(tokens)
-    end = min((at for stop in stops if stop and (at := text.find(stop)) >= 0), default=len(text))
-    kept: list[str] = []
-    for token in tokens:
-        if end <= 0:
-            break
-        kept.append(token[:end])
-        end -= len(token)
-    return kept
-
-
-def _warning(temperature: float | None) -> str:
-    if temperature is None or COOLEST <= temperature <= HOTTEST:
-        return ""
-    return f"temperature {temperature:g} is outside of {COOLEST:g} to {HOTTEST:g} and was reset to {USUAL:g}"

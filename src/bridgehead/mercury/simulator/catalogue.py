@@ -18,7 +18,7 @@ _ABLE = ("tools", "json_mode", "structured_outputs")
 
 
 class Pricing(Struct, frozen=True):
-    """What one token costs, in dollars, written out as a decimal."""
+    """US dollars per token, as decimal strings."""
 
     prompt: str
     completion: str
@@ -50,7 +50,7 @@ class Model(Struct, frozen=True):
 
     @property
     def endpoints(self) -> tuple[str, ...]:
-        """Where the model can be called, also when it does not say so."""
+        """Endpoints of the model, also if it does not list them."""
         return (CHAT, FIM) if self.supported_endpoints is UNSET else self.supported_endpoints
 
 
@@ -109,4 +109,4 @@ MODELS = (
 )
 
 OLDER = tuple(replace(model, supported_endpoints=UNSET) for model in MODELS if model.is_older)
-"""The older models as they were listed before models said where they can be called."""
+"""The older models in the older form of the list, without `supported_endpoints`."""

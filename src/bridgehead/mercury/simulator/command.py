@@ -1,11 +1,11 @@
-"""Command: `bridgehead mercury simulate`, the simulated API for a person or another process."""
+"""Command: `bridgehead mercury simulate` serves the simulated API to a person or another process."""
 
 from __future__ import annotations
 
 import asyncio
 import os
 import sys
-from argparse import ArgumentTypeError, Namespace
+from argparse import ArgumentTypeError
 from collections.abc import Mapping
 
 from bridgehead.mcp import shutdown_signals, socket_loop
@@ -16,7 +16,7 @@ from .server import Simulator
 
 MIXED = "mixed"
 DELAY_MS = 1.0
-"""A piece each millisecond looks like the thousand tokens a second that the real service reaches."""
+"""One token a millisecond, about the 1,000 tokens a second of the real service."""
 EXAMPLE_KEY = "sk_simulated"
 _ABOUT = f"""\
 Serves a simulated Mercury API on loopback, with invented answers in the real shapes. It needs no real
@@ -36,18 +36,6 @@ Ctrl-C ends it.
 
 def simulate(arguments: list[str], environment: Mapping[str, str]) -> int:
     """Run the simulated API until it is interrupted."""
-    options = _options(arguments)
-    try:
-        with asyncio.Runner(loop_factory=socket_loop) as runner:
-            runner.run(_serve(options))
-    except OSError as error:
-        why = os.strerror(error.errno) if error.errno else str(error)  # asyncio adds the address to its own
-        sys.stderr.write(f"bridgehead mercury simulate: cannot listen on port {options.port}: {why}\n")
-        return 1
-    return 0
-
-
-def _options(arguments: list[str]) -> Namespace:
     parser = Parser(prog="bridgehead mercury simulate", description=_ABOUT)
     parser.add_argument("--port", type=int, default=0, help="the port to listen on (default: a free one)")
     parser.add_argument(
@@ -56,11 +44,35 @@ def _options(arguments: list[str]) -> Namespace:
     parser.add_argument("--key", action="append", help="a key to accept (default: all)")
     parser.add_argument("--fault", type=_share, metavar="NAME[=SHARE]", help="a fault to inject")
     parser.add_argument("--seed", type=int, default=0, help="makes the faults repeatable")
-    return parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
+
+    async def serve() -> None:
+        rate, among = options.fault or (0.0, ())
+        simulator = Simulator(
+            options.port,
+            faults=Faults(rate, options.seed, among),
+            keys=options.key,
+            chunk_delay=options.delay_ms / 1000,
+        )
+        with shutdown_signals() as ended:
+            async with simulator:
+                key = options.key[0] if options.key else EXAMPLE_KEY
+                sys.stdout.write(_WELCOME.format(url=simulator.url, origin=simulator.origin, key=key))
+                sys.stdout.flush()
+                await ended.wait()
+
+    try:
+        with asyncio.Runner(loop_factory=socket_loop) as runner:
+            runner.run(serve())
+    except OSError as error:
+        why = os.strerror(error.errno) if error.errno else str(error)  # asyncio adds the address to its own
+        sys.stderr.write(f"bridgehead mercury simulate: cannot listen on port {options.port}: {why}\n")
+        return 1
+    return 0
 
 
 def _share(text: str) -> tuple[float, tuple[Fault, ...]]:
-    """Read the name of a fault and how often it comes."""
+    """Parse NAME[=SHARE] into a share and the faults to choose from; none means all."""
     name, _, share = text.partition("=")
     try:
         rate = float(share or 1)
@@ -71,19 +83,3 @@ def _share(text: str) -> tuple[float, tuple[Fault, ...]]:
     if name != MIXED and name not in NAMED:
         raise ArgumentTypeError(f"there is no fault {name!r}, but {MIXED}, {', '.join(NAMED)}")
     return rate, () if name == MIXED else (NAMED[name],)
-
-
-async def _serve(options: Namespace) -> None:
-    rate, among = options.fault or (0.0, ())
-    simulator = Simulator(
-        options.port,
-        faults=Faults(rate, options.seed, among),
-        keys=options.key,
-        chunk_delay=options.delay_ms / 1000,
-    )
-    with shutdown_signals() as ended:
-        async with simulator:
-            key = options.key[0] if options.key else EXAMPLE_KEY
-            sys.stdout.write(_WELCOME.format(url=simulator.url, origin=simulator.origin, key=key))
-            sys.stdout.flush()
-            await ended.wait()

@@ -1,15 +1,14 @@
 """Conforming: an example value for a JSON Schema, for answers and tool arguments that have to follow one.
 
-Covers what schemas for language models are made of; a `pattern` is not tried to be met.
+Covers the keywords that schemas for language models use; `pattern` is ignored.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 _DEEPEST = 8
-"""Where a schema refers to itself, optional properties are left out from here on."""
+"""Depth from which optional properties are left out, so that a recursive schema ends."""
 _FORMATS = {
     "date": "2026-07-28",
     "date-time": "2026-07-28T12:00:00Z",
@@ -28,15 +27,6 @@ class Example:
     def __init__(self, root: Schema, words: str) -> None:
         self._root = root
         self._words = words
-        self._makers: dict[str, Callable[[Schema, int], Any]] = {
-            "object": self._object,
-            "array": self._array,
-            "string": self._string,
-            "integer": self._integer,
-            "number": self._number,
-            "boolean": lambda *_: True,
-            "null": lambda *_: None,
-        }
 
     def value(self) -> Any:
         """Return a value that the schema accepts."""
@@ -51,14 +41,47 @@ class Example:
                 return schema[fixed]
         if schema.get("enum"):
             return schema["enum"][0]
-        return self._makers[_kind(schema)](schema, depth)
+        kind = schema.get("type")
+        if isinstance(kind, list):
+            kind = kind[0]
+        if kind is None:
+            kind = "object" if "properties" in schema else "array" if "items" in schema else "string"
+        match kind:
+            case "object":
+                required = schema.get("required", ())
+                return {
+                    name: self._of(part, depth + 1)
+                    for name, part in schema.get("properties", {}).items()
+                    if depth < _DEEPEST or name in required
+                }
+            case "array":
+                fixed_items = [self._of(part, depth + 1) for part in schema.get("prefixItems", ())]
+                minimum = schema.get("minItems", 0 if depth >= _DEEPEST else 1)
+                missing = range(minimum - len(fixed_items))
+                return fixed_items + [self._of(schema.get("items", {}), depth + 1) for _ in missing]
+            case "string":
+                text = _FORMATS.get(schema.get("format", ""), self._words)
+                text = text.ljust(schema.get("minLength", 0), ".")
+                return text[: schema.get("maxLength", len(text))]
+            case "integer":
+                return int(_number(schema, step=1))
+            case "number":
+                return _number(schema, step=0.5)
+            case "boolean":
+                return True
+            case "null":
+                return None
+            case _:
+                raise KeyError(kind)
 
     def _resolved(self, schema: Schema) -> Schema:
-        """Follow references, merge what has to hold together, and choose the first of alternatives."""
+        """Follow references, merge `allOf`, and choose the first of `anyOf` or `oneOf`."""
         for _ in range(_DEEPEST):
             if "$ref" in schema:
-                rest = {name: part for name, part in schema.items() if name != "$ref"}
-                schema = self._definition(schema["$ref"]) | rest
+                target: Any = self._root
+                for step in schema["$ref"].removeprefix("#").strip("/").split("/"):
+                    target = target.get(step, {}) if step else target
+                schema = dict(target) | {name: part for name, part in schema.items() if name != "$ref"}
                 continue
             chosen: list[Schema] = next(
                 (schema[key][:1] for key in ("anyOf", "oneOf") if schema.get(key)), []
@@ -66,74 +89,34 @@ class Example:
             parts = [*schema.get("allOf", []), *chosen]
             if not parts:
                 break
-            schema = _merged(schema, parts)
+            schema = {name: part for name, part in schema.items() if name not in {"allOf", "anyOf", "oneOf"}}
+            for part in parts:
+                properties = schema.get("properties", {}) | part.get("properties", {})
+                required = [*schema.get("required", ()), *part.get("required", ())]
+                schema = schema | part
+                if properties:  # the part's own would hide the others'
+                    schema |= {"properties": properties, "required": required}
         return schema
 
-    def _definition(self, reference: str) -> Schema:
-        place: Any = self._root
-        for step in reference.removeprefix("#").strip("/").split("/"):
-            place = place.get(step, {}) if step else place
-        return dict(place)
 
-    def _object(self, schema: Schema, depth: int) -> dict[str, Any]:
-        required = schema.get("required", ())
-        return {
-            name: self._of(part, depth + 1)
-            for name, part in schema.get("properties", {}).items()
-            if depth < _DEEPEST or name in required
-        }
-
-    def _array(self, schema: Schema, depth: int) -> list[Any]:
-        fixed = [self._of(part, depth + 1) for part in schema.get("prefixItems", ())]
-        least = schema.get("minItems", 0 if depth >= _DEEPEST else 1)
-        more = [self._of(schema.get("items", {}), depth + 1) for _ in range(least - len(fixed))]
-        return fixed + more
-
-    def _string(self, schema: Schema, depth: int) -> str:
-        text = _FORMATS.get(schema.get("format", ""), self._words)
-        text = text.ljust(schema.get("minLength", 0), ".")
-        return text[: schema.get("maxLength", len(text))]
-
-    def _integer(self, schema: Schema, depth: int) -> int:
-        return int(self._number(schema, depth, step=1))
-
-    def _number(self, schema: Schema, depth: int, step: float = 0.5) -> float:
-        step = float(schema.get("multipleOf", step))
-        least: float | None = schema.get("minimum", schema.get("exclusiveMinimum"))
-        most: float | None = schema.get("maximum", schema.get("exclusiveMaximum"))
-        if least is not None:
-            value = -(-least // step) * step
-            return value + step if value == schema.get("exclusiveMinimum") else value
-        if most is not None:
-            value = most // step * step
-            return value - step if value == schema.get("exclusiveMaximum") else value
-        return step
-
-
-def _kind(schema: Schema) -> str:
-    kind = schema.get("type")
-    if isinstance(kind, list):
-        kind = kind[0]
-    if kind is None:
-        kind = "object" if "properties" in schema else "array" if "items" in schema else "string"
-    return str(kind)
-
-
-def _merged(schema: Schema, parts: list[Schema]) -> Schema:
-    rest = {name: part for name, part in schema.items() if name not in {"allOf", "anyOf", "oneOf"}}
-    for part in parts:
-        properties = rest.get("properties", {}) | part.get("properties", {})
-        required = [*rest.get("required", ()), *part.get("required", ())]
-        rest = rest | part
-        if properties:
-            rest |= {"properties": properties, "required": required}
-    return rest
+def _number(schema: Schema, step: float) -> float:
+    """Return the smallest allowed multiple of `step`, or the largest if there is only an upper bound."""
+    step = float(schema.get("multipleOf", step))
+    lower: float | None = schema.get("minimum", schema.get("exclusiveMinimum"))
+    upper: float | None = schema.get("maximum", schema.get("exclusiveMaximum"))
+    if lower is not None:
+        value = -(-lower // step) * step
+        return value + step if value == schema.get("exclusiveMinimum") else value
+    if upper is not None:
+        value = upper // step * step
+        return value - step if value == schema.get("exclusiveMaximum") else value
+    return step
 
 
 def example(schema: Schema, words: str) -> Any:
-    """Return a value that a schema accepts, with the given words where there is room for some.
+    """Return a value that a schema accepts, with `words` as its strings.
 
-    Raises ValueError where no value can be made, because it is no schema or has no end.
+    Raises ValueError if no value can be made: it is no schema, or its recursion has no end.
     """
     try:
         return Example(schema, words).value()

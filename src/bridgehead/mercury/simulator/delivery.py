@@ -1,20 +1,20 @@
-"""Delivery: how an answer gets to the client: at once, paced, or as a fault wants it."""
+"""Delivery: sends an answer at once, paced, or spoilt by a fault."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import chain, cycle, islice, repeat
 
 from .exchange import JSON, Answered, Exchange
 from .faults import Fault
-from .refusals import Refusal
+from .refusals import Refusal, injected
 from .rendering import DONE, Streamed, Whole
 
 PIECES_AT_ONCE = 32
-"""How many pieces of a stream go out together when nothing is to be waited for."""
+"""Pieces of an unpaced stream that are sent together."""
 BYTES_AT_ONCE = 64 * 1024
-"""And how many bytes, roughly."""
+"""Bytes that end such a batch early."""
 ENDLESS_DELAY = 0.001
 _BROKEN_EVENT = b'data: {"id": "chatcmpl-\n\n\xff\xfe\n\n'
 _NOT_JSON = b"<html><body><h1>502 Bad Gateway</h1></body></html>"
@@ -22,20 +22,28 @@ _PLAIN = Fault()
 
 
 async def deliver(
-    exchange: Exchange, reply: Whole | Streamed, fault: Fault | None, chunk_delay: float
+    exchange: Exchange,
+    reply: Whole | Streamed,
+    fault: Fault | None,
+    chunk_delay: float,
+    now: Callable[[], float],
 ) -> Answered:
-    """Send an answer, spoilt by a fault where there is one."""
+    """Send an answer, spoilt or replaced by the fault if there is one."""
     fault = fault or _PLAIN
     if fault.delay:
         await asyncio.sleep(fault.delay)
+    if fault.status != 200:  # noqa: PLR2004 - the status of every other fault
+        refusal = injected(fault.status, fault.code, fault.message)
+        return exchange.respond(fault.status, refusal.body, (JSON, *fault.headers(now())))
     if fault.kind == "drop":
         return exchange.cut()
     if isinstance(reply, Whole):
         return await _deliver_whole(exchange, reply, fault)
-    return await _deliver_stream(exchange, reply, fault, chunk_delay)
-
-
-# --- in one piece ------------------------------------------------------------------------------------------
+    await exchange.begin()
+    await _send(exchange, _events(reply, fault), _delay(fault, chunk_delay))
+    if fault.kind == "silent":
+        await _for_ever()
+    return exchange.cut() if fault.kind == "cut" else exchange.end()
 
 
 async def _deliver_whole(exchange: Exchange, reply: Whole, fault: Fault) -> Answered:
@@ -61,19 +69,8 @@ async def _deliver_whole(exchange: Exchange, reply: Whole, fault: Fault) -> Answ
             return exchange.respond(reply.status, reply.body)
 
 
-# --- as a stream -------------------------------------------------------------------------------------------
-
-
-async def _deliver_stream(exchange: Exchange, reply: Streamed, fault: Fault, chunk_delay: float) -> Answered:
-    await exchange.begin()
-    await _send(exchange, _events(reply, fault), _delay(fault, chunk_delay))
-    if fault.kind == "silent":
-        await _for_ever()
-    return exchange.cut() if fault.kind == "cut" else exchange.end()
-
-
 def _events(reply: Streamed, fault: Fault) -> Iterator[bytes]:
-    """Put the events of a stream together, up to where the fault strikes."""
+    """Return the events of a stream, up to where the fault strikes."""
     begun = chain([reply.opening], reply.deltas)
     finish = [reply.finish, reply.usage] if reply.usage else [reply.finish]
     match fault.kind:
@@ -92,18 +89,26 @@ def _events(reply: Streamed, fault: Fault) -> Iterator[bytes]:
 
 
 def _delay(fault: Fault, usual: float) -> float:
-    """Say how long to wait between pieces; what never ends is only as fast as can be when that is wanted."""
+    """Return the seconds between pieces; an endless answer is paced unless the fault says otherwise."""
     if fault.chunk_delay is not None:
         return fault.chunk_delay
     return usual or (ENDLESS_DELAY if fault.kind == "endless" else 0.0)
 
 
 async def _send(exchange: Exchange, pieces: Iterator[bytes], delay: float) -> None:
-    """Send pieces as fast as the client reads, or one each `delay`, catching up where a timer came late."""
+    """Send pieces as fast as the client reads, or one each `delay`; catch up if a timer fires late."""
     if not delay:
-        while batch := _batch(pieces):
+        while True:
+            batch: list[bytes] = []
+            size = 0
+            for piece in islice(pieces, PIECES_AT_ONCE):
+                batch.append(piece)
+                size += len(piece)
+                if size > BYTES_AT_ONCE:
+                    break
+            if not batch:
+                return
             await exchange.send(batch)
-        return
     loop = asyncio.get_running_loop()
     due = loop.time()
     while True:
@@ -116,18 +121,6 @@ async def _send(exchange: Exchange, pieces: Iterator[bytes], delay: float) -> No
         await asyncio.sleep(due - loop.time())
 
 
-def _batch(pieces: Iterator[bytes]) -> list[bytes]:
-    """Take what goes out together: many small pieces, or few large ones."""
-    batch: list[bytes] = []
-    size = 0
-    for piece in islice(pieces, PIECES_AT_ONCE):
-        batch.append(piece)
-        size += len(piece)
-        if size > BYTES_AT_ONCE:
-            break
-    return batch
-
-
 async def _for_ever() -> None:
-    """Wait until the client goes, which cancels this."""
+    """Wait until the client disconnects, which cancels this."""
     await asyncio.Event().wait()

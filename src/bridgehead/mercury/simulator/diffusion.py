@@ -10,23 +10,22 @@ from . import words
 NOISE = "▓▒░#%&@*+=~?"
 STEPS = 12
 _RING = NOISE * 8
-"""Noise for tokens of every length; a longer one becomes shorter while it is blurred."""
+"""Noise to cut pieces from; a token longer than it gets shorter while blurred."""
 
 
 def steps(tokens: list[str], seed: int) -> Iterator[str]:
-    """Give the whole text again and again; every token has a step at which it becomes readable."""
+    """Yield the whole text once per step; each token becomes readable at a step of its own."""
     due = [number % STEPS for number in islice(words.numbers(seed), len(tokens))]
     for step in range(STEPS):
         shapes = words.numbers(seed + step)
-        yield "".join(
-            token if at < step else _noise(token, next(shapes)) for token, at in zip(tokens, due, strict=True)
-        )
+        shown = []
+        for token, readable_at in zip(tokens, due, strict=True):
+            if readable_at < step:
+                shown.append(token)
+                continue
+            begin = next(shapes) % len(NOISE)
+            # Keep the space before a word, so that the text keeps its shape.
+            space = token[: token[0] == " "]
+            shown.append(space + _RING[begin : begin + len(token) - len(space)])
+        yield "".join(shown)
     yield "".join(tokens)
-
-
-def _noise(token: str, shape: int) -> str:
-    """Blur a token, but leave the space before it, so that the text keeps its form."""
-    begin = shape % len(NOISE)
-    if token[0] == " ":
-        return " " + _RING[begin : begin + len(token) - 1]
-    return _RING[begin : begin + len(token)]

@@ -1,6 +1,6 @@
-"""Exchange: one request to the simulated API, on our own HTTP server, and the ways to answer it, or not to.
+"""Exchange: one request to the simulated API on Bridgehead's HTTP server, and the ways to answer it or not.
 
-Everything that happens to it is noted in its entry of the journal.
+Records status, pieces and times in the request's entry of the journal.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Exchange:
         self.request = request
 
     async def run(self, work: Coroutine[Any, Any, Answered]) -> Answered:
-        """Answer by something that takes time, and ends when the client goes."""
+        """Answer with a coroutine; cancel it if the client disconnects."""
         task = asyncio.current_task()
 
         def abandon() -> None:
@@ -55,7 +55,7 @@ class Exchange:
         self._stream = await self._http.open_stream(200, headers)
 
     async def send(self, pieces: list[bytes]) -> None:
-        """Send pieces, each as a chunk of its own, as fast as the client reads; others get their turn."""
+        """Send each piece as a chunk, as fast as the client reads, then let other tasks run."""
         assert self._stream is not None  # noqa: S101 - it was begun
         self.request.chunks += len(pieces)
         self._on_change()
@@ -64,13 +64,13 @@ class Exchange:
         await asyncio.sleep(0)
 
     async def send_part(self, part: bytes) -> None:
-        """Send a part of an answer that is announced as longer."""
+        """Send a part of a body whose announced length is greater."""
         assert self._stream is not None  # noqa: S101 - it was begun
         await self._stream.write(part)
         await asyncio.sleep(0)
 
     def end(self) -> ResponseStream:
-        """End an answer in pieces in good order."""
+        """End a streamed answer properly."""
         assert self._stream is not None  # noqa: S101 - it was begun
         self._note_end()
         return self._stream
@@ -86,7 +86,7 @@ class Exchange:
         self.request.answered = time.monotonic()
 
     async def wait_to_be_cut(self) -> Answered:
-        """Wait for somebody else to close the connection."""
+        """Wait for the server to close the connection."""
         self._note_end()
         await asyncio.Event().wait()
         return self.cut()

@@ -1,4 +1,4 @@
-"""Faults: what goes wrong on demand, for the next requests, for all of them, or for a share of them."""
+"""Faults: injected failures, for the next requests, for all of them, or for a share of them."""
 
 from __future__ import annotations
 
@@ -31,37 +31,37 @@ class Fault(Struct, frozen=True, forbid_unknown_fields=True):
     code: str = ""
     message: str = ""
     retry_after: str = ""
-    """The Retry-After header as it is sent."""
+    """Retry-After header, verbatim."""
     retry_after_ms: str = ""
-    """The retry-after-ms header as it is sent."""
+    """retry-after-ms header, verbatim."""
     retry_after_date: float | None = None
-    """In how many seconds, sent as a Retry-After header with a date."""
+    """Seconds from now, sent as a Retry-After header with a date."""
     delay: float = 0.0
     """Seconds before the first byte; when refused, how long nothing listens."""
     chunk_delay: float | None = None
     """Seconds between the pieces of a stream."""
     kind: Kind = ""
     after: int = 3
-    """How many pieces of a stream are sent before it strikes."""
+    """Pieces of a stream that are sent before the fault strikes."""
     on: str = "completions"
-    """Which requests it is for: those with this in their path."""
+    """Applies to requests with this in their path,"""
     says: str = ""
-    """And those with this in their body."""
+    """and this in their body."""
 
     def is_for(self, path: str, body: bytes) -> bool:
-        """Tell whether it is for a request."""
+        """Tell whether the fault applies to a request."""
         return self.on in path and self.says.encode() in body
 
     def headers(self, now: float) -> list[tuple[bytes, bytes]]:
-        """Return the headers that say when to try again."""
-        found = []
+        """Return the retry headers."""
+        pairs = []
         if self.retry_after:
-            found.append((b"retry-after", self.retry_after.encode()))
+            pairs.append((b"retry-after", self.retry_after.encode()))
         if self.retry_after_ms:
-            found.append((b"retry-after-ms", self.retry_after_ms.encode()))
+            pairs.append((b"retry-after-ms", self.retry_after_ms.encode()))
         if self.retry_after_date is not None:
-            found.append((b"retry-after", formatdate(now + self.retry_after_date, usegmt=True).encode()))
-        return found
+            pairs.append((b"retry-after", formatdate(now + self.retry_after_date, usegmt=True).encode()))
+        return pairs
 
 
 NAMED: dict[str, Fault] = {
@@ -84,11 +84,11 @@ NAMED: dict[str, Fault] = {
     "error": Fault(kind="error"),
     "refused": Fault(kind="refused", delay=0.05),
 }
-"""Every fault by a name that a person can type; all of them together are the mix."""
+"""Faults by the names that `simulate --fault` takes; `mixed` chooses among all of them."""
 
 
 class Orders(Struct, frozen=True, forbid_unknown_fields=True):
-    """What a simulator in another process is told to do."""
+    """Body of POST /_faults."""
 
     clear: bool = False
     next: tuple[Fault, ...] = ()
@@ -108,27 +108,27 @@ class Faults:
         self.mixed(rate, seed, among)
 
     def next(self, *faults: Fault) -> None:
-        """Let the next requests fail, one after the other."""
+        """Fail the next requests, one fault each."""
         self._queue.extend(faults)
 
     def always(self, fault: Fault | None) -> None:
-        """Let every request fail, until this is taken back with None."""
+        """Fail every request with this fault; None ends it."""
         self._always = fault
 
     def mixed(self, rate: float, seed: int = 0, among: Iterable[Fault] = ()) -> None:
-        """Let a share of the requests fail, by chance, the same way each time for the same seed."""
+        """Fail a random share of the requests, repeatable by the seed."""
         self._rate = rate
         self._chance = random.Random(seed)  # noqa: S311 - to be repeated, not to be secret
         self._among = tuple(among) or tuple(NAMED.values())
 
     def clear(self) -> None:
-        """Let nothing fail any more."""
+        """Remove all faults."""
         self._queue.clear()
         self.always(None)
         self.mixed(0.0)
 
     def obey(self, orders: Orders) -> None:
-        """Do what somebody in another process wants."""
+        """Apply the orders of another process."""
         if orders.clear:
             self.clear()
         self.next(*orders.next)
@@ -138,7 +138,7 @@ class Faults:
             self.mixed(orders.rate, orders.seed, [NAMED[name] for name in orders.among])
 
     def take(self, path: str, body: bytes = b"") -> Fault | None:
-        """Return what goes wrong with a request."""
+        """Return the fault of a request, and use it up if it was queued."""
         for fault in self._queue:
             if fault.is_for(path, body):
                 self._queue.remove(fault)
@@ -146,6 +146,7 @@ class Faults:
         if self._always is not None and self._always.is_for(path, body):
             return self._always
         if self._rate and self._chance.random() < self._rate:
+            # Drawn before it is matched, so the sequence depends on the seed and the number of requests only.
             fault = self._chance.choice(self._among)
             return fault if fault.is_for(path, body) else None
         return None

@@ -1,10 +1,11 @@
-"""Journal: what was asked of the simulated API, and what became of each request."""
+"""Journal: the requests to the simulated API and what happened to each."""
 
 from __future__ import annotations
 
 import asyncio
 from collections import deque
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from typing import Any
 
 import msgspec
@@ -13,7 +14,7 @@ from .faults import Fault
 
 
 class Request:
-    """One request: what it said, and when it came, was answered, finished or was given up."""
+    """One request, and when it arrived, was answered, finished or was abandoned (`time.monotonic`)."""
 
     __slots__ = (
         "aborted",
@@ -53,19 +54,19 @@ class Request:
 
     @property
     def body(self) -> Any:
-        """The decoded body; None where there is none."""
+        """The decoded body; None if it is empty."""
         return msgspec.json.decode(self.content) if self.content else None
 
     @property
     def key(self) -> str:
-        """The bearer key; empty where there is none."""
+        """The bearer key; empty if there is none."""
         for name, value in self.pairs:
             if name == b"authorization":
                 return value.decode("latin-1").removeprefix("Bearer ").strip()
         return ""
 
     def shown(self) -> dict[str, Any]:
-        """Tell all of it in JSON's terms, but for the key: someone may have sent a real one by mistake."""
+        """Return the request for JSON, without the key: it may be a real one, sent by mistake."""
         names = ("number", "method", "path", "arrived", "answered", "finished", "aborted")
         return {
             **{name: getattr(self, name) for name in names},
@@ -82,11 +83,11 @@ class Request:
 class Journal:
     """The newest requests, oldest first."""
 
-    def __init__(self, most: int) -> None:
-        self._requests: deque[Request] = deque(maxlen=most)
+    def __init__(self, limit: int) -> None:
+        self._requests: deque[Request] = deque(maxlen=limit)
         self._waiting: set[asyncio.Event] = set()
         self.total = 0
-        """How many requests there have been, with those that are not kept any more."""
+        """Number of all requests, including those dropped from the journal."""
 
     def __len__(self) -> int:
         return len(self._requests)
@@ -105,7 +106,7 @@ class Journal:
         self.changed()
 
     def changed(self) -> None:
-        """Let those look again who wait for something."""
+        """Wake the callers of `until` to check again."""
         for event in self._waiting:
             event.set()
 
@@ -114,37 +115,34 @@ class Journal:
         return [request for request in self._requests if request.path.endswith(path)]
 
     def most_at_once(self, path: str = "") -> int:
-        """Return how many requests were under way at the same time, at most."""
+        """Return the highest number of concurrent requests."""
         moments = []
         for request in self.to(path):
             end = request.finished or request.aborted or float("inf")
             moments += [(request.arrived, 1), (end, -1)]
-        most = now = 0
-        for _, step in sorted(moments):
-            now += step
-            most = max(most, now)
-        return most
+        highest = current = 0
+        for _, step in sorted(moments):  # at the same moment -1 sorts before +1: an end makes room first
+            current += step
+            highest = max(highest, current)
+        return highest
 
     async def until(self, holds: Callable[[Journal], Any], within: float = 60.0) -> None:
-        """Wait until something holds, which it cannot as long as it looks at a request that is not there yet.
+        """Wait until a condition holds; an IndexError in it (a request yet to come) counts as false.
 
-        Raises TimeoutError if it does not in time.
+        Raises TimeoutError after `within` seconds.
         """
         event = asyncio.Event()
         self._waiting.add(event)
         try:
             async with asyncio.timeout(within):
-                while not self._satisfies(holds):
+                while True:
+                    with suppress(IndexError):
+                        if holds(self):
+                            return
                     event.clear()
                     await event.wait()
         finally:
             self._waiting.discard(event)
-
-    def _satisfies(self, holds: Callable[[Journal], Any]) -> bool:
-        try:
-            return bool(holds(self))
-        except IndexError:
-            return False
 
     def clear(self) -> None:
         """Forget everything."""

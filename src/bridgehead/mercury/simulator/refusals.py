@@ -28,7 +28,7 @@ CONTEXT = "context_length_exceeded"
 
 
 class Refusal(Exception):
-    """A request that the API refuses, and how it says so."""
+    """An error response of the API."""
 
     def __init__(
         self, status: int, message: str = "", code: str | None = None, param: str | None = None
@@ -48,7 +48,7 @@ class Refusal(Exception):
 
 
 def too_long(limit: int, prompt: int) -> Refusal:
-    """Refuse a prompt that does not fit into a model."""
+    """Refuse a prompt longer than the model's context."""
     message = (
         f"This model's maximum context length is {limit} tokens. However, your messages resulted in {prompt} "
         "tokens. Please reduce the length of the messages."
@@ -63,7 +63,7 @@ def unknown_model(name: str) -> Refusal:
 
 
 def injected(status: int, code: str, message: str) -> Refusal:
-    """Refuse because a fault says so."""
+    """Return the error response of an injected fault."""
     if code == CONTEXT and not message:
         return too_long(32_000, 40_012)
     return Refusal(status, message, code or None)

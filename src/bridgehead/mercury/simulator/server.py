@@ -17,21 +17,21 @@ from bridgehead.mcp.http.server import Server, listen
 
 from .catalogue import MODELS, Model
 from .delivery import deliver
-from .exchange import JSON, Answered, Exchange
+from .exchange import Answered, Exchange
 from .faults import Fault, Faults, Orders
 from .journal import Journal, Request
-from .refusals import Refusal, injected
+from .refusals import Refusal
 from .rendering import Streamed, Whole
 from .service import PREFIX, Service
 
 HOST = "127.0.0.1"
 REFUSED_SECONDS = 0.2
-KEEP_SECONDS = 3600.0
+KEEP_SECONDS = 3600.0  # only clients and faults close connections, never an idle timer
 MAX_BODY_BYTES = 64 * 1024 * 1024
 
 
 class Simulator:
-    """A Mercury API that runs here, answers at once, costs nothing, and fails when it is told to."""
+    """A local Mercury API: answers at once, costs nothing, fails on demand."""
 
     def __init__(
         self,
@@ -47,7 +47,7 @@ class Simulator:
         self.port = port
         self.faults = faults or Faults()
         self.keys = None if keys is None else dict(keys) if isinstance(keys, Mapping) else dict.fromkeys(keys)
-        """The keys that are good, and what each one gets; None means that any key will do."""
+        """Accepted keys, each with a fault of its own or None; None instead of a map accepts any key."""
         self.chunk_delay = chunk_delay
         self.requests = Journal(remember)
         self._service = Service(models, now)
@@ -59,16 +59,16 @@ class Simulator:
 
     @property
     def origin(self) -> str:
-        """Where it listens."""
+        """Scheme, host and port."""
         return f"http://{HOST}:{self.port}"
 
     @property
     def url(self) -> str:
-        """What belongs into MERCURY_API_URL."""
+        """Value for MERCURY_API_URL."""
         return self.origin + PREFIX
 
     def text_of(self, body: dict[str, Any]) -> str:
-        """Return the text that a request with this body is answered with when nothing goes wrong."""
+        """Return the text of the answer to a request with this body, without faults."""
         return self._service.text(body)
 
     # --- listening -----------------------------------------------------------------------------------------
@@ -93,14 +93,14 @@ class Simulator:
         await self._server.start(listening)
 
     async def _close(self) -> None:
-        """Stop listening, and cut what is connected."""
+        """Stop listening and cut all connections."""
         server, self._server = self._server, None
         if server is not None:
             await server.stop()
 
     @asynccontextmanager
     async def refusing(self) -> AsyncIterator[None]:
-        """Let nothing listen meanwhile, and cut what is connected; the last one to leave opens again."""
+        """Stop listening and cut all connections; listen again when the last such context ends."""
         self._refusals += 1
         await self._close()
         try:
@@ -112,16 +112,18 @@ class Simulator:
 
     @property
     def is_refusing(self) -> bool:
-        """Whether a fault lets nothing listen just now."""
+        """Whether a `refused` fault has closed the port for now."""
         return bool(self._refusing)
 
-    async def _refuse(self, seconds: float) -> None:
-        async with self.refusing():
-            await asyncio.sleep(seconds or REFUSED_SECONDS)
-
     async def _cut_everything(self, exchange: Exchange, seconds: float) -> Answered:
-        """Let a task of its own stop listening and cut every connection, with this request on one of them."""
-        task = asyncio.get_running_loop().create_task(self._refuse(seconds))
+        """Refuse connections for a while and cut all there are, this request's among them."""
+
+        async def refuse() -> None:
+            async with self.refusing():
+                await asyncio.sleep(seconds or REFUSED_SECONDS)
+
+        # A task of its own: stopping the server cancels the task of this request.
+        task = asyncio.get_running_loop().create_task(refuse())
         self._refusing.add(task)
         task.add_done_callback(self._refusing.discard)
         return await exchange.wait_to_be_cut()
@@ -129,16 +131,19 @@ class Simulator:
     # --- serving -------------------------------------------------------------------------------------------
 
     def _handle(self, http: HttpRequest) -> Handled:
-        return self._answer(http, bytes(http.body)) if http.is_complete else self._receive(http)
+        if http.is_complete:
+            return self._answer(http, bytes(http.body))
 
-    async def _receive(self, http: HttpRequest) -> Answered:
-        body = bytearray()
-        while piece := await http.read():
-            body += piece
-            if len(body) > MAX_BODY_BYTES:
-                return Response.json(Refusal(413).body, 413)
-        handled = self._answer(http, bytes(body))
-        return handled if isinstance(handled, Response) else await handled
+        async def receive() -> Answered:
+            body = bytearray()
+            while piece := await http.read():
+                body += piece
+                if len(body) > MAX_BODY_BYTES:
+                    return Response.json(Refusal(413).body, 413)
+            handled = self._answer(http, bytes(body))
+            return handled if isinstance(handled, Response) else await handled
+
+        return receive()
 
     def _answer(self, http: HttpRequest, body: bytes) -> Handled:
         pairs = list(http.header_pairs)
@@ -146,56 +151,36 @@ class Simulator:
         if request.path.startswith("/_"):
             return self._control(request)
         self.requests.add(request)
-        fault = request.fault = self._fault(request)
-        reply = self._reply(request)
+        by_key = self.keys.get(request.key) if self.keys else None
+        fault = request.fault = by_key or self.faults.take(request.path, request.content)
+        reply: Whole | Streamed = Whole(Refusal(401).body, 401)
+        if request.key and (self.keys is None or request.key in self.keys):
+            try:
+                reply = self._service.reply(request.method, request.path, request.content)
+            except Refusal as refusal:
+                reply = Whole(refusal.body, refusal.status)
         exchange = Exchange(http, request, self.requests.changed)
         if fault is None and isinstance(reply, Whole):
             return exchange.respond(reply.status, reply.body)
         if fault is not None and fault.kind == "refused":
             return exchange.run(self._cut_everything(exchange, fault.delay))
-        if fault is not None and fault.status != 200:  # noqa: PLR2004 - the status of no fault
-            return exchange.run(self._fail(exchange, fault))
-        return exchange.run(deliver(exchange, reply, fault, self.chunk_delay))
-
-    def _fault(self, request: Request) -> Fault | None:
-        by_key = self.keys.get(request.key) if self.keys else None
-        return by_key or self.faults.take(request.path, request.content)
-
-    def _reply(self, request: Request) -> Whole | Streamed:
-        try:
-            self._check(request.key)
-            return self._service.reply(request.method, request.path, request.content)
-        except Refusal as refusal:
-            return Whole(refusal.body, refusal.status)
-
-    def _check(self, key: str) -> None:
-        if not key or (self.keys is not None and key not in self.keys):
-            raise Refusal(401)
-
-    async def _fail(self, exchange: Exchange, fault: Fault) -> Answered:
-        if fault.delay:
-            await asyncio.sleep(fault.delay)
-        refusal = injected(fault.status, fault.code, fault.message)
-        return exchange.respond(fault.status, refusal.body, (JSON, *fault.headers(self._now())))
+        return exchange.run(deliver(exchange, reply, fault, self.chunk_delay, self._now))
 
     # --- orders from another process -----------------------------------------------------------------------
 
     def _control(self, request: Request) -> Response:
         match request.method, request.path:
             case "POST", "/_faults":
-                return self._obey(request)
+                try:
+                    self.faults.obey(msgspec.json.decode(request.content, type=Orders))
+                except (msgspec.DecodeError, KeyError) as error:
+                    return Response.json(Refusal(400, f"These are no orders: {error}").body, 400)
+                return Response.json(b"{}")
             case "GET", "/_requests":
-                shown = [one.shown() for one in self.requests]
+                shown = [entry.shown() for entry in self.requests]
                 return Response.json(msgspec.json.encode({"requests": shown}))
             case "DELETE", "/_requests":
                 self.requests.clear()
                 return Response.json(b"{}")
             case _:
                 return Response.json(Refusal(404).body, 404)
-
-    def _obey(self, request: Request) -> Response:
-        try:
-            self.faults.obey(msgspec.json.decode(request.content, type=Orders))
-        except (msgspec.DecodeError, KeyError) as error:
-            return Response.json(Refusal(400, f"These are no orders: {error}").body, 400)
-        return Response.json(b"{}")

@@ -1,4 +1,4 @@
-"""Service: the simulated API's addresses, and what each of them answers."""
+"""Service: the endpoints of the simulated API."""
 
 from __future__ import annotations
 
@@ -21,8 +21,9 @@ _CHAT_PATH = f"{PREFIX}/chat/completions"
 _FIM_PATH = f"{PREFIX}/fim/completions"
 _EDIT_PATH = f"{PREFIX}/edit/completions"
 _DECISIONS_PATH = f"{PREFIX}/decisions"
+_POSTS = frozenset({_CHAT_PATH, _FIM_PATH, _EDIT_PATH, _DECISIONS_PATH})
 _WORTH_REMEMBERING = 8192
-"""Bytes; the answers to longer requests are made each time."""
+"""Bytes; answers to longer requests are not cached."""
 _LISTS = {
     f"{PREFIX}/models": "",
     f"{_CHAT_PATH}/models": catalogue.CHAT,
@@ -34,43 +35,59 @@ R = TypeVar("R", bound=Asked)
 
 
 class Service:
-    """Answers requests from nothing but what they say."""
+    """Answers requests; keeps nothing between them but a cache."""
 
     def __init__(self, models: Sequence[Model], now: Callable[[], float]) -> None:
         self._models = {model.id: model for model in models}
-        self._lists = {path: _listed(models, endpoint) for path, endpoint in _LISTS.items()}
+        self._lists: dict[str, Whole] = {}
+        for path, endpoint in _LISTS.items():
+            listed = [model for model in models if not endpoint or endpoint in model.endpoints]
+            self._lists[path] = Whole(msgspec.json.encode({"object": "list", "data": listed}))
         self._now = now
         self._numbers = count(1)
         self._chat = msgspec.json.Decoder(ChatRequest)
         self._fim = msgspec.json.Decoder(FimRequest)
         self._edit = msgspec.json.Decoder(EditRequest)
-        # The same request has the same answer, and whoever measures asks the same many times.
+        # An answer depends on the request alone, and benchmarks repeat the same request.
         self._remembered = lru_cache(maxsize=256)(self._chat_answer)
-        self._posts = {
-            _CHAT_PATH: self._answer_chat,
-            _FIM_PATH: self._answer_fim,
-            _EDIT_PATH: self._answer_edit,
-            _DECISIONS_PATH: self._answer_decision,
-        }
 
     def reply(self, method: str, path: str, body: bytes) -> Whole | Streamed:
         """Answer a request; raises Refusal."""
-        if path in self._posts:
-            if method != "POST":
-                raise Refusal(405)
-            return self._posts[path](body)
-        if path not in self._lists:
+        if path not in self._lists and path not in _POSTS:
             raise Refusal(404)
-        if method != "GET":
+        if method != ("POST" if path in _POSTS else "GET"):
             raise Refusal(405)
+        if path == _CHAT_PATH:
+            find = self._remembered if len(body) < _WORTH_REMEMBERING else self._chat_answer
+            chat, answer = find(body)
+            envelope = self._envelope("chatcmpl")
+            if not chat.stream:
+                return rendering.whole(answer, envelope, "chat.completion")
+            return rendering.streamed_chat(
+                answer, envelope, diffusing=chat.diffusing, with_usage=chat.wants_usage
+            )
+        if path == _FIM_PATH:
+            fim = _decoded(self._fim, body)
+            answer = answers.fim(fim, self._model(fim, catalogue.FIM))
+            envelope = self._envelope("cmpl")
+            if not fim.stream:
+                return rendering.whole(answer, envelope, "text_completion")
+            return rendering.streamed_text(answer, envelope, with_usage=fim.wants_usage)
+        if path == _EDIT_PATH:
+            edit = _decoded(self._edit, body)
+            answer = answers.edit(edit, self._model(edit, catalogue.EDIT))
+            return rendering.whole(answer, self._envelope("edit"), "edit.completion")
+        if path == _DECISIONS_PATH:
+            return self._answer_decision(body)
         return self._lists[path]
 
     def text(self, body: dict[str, Any]) -> str:
-        """Return what the request with this body is answered with, or the arguments of the tool it calls."""
+        """Return the text of the answer to this body, or the arguments of the tool it calls."""
         encoded = msgspec.json.encode(body)
         if "prompt" in body:
             fim = _decoded(self._fim, encoded)
             return answers.fim(fim, self._model(fim, catalogue.FIM)).text
+        # The body alone does not name its endpoint, and an edit looks like a chat: the model decides.
         chat = _decoded(self._chat, encoded)
         if self._models.get(chat.model) and catalogue.EDIT in self._models[chat.model].endpoints:
             edit = _decoded(self._edit, encoded)
@@ -81,35 +98,25 @@ class Service:
         request = _decoded(self._chat, body)
         return request, answers.chat(request, self._model(request, catalogue.CHAT))
 
-    def _answer_chat(self, body: bytes) -> Whole | Streamed:
-        find = self._remembered if len(body) < _WORTH_REMEMBERING else self._chat_answer
-        request, answer = find(body)
-        envelope = self._envelope("chatcmpl")
-        if not request.stream:
-            return rendering.whole(answer, envelope, "chat.completion")
-        return rendering.streamed_chat(
-            answer, envelope, diffusing=request.diffusing, with_usage=request.wants_usage
-        )
-
-    def _answer_fim(self, body: bytes) -> Whole | Streamed:
-        request = _decoded(self._fim, body)
-        answer = answers.fim(request, self._model(request, catalogue.FIM))
-        envelope = self._envelope("cmpl")
-        if not request.stream:
-            return rendering.whole(answer, envelope, "text_completion")
-        return rendering.streamed_text(answer, envelope, with_usage=request.wants_usage)
-
-    def _answer_edit(self, body: bytes) -> Whole:
-        request = _decoded(self._edit, body)
-        answer = answers.edit(request, self._model(request, catalogue.EDIT))
-        return rendering.whole(answer, self._envelope("edit"), "edit.completion")
-
     def _answer_decision(self, body: bytes) -> Whole:
-        """Decide the same about everything: yes, the first label, the middle of the scale."""
-        asked = msgspec.json.decode(body)
-        answers = {name: _decide(question) for name, question in asked["questions"].items()}
+        """Answer every question alike: yes, the first label, the middle of the scale."""
+        request = msgspec.json.decode(body)
+        answers: dict[str, dict[str, Any]] = {}
+        for name, question in request["questions"].items():
+            kind, criteria = question["type"], question.get("criteria")
+            if kind == "choice" and criteria:
+                label = next(iter(criteria))
+                answer = {"choice": label, "confidence": 1.0, "probabilities": {label: 1.0}}
+            elif kind == "score" and criteria:
+                middle = len(criteria) // 2
+                legend = {str(number): text for number, text in enumerate(criteria)}
+                certain = {str(middle): 1.0}
+                answer = {"score": middle, "confidence": 1.0, "probabilities": certain, "legend": legend}
+            else:
+                kind, answer = "noul", {"noul": 0.9}
+            answers[name] = {"type": kind, **answer}
         usage = {"input_tokens": len(body) // 4, "output_tokens": len(answers)}
-        return Whole(msgspec.json.encode({"answers": answers, "model": asked["model"], "usage": usage}))
+        return Whole(msgspec.json.encode({"answers": answers, "model": request["model"], "usage": usage}))
 
     def _envelope(self, kind: str) -> Envelope:
         return Envelope(f"{kind}-{next(self._numbers):012x}", int(self._now()))
@@ -131,21 +138,3 @@ def _decoded(decoder: msgspec.json.Decoder[R], body: bytes) -> R:
         raise Refusal(400, str(error), param=place.rstrip("`") or None) from None
     except msgspec.DecodeError:
         raise Refusal(400, "We could not parse the JSON body of your request.") from None
-
-
-def _decide(question: dict[str, Any]) -> dict[str, Any]:
-    kind, criteria = question["type"], question.get("criteria")
-    if kind == "choice" and criteria:
-        label = next(iter(criteria))
-        return {"type": kind, "choice": label, "confidence": 1.0, "probabilities": {label: 1.0}}
-    if kind == "score" and criteria:
-        middle = len(criteria) // 2
-        legend = {str(number): text for number, text in enumerate(criteria)}
-        certain = {str(middle): 1.0}
-        return {"type": kind, "score": middle, "confidence": 1.0, "probabilities": certain, "legend": legend}
-    return {"type": "noul", "noul": 0.9}
-
-
-def _listed(models: Sequence[Model], endpoint: str) -> Whole:
-    chosen = [model for model in models if not endpoint or endpoint in model.endpoints]
-    return Whole(msgspec.json.encode({"object": "list", "data": chosen}))

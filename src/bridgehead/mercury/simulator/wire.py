@@ -1,6 +1,6 @@
-"""Wire: the requests that the simulated API understands, as types.
+"""Wire: the requests of the simulated API.
 
-Fields that are not named here are accepted and ignored, as the real service does.
+Unknown fields are ignored, as the real service does.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class Message(Struct):
 
     @property
     def text(self) -> str:
-        """What it says, without anything that is not text."""
+        """The text parts of the content."""
         if isinstance(self.content, str):
             return self.content
         return "".join(str(part.get("text", "")) for part in self.content or ())
@@ -62,7 +62,7 @@ class Shape(Struct):
 
 
 class ResponseFormat(Struct):
-    """What an answer has to look like."""
+    """The required form of an answer."""
 
     type: str
     json_schema: Shape | None = None
@@ -75,7 +75,7 @@ class StreamOptions(Struct):
 
 
 class Asked(Struct):
-    """What all requests for a completion have in common."""
+    """Fields of every completion request."""
 
     model: str
     max_tokens: Tokens | None = None
@@ -89,7 +89,7 @@ class Asked(Struct):
 
     @property
     def wants_usage(self) -> bool:
-        """Whether the stream is to end with the usage figures."""
+        """Whether the stream ends with the usage."""
         return self.stream_options is not None and self.stream_options.include_usage
 
 

@@ -1,4 +1,4 @@
-"""Words: the invented, readable text that the simulated models answer with, the same for the same seed.
+"""Words: invented, readable text for the simulated models, the same for the same seed.
 
 A text is a list of tokens, and a token is a word with the space before it, so that counting, cutting and
 streaming agree with each other. Nothing here knows the API.
@@ -33,14 +33,15 @@ _SENTENCES = tuple(
 )
 _DEFINITION = re.compile(r"^([ \t]*)(?:async )?def (\w+)\(\s*(?:(?:self|cls)\s*,\s*)?(\w*)", re.MULTILINE)
 _RETURNED = re.compile(r"^\s*return (\w+)", re.MULTILINE)
+# The constants of the C standard's example of rand(): the same numbers in every Python version.
 _MULTIPLIER = 1_103_515_245
 _INCREMENT = 12_345
 _PIECE = 4
-"""Characters of a token where a text has no words, as in JSON."""
+"""Average characters of a token."""
 
 
 def numbers(seed: int) -> Iterator[int]:
-    """Give numbers without end that look like chance and are the same every time."""
+    """Yield pseudo-random numbers without end (a linear congruential generator)."""
     state = seed
     while True:
         state = (state * _MULTIPLIER + _INCREMENT) & 0x7FFF_FFFF
@@ -48,7 +49,7 @@ def numbers(seed: int) -> Iterator[int]:
 
 
 def prose(seed: int) -> Iterator[str]:
-    """Give the tokens of a story without end."""
+    """Yield the tokens of an endless story."""
     return chain.from_iterable(_SENTENCES[number % len(_SENTENCES)] for number in numbers(seed))
 
 
@@ -61,12 +62,11 @@ def sentences(seed: int, count: int) -> list[str]:
 def code(prompt: str, suffix: str) -> list[str]:
     """Return the tokens of Python that fits between two pieces: a function's body, a blank line, and a test.
 
-    The sum over the function's first argument ends up in the name that the suffix returns; so what was filled
-    in can be run.
+    It sums the function's first argument into the name that the suffix returns, so the result can be run.
     """
-    found = list(_DEFINITION.finditer(prompt))
-    indent, name, argument = found[-1].groups() if found else ("", "run", "")
-    inner = f"{indent}    " if found else indent
+    definitions = list(_DEFINITION.finditer(prompt))
+    indent, name, argument = definitions[-1].groups() if definitions else ("", "run", "")
+    inner = f"{indent}    " if definitions else indent
     returned = _RETURNED.search(suffix)
     total = returned[1] if returned else "total"
     lines = [
@@ -74,7 +74,7 @@ def code(prompt: str, suffix: str) -> list[str]:
         f"{inner}for item in {argument or 'range(10)'}:",
         f"{inner}    {total} += item",
     ]
-    if found and not returned:
+    if definitions and not returned:
         lines.append(f"{inner}return {total}")
     lines += [
         "",
@@ -96,5 +96,5 @@ def split(text: str) -> list[str]:
 
 
 def count(text: str) -> int:
-    """Estimate the tokens of a text that somebody else wrote."""
+    """Estimate the tokens of any text."""
     return (len(text) + _PIECE - 1) // _PIECE

@@ -1,1 +1,1 @@
-"""What an agent calls."""
+"""The tools, prompts and resources that an agent uses."""

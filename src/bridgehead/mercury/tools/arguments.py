@@ -1,7 +1,7 @@
-"""Arguments: what the completion tools take and have in common. Strict; what is not given is not sent.
+"""Arguments of the completion tools. Strict; a field that is not set is not sent.
 
-The fields are those of the API, so that a request's body is its arguments; the few that are for this server
-(`cache`, `timeout_ms`) are taken out before.
+The fields are the API's, so the arguments are the request's body, without the few that are for this server
+(`cache`, `timeout_ms`).
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from bridgehead.mcp import Arguments, Bridge
 
 LONGEST_TIMEOUT_MS = 3_600_000
 GRACE_SECONDS = 5.0
-"""How long a completion may take to be answered as a call, where the client could take a task instead."""
+"""How long a completion may run before it becomes a task, for clients that accept tasks."""
 BATCH_GRACE_SECONDS = 2.0
-"""The same for many prompts, which take longer than most clients wait."""
+"""The same for batches, which take longer than most clients wait."""
 
 Handler = TypeVar("Handler", bound=Callable[..., Any])
 
@@ -131,7 +131,7 @@ class ResponseFormat(Struct, forbid_unknown_fields=True):
 
 
 class CallArguments(Arguments):
-    """What every call to a model can be told."""
+    """Arguments of every call to a model."""
 
     model: Model | UnsetType = UNSET
     cache: CacheUse | UnsetType = UNSET
@@ -143,16 +143,16 @@ class CallArguments(Arguments):
 
 
 class CompletionArguments(CallArguments):
-    """What every completion can be told."""
+    """Arguments of every completion."""
 
     temperature: Temperature | UnsetType = UNSET
     max_tokens: MaxTokens | UnsetType = UNSET
 
     def to_message(self, content: str) -> Any:
-        """Return the options that every completion has, with one message, as the API takes an edit."""
-        given = {name: getattr(self, name) for name in CompletionArguments.__struct_fields__}
-        sent = {name: value for name, value in given.items() if value is not UNSET}
-        return {**sent, "messages": [{"role": "user", "content": content}]}
+        """Return the common options with one user message, the form of an edit request."""
+        options = {name: getattr(self, name) for name in CompletionArguments.__struct_fields__}
+        set_options = {name: value for name, value in options.items() if value is not UNSET}
+        return {**set_options, "messages": [{"role": "user", "content": content}]}
 
 
 Files = Annotated[

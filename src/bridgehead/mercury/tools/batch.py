@@ -20,22 +20,22 @@ from ..settings import MercurySettings
 from .arguments import BATCH_GRACE_SECONDS, Chat, ChatMessage, ChatOptions, completion_tool
 
 BATCH = "mercury_batch"
-MOST_PROMPTS = 500
-MOST_AT_ONCE = 32
+MAX_PROMPTS = 500
+MAX_CONCURRENCY = 32
 
 
 class Batch(ChatOptions, kw_only=True):
     """Prompts, and how all of them are to be answered."""
 
     prompts: Annotated[
-        list[str], Meta(min_length=1, max_length=MOST_PROMPTS, description="One user message each")
+        list[str], Meta(min_length=1, max_length=MAX_PROMPTS, description="One user message each")
     ]
     system: Annotated[str, Meta(description="System message for all of them")] | UnsetType = UNSET
-    concurrency: Annotated[int, Meta(ge=1, le=MOST_AT_ONCE, description="How many at once")] = 4
+    concurrency: Annotated[int, Meta(ge=1, le=MAX_CONCURRENCY, description="How many at once")] = 4
 
 
 class BatchItem(Struct, omit_defaults=True):
-    """What came of one prompt."""
+    """Result of one prompt."""
 
     index: int
     content: str | UnsetType = UNSET
@@ -52,7 +52,7 @@ class BatchError(Struct, omit_defaults=True):
 
 
 class BatchResult(Struct, omit_defaults=True):
-    """What came of all prompts, in their order."""
+    """Results of all prompts, in their order."""
 
     results: list[BatchItem]
     succeeded: int
@@ -79,30 +79,45 @@ def declare(bridge: Bridge[Service], settings: MercurySettings) -> None:
 
 async def run(args: Batch, ctx: Context[Service]) -> BatchResult:
     """Answer the prompts."""
-    await _add_files(args, ctx)
-    waiting = iter(range(len(args.prompts)))
+    if args.files:
+        from .files import quote_files, read_files
+
+        names, args.files = args.files, UNSET
+        quoted = quote_files(names, await read_files(names, ctx))
+        args.prompts = [f"{prompt}\n\n{quoted}" for prompt in args.prompts]
+    service = ctx.state
+    system = [] if args.system is UNSET else [ChatMessage("system", args.system)]
+    options = {name: value for name, value in asdict(args).items() if name in ChatOptions.__struct_fields__}
+    total = len(args.prompts)
+    pending = iter(range(total))  # shared by the workers: each takes the next prompt that nobody has
     items: dict[int, Completion | BridgeError] = {}
 
     async def work() -> None:
-        for index in waiting:
-            items[index] = await _complete_prompt(index, args, ctx)
-            await ctx.progress(len(items), total=len(args.prompts))
+        for index in pending:
+            messages = [*system, ChatMessage("user", args.prompts[index])]
+            try:
+                call = service.make_call(BATCH, CHAT, Chat(messages=messages, **options), ctx)
+                now = service.clock.monotonic()
+                cached = service.completer.lookup(call, ctx, now)
+                items[index] = (
+                    await service.completer.complete(call, ctx) if cached is None else cached.at(now)
+                )
+            except BridgeError as error:  # stops no other prompt
+                items[index] = error
+            await ctx.progress(len(items), total=total)
 
-    beating = asyncio.create_task(_beat(ctx, items, len(args.prompts)))
+    beating = asyncio.create_task(_beat(ctx, items, total))
     try:
         async with asyncio.TaskGroup() as group:
-            for _ in range(min(args.concurrency, len(args.prompts))):
+            for _ in range(min(args.concurrency, total)):
                 group.create_task(work())
     finally:
         beating.cancel()
-    return _summarize([items[index] for index in range(len(args.prompts))])
+    return _summarize([items[index] for index in range(total)])
 
 
 async def _beat(ctx: Context[Service], items: Sized, total: int) -> None:
-    """Show signs of life while prompts are slow: clients give up after a minute of silence.
-
-    Progress has to grow, so each sign is a little closer to the next whole prompt, and never there.
-    """
+    """Report progress while prompts are slow: many clients give up after a minute without any."""
     done = beats = 0
     while True:
         await asyncio.sleep(ctx.state.settings.heartbeat / 1000)
@@ -111,79 +126,47 @@ async def _beat(ctx: Context[Service], items: Sized, total: int) -> None:
         if len(items) != done:
             done, beats = len(items), 0
         beats += 1
+        # MCP requires progress to grow, so each beat comes closer to the next whole number, never to it.
         await ctx.progress(done + beats / (beats + 1), total=total)
 
 
-async def _add_files(args: Batch, ctx: Context[Service]) -> None:
-    """Put the files that a call names into every prompt."""
-    if not args.files:
-        return
-    from .files import quote_files, read_files
-
-    names, args.files = args.files, UNSET
-    quoted = quote_files(names, await read_files(names, ctx))
-    args.prompts = [f"{prompt}\n\n{quoted}" for prompt in args.prompts]
-
-
-async def _complete_prompt(index: int, args: Batch, ctx: Context[Service]) -> Completion | BridgeError:
-    service = ctx.state
-    try:
-        call = service.make_call(BATCH, CHAT, _make_chat(args, args.prompts[index]), ctx)
-        now = service.clock.monotonic()
-        cached = service.completer.lookup(call, ctx, now)
-        return await service.completer.complete(call, ctx) if cached is None else cached.at(now)
-    except BridgeError as error:
-        return error
-
-
-def _make_chat(args: Batch, prompt: str) -> Chat:
-    messages = [ChatMessage("user", prompt)]
-    if args.system is not UNSET:
-        messages.insert(0, ChatMessage("system", args.system))
-    options = {name: value for name, value in asdict(args).items() if name in ChatOptions.__struct_fields__}
-    return Chat(messages=messages, **options)
-
-
 def _summarize(ends: list[Completion | BridgeError]) -> BatchResult:
-    """Tell what all prompts have in common once; raises where every one of them failed."""
-    done = [end for end in ends if isinstance(end, Completion)]
-    errors = _group_errors(ends)
-    if not done:
-        raise _all_failed(len(ends), errors)
-    warnings = list(dict.fromkeys(warning for one in done for warning in one.metadata.warnings or ()))
-    return BatchResult(
-        [_describe(index, end) for index, end in enumerate(ends)],
-        len(done),
-        len(ends) - len(done),
-        sum(one.metadata.usage.total_tokens for one in done),
-        round(sum(one.metadata.cost_usd or 0.0 for one in done), 12),
-        list(dict.fromkeys(one.metadata.model for one in done)),
-        warnings or UNSET,
-        errors or UNSET,
-    )
-
-
-def _describe(index: int, end: Completion | BridgeError) -> BatchItem:
-    if isinstance(end, BridgeError):
-        return BatchItem(index, error=end.code.upper())
-    return BatchItem(index, end.text, end.incomplete, end.metadata.from_cache)
-
-
-def _group_errors(ends: list[Completion | BridgeError]) -> list[BatchError]:
-    """Put prompts that failed in the same way together; what came of an answer makes a failure its own."""
+    """List the items, and once what they share; raises if every prompt failed."""
+    results = []
+    completions = []
     groups: dict[bytes, BatchError] = {}
     for index, end in enumerate(ends):
-        if isinstance(end, BridgeError):
+        if isinstance(end, Completion):
+            completions.append(end)
+            results.append(BatchItem(index, end.text, end.incomplete, end.metadata.from_cache))
+        else:
+            results.append(BatchItem(index, error=end.code.upper()))
             body = describe(end)
-            group = groups.setdefault(write([body.code, body.message, body.content]), BatchError([], body))
-            group.indexes.append(index)
-    return list(groups.values())
-
-
-def _all_failed(count: int, errors: list[BatchError]) -> MercuryError:
-    first = errors[0].error
-    said = " ".join(f"{len(one.indexes)} × {one.error.code}: {one.error.message}" for one in errors)
-    message = first.message if len(errors) == 1 else said
-    return MercuryError(
-        first.code, f"All {count} prompts failed. {message}", next_step="", retry_after=first.retry_after
+            # Prompts that failed alike share an error, unless it carries an answer of their own.
+            key = write([body.code, body.message, body.content])
+            groups.setdefault(key, BatchError([], body)).indexes.append(index)
+    errors = list(groups.values())
+    if not completions:
+        first = errors[0].error
+        message = first.message
+        if len(errors) > 1:
+            message = " ".join(
+                f"{len(group.indexes)} × {group.error.code}: {group.error.message}" for group in errors
+            )
+        raise MercuryError(
+            first.code,
+            f"All {len(ends)} prompts failed. {message}",
+            next_step="",  # the messages end with theirs
+            retry_after=first.retry_after,
+        )
+    metadata = [completion.metadata for completion in completions]
+    return BatchResult(
+        results,
+        len(completions),
+        len(ends) - len(completions),
+        sum(answer.usage.total_tokens for answer in metadata),
+        round(sum(answer.cost_usd or 0.0 for answer in metadata), 12),
+        list(dict.fromkeys(answer.model for answer in metadata)),
+        list(dict.fromkeys(warning for answer in metadata for warning in answer.warnings or ())) or UNSET,
+        errors or UNSET,
     )

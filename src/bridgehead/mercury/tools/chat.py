@@ -18,7 +18,7 @@ from . import diffusion
 from .arguments import Chat, ChatMessage, completion_tool
 
 if TYPE_CHECKING:
-    from .progress import Growing, Progress
+    from .progress import Growing
 
 COMPLETION = "mercury_chat_completion"
 STREAM = "mercury_chat_stream"
@@ -51,7 +51,7 @@ def declare(bridge: Bridge[Service], settings: MercurySettings) -> None:
 def complete(
     args: Chat, ctx: Context[Service]
 ) -> Encoded | Answer[Completion] | Coroutine[Any, Any, Encoded]:
-    """Answer a conversation as a whole: at once where the answer is in the cache."""
+    """Return the whole answer; without a coroutine if it is cached."""
     if args.files:
         return _complete_with_files(args, ctx)
     service = ctx.state
@@ -60,14 +60,15 @@ def complete(
     cached = service.completer.lookup(call, ctx, now)
     if cached is None:
         return _complete(call, ctx)
+    # The engine answers a plain value in the same loop turn; only waiting for the API needs a coroutine.
     service.cache.remember(call, bytes(ctx.arguments))
     return cached.to_result(now, ctx.revision)
 
 
 def recall(ctx: Context[Service]) -> Encoded | None:
-    """Answer a conversation whose arguments came before in the same bytes, where the answer is cached."""
+    """Return the cached answer to arguments that came before byte for byte, if any."""
     if not ctx.revision.structured_output:
-        return None
+        return None  # older revisions need another encoding than the one that is cached
     service = ctx.state
     now = service.clock.monotonic()
     cached = service.completer.recognize(ctx, identify_client(ctx), now)
@@ -81,7 +82,7 @@ async def _complete_with_files(args: Chat, ctx: Context[Service]) -> Encoded:
 
 
 async def add_files(args: Chat, ctx: Context[Service]) -> None:
-    """Put the files that a call names into its last message, or into one of their own."""
+    """Append the named files to the last message if it is the user's, else as a message of their own."""
     if not args.files:
         return
     from .files import quote_files, read_files
@@ -108,7 +109,7 @@ async def complete_call(call: Call, ctx: Context[Service]) -> Completion:
 
 
 async def ask_model(call: Call, ctx: Context[Service]) -> Completion:
-    """Ask for a whole answer, with signs of life while it is worked on."""
+    """Ask the model for a whole answer, with progress as a heartbeat meanwhile."""
     from .progress import Progress
 
     service = ctx.state
@@ -117,10 +118,11 @@ async def ask_model(call: Call, ctx: Context[Service]) -> Completion:
 
 
 async def stream(args: Chat, ctx: Context[Service]) -> Encoded | Answer[Completion]:
-    """Answer a conversation piece by piece; where the answer is in the cache, in one piece."""
+    """Stream the answer as progress; a cached one in one piece."""
     from .progress import Progress
 
     service = ctx.state
+    # Before files are appended: the page of the diffusion app finds its run by the message as it was sent.
     about = args.messages[-1].content or ""
     await add_files(args, ctx)
     call = service.make_call(STREAM, CHAT, args, ctx, stream=True)
@@ -132,19 +134,15 @@ async def stream(args: Chat, ctx: Context[Service]) -> Encoded | Answer[Completi
     else:
         async with Progress(ctx, service.settings.heartbeat / 1000) as progress:
             if call.is_diffusing and shows_apps(ctx.client):
-                completion = await _complete_watched(call, ctx, progress, about)
+                # The page of the diffusion app polls the states of this run, and can stop it.
+                run = service.runs.begin(identify_account(ctx), about)
+
+                def report(text: Growing) -> Awaitable[None] | None:
+                    run.note(text.take_news())
+                    return progress.report(text)
+
+                completion = await run.watch(service.completer.complete(call, ctx, report))
             else:
                 completion = await service.completer.complete(call, ctx, progress.report)
             await progress.send_rest()
     return completion.to_result(ctx.revision)
-
-
-async def _complete_watched(call: Call, ctx: Context[Service], progress: Progress, about: str) -> Completion:
-    """Answer so that a page can watch each state of the text, and stop it."""
-    run = ctx.state.runs.begin(identify_account(ctx), about)
-
-    def report(text: Growing) -> Awaitable[None] | None:
-        run.note(text.take_news())
-        return progress.report(text)
-
-    return await run.watch(ctx.state.completer.complete(call, ctx, report))

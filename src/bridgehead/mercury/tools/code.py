@@ -18,7 +18,7 @@ from .chat import complete_call
 FIM_COMPLETION = "mercury_fim_completion"
 EDIT_COMPLETION = "mercury_edit_completion"
 _OWN_DEFAULTS = {FIM: "MERCURY_FIM_MODEL", EDIT: "MERCURY_EDIT_MODEL", DECISIONS: "MERCURY_DECIDE_MODEL"}
-"""The settings that name the default models of endpoints that not every model serves."""
+"""Settings with the default model of endpoints that not every model serves."""
 
 
 def declare(bridge: Bridge[Service], settings: MercurySettings) -> None:
@@ -53,15 +53,16 @@ async def edit(args: Edit, ctx: Context[Service]) -> Encoded | Answer[Completion
 
 
 async def choose_model(args: CallArguments, path: str, service: Service) -> None:
-    """Take the default model where none is named. One that nobody named is never taken: it may cost more."""
+    """Set the default model if the call names none. Never substitute another: it may cost more."""
     if args.model is not UNSET:
         return
     variable = _OWN_DEFAULTS[path]
     own_default: str = service.settings.values[variable]
     if service.routes.routes and not own_default:
-        return  # a route may name one
+        return  # a route may choose the model
     default = args.model = own_default or service.settings.model
     able = await service.list_able_models(path)
+    # A default that the list does not know is tried: only the API can tell.
     if default in service.catalogue.names and able and default not in able:
         raise MercuryError(
             "MODEL_NOT_SUITABLE",
@@ -73,11 +74,11 @@ async def choose_model(args: CallArguments, path: str, service: Service) -> None
 async def complete_code(
     tool: str, path: str, args: CompletionArguments, ctx: Context[Service]
 ) -> Encoded | Answer[Completion]:
-    """Ask the endpoint for fill-ins or the one for edits."""
+    """Ask the endpoint `path` (FIM or EDIT); raises if an edit is incomplete."""
     await choose_model(args, path, ctx.state)
     completion = await complete_call(ctx.state.make_call(tool, path, args, ctx), ctx)
     if path == EDIT and not completion.is_whole:
-        # Half of a file that is taken for the whole would be written over the original.
+        # An agent that overlooks the cut would overwrite the original with half of it.
         message = f"The edit was cut short ({completion.metadata.finish_reason})."
         raise MercuryError("EDIT_INCOMPLETE", message, content=completion.content)
     return completion.to_result(ctx.revision)

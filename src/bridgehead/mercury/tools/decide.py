@@ -31,8 +31,8 @@ class Option(Struct, forbid_unknown_fields=True):
 class Question(Struct, forbid_unknown_fields=True):
     """One thing to decide."""
 
-    # The API has maps by names and labels of the caller's own, which strict function calling does not know.
-    # So an agent writes lists, and `to_body` makes the maps.
+    # The API takes maps with keys of the caller's choice, which strict function calling cannot express. So an
+    # agent writes lists, and `to_body` makes the maps.
 
     name: Annotated[str, Meta(min_length=1, description="Yours; the answer has it too")]
     type: Annotated[
@@ -57,30 +57,32 @@ class Question(Struct, forbid_unknown_fields=True):
         body: dict[str, Any] = {"type": self.type}
         if self.instructions is not UNSET:
             body["instructions"] = self.instructions
-        if self.options is not UNSET:
-            if criteria := self._to_criteria(self.options):
-                body["criteria"] = criteria
-        elif self.type != "noul":
-            raise _refuse(f"the {self.type} {self.name!r} has no options: give them as a list of labels.")
-        return body
-
-    def _to_criteria(self, options: list[Option]) -> Any:
+        if self.options is UNSET:
+            if self.type != "noul":
+                raise _refuse(f"the {self.type} {self.name!r} has no options: give them as a list of labels.")
+            return body
         if self.type == "score":
-            return [_describe(option) for option in options]
-        meanings = {option.label: None if option.meaning is UNSET else option.meaning for option in options}
-        if len(meanings) < len(options):
+            # A scale is an ordered list of texts, so label and meaning become one text.
+            body["criteria"] = [
+                option.label if option.meaning is UNSET else f"{option.label}: {option.meaning}"
+                for option in self.options
+            ]
+            return body
+        meanings = {
+            option.label: None if option.meaning is UNSET else option.meaning for option in self.options
+        }
+        if len(meanings) < len(self.options):
             raise _refuse(f"two options of {self.name!r} have the same label.")
         if self.type == "choice":
-            return meanings
+            body["criteria"] = meanings
+            return body
         if not meanings.keys() <= {"true", "false"}:
             raise _refuse(
                 f"the options of {self.name!r}, a noul, are labelled true and false, and nothing else."
             )
-        return {label: meaning for label, meaning in meanings.items() if meaning is not None}
-
-
-def _describe(step: Option) -> str:
-    return step.label if step.meaning is UNSET else f"{step.label}: {step.meaning}"
+        if criteria := {label: meaning for label, meaning in meanings.items() if meaning is not None}:
+            body["criteria"] = criteria
+        return body
 
 
 def _refuse(problem: str) -> MercuryError:

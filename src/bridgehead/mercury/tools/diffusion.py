@@ -1,7 +1,7 @@
 """Diffusion app: the page `ui://mercury/diffusion`, and the tools with which it watches and stops an answer.
 
-The page starts nothing by itself. What a person starts there is `mercury_chat_stream`, called like any other,
-so that limits, budgets, the audit and tokens that may not spend hold for it too.
+The page starts nothing by itself. A person starts `mercury_chat_stream` from it, called like any tool, so
+limits, budgets, the audit and tokens without the right to spend apply as usual.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def declare(bridge: Bridge[Service]) -> None:
 
 
 async def watch(args: WatchRun, ctx: Context[Service]) -> Answer[RunState]:
-    """Tell how a run stands, when there is something new or after a second."""
+    """Return the state of a run as soon as it changes, or after a second."""
     run = ctx.state.runs.find(identify_account(ctx), args.run, args.about)
     if run is None:
         return Answer("There is no such run.", RunState("", None))

@@ -1,7 +1,7 @@
 """The edit tools that build the prompt: `mercury_apply_edit` and `mercury_next_edit`.
 
-The API takes an edit as one message with tags around its parts. Here a caller gives the parts, and this
-module writes the tags. `mercury_edit_completion` takes a prompt that has them already.
+The API takes an edit as one message with tags around its parts. These tools take the parts and write the
+tags; `mercury_edit_completion` takes a prompt that already has them.
 """
 
 from __future__ import annotations
@@ -92,11 +92,11 @@ class NextEdit(CompletionArguments, kw_only=True):
             content=self.content,
             path=self.path,
             recent_edits="\n".join(edits),
-            snippets="\n".join(f"{one.path}\n{one.content}" for one in snippets),
+            snippets="\n".join(f"{snippet.path}\n{snippet.content}" for snippet in snippets),
         )
         viewed = "\n".join(
-            _tag("recently_viewed_code_snippet", f"code_snippet_file_path: {one.path}\n{one.content}")
-            for one in snippets
+            _tag("recently_viewed_code_snippet", f"code_snippet_file_path: {snippet.path}\n{snippet.content}")
+            for snippet in snippets
         )
         parts = [
             _tag("recently_viewed_code_snippets", viewed),
@@ -106,7 +106,7 @@ class NextEdit(CompletionArguments, kw_only=True):
         return self.to_message("\n\n".join(parts))
 
     def _mark_region(self) -> str:
-        """Return the file with the tags around the region, and with the cursor in it."""
+        """Return the file with tags around the region, and the cursor's tag inside it."""
         lines = self.content.splitlines(keepends=True)
         first, last = (self.region.first, self.region.last) if self.region else (1, len(lines))
         if not first <= last <= len(lines):
@@ -119,6 +119,7 @@ class NextEdit(CompletionArguments, kw_only=True):
             if column > len(line.rstrip("\r\n")) + 1:
                 raise _wrong("cursor", f"line {number} has {len(line.rstrip())} columns, not {column}")
             lines[number - 1] = f"{line[: column - 1]}{CURSOR}{line[column - 1 :]}"
+        # `_tag` ends the region with a line feed, so the region's own last one is dropped.
         before, region, after = lines[: first - 1], lines[first - 1 : last], lines[last:]
         return "".join([*before, _tag("code_to_edit", "".join(region).removesuffix("\n")), "\n", *after])
 
@@ -165,11 +166,11 @@ def _tag(name: str, content: str) -> str:
 
 
 def _check_tags(**texts: str) -> None:
-    """Refuse code that holds a tag of the API: the model could not tell it from ours."""
+    """Refuse text that contains a tag of the API: it would end a part early, or start another."""
     for argument, text in texts.items():
-        found = next((tag for tag in _TAGS if tag in text), None)
-        if found is not None:
-            raise _wrong(argument, f"it holds the tag {found}, which the API reads as its own")
+        for tag in _TAGS:
+            if tag in text:
+                raise _wrong(argument, f"it holds the tag {tag}, which the API reads as its own")
 
 
 def _wrong(argument: str, why: str) -> MercuryError:

@@ -1,15 +1,14 @@
-"""Files by reference: reads the files that a call names, within the folders that its client has opened.
+"""Files by reference: reads the files that a call names, inside the client's roots only.
 
-Only where the setting allows it, since the server then reads files for whoever calls it. A name is relative
-to a root of the client. Every step from the root to the file is opened without following links, so neither
-`..`, a link nor a rename in between can lead outside, and only regular files are read.
+Off unless MERCURY_FILES is set, because the server reads files for any caller. A name is relative to a root.
+Every step from the root to the file is opened without following links, so neither `..`, a link nor a rename
+in between can lead outside, and only regular files are read.
 """
 
 from __future__ import annotations
 
 import os
 import stat
-from typing import TYPE_CHECKING
 
 from bridgehead.mcp import Context, list_roots
 from bridgehead.mcp.lazy_imports import asyncio
@@ -18,74 +17,68 @@ from ..calling.service import Service
 from ..errors import MercuryError
 from .prompts import fence
 
-if TYPE_CHECKING:
-    from bridgehead.mcp import Root
-
 _WALKS = os.open in os.supports_dir_fd
-"""Whether folders can be opened one by one, which Windows cannot."""
+"""Whether a file can be opened relative to an open folder; false on Windows."""
 _NO_FOLLOW = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
-# A pipe without a writer would otherwise keep its reader waiting for ever.
+# O_NONBLOCK: opening a named pipe without a writer would block for ever.
 _READ = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 
 
 async def read_files(names: list[str], ctx: Context[Service]) -> list[str]:
-    """Return the texts of files, in the order of their names; raises `MercuryError`."""
+    """Return the texts of the files in order; raises `MercuryError`."""
     settings = ctx.state.settings
     if not settings.files:
         raise _refuse("files", "this server does not read files", "Paste the text, or set MERCURY_FILES=1.")
     if not ctx.can_ask(list_roots()):
         raise _refuse("files", "this client offers no roots to read in", "Paste the text instead.")
-    folders = [folder for root in await ctx.roots() if (folder := _find_folder(root))]
+    from urllib.parse import urlsplit
+    from urllib.request import url2pathname
+
+    folders = []
+    for root in await ctx.roots():
+        url = urlsplit(root.uri)
+        if url.scheme != "file" or url.netloc not in ("", "localhost"):
+            continue
+        folder = url2pathname(url.path)
+        if folder and not folder.startswith("\\\\"):  # on Windows a share of another machine
+            folders.append(folder)
     return [await asyncio.to_thread(_read, folders, name, settings.max_file_size) for name in names]
 
 
 def quote_files(names: list[str], texts: list[str]) -> str:
-    """Return files as a part of a prompt."""
+    """Return the files as text for a prompt, each under its name in a code fence."""
     return "\n\n".join(f"{name}:\n{fence(text, '')}" for name, text in zip(names, texts, strict=True))
 
 
-def _find_folder(root: Root) -> str:
-    """Return the folder of a root; nothing where it is not one of this machine."""
-    from urllib.parse import urlsplit
-    from urllib.request import url2pathname
-
-    found = urlsplit(root.uri)
-    if found.scheme != "file" or found.netloc not in ("", "localhost"):
-        return ""
-    folder = url2pathname(found.path)
-    return "" if folder.startswith("\\\\") else folder  # a share of Windows, which is another machine's
-
-
 def _read(folders: list[str], name: str, max_bytes: int) -> str:
-    steps = _split(name)
+    steps = [step for step in name.replace("\\", "/").split("/") if step != "."]
+    is_absolute = name.startswith(("/", "\\", "~")) or ":" in steps[0] if steps else True
+    if is_absolute or not all(steps) or ".." in steps or "\0" in name:
+        raise _refuse(name, "it is not a path inside of a root", "Give it relative to a root, without `..`.")
     for folder in folders:
         try:
             file = _open(folder, steps)
         except FileNotFoundError:
             continue
         except OSError as problem:
-            # ELOOP is what a link gives; other systems say ENOTDIR or EACCES.
+            # A link gives ELOOP on Linux, ENOTDIR or EACCES on other systems.
             raise _refuse(name, f"it cannot be opened ({problem.strerror}); links are not followed") from None
         if not stat.S_ISREG(os.fstat(file).st_mode):
             os.close(file)
             raise _refuse(name, "it is not a regular file")
         with os.fdopen(file, "rb") as opened:
             data = opened.read(max_bytes + 1)
-        return _decode(name, data, max_bytes)
+        if len(data) > max_bytes:
+            raise _refuse(name, f"it has more than {max_bytes:,} bytes", "Raise MERCURY_MAX_FILE_SIZE.")
+        try:
+            return data.decode()
+        except UnicodeDecodeError:
+            raise _refuse(name, "it is not UTF-8 text") from None
     raise _refuse(name, "there is no such file in the client's roots")
 
 
-def _split(name: str) -> list[str]:
-    """Return the steps of a relative name; raises where one leads anywhere else."""
-    steps = [step for step in name.replace("\\", "/").split("/") if step != "."]
-    is_absolute = name.startswith(("/", "\\", "~")) or ":" in steps[0] if steps else True
-    if is_absolute or not all(steps) or ".." in steps or "\0" in name:
-        raise _refuse(name, "it is not a path inside of a root", "Give it relative to a root, without `..`.")
-    return steps
-
-
 def _open(folder: str, steps: list[str]) -> int:
-    """Open a file step by step; the folder itself is trusted, and may be a link."""
+    """Open a file step by step without following links; the root itself is trusted and may be a link."""
     if not _WALKS:
         return _open_resolved(folder, steps)
     *folders, file = steps
@@ -101,26 +94,18 @@ def _open(folder: str, steps: list[str]) -> int:
 
 
 def _open_resolved(folder: str, steps: list[str]) -> int:
+    """Open a file by its path after checking for links: weaker than `_open` against a rename in between."""
     from pathlib import Path
 
     if any(":" in step for step in steps):
         raise OSError(0, "a part of a file is not a file")  # `a.txt:b`, a stream of `a.txt`
     root = Path(folder).resolve()
     wanted = root.joinpath(*steps)
-    found = wanted.resolve(strict=True)
-    # Compared as the file system has it: the case of a name may differ from the one on the disk.
-    if not found.is_relative_to(root) or any(step.is_symlink() for step in (wanted, *wanted.parents)):
+    resolved = wanted.resolve(strict=True)
+    # Both sides resolved, because the case of a name may differ from the one on the disk.
+    if not resolved.is_relative_to(root) or any(step.is_symlink() for step in (wanted, *wanted.parents)):
         raise OSError(0, "it leads outside of the root")
-    return os.open(found, _READ)
-
-
-def _decode(name: str, data: bytes, max_bytes: int) -> str:
-    if len(data) > max_bytes:
-        raise _refuse(name, f"it has more than {max_bytes:,} bytes", "Raise MERCURY_MAX_FILE_SIZE.")
-    try:
-        return data.decode()
-    except UnicodeDecodeError:
-        raise _refuse(name, "it is not UTF-8 text") from None
+    return os.open(resolved, _READ)
 
 
 def _refuse(name: str, why: str, next_step: str | None = None) -> MercuryError:

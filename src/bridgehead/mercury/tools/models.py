@@ -70,32 +70,30 @@ async def read_models(ctx: Context[Service]) -> str:
 
 
 async def _fetch_list(service: Service) -> ListedModels:
-    service.keys.pick()
+    service.keys.pick()  # raises without a key, also while the list is still cached
     allowed = service.settings.allowed_models
     models = await service.catalogue.fetch()
-    routed = [ListedModel(name, "route", 0, []) for name in service.routes.names]
-    listed = [model for model in models if not allowed or model.id in allowed]
-    return ListedModels(routed + [_describe(model, service.settings.model) for model in listed])
-
-
-def _describe(model: wire.Model, default: str) -> ListedModel:
-    return ListedModel(
-        model.id,
-        model.owned_by or "inception",
-        int(model.created or 0),
-        sorted({*(model.supported_features or ()), *(model.supported_endpoints or ())}),
-        model.context_length,
-        model.max_output_length,
-        _read_prices(model.pricing),
-        model.id == default,
-    )
-
-
-def _read_prices(pricing: wire.Pricing | None) -> ListedPrice | None:
-    if pricing is None:
-        return None
-    return ListedPrice(
-        wire.read_price(pricing.prompt),
-        wire.read_price(pricing.completion),
-        wire.read_price(pricing.input_cache_reads),
-    )
+    listed = [ListedModel(name, "route", 0, []) for name in service.routes.names]
+    for model in models:
+        if allowed and model.id not in allowed:
+            continue
+        price = None
+        if model.pricing is not None:
+            price = ListedPrice(
+                wire.read_price(model.pricing.prompt),
+                wire.read_price(model.pricing.completion),
+                wire.read_price(model.pricing.input_cache_reads),
+            )
+        listed.append(
+            ListedModel(
+                model.id,
+                model.owned_by or "inception",
+                int(model.created or 0),
+                sorted({*(model.supported_features or ()), *(model.supported_endpoints or ())}),
+                model.context_length,
+                model.max_output_length,
+                price,
+                model.id == service.settings.model,
+            )
+        )
+    return ListedModels(listed)

@@ -1,7 +1,7 @@
-"""Progress: tells a client how an answer grows, soon but not too often, and that it is still being worked on.
+"""Progress: sends a growing answer to the client as progress notifications, and a heartbeat in between.
 
-The first piece is sent at once, further ones together every 50 ms at most, and in silence a sign of life.
-Where the client does not read, the stream is not read on either. Only for calls with a progress token.
+The first piece is sent at once, later ones together, at most every 50 ms. While the client does not read, the
+caller waits, so the stream is not read either. Does nothing for calls without a progress token.
 """
 
 from __future__ import annotations
@@ -15,18 +15,18 @@ from typing import Any, Protocol, Self
 from bridgehead.mcp import Context
 
 TOGETHER_SECONDS = 0.05
-"""Pieces that come within this time go out together."""
+"""Minimum time between two notifications; pieces in between are joined."""
 
 
 class Growing(Protocol):
-    """A text that grows, or is replaced."""
+    """A text that grows, or is replaced: `StreamedAnswer`, or a test's."""
 
     def take_news(self) -> str:
-        """Return what came since this was last called."""
+        """Return the text since the last call."""
 
 
 class Progress:
-    """The progress of one call, towards its client; entered while the call is under way."""
+    """Progress of one call; entered while the call runs."""
 
     def __init__(self, context: Context[Any], heartbeat: float) -> None:
         self._context = context
@@ -38,7 +38,7 @@ class Progress:
         self._has_begun = False
         """Whether a piece of the text was sent; the first is sent at once."""
         self._news: Growing | None = None
-        """What has grown and was not sent yet."""
+        """The text, if it has grown since the last notification."""
         self._timer: asyncio.TimerHandle | None = None
         self._sending: asyncio.Task[None] | None = None
 
@@ -58,7 +58,7 @@ class Progress:
                 await self._sending
 
     def report(self, text: Growing) -> Awaitable[None] | None:
-        """Note that a text has grown; returns something to wait for where the client is slow."""
+        """Report that a text has grown; await the result, if any, to keep pace with the client."""
         if not self._is_wanted:
             return None
         if self._sending is not None:
@@ -75,7 +75,7 @@ class Progress:
         return None
 
     async def send_rest(self) -> None:
-        """Send what has not been sent, at the end."""
+        """Send the rest, at the end of the answer."""
         if self._sending is not None:
             await self._sending
         if self._is_wanted and self._news is not None:
@@ -87,21 +87,23 @@ class Progress:
         self._timer = self._loop.call_at(when, self._send_due)
 
     def _send_due(self) -> None:
-        """Send what has come, or a sign of life, or look again later."""
+        """Send the news or a heartbeat, or rearm if neither is due."""
         silent = self._loop.time() - self._last
         if self._sending is not None or (self._news is None and silent < self._heartbeat):
+            # Never at once: while a notification waits for a slow client, the timer would spin.
             self._arm(self._loop.time() + max(0.001, min(self._heartbeat, self._heartbeat - silent)))
             return
-        self._sending = self._loop.create_task(self._send_now())
-        self._sending.add_done_callback(self._forget_task)
+
+        async def send_now() -> None:
+            self._last = self._loop.time()
+            await self._send(self._news)
+
+        def forget(task: asyncio.Task[None]) -> None:
+            self._sending = None
+
+        self._sending = self._loop.create_task(send_now())
+        self._sending.add_done_callback(forget)
         self._arm(self._loop.time() + self._heartbeat)
-
-    async def _send_now(self) -> None:
-        self._last = self._loop.time()
-        await self._send(self._news)
-
-    def _forget_task(self, task: asyncio.Task[None]) -> None:
-        self._sending = None
 
     async def _send(self, text: Growing | None) -> None:
         self._news = None

@@ -1,8 +1,8 @@
-"""The tool `mercury_usage`: tokens, cost, cache and limits, since the start, today and before."""
+"""The tool `mercury_usage`: tokens, cost, cache, limits and budgets."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 from msgspec.structs import asdict
@@ -13,21 +13,18 @@ from ..calling.call import ANONYMOUS, identify_account
 from ..calling.service import Service
 from ..calling.usage import Span, UsageCounts
 
-if TYPE_CHECKING:
-    from ..calling.budget import Spending
-
 USAGE = "mercury_usage"
 
 
 class UsedByModel(Struct):
-    """What was used, in all and by model."""
+    """Usage in total and by model."""
 
     total: UsageCounts
     models: dict[str, UsageCounts]
 
 
 class CacheState(Struct):
-    """What is in the cache, and how often it helped."""
+    """Content of the cache, and its hits since the start."""
 
     entries: int
     bytes: int
@@ -37,7 +34,7 @@ class CacheState(Struct):
 
 
 class BudgetState(Struct, omit_defaults=True):
-    """The day's money, of all processes that share it. Committed is settled, uncertain and reserved."""
+    """The day's budget, shared by all processes. Committed is settled plus uncertain plus reserved."""
 
     day: str
     limit_usd: float
@@ -52,7 +49,7 @@ Dimension = Literal["day", "model", "client"]
 
 
 class UsageArguments(Struct, forbid_unknown_fields=True):
-    """What of the past is to be told as well."""
+    """How much history to add, and how to split it."""
 
     days: Annotated[
         int, Meta(ge=0, le=400, description="Also report the history of so many days up to today")
@@ -65,7 +62,7 @@ Row = dict[str, str | float]
 
 
 class UsageReport(Struct, omit_defaults=True):
-    """Everything there is to know of usage."""
+    """The result of the tool."""
 
     since_start: UsedByModel
     today: UsedByModel
@@ -91,46 +88,42 @@ def declare(bridge: Bridge[Service]) -> None:
 
 
 async def report(args: UsageArguments, ctx: Context[Service]) -> UsageReport:
-    """Report what was used."""
+    """Report usage, cache, limits and budgets."""
     service, cache = ctx.state, ctx.state.cache
     day, budgets = await service.budget.spending(ctx.connection.principal or ANONYMOUS)
+    daily: BudgetState | None = None
+    further: list[Row] = []
+    for spending in budgets:
+        cap = spending.cap
+        amounts = {
+            "limit_usd": cap.limit,
+            "committed_usd": spending.committed,
+            "left_usd": spending.left,
+            "settled_usd": spending.settled,
+            "uncertain_usd": spending.uncertain,
+            "reserved_usd": spending.reserved,
+        }
+        rounded = {name: round(amount, 9) for name, amount in amounts.items()}
+        # `budget` of the contract is everybody's day; months and clients' own budgets are listed beside it.
+        if cap.client is None and not cap.is_monthly:
+            daily = daily or BudgetState(day, **rounded)
+        else:
+            client = {} if cap.client is None else {"client": cap.client}
+            further.append({"period": cap.period, **client, **rounded})
+    history: list[Row] = []
+    if args.days:
+        rows = await service.usage.history(Span.ending(service.usage.today, args.days), args.by)
+        history = [{**{name: getattr(row, name) for name in args.by}, **asdict(row.counts)} for row in rows]
     return UsageReport(
         _by_model(service.usage.models),
         _by_model(await service.usage.read_today()),
         CacheState(cache.entries, cache.size, cache.hits, cache.misses, cache.joined),
         await service.rate_limits.left(identify_account(ctx)),
-        next((BudgetState(day, **_amounts(one)) for one in budgets if _is_the_days(one)), None),
-        [_further_budget(one) for one in budgets if not _is_the_days(one)],
-        await _history(service, args) if args.days else [],
+        daily,
+        further,
+        history,
         bool(service.providers_down),
     )
-
-
-async def _history(service: Service, args: UsageArguments) -> list[Row]:
-    rows = await service.usage.history(Span.ending(service.usage.today, args.days), args.by)
-    return [{**{name: getattr(row, name) for name in args.by}, **asdict(row.counts)} for row in rows]
-
-
-def _is_the_days(spending: Spending) -> bool:
-    return spending.cap.client is None and not spending.cap.is_monthly
-
-
-def _amounts(spending: Spending) -> dict[str, float]:
-    amounts = {
-        "limit_usd": spending.cap.limit,
-        "committed_usd": spending.committed,
-        "left_usd": spending.left,
-        "settled_usd": spending.settled,
-        "uncertain_usd": spending.uncertain,
-        "reserved_usd": spending.reserved,
-    }
-    return {name: round(amount, 9) for name, amount in amounts.items()}
-
-
-def _further_budget(spending: Spending) -> Row:
-    client = spending.cap.client
-    whose = {} if client is None else {"client": client}
-    return {"period": spending.cap.period, **whose, **_amounts(spending)}
 
 
 def _by_model(models: dict[str, UsageCounts]) -> UsedByModel:
