@@ -92,7 +92,7 @@ class _Session:
         self._last_id = 0
 
     async def examine(self, findings: list[Finding], *, is_thorough: bool = True) -> None:
-        """Connect and list the tools; thoroughly, call one too and measure. Then leave."""
+        """Connect, list the tools and end the session; if thorough, also call a tool and measure latency."""
         try:
             if self._is_secure:
                 findings.append(await self._examine_certificate())

@@ -96,7 +96,11 @@ async def examine(
             Finding("version", "right", versions),
             _examine_tool_filter(environment),
             # Plugins whose name makes them unusable; the others are parts of their own.
-            *(Finding("plugin", "wrong", one.problem) for one in plugins.installed_plugins() if one.problem),
+            *(
+                Finding("plugin", "wrong", plugin.problem)
+                for plugin in plugins.installed_plugins()
+                if plugin.problem
+            ),
         ]
     }
     for name in dict.fromkeys(names):

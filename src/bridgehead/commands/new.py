@@ -63,7 +63,7 @@ def main(arguments: list[str], _environment: Mapping[str, str]) -> int:
 
 
 def list_next_steps(folder: Path, names: Mapping[str, str], *, is_windows: bool) -> str:
-    """Return what to type next; Windows has no make."""
+    """Return the commands to run next; Windows has no make."""
     call = f"then `bridgehead call {names['name']} read_note name=welcome` calls its tool"
     steps = {
         "make test": "its tests pass already",
@@ -115,7 +115,7 @@ def write_project(folder: Path, names: Mapping[str, str]) -> None:
             target.parent.mkdir(parents=True, exist_ok=True)
             text = Template((template / source).read_text(encoding="utf-8")).substitute(names)
             target.write_text(text, encoding="utf-8", newline="\n")
-        # So that `make test` finds Bridgehead where it is, without a network.
+        # `make test` then uses the Python that has Bridgehead, without a network.
         (folder / "local.mk").write_text(f"PYTHON := {Path(sys.executable).as_posix()}\n", encoding="utf-8")
     except OSError as failure:
         raise BridgeError(

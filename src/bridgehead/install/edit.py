@@ -41,13 +41,13 @@ def put(text: str | None, form: Format, section: str, entries: Mapping[str, Mapp
 
 def take(text: str | None, form: Format, section: str, names: Iterable[str]) -> str | None:
     """Return the text without these servers; None if the file held nothing else."""
-    wanted = tuple(names)
+    removed = tuple(names)
     bom, edited = _split(text)
-    for name in wanted:
+    for name in removed:
         edited = edited if edited is None else _EDITORS[form].take(edited, section, name)
     result = None if edited is None else bom + edited
     others, old = _read(text, form, section)
-    left = {name: entry for name, entry in old.items() if name not in wanted}
+    left = {name: entry for name, entry in old.items() if name not in removed}
     _verify((others, left), result, form, section)
     return result
 
@@ -66,9 +66,9 @@ def _split(text: str | None) -> tuple[str, str | None]:
     return _BOM, text.removeprefix(_BOM)
 
 
-def _verify(wanted: tuple[Any, Any], result: str | None, form: Format, section: str) -> None:
+def _verify(expected: tuple[Any, Any], result: str | None, form: Format, section: str) -> None:
     try:
-        if json_edit.same(wanted, _read(result, form, section)):
+        if json_edit.same(expected, _read(result, form, section)):
             return
     except Malformed:
         pass  # such as a TOML table added next to an inline one, which cannot be extended

@@ -67,9 +67,9 @@ def take(text: str, section: str, name: str) -> str | None:
     return shorter if shorter is not None else page.without_root(root)
 
 
-def same(one: Any, other: Any) -> bool:
+def same(left: Any, right: Any) -> bool:
     """Compare two values as JSON: `==` would take true for 1."""
-    return _canonical(one) == _canonical(other)
+    return _canonical(left) == _canonical(right)
 
 
 def _canonical(value: Any) -> str:

@@ -81,7 +81,7 @@ class DemoScript:
         self.expect(self._end() == 0)
 
     def say(self, text: str) -> None:
-        """Print what comes next."""
+        """Print a sentence that introduces the next step."""
         self._console.print(f"\n[bold]{escape(text)}[/]")
 
     def call(

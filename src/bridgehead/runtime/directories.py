@@ -49,7 +49,7 @@ STATE_KEYS = Kind(
 
 
 class StateSettings(Settings):
-    """Where state that outlives a call is kept."""
+    """The folder for state that outlives a call."""
 
     state_dir = Setting(
         "BRIDGEHEAD_STATE_DIR",

@@ -97,31 +97,31 @@ class Manifest(Struct, frozen=True, kw_only=True):
     summary: str
     """One line for help and lists."""
     description: str
-    """One sentence for whoever chooses what to install."""
+    """One sentence for people who choose what to install."""
     settings: type[Settings]
     make: Make
-    """Takes the settings, and the metrics to add to where somebody reads them. Opens nothing yet."""
+    """Takes the settings and the metrics to add to (None if they are not exported). Opens nothing yet."""
     far_side: Callable[[Any], FarSide]
-    """Takes what the bridge's lifespan holds open; None while it has not begun. Does not wait."""
+    """Takes the lifespan's value, None before it has begun. Must not block."""
     probe: Callable[[Any], Awaitable[None]] | None = None
-    """Takes what the lifespan holds open, and looks at the far side, so that `far_side` knows without a call.
+    """Takes the lifespan's value and contacts the upstream, so that `far_side` is up to date without a call.
 
-    A host does so now and then. It should be cheap and end by itself within seconds."""
+    The host calls it now and then. It should be cheap and end by itself within seconds."""
     report: TellReport | None = None
-    """Takes what the lifespan holds open, and tells a person how the far side is; the host's page shows it.
+    """Takes the lifespan's value and returns the upstream's state for the host's page.
 
-    Asked only while somebody looks. It should be cheap and end within a second or two."""
+    Called only while the page is open. It should be cheap and end within a second or two."""
     package: str = ""
-    """`__package__`, where the bridge has a module `doctor`, `demo` or `commands`; none is required."""
+    """`__package__`, if the bridge has a module `doctor`, `demo` or `commands`; none is required."""
     serve: Callable[[Bridge[Any], Any], int] | None = None
-    """Takes the bridge and its settings and serves one client, where that is not simply over stdio."""
+    """Takes the bridge and its settings and serves one client; None means plain stdio."""
     first_step: Callable[[Any], str] | None = None
-    """Takes the settings; tells a person what is left to do once a client has the bridge."""
+    """Takes the settings; returns what the user has to do after a client has the bridge."""
     form: tuple[FormField, ...] = ()
     schema: ReadSchema | None = None
-    """Reads the tables that it needs where BRIDGEHEAD_DATABASE_URL is set; `bridgehead db` makes them."""
+    """Reads the tables for BRIDGEHEAD_DATABASE_URL; `bridgehead db migrate` creates them."""
     single_process: str = ""
-    """Why only one process can serve it; empty where several can."""
+    """Why only one process can serve it; empty if several can."""
     api: int = API
 
     def load_doctor(self) -> Doctor | None:
@@ -130,17 +130,17 @@ class Manifest(Struct, frozen=True, kw_only=True):
         return doctor
 
     def load_demo(self) -> Demo | None:
-        """Return `demo.show_demo`: it shows the bridge at work against a simulated far side.
+        """Return `demo.show_demo`: it shows the bridge at work against a simulated upstream.
 
-        It takes a console and tells whether everything went as expected.
+        It takes a console and returns whether everything went as expected.
         """
         demo: Demo | None = self._load("demo", "show_demo")
         return demo
 
     def load_trial(self) -> Try | None:
-        """Return `demo.trial`: it sets a far side up in a folder, to try an installed bridge with.
+        """Return `demo.trial`: it sets up an upstream in a folder, to try an installed bridge with.
 
-        The release checks do. A demo can do without one.
+        The release checks use it. A demo need not have one.
         """
         trial: Try | None = getattr(self._import("demo"), "trial", None)
         return trial
@@ -163,6 +163,7 @@ class Manifest(Struct, frozen=True, kw_only=True):
         from importlib.util import find_spec
 
         path = f"{self.package}.{module}"
+        # Not `except ModuleNotFoundError`: that would also hide a missing import inside the module.
         if not self.package or find_spec(path) is None:
             return None
         try:

@@ -17,7 +17,7 @@ from ..request import HostRequest, hide_tokens, trace_fields
 
 LINES_PER_MINUTE = 60
 SETTLE_SECONDS = 60.0
-"""Seconds between lines about what was left out."""
+"""Seconds between lines about the lines left out."""
 _ADDRESS_LIMIT = 10_000
 _FAILED = 400
 _SERVER_ERROR = 500
@@ -82,7 +82,7 @@ class AccessLog:
         return {"left_out": left_out} if left_out else {}
 
     async def run(self) -> None:
-        """Log what was left out once a minute, for addresses that do not come again."""
+        """Log the lines left out once a minute, for addresses that do not return."""
         while True:
             await asyncio.sleep(SETTLE_SECONDS)
             self.settle()

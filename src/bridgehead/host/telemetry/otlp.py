@@ -136,7 +136,7 @@ class Telemetry:
             self._closing.insert(0, lambda: self._metric_exporter.export(last))
 
     def _read_metrics(self, sources: Iterable[tuple[SourceLabels, Metrics]]) -> metrics_sdk.MetricsData:
-        """Take a snapshot of all metrics; those of the same name, from several bridges, become one."""
+        """Take a snapshot; metrics of the same name, from several bridges, become one."""
         families: dict[str, list[tuple[SourceLabels, Metric]]] = {}
         for labels, metrics in sources:
             for metric in metrics.all:
@@ -187,7 +187,7 @@ class Telemetry:
         return metrics_sdk.Metric(name, first.about, "s" if name.endswith("_seconds") else "", data)
 
     def close(self) -> None:
-        """Send what is not sent yet; wait `CLOSE_SECONDS` at most."""
+        """Flush the exporters; wait `CLOSE_SECONDS` at most."""
 
         def close_all() -> None:
             for close in self._closing:
