@@ -88,3 +88,18 @@ async def test_a_server_that_hangs_up_instead_of_ending_the_session_is_right() -
 
     assert found[-1].what == "latency"
     assert not [finding for finding in found if finding.verdict == "wrong"]
+
+
+async def test_an_oauth_error_is_the_reason_why_a_token_is_wrong() -> None:
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        while head := await reader.readuntil(b"\r\n\r\n"):
+            if head.startswith(b"POST"):
+                length = int(head.lower().partition(b"content-length: ")[2].partition(b"\r\n")[0])
+                await reader.readexactly(length)
+            body = b'{"error": "invalid_token"}'
+            writer.write(b"HTTP/1.1 401 Unauthorized\r\ncontent-length: %d\r\n\r\n%b" % (len(body), body))
+
+    async with tcp.serving(serve) as port:
+        findings = await examine(f"http://127.0.0.1:{port}", {"BRIDGEHEAD_TOKEN": "expired"})
+
+    assert (findings[-1].what, findings[-1].verdict, findings[-1].text) == ("token", "wrong", "invalid_token")

@@ -13,7 +13,7 @@ import pytest
 from rich.console import Console
 
 import bridgehead
-from bridgehead.runtime.demo_script import LONGEST, REVISION, DemoScript
+from bridgehead.runtime.demo_script import MAX_CHARACTERS, REVISION, DemoScript
 from tests.support.waiting import PATIENCE
 
 GREETER = (sys.executable, str(Path(__file__).parents[2] / "examples" / "greeter.py"))
@@ -101,10 +101,10 @@ def test_a_long_answer_is_cut_and_its_rest_counted() -> None:
     console = screen()
 
     with DemoScript(console, "greeter", os.environ, command=GREETER) as tour:
-        result = tour.call("At length.", "greet", {"name": "a" * LONGEST})
+        result = tour.call("At length.", "greet", {"name": "a" * MAX_CHARACTERS})
 
     laid_out = json.dumps(json.loads(result["content"][0]["text"]), indent=2)
-    left = len(laid_out) - LONGEST
+    left = len(laid_out) - MAX_CHARACTERS
     assert left > 0
     assert f"… and {left:,} more characters" in shown(console).split("←")[1]
 
@@ -209,7 +209,7 @@ def test_a_bridge_that_never_answers_is_ended() -> None:
 
     with (
         pytest.raises(EOFError, match=r"did not answer within 0\.2 s"),
-        DemoScript(screen(), "x", os.environ, command=scripted("time.sleep(600)"), patience=0.2),
+        DemoScript(screen(), "x", os.environ, command=scripted("time.sleep(600)"), seconds=0.2),
     ):
         pass  # pragma: no cover - it is not reached
 
@@ -220,7 +220,7 @@ def test_a_bridge_that_does_not_end_is_ended() -> None:
     program = "shake_hands(); time.sleep(600)"
     began = time.monotonic()
 
-    with DemoScript(screen(), "x", os.environ, command=scripted(program), patience=10) as tour:
+    with DemoScript(screen(), "x", os.environ, command=scripted(program), seconds=10) as tour:
         pass
 
     assert tour.failures == 1

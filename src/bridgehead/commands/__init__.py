@@ -1,4 +1,4 @@
-"""What a person runs beside the bridges. Each command is a module with `parser()` and `main()`."""
+"""The subcommands of `bridgehead`. Each is a module with `parser()` and `main(arguments, environment)`."""
 
 COMMANDS: dict[str, tuple[str, str]] = {
     "install": ("bridgehead.install.command", "write bridges into an MCP client's configuration"),
@@ -13,4 +13,4 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "dev": ("bridgehead.commands.dev", "serve a bridge while you write it, and show the traffic"),
     "completion": ("bridgehead.commands.completion", "print a shell completion script"),
 }
-"""The module of each command, and one line for the help."""
+"""Command to its module and its line in the help. Modules are imported only when their command runs."""

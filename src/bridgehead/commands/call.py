@@ -1,7 +1,7 @@
-"""Call: one tool of a bridge, called from the command line, with its progress shown as it comes.
+"""Call: calls one tool of a bridge from the command line and shows its progress.
 
-The bridge runs inside of this process and is talked to as any client would. The answer goes to standard
-output, everything else to standard error, so that the answer can be piped on.
+The bridge runs in this process behind an in-memory MCP client. The answer goes to standard output and
+everything else to standard error, so the answer can be piped.
 """
 
 from __future__ import annotations
@@ -34,93 +34,83 @@ Calls one tool and prints its answer.
 `bridgehead tools BRIDGE` shows which tools there are and what they take.
 """
 _QUIET = {"MCP_LOG_LEVEL": "error", "LOG_FORMAT": "pretty"}
-"""How a bridge logs where a person watches and has not said otherwise."""
+"""Log settings for a person at a terminal; the environment overrides them."""
 
 
 def parser() -> Parser:
     """Return the parser of the command line."""
-    found = Parser(prog="bridgehead call", description=_ABOUT)
-    completed_by(found.add_argument("bridge"), lambda *_: plugins.names())
-    completed_by(found.add_argument("tool"), lambda before, environment: _tools(before[0], environment))
+    command = Parser(prog="bridgehead call", description=_ABOUT)
+    completed_by(command.add_argument("bridge"), lambda *_: plugins.names())
+    completed_by(command.add_argument("tool"), lambda before, environment: _tools(before[0], environment))
     about = "an argument; key=@FILE reads a file, key=@- standard input; @@ is an @"
-    pairs = found.add_argument("pairs", nargs="*", default=(), metavar="key=value", help=about)
+    pairs = command.add_argument("pairs", nargs="*", default=(), metavar="key=value", help=about)
     completed_by(pairs, _keys)
-    found.add_argument("--json", action="store_true", help="print the whole result as JSON")
-    return found
+    command.add_argument("--json", action="store_true", help="print the whole result as JSON")
+    return command
 
 
 def main(arguments: list[str], environment: Mapping[str, str]) -> int:
-    """Call a tool and return 0 where it did what it was asked for."""
-    line = parser()
-    options = line.parse_args(arguments)
+    """Call a tool; return 1 if it failed."""
+    command = parser()
+    options = command.parse_args(arguments)
     settings = {**_QUIET, **environment}
     bridge = make_bridge(plugins.load(options.bridge), settings)
     tool = bridge.tools.get(options.tool)
     if tool is None:
-        line.refuse(f"{options.bridge} has no tool {options.tool!r}", options.tool, bridge.tools)
+        command.refuse(f"{options.bridge} has no tool {options.tool!r}", options.tool, bridge.tools)
     try:
-        given = tool_arguments.arguments(options.pairs, tool.input_schema, _text_of)
-    except tool_arguments.InvalidToolArgument as misfit:
-        line.error(misfit.reason, misfit.expected)
+        values = tool_arguments.arguments(
+            options.pairs,
+            tool.input_schema,
+            lambda path: sys.stdin.read() if path == "-" else Path(path).read_text(encoding="utf-8"),
+        )
+    except tool_arguments.InvalidToolArgument as invalid:
+        command.error(invalid.reason, invalid.expected)
     LogSettings(settings).configure_logs()
     try:
-        result = run_on_loop(_called(bridge, options.tool, given))
+        result = run_on_loop(_call(bridge, options.tool, values))
     except ProtocolError as error:
         sys.stderr.write(f"{error.message}\n")
         return 1
-    _print(result, as_json=options.json)
+    if options.json:
+        sys.stdout.write(json.dumps(result, ensure_ascii=False, indent=2) + "\n")
+    else:
+        # An error must not be mistaken for the answer by the next program in a pipe.
+        stream = sys.stderr if result.get("isError") else sys.stdout
+        for block in result["content"]:
+            stream.write(block.get("text", f"[{block['type']}]").rstrip("\n") + "\n")
     return int(result.get("isError", False))
 
 
 def _tools(bridge: str, environment: Mapping[str, str]) -> dict[str, Tool]:
     try:
         return make_bridge(plugins.load(bridge), environment).tools
-    except BridgeError:
+    except BridgeError:  # completion has nowhere to show an error
         return {}
 
 
 def _keys(before: list[str], environment: Mapping[str, str]) -> Iterator[str]:
-    """Give the arguments of a tool that are not there yet."""
-    bridge, tool, *given = before
-    there = {word.partition("=")[0] for word in given}  # bash makes three words of key=value
-    found = _tools(bridge, environment).get(tool)
-    properties = found.input_schema.get("properties", {}) if found is not None else {}
-    return (f"{key}=" for key in properties if key not in there)
+    """Complete the keys of a tool's arguments that are not on the command line yet."""
+    bridge, name, *pairs = before
+    typed = {word.partition("=")[0] for word in pairs}  # bash splits key=value into three words
+    tool = _tools(bridge, environment).get(name)
+    properties = tool.input_schema.get("properties", {}) if tool is not None else {}
+    return (f"{key}=" for key in properties if key not in typed)
 
 
-def _text_of(path: str) -> str:
-    return sys.stdin.read() if path == "-" else Path(path).read_text(encoding="utf-8")
-
-
-async def _called(bridge: Bridge[Any], tool: str, arguments: dict[str, Any]) -> dict[str, Any]:
+async def _call(bridge: Bridge[Any], tool: str, arguments: dict[str, Any]) -> dict[str, Any]:
     console = Console(stderr=True, highlight=False)
     with LiveProgress(console, replaces=bool(arguments.get("diffusing"))) as live_progress:
+
+        async def answer(_method: str, question: dict[str, Any]) -> dict[str, Any]:
+            # Elicitation is the only capability declared below, so every request is a question to the user.
+            live_progress.pause()
+            return await questions.ask(console, question)
+
         capabilities: dict[str, Any] = {"elicitation": {}} if sys.stdin.isatty() else {}
         async with in_memory.connect(
-            bridge,
-            capabilities=capabilities,
-            answering=_asking(console, live_progress),
-            hearing=live_progress.hear,
+            bridge, capabilities=capabilities, answering=answer, hearing=live_progress.hear
         ) as client:
-            meta = {"progressToken": "shown"}
-            result: dict[str, Any] = await client.call(tool, arguments, _meta=meta)
+            # Without a progress token a bridge sends no progress.
+            result: dict[str, Any] = await client.call(tool, arguments, _meta={"progressToken": "shown"})
             return result
-
-
-def _asking(console: Console, live_progress: LiveProgress) -> in_memory.Answering:
-    """Answer what a tool asks its user, which is all that a tool can ask here."""
-
-    async def ask(_method: str, question: dict[str, Any]) -> dict[str, Any]:
-        live_progress.pause()
-        return await questions.ask(console, question)
-
-    return ask
-
-
-def _print(result: dict[str, Any], *, as_json: bool) -> None:
-    if as_json:
-        sys.stdout.write(json.dumps(result, ensure_ascii=False, indent=2) + "\n")
-        return
-    stream = sys.stderr if result.get("isError") else sys.stdout
-    for block in result["content"]:
-        stream.write(block.get("text", f"[{block['type']}]").rstrip("\n") + "\n")

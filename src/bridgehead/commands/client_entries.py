@@ -1,7 +1,7 @@
-"""Client entries: whether the servers in a client's configuration start and answer, as that client tries it.
+"""Client entries: checks that the servers in an MCP client's configuration start and answer.
 
-A server that a client starts is started with the command and the variables of its entry, and asked to
-initialize. One that runs elsewhere is looked at by `deployed_server`. Nothing is called or changed.
+A local server is started with the command and variables of its entry and sent `initialize`. A remote one is
+checked by `deployed_server`. No tool is called and nothing is changed.
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ _INITIALIZE = {
 
 
 class _NotAnswering(Exception):
-    """Says why a server gave no answer."""
+    """The server gave no usable answer; the message says why."""
 
 
 async def examine(client: DetectedClient, environment: Mapping[str, str]) -> list[Finding]:
-    """Try each server of ours in a client's file, all at the same time."""
+    """Check each of our servers in a client's file, concurrently."""
     return await asyncio.gather(
         *(_examine_entry(client, name, entry, environment) for name, entry in client.entries.items())
     )
@@ -54,7 +54,13 @@ async def _examine_entry(
     what = f"{client.client.title}: {name}"
     if not isinstance(entry.get("command"), str):
         url = next((entry[field] for field in entries.URLS if isinstance(entry.get(field), str)), "")
-        return await deployed_server.summarize(what, url, _token(entry, environment))
+        variable = entry.get("bearer_token_env_var")  # Codex names a variable, the others write a header
+        if isinstance(variable, str):
+            token = environment.get(variable, "")
+        else:
+            headers = {**entries.mapping(entry, "headers"), **entries.mapping(entry, "http_headers")}
+            token = _resolve(str(headers.get("Authorization", "")), environment).removeprefix("Bearer ")
+        return await deployed_server.summarize(what, url, token)
     began = time.monotonic()
     try:
         version = await _start(entry, environment)
@@ -65,23 +71,13 @@ async def _examine_entry(
     )
 
 
-def _token(entry: Mapping[str, Any], environment: Mapping[str, str]) -> str:
-    """Return the token that an entry holds or refers to."""
-    named = entry.get("bearer_token_env_var")
-    if isinstance(named, str):
-        return environment.get(named, "")
-    headers = {**entries.mapping(entry, "headers"), **entries.mapping(entry, "http_headers")}
-    value = str(headers.get("Authorization", ""))
-    return _resolve(value, environment).removeprefix("Bearer ")
-
-
 def _resolve(text: str, environment: Mapping[str, str]) -> str:
-    """Put in what a text refers to, as a client would."""
-    return _REFERENCE.sub(lambda found: environment.get(found[1], ""), text)
+    """Replace ${NAME} and ${env:NAME}, as clients do."""
+    return _REFERENCE.sub(lambda match: environment.get(match[1], ""), text)
 
 
 async def _start(entry: Mapping[str, Any], environment: Mapping[str, str]) -> str:
-    """Start a server and return the name and version that it gives itself."""
+    """Start a server and return its name and version."""
     words = [entry["command"], *map(str, entry.get("args") or ())]
     own = {name: _resolve(str(value), environment) for name, value in entries.mapping(entry, "env").items()}
     try:
@@ -97,34 +93,30 @@ async def _start(entry: Mapping[str, Any], environment: Mapping[str, str]) -> st
         raise _NotAnswering(f"cannot start {words[0]}: {reason}") from failure
     try:
         async with asyncio.timeout(START_SECONDS):
-            return await _ask(process)
+            # Both pipes exist: they were asked for above.
+            assert process.stdin is not None and process.stdout is not None  # noqa: PT018, S101
+            with suppress(ConnectionError):  # it has ended; what it wrote before is read below
+                process.stdin.write(msgspec.json.encode(_INITIALIZE) + b"\n")
+                await process.stdin.drain()
+            line = await process.stdout.readline()
+            if not line:
+                raise _NotAnswering(f"it ended with status {await process.wait()} before it answered")
+            server = msgspec.json.decode(line)["result"]["serverInfo"]
+            return f"{server['name']} {server['version']}"
+    except (msgspec.DecodeError, LookupError, TypeError):
+        raise _NotAnswering("its answer is not MCP") from None
     except TimeoutError:
         raise _NotAnswering(f"no answer within {START_SECONDS:.0f} s") from None
     finally:
         await end_server(process, END_SECONDS)
 
 
-async def _ask(process: asyncio.subprocess.Process) -> str:
-    assert process.stdin is not None and process.stdout is not None  # noqa: PT018, S101 - it was started with pipes
-    with suppress(ConnectionError):  # it has ended; what it said, if anything, is read below
-        process.stdin.write(msgspec.json.encode(_INITIALIZE) + b"\n")
-        await process.stdin.drain()
-    line = await process.stdout.readline()
-    if not line:
-        raise _NotAnswering(f"it ended with status {await process.wait()} before it answered")
-    try:
-        server = msgspec.json.decode(line)["result"]["serverInfo"]
-        return f"{server['name']} {server['version']}"
-    except (msgspec.DecodeError, LookupError, TypeError):
-        raise _NotAnswering("its answer is not MCP") from None
-
-
 async def end_server(
     process: asyncio.subprocess.Process, seconds: float, reading: asyncio.Task[None] | None = None
 ) -> None:
-    """End a server as a client does, by closing its input, and by force where that is not enough.
+    """Close a server's input, as clients do, and kill it after `seconds`.
 
-    `reading` is what still hands on its answers; the server has until then to give them.
+    `reading` is the task that passes on its output; it may finish within the same time.
     """
     if process.stdin is not None:
         process.stdin.close()

@@ -1,6 +1,6 @@
-"""Completion: scripts that let a shell complete `bridgehead`, and the words they ask for.
+"""Completion: the scripts that complete `bridgehead` in a shell, and the words they ask for.
 
-The words come from the parsers of the commands, so nothing has to be kept in step.
+The words come from the parsers of the commands, so a new option is completed without a change here.
 """
 
 from __future__ import annotations
@@ -69,13 +69,13 @@ Register-ArgumentCompleter -Native -CommandName bridgehead -ScriptBlock {
 
 def parser() -> Parser:
     """Return the parser of the command line."""
-    found = Parser(prog="bridgehead completion", description=_ABOUT)
-    found.add_argument("shell", choices=tuple(_SCRIPTS))
-    return found
+    command = Parser(prog="bridgehead completion", description=_ABOUT)
+    command.add_argument("shell", choices=tuple(_SCRIPTS))
+    return command
 
 
 def main(arguments: list[str], environment: Mapping[str, str]) -> int:
-    """Print a script, or the words that may follow those that are there."""
+    """Print a shell's script or, for `words -- ...` (called by the scripts), the next words."""
     if arguments[:1] == ["words"]:
         sys.stdout.write("".join(f"{word}\n" for word in words(arguments[2:], environment)))
         return 0
@@ -84,7 +84,7 @@ def main(arguments: list[str], environment: Mapping[str, str]) -> int:
 
 
 def words(before: list[str], environment: Mapping[str, str]) -> list[str]:
-    """Return the words that may follow those of a command line; `before` has no `bridgehead`."""
+    """Return the words that may follow `before`, which excludes `bridgehead` itself."""
     if not before:
         return [*plugins.names(), *COMMANDS, "help", "--version", "--help"]
     if before == ["help"]:

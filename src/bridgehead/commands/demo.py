@@ -1,4 +1,4 @@
-"""Demo: a tour of the bridges, offline, each as a real process with a simulated far side."""
+"""Demo: shows each bridge as a real process against a simulated upstream, offline."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from rich.markup import escape
 
 from bridgehead.runtime import plugins
 from bridgehead.runtime.command_line import Parser, completed_by
-from bridgehead.runtime.manifest import Manifest
 
 _ABOUT = """\
 Shows what an agent does with each bridge. Nothing leaves this machine, and nothing stays on it.
@@ -23,35 +22,33 @@ Shows what an agent does with each bridge. Nothing leaves this machine, and noth
 
 def parser() -> Parser:
     """Return the parser of the command line."""
-    found = Parser(prog="bridgehead demo", description=_ABOUT)
-    names = found.add_argument("bridges", nargs="*", metavar="BRIDGE", help="the bridges (default: all)")
+    command = Parser(prog="bridgehead demo", description=_ABOUT)
+    names = command.add_argument("bridges", nargs="*", metavar="BRIDGE", help="the bridges (default: all)")
     completed_by(names, lambda *_: plugins.names())
-    return found
+    return command
 
 
 def main(arguments: list[str], _environment: Mapping[str, str]) -> int:
-    """Show the bridges and return 0 if everything went as expected."""
+    """Run the demos; return 1 if one did not go as expected."""
     options = parser().parse_args(arguments)
-    chosen = [plugins.load(name) for name in options.bridges] or plugins.load_usable(
+    manifests = [plugins.load(name) for name in options.bridges] or plugins.load_usable(
         lambda error: sys.stderr.write(f"bridgehead: {error}\n")
     )
     console = Console(highlight=False)
     began = time.monotonic()
-    well = [_show(manifest, console) for manifest in chosen]
+    is_success = True
+    for manifest in manifests:
+        try:
+            show_demo = manifest.load_demo()
+            if show_demo is None:
+                console.print(f"{manifest.title} has no demo.")
+            else:
+                is_success = show_demo(console) and is_success
+        except Exception as failure:  # noqa: BLE001 - a newcomer gets a sentence and the next demo, no traceback
+            is_success = False
+            reason = str(failure) or type(failure).__name__
+            console.print(f"\n[bold red]The demo of {manifest.name} stopped:[/] {escape(reason)}")
+            console.print(f"`bridgehead doctor {manifest.name}` looks for the cause.")
     took = f"{time.monotonic() - began:.0f} s"
-    console.rule(f"[bold]Done in {took}" if all(well) else "[bold red]Something did not go as expected")
-    return int(not all(well))
-
-
-def _show(manifest: Manifest, console: Console) -> bool:
-    try:
-        show_demo = manifest.load_demo()
-        if show_demo is None:
-            console.print(f"{manifest.title} has no demo.")
-            return True
-        return show_demo(console)
-    except Exception as failure:  # noqa: BLE001 - whatever it is, a newcomer reads a sentence and the next demo
-        reason = str(failure) or type(failure).__name__
-        console.print(f"\n[bold red]The demo of {manifest.name} stopped:[/] {escape(reason)}")
-        console.print(f"`bridgehead doctor {manifest.name}` looks for the cause.")
-        return False
+    console.rule(f"[bold]Done in {took}" if is_success else "[bold red]Something did not go as expected")
+    return int(not is_success)

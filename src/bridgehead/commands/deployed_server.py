@@ -1,7 +1,6 @@
-"""Deployed server: what a client meets at a URL: TLS, sign-in, discovery, tools, a call, latency.
+"""Deployed server: checks the server at a URL as a client sees it: TLS, sign-in, tools, a call, latency.
 
-It is looked at as clients do it, with the same requests, and nothing is changed: the tool that is called says
-of itself that it only reads, and needs no arguments.
+Nothing is changed on the server: the only tool that is called is marked read-only and needs no arguments.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from bridgehead.runtime.http import BodyTooLarge, ConnectFailed, ConnectionBroke
 from bridgehead.runtime.settings import hide_credentials
 
 REVISION = "2025-11-25"
-"""What most clients ask for today; every server of ours and of others knows it."""
+"""The revision that most clients ask for today."""
 SECONDS = 5.0
 MAX_BYTES = 4_000_000
 ROUNDS = 5
@@ -33,7 +32,7 @@ _GET_ACCESS = "Ask the operator for a token, put it into BRIDGEHEAD_TOKEN, and r
 
 
 class _Refused(Exception):
-    """A request that was not answered as it should be; holds the finding."""
+    """A failed request ends the examination; holds the finding that says why."""
 
     def __init__(self, finding: Finding) -> None:
         super().__init__(finding.text)
@@ -41,24 +40,24 @@ class _Refused(Exception):
 
 
 async def examine(url: str, environment: Mapping[str, str]) -> list[Finding]:
-    """Look at everything that a client would; the first thing that stops one is the last finding."""
-    found: list[Finding] = []
+    """Check everything a client needs; the first failure is the last finding."""
+    findings: list[Finding] = []
     try:
         async with asyncio.timeout(4 * SECONDS):
-            await _Session(url, environment.get("BRIDGEHEAD_TOKEN", ""), environment).examine(found)
+            await _Session(url, environment.get("BRIDGEHEAD_TOKEN", ""), environment).examine(findings)
     except _Refused as refused:
-        found.append(refused.finding)
+        findings.append(refused.finding)
     except TimeoutError:
-        found.append(Finding("time", "wrong", f"it took more than {4 * SECONDS:.0f} s", _SEE_LOG))
-    return found
+        findings.append(Finding("time", "wrong", f"it took more than {4 * SECONDS:.0f} s", _SEE_LOG))
+    return findings
 
 
 async def summarize(what: str, url: str, token: str) -> Finding:
-    """Say in one finding whether a client reaches a server."""
-    found: list[Finding] = []
+    """Say in one finding whether a client reaches a server; call no tool."""
+    findings: list[Finding] = []
     try:
         async with asyncio.timeout(SECONDS):
-            await _Session(url, token, {}).examine(found, is_thorough=False)
+            await _Session(url, token, {}).examine(findings, is_thorough=False)
     except _Refused as refused:
         return Finding(
             what, refused.finding.verdict, f"{url}: {refused.finding.text}", refused.finding.advice
@@ -67,11 +66,11 @@ async def summarize(what: str, url: str, token: str) -> Finding:
         return Finding(
             what, "wrong", f"{url} did not answer within {SECONDS:.0f} s", f"bridgehead doctor {url}"
         )
-    return Finding(what, "right", f"{url} answers; {found[-1].text}")
+    return Finding(what, "right", f"{url} answers; {findings[-1].text}")
 
 
 class _Session:
-    """A client's session with a server, from its first request to its last."""
+    """A client's session with a server, from `initialize` to DELETE."""
 
     def __init__(self, url: str, token: str, environment: Mapping[str, str]) -> None:
         parts = urlsplit(url)
@@ -92,27 +91,39 @@ class _Session:
         self._has_token = bool(token)
         self._last_id = 0
 
-    async def examine(self, found: list[Finding], *, is_thorough: bool = True) -> None:
-        """Connect and list the tools; thoroughly, call one too and measure. Then leave."""
+    async def examine(self, findings: list[Finding], *, is_thorough: bool = True) -> None:
+        """Connect, list the tools and end the session; if thorough, also call a tool and measure latency."""
         try:
             if self._is_secure:
-                found.append(await self._examine_certificate())
-            await self._examine_sign_in(found)
-            found.append(await self._connect())
+                findings.append(await self._examine_certificate())
+            await self._examine_sign_in(findings)
+            about = {"name": "bridgehead doctor", "version": "1"}
+            server = await self._ask(
+                "initialize", {"protocolVersion": REVISION, "capabilities": {}, "clientInfo": about}
+            )
+            info, revision = server.get("serverInfo", {}), str(server.get("protocolVersion"))
+            # Clients must repeat the negotiated revision in every later request (since 2025-06-18).
+            self._headers.append(("MCP-Protocol-Version", revision))
+            findings.append(
+                Finding("server", "right", f"{info.get('name')} {info.get('version')}, protocol {revision}")
+            )
             tools = (await self._ask("tools/list")).get("tools", [])
-            found.append(Finding("tools", "right" if tools else "note", f"{len(tools)} tools"))
+            findings.append(Finding("tools", "right" if tools else "note", f"{len(tools)} tools"))
             if is_thorough:
-                await self._call_one(tools, found)
-                found.append(await self._measure())
-            await self._leave()
+                findings.append(await self._try_tool(tools))
+                milliseconds = []
+                for _ in range(ROUNDS):
+                    began = time.monotonic()
+                    await self._ask("ping")
+                    milliseconds.append((time.monotonic() - began) * 1000)
+                text = f"median {median(milliseconds):.1f} ms of {ROUNDS} pings"
+                findings.append(Finding("latency", "right", text))
+            # A session that is not ended expires: a connection that breaks here is no finding.
+            with suppress(ConnectFailed, ConnectionBroken):
+                async with self._pool.request("DELETE", self._path, self._headers) as response:
+                    await response.read_body(MAX_BYTES)
         finally:
             await self._pool.close()
-
-    async def _connect(self) -> Finding:
-        server = await self._ask("initialize", _initialize())
-        info, revision = server.get("serverInfo", {}), str(server.get("protocolVersion"))
-        self._headers.append(("MCP-Protocol-Version", revision))
-        return Finding("server", "right", f"{info.get('name')} {info.get('version')}, protocol {revision}")
 
     async def _examine_certificate(self) -> Finding:
         parts = urlsplit(self._origin)
@@ -132,18 +143,22 @@ class _Session:
             return Finding("TLS", "note", text, "Renew it.")
         return Finding("TLS", "right", text)
 
-    async def _examine_sign_in(self, found: list[Finding]) -> None:
-        """See how the server answers a client without a token."""
+    async def _examine_sign_in(self, findings: list[Finding]) -> None:
+        """Send a request without a token, as a new client does, to learn how to sign in."""
         status, _, _ = await self._post("ping", None, self._public)
         if status != _UNAUTHORIZED:
-            found.append(Finding("sign-in", "right", "no token is needed"))
+            findings.append(Finding("sign-in", "right", "no token is needed"))
             return
-        metadata = await self._get(f"/.well-known/oauth-protected-resource{self._path}")
+        # RFC 9728: the resource's path follows the well-known one.
+        well_known = f"/.well-known/oauth-protected-resource{self._path}"
+        async with self._pool.request("GET", well_known, self._public) as response:
+            body = await response.read_body(MAX_BYTES)
+            metadata = _decode(body) if response.status == _OK else {}
         servers = metadata.get("authorization_servers") or []
         ways = (
             f"OAuth at {', '.join(map(str, servers))}, or a token" if servers else "a token of the operator"
         )
-        found.append(Finding("sign-in", "right", f"needs {ways}"))
+        findings.append(Finding("sign-in", "right", f"needs {ways}"))
         if not self._has_token:
             raise _Refused(
                 Finding(
@@ -151,51 +166,49 @@ class _Session:
                 )
             )
 
-    async def _call_one(self, tools: list[dict[str, Any]], found: list[Finding]) -> None:
-        fitting = [tool["name"] for tool in tools if _is_harmless(tool)]
-        if not fitting:
-            found.append(Finding("call", "note", "no tool reads without arguments, so none was called"))
-            return
+    async def _try_tool(self, tools: list[dict[str, Any]]) -> Finding:
+        """Call the first tool that is marked read-only and needs no arguments."""
+        harmless = [
+            tool["name"]
+            for tool in tools
+            if (tool.get("annotations") or {}).get("readOnlyHint")
+            and not (tool.get("inputSchema") or {}).get("required")
+        ]
+        if not harmless:
+            return Finding("call", "note", "no tool reads without arguments, so none was called")
         began = time.monotonic()
         try:
             async with asyncio.timeout(SECONDS):
-                result = await self._ask("tools/call", {"name": fitting[0], "arguments": {}})
+                result = await self._ask("tools/call", {"name": harmless[0], "arguments": {}})
         except TimeoutError:
-            found.append(Finding("call", "note", f"{fitting[0]} did not answer within {SECONDS:.0f} s"))
-            return
-        text = f"{fitting[0]} answered in {(time.monotonic() - began) * 1000:.0f} ms"
+            return Finding("call", "note", f"{harmless[0]} did not answer within {SECONDS:.0f} s")
+        text = f"{harmless[0]} answered in {(time.monotonic() - began) * 1000:.0f} ms"
         if result.get("isError"):
-            said = " ".join(str(part.get("text", "")) for part in result.get("content", ()))
-            found.append(Finding("call", "note", f"{text}, with an error: {said[:200]}"))
-        else:
-            found.append(Finding("call", "right", text))
-
-    async def _measure(self) -> Finding:
-        times = []
-        for _ in range(ROUNDS):
-            began = time.monotonic()
-            await self._ask("ping")
-            times.append((time.monotonic() - began) * 1000)
-        return Finding("latency", "right", f"median {median(times):.1f} ms of {ROUNDS} pings")
-
-    async def _leave(self) -> None:
-        # A session that is not ended expires: a connection that breaks here is no finding.
-        with suppress(ConnectFailed, ConnectionBroken):
-            async with self._pool.request("DELETE", self._path, self._headers) as response:
-                await response.read_body(MAX_BYTES)
+            # A note: the server works, and the cause may be an upstream or the caller's key.
+            error = " ".join(str(part.get("text", "")) for part in result.get("content", ()))
+            return Finding("call", "note", f"{text}, with an error: {error[:200]}")
+        return Finding("call", "right", text)
 
     async def _ask(self, method: str, params: Mapping[str, Any] | None = None) -> dict[str, Any]:
         """Send a request and return its result."""
         status, body, session = await self._post(method, params, self._headers)
         if session and method == "initialize":
             self._headers.append(("Mcp-Session-Id", session))
+        message = _decode(body)
+        if status == _OK and isinstance(message.get("result"), dict):
+            return dict(message["result"])
+        error = message.get("error")
+        error = error.get("message") if isinstance(error, dict) else error  # OAuth's errors are strings
         if status == _OK:
-            message = _decode(body)
-            if isinstance(message.get("result"), dict):
-                return dict(message["result"])
-            said = message.get("error", {}).get("message", "no result")
-            raise _Refused(Finding(method, "wrong", f"answered with an error: {said}", _SEE_LOG))
-        raise _Refused(_explain(method, status, body, self._url))
+            finding = Finding(method, "wrong", f"answered with an error: {error or 'no result'}", _SEE_LOG)
+        elif status in (_UNAUTHORIZED, _FORBIDDEN):
+            finding = Finding("token", "wrong", str(error or "the token is not accepted"), _GET_ACCESS)
+        elif status == _NOT_FOUND:
+            advice = "The path ends in /mcp or /BRIDGE/mcp."
+            finding = Finding(method, "wrong", f"nothing is served at {self._url}", advice)
+        else:
+            finding = Finding(method, "wrong", f"HTTP status {status}. {error or ''}".strip(), _SEE_LOG)
+        raise _Refused(finding)
 
     async def _post(
         self, method: str, params: Mapping[str, Any] | None, headers: list[tuple[str, str]]
@@ -214,43 +227,15 @@ class _Session:
             advice = "Check the address and that the server runs: bridgehead serve."
             raise _Refused(Finding("connection", "wrong", f"{self._url}: {failure}", advice)) from failure
 
-    async def _get(self, path: str) -> dict[str, Any]:
-        async with self._pool.request("GET", path, self._public) as response:
-            body = await response.read_body(MAX_BYTES)
-            return _decode(body) if response.status == _OK else {}
-
-
-def _initialize() -> dict[str, Any]:
-    about = {"name": "bridgehead doctor", "version": "1"}
-    return {"protocolVersion": REVISION, "capabilities": {}, "clientInfo": about}
-
-
-def _is_harmless(tool: Mapping[str, Any]) -> bool:
-    hints = tool.get("annotations") or {}
-    needs = (tool.get("inputSchema") or {}).get("required")
-    return bool(hints.get("readOnlyHint")) and not needs
-
 
 def _decode(body: bytes) -> dict[str, Any]:
-    """Read a message that came as JSON or as the last event of a stream."""
+    """Decode a message sent as JSON or as the last event of an SSE stream; empty if it is no object."""
     text = body
     if not body.lstrip().startswith(b"{"):
         data = [line[5:] for line in body.splitlines() if line.startswith(b"data:") and line[5:].strip()]
         text = data[-1] if data else b""
     try:
-        found = msgspec.json.decode(text)
+        message = msgspec.json.decode(text)
     except msgspec.DecodeError:
         return {}
-    return found if isinstance(found, dict) else {}
-
-
-def _explain(method: str, status: int, body: bytes, url: str) -> Finding:
-    """Say what a status means to whoever set the server up."""
-    said = str(_decode(body).get("error", {}).get("message", "")) if b"error" in body else ""
-    if status in (_UNAUTHORIZED, _FORBIDDEN):
-        return Finding("token", "wrong", said or "the token is not accepted", _GET_ACCESS)
-    if status == _NOT_FOUND:
-        return Finding(
-            method, "wrong", f"nothing is served at {url}", "The path ends in /mcp or /BRIDGE/mcp."
-        )
-    return Finding(method, "wrong", f"HTTP status {status}. {said}".strip(), _SEE_LOG)
+    return message if isinstance(message, dict) else {}

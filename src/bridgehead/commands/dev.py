@@ -1,8 +1,7 @@
-"""Dev: serves a bridge while it is being written: starts it again on every change, and shows the traffic.
+"""Dev: relays between a client and a bridge under development, and restarts the bridge on every change.
 
-It stands between a client and the bridge, which runs in a process of its own. When a file changes, the bridge
-ends and a new one takes its place; the client's handshake is repeated, so that its session goes on, and the
-client hears that the lists may have changed.
+The bridge runs in a child process. After a restart the client's handshake is repeated to the new process, so
+the session goes on, and the client is notified that the lists may have changed.
 """
 
 from __future__ import annotations
@@ -39,57 +38,52 @@ Put this command into a client's configuration in place of the bridge's own.
 CHILD = "--child"
 INSPECTOR = "@modelcontextprotocol/inspector"
 END_SECONDS = 2.0
-LOOK_MS = 500
-_RESTARTED = -32603
+POLL_MS = 500
+_INTERNAL_ERROR = -32603
 _LISTS = ("tools", "resources", "prompts")
 
 
 def parser() -> Parser:
     """Return the parser of the command line."""
-    found = Parser(prog="bridgehead dev", description=_ABOUT)
-    target = found.add_argument("target", metavar="MODULE", help="a module, or the name of a bridge")
+    command = Parser(prog="bridgehead dev", description=_ABOUT)
+    target = command.add_argument("target", metavar="MODULE", help="a module, or the name of a bridge")
     completed_by(target, lambda *_: plugins.names())
-    found.add_argument(
+    command.add_argument(
         "--inspect",
         action="store_true",
         help="print the command that opens the bridge in the official MCP Inspector (needs Node), and exit",
     )
-    found.add_argument("--quiet", action="store_true", help="do not write the traffic to the terminal")
-    return found
+    command.add_argument("--quiet", action="store_true", help="do not write the traffic to the terminal")
+    return command
 
 
 def main(arguments: list[str], environment: Mapping[str, str]) -> int:
-    """Serve until the client goes."""
+    """Serve until the client closes standard input."""
     if arguments[:1] == [CHILD]:
         return _serve_module(arguments[1], environment)
-    given = parser().parse_args(arguments)
-    command, folder = _find(given.target)
-    if given.inspect:
-        # Not `environment`: what stands in .env is read again by the bridge, and the shell does not know it.
-        sys.stdout.write(f"{inspector_command(given.target, os.environ)}\n")
-        return 0
-    return run_on_loop(_serve(command, folder, given))
-
-
-def _find(target: str) -> tuple[list[str], Path]:
-    """Return what starts a bridge, and the folder whose changes matter."""
-    start = [sys.executable, "-m", "bridgehead"]
+    options = parser().parse_args(arguments)
+    target: str = options.target
+    command = [sys.executable, "-m", "bridgehead"]
     if target in plugins.names():
-        home = find_spec(plugins.load(target).make.__module__)
-        command = [*start, target]
+        spec = find_spec(plugins.load(target).make.__module__)
+        command += [target]
     else:
-        sys.path.insert(0, "")
+        sys.path.insert(0, "")  # a module in the current folder, as with `python -m`
         try:
-            home = find_spec(target)
+            spec = find_spec(target)
         except (ModuleNotFoundError, ValueError):
-            home = None
-        command = [*start, "dev", CHILD, target]
-    if home is None or home.origin is None:
+            spec = None
+        command += ["dev", CHILD, target]
+    if spec is None or spec.origin is None:
         raise InvalidArgument(
             f"There is no module or bridge {target!r}.",
             next_step=f"Name a module that Python finds from here, or one of {', '.join(plugins.names())}.",
         )
-    return command, Path(home.origin).parent
+    if options.inspect:
+        # Not `environment`: the bridge reads .env again itself, and the shell does not know its values.
+        sys.stdout.write(f"{inspector_command(target, os.environ)}\n")
+        return 0
+    return run_on_loop(_serve(command, Path(spec.origin).parent, is_quiet=options.quiet))
 
 
 def inspector_command(target: str, environment: Mapping[str, str]) -> str:
@@ -109,7 +103,7 @@ def inspector_command(target: str, environment: Mapping[str, str]) -> str:
 
 
 def _serve_module(name: str, environment: Mapping[str, str]) -> int:
-    """Serve what a module declares; this is the process that is started again and again."""
+    """Serve the module's `manifest` or `bridge`. This runs in the child process."""
     from importlib import import_module
 
     from bridgehead.mcp import Bridge, stdio
@@ -126,14 +120,29 @@ def _serve_module(name: str, environment: Mapping[str, str]) -> int:
     raise InvalidArgument(f"{name} has neither `manifest` nor `bridge`.", next_step="Declare one of them.")
 
 
-async def _serve(command: list[str], folder: Path, given: Any) -> int:
+async def _serve(command: list[str], folder: Path, *, is_quiet: bool) -> int:
     from rich.console import Console
+    from watchfiles import PythonFilter, awatch
 
     console = Console(stderr=True, highlight=False)
-    traffic = Traffic(lambda entry: None if given.quiet else show(console, entry))
+    traffic = Traffic(lambda entry: None if is_quiet else show(console, entry))
     console.print(f"Watching [bold]{folder}[/]. Press Ctrl+C to stop.")
     relay = Relay(command, traffic)
-    watching = asyncio.create_task(_watch(folder, relay, console))
+
+    async def watch() -> None:
+        known = _modification_times(folder)
+        # It also polls: a change may come before the watcher is ready, and the watcher does not say when.
+        watcher = awatch(folder, watch_filter=PythonFilter(), rust_timeout=POLL_MS, yield_on_timeout=True)
+        async for _ in watcher:
+            current = _modification_times(folder)
+            if current == known:
+                continue
+            names = ", ".join(sorted({path.name for path, _ in current.items() ^ known.items()}))
+            known = current
+            console.print(f"[bold yellow]{names} changed:[/] restarting")
+            await relay.restart()
+
+    watching = asyncio.create_task(watch())
     try:
         await relay.run()
     finally:
@@ -141,33 +150,16 @@ async def _serve(command: list[str], folder: Path, given: Any) -> int:
     return 0
 
 
-async def _watch(folder: Path, relay: Relay, console: Any) -> None:
-    from watchfiles import PythonFilter, awatch
-
-    known = _take_stock(folder)
-    # It also polls: a change may come before the watcher is ready, and the watcher does not say when it is.
-    watcher = awatch(folder, watch_filter=PythonFilter(), rust_timeout=LOOK_MS, yield_on_timeout=True)
-    async for _ in watcher:
-        found = _take_stock(folder)
-        if found == known:
-            continue
-        names = ", ".join(sorted({path.name for path, _ in found.items() ^ known.items()}))
-        known = found
-        console.print(f"[bold yellow]{names} changed:[/] restarting")
-        await relay.restart()
-
-
-def _take_stock(folder: Path) -> dict[Path, int]:
-    """Return when each source file was changed."""
-    found = {}
+def _modification_times(folder: Path) -> dict[Path, int]:
+    times = {}
     for path in folder.rglob("*.py"):
-        with suppress(OSError):  # it has just gone
-            found[path] = path.stat().st_mtime_ns
-    return found
+        with suppress(OSError):  # deleted since rglob saw it
+            times[path] = path.stat().st_mtime_ns
+    return times
 
 
 class Relay:
-    """Passes messages between a client, which stays, and a bridge, which changes."""
+    """Passes messages between one client and a bridge process that can be replaced."""
 
     def __init__(self, command: list[str], traffic: Traffic) -> None:
         self._command = command
@@ -175,62 +167,81 @@ class Relay:
         self._process: asyncio.subprocess.Process | None = None
         self._reading: asyncio.Task[None] | None = None
         self._lines: asyncio.Queue[bytes] = asyncio.Queue(maxsize=1000)
-        self._hello: dict[str, Any] | None = None
-        """The client's initialize request, to be repeated."""
+        self._initialize: dict[str, Any] | None = None
+        """The client's initialize request, repeated to each new process."""
         self._open: set[Any] = set()
-        """Requests of the client that have no answer yet."""
-        self._changing = asyncio.Lock()
+        """Ids of the client's requests that have no answer yet."""
+        # Held while the process is replaced and while a line is written to it: a line written during a
+        # restart would reach neither process.
+        self._process_lock = asyncio.Lock()
 
     async def run(self) -> None:
         """Relay until the client closes its end."""
-        self._read_client(asyncio.get_running_loop())
-        async with self._changing:
-            await self._start()
-        while line := await self._lines.get():
-            message = self._traffic.add("client", line)
-            if message.get("method") == "initialize":
-                self._hello = message
-            async with self._changing:
-                await self._forward(line, message)
-        await self._end()
-
-    async def restart(self) -> None:
-        """Put a new process in the old one's place, and tell the client that its lists may have changed."""
-        async with self._changing:
-            await self._end()
-            await self._start()
-            if self._hello is None:
-                return
-            await self._repeat_handshake(self._hello)
-            for kind in _LISTS:
-                self._tell_client({"jsonrpc": "2.0", "method": f"notifications/{kind}/list_changed"})
-
-    # --- the client ----------------------------------------------------------------------------------------
-
-    def _read_client(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Read standard input in a thread: Windows cannot wait for a pipe and a process in one loop."""
+        loop = asyncio.get_running_loop()
 
         def read() -> None:
-            with suppress(RuntimeError):  # the loop has ended, and nobody wants more
+            with suppress(RuntimeError):  # the loop has ended
                 for line in sys.stdin.buffer:
                     asyncio.run_coroutine_threadsafe(self._lines.put(line), loop).result()
                 asyncio.run_coroutine_threadsafe(self._lines.put(b""), loop).result()
 
+        # A thread, because Windows cannot wait for a pipe and a process in one loop.
         threading.Thread(target=read, daemon=True).start()
+        async with self._process_lock:
+            await self._start()
+        while line := await self._lines.get():
+            message = self._traffic.add("client", line)
+            if message.get("method") == "initialize":
+                self._initialize = message
+            is_request = "method" in message and "id" in message
+            async with self._process_lock:
+                process = self._process
+                # While `_reading` runs, it fails the open requests when the process ends; later nothing does.
+                if process is None or process.stdin is None or self._reading is None or self._reading.done():
+                    if is_request:
+                        reason = "The bridge is not running. Its error is in the terminal."
+                        self._fail_request(message["id"], reason)
+                    continue
+                if is_request:
+                    self._open.add(_key(message["id"]))
+                with suppress(ConnectionError):  # it has just ended; `_reading` fails the open requests
+                    process.stdin.write(line if line.endswith(b"\n") else line + b"\n")
+                    await process.stdin.drain()
+        await self._end()
 
-    def _tell_client(self, message: dict[str, Any]) -> None:
+    async def restart(self) -> None:
+        """Replace the process and notify the client that its lists may have changed."""
+        async with self._process_lock:
+            await self._end()
+            await self._start()
+            process = self._process
+            if self._initialize is None or process is None:
+                return
+            # Both pipes exist: `_start` asked for them.
+            assert process.stdin is not None and process.stdout is not None  # noqa: PT018, S101
+            if self._reading is not None:
+                self._reading.cancel()  # two readers of one pipe are an error, and the answer is read here
+            initialized = {"jsonrpc": "2.0", "method": "notifications/initialized"}
+            with suppress(ConnectionError):
+                process.stdin.write(msgspec.json.encode(self._initialize) + b"\n")
+                await process.stdout.readline()  # dropped: the client has the answer of the first process
+                process.stdin.write(msgspec.json.encode(initialized) + b"\n")
+                await process.stdin.drain()
+            self._reading = asyncio.create_task(self._pass_on(process))
+            for kind in _LISTS:
+                self._send({"jsonrpc": "2.0", "method": f"notifications/{kind}/list_changed"})
+
+    def _send(self, message: dict[str, Any]) -> None:
         self._write(msgspec.json.encode(message) + b"\n")
 
-    def _answer_failed(self, request_id: Any, why: str) -> None:
-        error = {"code": _RESTARTED, "message": why}
-        self._tell_client({"jsonrpc": "2.0", "id": request_id, "error": error})
+    def _fail_request(self, request_id: Any, reason: str) -> None:
+        error = {"code": _INTERNAL_ERROR, "message": reason}
+        self._send({"jsonrpc": "2.0", "id": request_id, "error": error})
 
     def _write(self, line: bytes) -> None:
         self._traffic.add("server", line)
         sys.stdout.buffer.write(line)
         sys.stdout.buffer.flush()
-
-    # --- the bridge ----------------------------------------------------------------------------------------
 
     async def _start(self) -> None:
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
@@ -243,22 +254,8 @@ class Relay:
         )
         self._reading = asyncio.create_task(self._pass_on(self._process))
 
-    async def _forward(self, line: bytes, message: dict[str, Any]) -> None:
-        process = self._process
-        is_request = "method" in message and "id" in message
-        # Whoever still reads what it says answers for it when it ends; afterwards nobody would.
-        if process is None or process.stdin is None or self._reading is None or self._reading.done():
-            if is_request:
-                self._answer_failed(message["id"], "The bridge is not running. Its error is in the terminal.")
-            return
-        if is_request:
-            self._open.add(_key(message["id"]))
-        with suppress(ConnectionError):  # it has just ended; its exit answers what is open
-            process.stdin.write(line if line.endswith(b"\n") else line + b"\n")
-            await process.stdin.drain()
-
     async def _pass_on(self, process: asyncio.subprocess.Process) -> None:
-        """Hand what the bridge says to the client, until it ends."""
+        """Pass the bridge's output to the client; when it ends, fail the open requests."""
         assert process.stdout is not None  # noqa: S101 - it was asked for
         while line := await process.stdout.readline():
             with suppress(msgspec.DecodeError, AttributeError):
@@ -266,23 +263,9 @@ class Relay:
                 if "method" not in message:
                     self._open.discard(_key(message.get("id")))
             self._write(line)
-        for waiting in sorted(self._open, key=str):
-            self._answer_failed(waiting, "The bridge ended before it answered. Try again.")
+        for request_id in sorted(self._open, key=str):
+            self._fail_request(request_id, "The bridge ended before it answered. Try again.")
         self._open.clear()
-
-    async def _repeat_handshake(self, hello: dict[str, Any]) -> None:
-        process = self._process
-        if process is None or process.stdin is None or process.stdout is None:
-            return
-        if self._reading is not None:
-            self._reading.cancel()
-        ready = {"jsonrpc": "2.0", "method": "notifications/initialized"}
-        with suppress(ConnectionError):
-            process.stdin.write(msgspec.json.encode(hello) + b"\n")
-            await process.stdout.readline()  # the client has had its answer
-            process.stdin.write(msgspec.json.encode(ready) + b"\n")
-            await process.stdin.drain()
-        self._reading = asyncio.create_task(self._pass_on(process))
 
     async def _end(self) -> None:
         """Close the bridge's input, and give it time to answer open requests."""
@@ -292,4 +275,5 @@ class Relay:
 
 
 def _key(request_id: Any) -> Any:
+    """Return an id that can be put into a set, whatever a peer sent."""
     return request_id if isinstance(request_id, int | str) else None

@@ -1,6 +1,6 @@
-"""Live progress: shows on a terminal a call's progress: a bar where its end is known, its words as they come.
+"""Live progress: shows a call's progress on a terminal, as a bar if the total is known, else as text.
 
-Nothing of it stays: when the call ends the terminal is as before, and the answer follows.
+The display is transient: it is erased before the answer is printed.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ _WIDTH = 40
 
 
 class Tail:
-    """The end of a text that grows: as much of it as the terminal has room for."""
+    """Renders the end of a growing text, as much as fits the terminal."""
 
     def __init__(self, text: str) -> None:
         self._text = text
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         room = options.max_width * console.height
-        # What is cut off is so many times the room, so that lines break at the same places while it grows.
+        # Cut in steps of four screens: lines then wrap at the same places while the text grows.
         start = max(0, len(self._text) - room) // (4 * room) * (4 * room)
         lines = console.render_lines(Text(self._text[start:]), options, pad=False)
         for line in lines[1 - console.height :]:
@@ -52,21 +52,21 @@ class LiveProgress:
         self._live.stop()
 
     def pause(self) -> None:
-        """Leave the terminal to somebody else until the next message."""
+        """Free the terminal, for a question to the user, until the next progress message."""
         self._live.update(Text(""), refresh=True)
         self._live.stop()
 
     def hear(self, message: dict[str, Any]) -> None:
-        """Take in a message that is not the answer."""
+        """Show a progress notification; ignore other messages."""
         if message.get("method") != "notifications/progress":
             return
         self._live.start()
         progress = message["params"]
-        said, total = progress.get("message") or "", progress.get("total")
+        text, total = progress.get("message") or "", progress.get("total")
         if total:
             bar = ProgressBar(total, progress["progress"], width=_WIDTH)
-            count = f"{progress['progress']:g} of {total:g}  {said}"
+            count = f"{progress['progress']:g} of {total:g}  {text}"
             self._live.update(Group(bar, Text(count)))
         else:
-            self._text = said if self._replaces else self._text + said
+            self._text = text if self._replaces else self._text + text
             self._live.update(Tail(self._text))

@@ -1,6 +1,6 @@
-"""New: makes a project with a bridge of one's own: code, tests over both eras, README, CI, registry file.
+"""New: creates a bridge project: code, tests over both protocol eras, README, CI, registry file.
 
-The files are in `template/`, each with `$name` and its like where the project's own names stand.
+The files are `string.Template`s in `template/`, filled from `choose_names`.
 """
 
 from __future__ import annotations
@@ -37,23 +37,23 @@ _FILES = {
     ".gitignore": "gitignore.txt",
 }
 _NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
-_LONGEST = 40
+_MAX_NAME_LENGTH = 40
 
 
 def parser() -> Parser:
     """Return the parser of the command line."""
-    found = Parser(prog="bridgehead new", description=_ABOUT)
-    found.add_argument("name", metavar="NAME", help="the bridge's name: lower case letters, digits and -")
-    found.add_argument("folder", metavar="FOLDER", nargs="?", help="where (default: NAME-bridge here)")
-    return found
+    command = Parser(prog="bridgehead new", description=_ABOUT)
+    command.add_argument("name", metavar="NAME", help="the bridge's name: lower case letters, digits and -")
+    command.add_argument("folder", metavar="FOLDER", nargs="?", help="where (default: NAME-bridge here)")
+    return command
 
 
 def main(arguments: list[str], _environment: Mapping[str, str]) -> int:
-    """Make the project and say what comes next."""
-    given = parser().parse_args(arguments)
+    """Write the project and print the next steps."""
+    options = parser().parse_args(arguments)
     try:
-        names = choose_names(given.name)
-        folder = Path(given.folder or names["distribution"])
+        names = choose_names(options.name)
+        folder = Path(options.folder or names["distribution"])
         write_project(folder, names)
     except BridgeError as error:
         sys.stderr.write(f"bridgehead new: {error}\n")
@@ -63,7 +63,7 @@ def main(arguments: list[str], _environment: Mapping[str, str]) -> int:
 
 
 def list_next_steps(folder: Path, names: Mapping[str, str], *, is_windows: bool) -> str:
-    """Return what to type next; Windows has no make."""
+    """Return the commands to run next; Windows has no make."""
     call = f"then `bridgehead call {names['name']} read_note name=welcome` calls its tool"
     steps = {
         "make test": "its tests pass already",
@@ -82,8 +82,8 @@ def list_next_steps(folder: Path, names: Mapping[str, str], *, is_windows: bool)
 
 
 def choose_names(name: str) -> dict[str, str]:
-    """Return what the name of a bridge makes of the project's other names."""
-    if not _NAME.fullmatch(name) or len(name) > _LONGEST:
+    """Derive the project's names (package, class, settings prefix...) from the bridge's name."""
+    if not _NAME.fullmatch(name) or len(name) > _MAX_NAME_LENGTH:
         raise InvalidArgument(
             f"{name!r} cannot be the name of a bridge.",
             next_step="Use lower case letters and digits, with - between words, such as weather or my-notes.",
@@ -115,7 +115,7 @@ def write_project(folder: Path, names: Mapping[str, str]) -> None:
             target.parent.mkdir(parents=True, exist_ok=True)
             text = Template((template / source).read_text(encoding="utf-8")).substitute(names)
             target.write_text(text, encoding="utf-8", newline="\n")
-        # So that `make test` finds Bridgehead where it is, without a network.
+        # `make test` then uses the Python that has Bridgehead, without a network.
         (folder / "local.mk").write_text(f"PYTHON := {Path(sys.executable).as_posix()}\n", encoding="utf-8")
     except OSError as failure:
         raise BridgeError(

@@ -1,4 +1,4 @@
-"""Questions: elicitation at the terminal. Shows the question of a tool and reads its answer."""
+"""Questions: elicitation at the terminal. Shows a tool's question and reads the answer."""
 
 from __future__ import annotations
 
@@ -18,7 +18,11 @@ _AGREEMENT = {"y": "accept", "yes": "accept", "n": "decline", "no": "decline"}
 
 
 async def ask(console: Console, question: dict[str, Any]) -> dict[str, Any]:
-    """Show a question and return its answer; the end of input cancels it."""
+    """Show a question and return its answer; the end of input cancels it.
+
+    A question without properties is answered with yes or no; otherwise each property is asked for until its
+    value is valid.
+    """
     console.print(question["message"], markup=False)
     schema: Schema = question["requestedSchema"]
     try:
@@ -26,25 +30,20 @@ async def ask(console: Console, question: dict[str, Any]) -> dict[str, Any]:
             while (typed := (await _line(console, "yes or no: ")).lower()) not in _AGREEMENT:
                 pass
             return {"action": _AGREEMENT[typed], "content": {}}
-        return {"action": "accept", "content": await _form(console, schema)}
+        required = schema.get("required", [])
+        content: dict[str, Any] = {}
+        for key, property_schema in schema["properties"].items():
+            while key not in content:
+                text = await _line(console, f"{key} ({tool_arguments.kind(property_schema)}): ")
+                if not text and key not in required:
+                    break  # an empty line skips an optional property
+                try:
+                    content[key] = tool_arguments.value(key, text, property_schema)
+                except InvalidToolArgument as invalid:
+                    console.print(str(invalid), markup=False)
     except EOFError:
         return {"action": "cancel"}
-
-
-async def _form(console: Console, schema: Schema) -> dict[str, Any]:
-    """Ask for each property until its value is valid; an empty line skips an optional one."""
-    required = schema.get("required", [])
-    content: dict[str, Any] = {}
-    for key, property_schema in schema["properties"].items():
-        while key not in content:
-            text = await _line(console, f"{key} ({tool_arguments.kind(property_schema)}): ")
-            if not text and key not in required:
-                break
-            try:
-                content[key] = tool_arguments.value(key, text, property_schema)
-            except InvalidToolArgument as misfit:
-                console.print(str(misfit), markup=False)
-    return content
+    return {"action": "accept", "content": content}
 
 
 async def _line(console: Console, prompt: str) -> str:

@@ -1,4 +1,4 @@
-"""Tools: what the bridges offer, listed for a person or as JSON, and what the lists cost a conversation."""
+"""Tools: lists the tools of the bridges, for a person or as JSON, and their cost in tokens."""
 
 from __future__ import annotations
 
@@ -26,51 +26,63 @@ Lists the tools of one bridge, or of all.
   bridgehead tools --cost
 """
 BYTES_PER_TOKEN = 4
-"""Near enough to what models count for JSON, and needs no tokenizer."""
+"""A good estimate for JSON that needs no tokenizer."""
 
 
 def parser() -> Parser:
     """Return the parser of the command line."""
-    found = Parser(prog="bridgehead tools", description=_ABOUT)
-    completed_by(found.add_argument("bridge", nargs="?"), lambda *_: plugins.names())
-    found.add_argument("--json", action="store_true", help="print the tools as a client receives them")
-    found.add_argument(
+    command = Parser(prog="bridgehead tools", description=_ABOUT)
+    completed_by(command.add_argument("bridge", nargs="?"), lambda *_: plugins.names())
+    command.add_argument("--json", action="store_true", help="print the tools as a client receives them")
+    command.add_argument(
         "--cost",
         action="store_true",
         help="show what each tool adds to every conversation, in bytes and tokens",
     )
-    return found
+    return command
 
 
 def main(arguments: list[str], environment: Mapping[str, str]) -> int:
     """List tools."""
     options = parser().parse_args(arguments)
-    chosen = (
+    manifests = (
         [plugins.load(options.bridge)]
         if options.bridge
         else plugins.load_usable(lambda error: sys.stderr.write(f"bridgehead: {error}\n"))
     )
-    found = {
-        one.name: [
-            tool for tool in make_bridge(one, environment).tools.values() if tool.visible_to == "everyone"
+    tools = {
+        manifest.name: [
+            tool
+            for tool in make_bridge(manifest, environment).tools.values()
+            if tool.visible_to == "everyone"
         ]
-        for one in chosen
+        for manifest in manifests
     }
     if options.cost:
-        _show_costs({name: measure_costs(tools) for name, tools in found.items()}, as_json=options.json)
-    elif options.json:
+        _show_costs(
+            {name: measure_costs(of_bridge) for name, of_bridge in tools.items()}, as_json=options.json
+        )
+        return 0
+    if options.json:
         listed = {
-            name: [msgspec.to_builtins(tool.item(NEWEST_HANDSHAKE)) for tool in tools]
-            for name, tools in found.items()
+            name: [msgspec.to_builtins(tool.item(NEWEST_HANDSHAKE)) for tool in of_bridge]
+            for name, of_bridge in tools.items()
         }
         sys.stdout.write(json.dumps(listed, ensure_ascii=False, indent=2) + "\n")
-    else:
-        _show(found)
+        return 0
+    console = Console(highlight=False)
+    for name, of_bridge in tools.items():
+        console.print(f"\n[bold]{name}[/]")
+        table = Table.grid(padding=(0, 2, 0, 2))
+        for tool in of_bridge:
+            usage = escape(tool_arguments.usage(tool.input_schema))
+            table.add_row(f"[cyan]{tool.name}[/]", f"{escape(tool.description)}\n[dim]{usage}[/]")
+        console.print(table)
     return 0
 
 
 def measure_costs(tools: list[Tool]) -> dict[str, int]:
-    """Return the bytes that each tool takes in the list that a client reads."""
+    """Return the bytes of each tool in `tools/list`."""
     return {tool.name: len(msgspec.json.encode(tool.item(NEWEST_HANDSHAKE))) for tool in tools}
 
 
@@ -89,15 +101,4 @@ def _show_costs(costs: dict[str, dict[str, int]], *, as_json: bool) -> None:
         for name, size in [*rows, ("[bold]in all[/]", sum(tools.values()))]:
             table.add_row(f"{size:,}", f"~{-(-size // BYTES_PER_TOKEN):,}", name)
         console.print()
-        console.print(table)
-
-
-def _show(found: dict[str, list[Tool]]) -> None:
-    console = Console(highlight=False)
-    for name, tools in found.items():
-        console.print(f"\n[bold]{name}[/]")
-        table = Table.grid(padding=(0, 2, 0, 2))
-        for tool in tools:
-            takes = escape(tool_arguments.usage(tool.input_schema))
-            table.add_row(f"[cyan]{tool.name}[/]", f"{escape(tool.description)}\n[dim]{takes}[/]")
         console.print(table)

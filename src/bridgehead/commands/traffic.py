@@ -1,4 +1,4 @@
-"""Traffic: the messages between a client and a server as lines for a terminal, with sizes and durations."""
+"""Traffic: shows the messages between a client and a server as lines with size and duration."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from rich.console import Console
 from rich.markup import escape
 
 Sender = Literal["client", "server"]
-MAX_WAITING = 10_000
-"""Requests without an answer whose start is kept; answers to others are shown without a duration."""
+MAX_PENDING = 10_000
+"""Unanswered requests that are tracked; answers to others are shown without a duration."""
 _ARROWS = {"client": "[cyan]→[/]", "server": "[green]←[/]"}
 
 
@@ -39,7 +39,7 @@ class Traffic:
         self._show = show
         self._now = now
         self._pending: dict[tuple[Sender, str], tuple[str, float]] = {}
-        """Requests without an answer, by who sent them and their id: both sides number their own from 1."""
+        """Method and start of each unanswered request. Keyed by sender too: both sides number from 1."""
 
     def add(self, sender: Sender, line: bytes) -> dict[str, Any]:
         """Show a message and return it decoded; empty if it is not a JSON object."""
@@ -54,7 +54,7 @@ class Traffic:
             params = message.get("params")
             about = params.get("name") or params.get("uri") if isinstance(params, dict) else None
             what = f"{message['method']} {about}" if isinstance(about, str) else str(message["method"])
-            if "id" in message and len(self._pending) < MAX_WAITING:
+            if "id" in message and len(self._pending) < MAX_PENDING:
                 self._pending[sender, key] = what, self._now()
         else:
             asker: Sender = "server" if sender == "client" else "client"

@@ -1,6 +1,6 @@
-"""Install: writes the bridges into the configuration files of MCP clients, and takes them out again.
+"""Install: writes the bridges into the configuration files of MCP clients, and removes them again.
 
-The core takes text and gives text (`jsonc`, `json_edit`, `toml_edit`, `edit`), or values and gives values
-(`clients`, `entries`, `plan`); files are touched in `files` alone. Nothing of a file changes but our
-own entries: comments, order, indentation, line endings and what others wrote stay byte for byte.
+The core is pure: text to text (`jsonc`, `json_edit`, `toml_edit`, `edit`) and values to values (`clients`,
+`entries`, `plan`). Only `files` touches the disk. A file changes in our own entries alone: comments, order,
+indentation, line endings and other entries stay byte for byte.
 """

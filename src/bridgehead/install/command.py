@@ -1,4 +1,4 @@
-"""Command: what a person types after `bridgehead install`, and what they read."""
+"""Command: `bridgehead install`, its options and its output."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ import json
 import os
 import re
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TypeAlias
-from urllib.parse import SplitResult, urlsplit
+from urllib.parse import urlsplit
 
 from bridgehead.runtime import plugins
 from bridgehead.runtime.command_line import WRONG_USAGE, Parser, completed_by
@@ -38,12 +38,12 @@ examples:
   bridgehead install claude-code --url https://bridges.example.com
   bridgehead install cursor --remove             remove them
 """
-ManifestOf: TypeAlias = Callable[[str], Manifest]
+LoadManifest: TypeAlias = Callable[[str], Manifest]
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _FAILED = 1
 ALL = "all"
-"""Every client that is found on the machine."""
+"""The CLIENT that stands for every client on the machine."""
 
 
 def main(arguments: list[str], environment: Mapping[str, str]) -> int:
@@ -51,16 +51,23 @@ def main(arguments: list[str], environment: Mapping[str, str]) -> int:
     return run(arguments, Machine.here(environment), plugins.load)
 
 
-def run(arguments: list[str], machine: Machine, manifest_of: ManifestOf) -> int:
-    """Do what the arguments say in a machine, and return the exit status."""
-    line = parser()
-    options = line.parse_intermixed_args(arguments)
+def run(arguments: list[str], machine: Machine, load_manifest: LoadManifest) -> int:
+    """Install, remove or list on a machine, and return the exit status."""
+    command = parser()
+    options = command.parse_intermixed_args(arguments)
     if options.list:
-        return _list(machine)
-    _check(line, options)
+        for detected in detect_clients(machine):
+            state = "found" if detected.is_there else "not found"
+            has = detected.problem or ", ".join(detected.bridges) or "no bridges"
+            scope = f" ({detected.scope})" if detected.scope not in detected.client.scopes[:1] else ""
+            title = detected.client.id + scope
+            sys.stdout.write(f"{title:24} {state:10} {has if detected.is_there else '':32} {detected.path}\n")
+        return 0
+    _check(command, options)
     try:
+        # Reading, planning and writing are one step: two installations would overwrite each other's entries.
         with files.install_lock(machine.home):
-            return _apply(options, machine, manifest_of)
+            return _apply(options, machine, load_manifest)
     except BridgeError as failure:
         sys.stderr.write(f"bridgehead install: {failure}\n")
         return WRONG_USAGE if isinstance(failure, SettingError) else _FAILED
@@ -69,8 +76,8 @@ def run(arguments: list[str], machine: Machine, manifest_of: ManifestOf) -> int:
 def parser() -> Parser:
     """Return the parser of the command line."""
     usage = "%(prog)s CLIENT [BRIDGE ...] [options], or %(prog)s --list"
-    found = Parser(prog="bridgehead install", description=_ABOUT, usage=usage)
-    add = found.add_argument
+    command = Parser(prog="bridgehead install", description=_ABOUT, usage=usage)
+    add = command.add_argument
     about = f"{', '.join(BY_ID)}; all means every one that is found"
     add("client", metavar="CLIENT", nargs="?", choices=(ALL, *BY_ID), help=about)
     about = f"{', '.join(plugins.names())} (default: all)"
@@ -89,17 +96,20 @@ def parser() -> Parser:
         "--write-secrets", action="store_true", help="write secrets into the file, not the names of variables"
     )
     add("--force", action="store_true", help="replace or remove a server of the same name that is not ours")
-    return found
+    return command
 
 
 def _check(parser: Parser, options: argparse.Namespace) -> None:
-    """Refuse what does not go together, in one line."""
+    """Exit with a usage error for options that are invalid or do not go together."""
     if options.client is None:
         parser.error("no client given")
     for name in options.bridge:
         if name not in plugins.names():
             parser.refuse(f"Unknown bridge {name!r}", name, plugins.names())
-    address = _address(options.url)
+    try:
+        address = urlsplit(options.url)
+    except ValueError:  # such as a bracket that is not closed
+        address = urlsplit("")
     is_one = len(set(options.bridge)) == 1 or address.path.rstrip("/").endswith("/mcp") or options.remove
     if options.name and not (is_one and _NAME.fullmatch(options.name)):
         parser.error("--name takes letters, digits, - and _, and goes with one bridge")
@@ -107,10 +117,6 @@ def _check(parser: Parser, options: argparse.Namespace) -> None:
         parser.error("--url takes an address such as https://bridges.example.com")
     if not _VARIABLE.fullmatch(options.token_env):
         parser.error("--token-env takes the name of an environment variable, not the token")
-    _check_scope(parser, options)
-
-
-def _check_scope(parser: Parser, options: argparse.Namespace) -> None:
     if options.client == ALL:
         if options.path or options.scope == "project":
             parser.error(f"{'--path' if options.path else '--scope project'} goes with one client")
@@ -120,92 +126,55 @@ def _check_scope(parser: Parser, options: argparse.Namespace) -> None:
         parser.error(f"{BY_ID[options.client].title} has only --scope {scopes[0]}")
 
 
-def _address(url: str) -> SplitResult:
-    try:
-        return urlsplit(url)
-    except ValueError:  # such as a bracket that is not closed
-        return urlsplit("")
-
-
-def _apply(options: argparse.Namespace, machine: Machine, manifest_of: ManifestOf) -> int:
-    """Change what was asked for, then say once what is left to do."""
+def _apply(options: argparse.Namespace, machine: Machine, load_manifest: LoadManifest) -> int:
+    has_changed, failures = False, 0
     if options.client != ALL:
-        has_changed = _apply_to(BY_ID[options.client], options, machine, manifest_of)
-        failures = 0
+        has_changed = _apply_to(BY_ID[options.client], options, machine, load_manifest)
     else:
-        has_changed, failures = _apply_to_all(options, machine, manifest_of)
+        detected = [each for each in detect_clients(machine) if each.is_there and each.scope == "user"]
+        if not detected:
+            raise InstallError(
+                "No MCP client was found on this machine.",
+                next_step="Name one, such as `bridgehead install cursor`; --list shows all of them.",
+            )
+        for client in (each.client for each in detected):
+            try:
+                has_changed |= _apply_to(client, options, machine, load_manifest)
+            except InstallError as failure:  # one client that fails does not stop the others
+                failures += 1
+                sys.stderr.write(f"{client.title}: {failure}\n")
     if has_changed and not (options.dry_run or options.remove or options.url):
-        sys.stdout.writelines(_next_steps(options.bridge, machine, manifest_of))
+        # After all clients, and once: the next steps are about the bridges, not about a client.
+        sys.stdout.write("\nNext:\n")
+        for name in dict.fromkeys(options.bridge or plugins.names()):
+            try:
+                manifest = load_manifest(name)
+            except plugins.PluginError:  # the plan's notes say it already
+                continue
+            if manifest.first_step is not None:
+                step = manifest.first_step(read_settings(manifest, machine.environment))
+                sys.stdout.write(f"  {name}: {step}\n")
+        sys.stdout.write("  `bridgehead doctor` checks all of it.\n")
     return _FAILED if failures else 0
 
 
-def _apply_to_all(options: argparse.Namespace, machine: Machine, manifest_of: ManifestOf) -> tuple[bool, int]:
-    """Change every client that is found; one that fails does not stop the others."""
-    clients = [one.client for one in detect_clients(machine) if one.is_there and one.scope == "user"]
-    if not clients:
-        raise InstallError(
-            "No MCP client was found on this machine.",
-            next_step="Name one, such as `bridgehead install cursor`; --list shows all of them.",
-        )
-    has_changed, failures = False, 0
-    for client in clients:
-        try:
-            has_changed |= _apply_to(client, options, machine, manifest_of)
-        except InstallError as failure:
-            failures += 1
-            sys.stderr.write(f"{client.title}: {failure}\n")
-    return has_changed, failures
-
-
-def _apply_to(client: Client, options: argparse.Namespace, machine: Machine, manifest_of: ManifestOf) -> bool:
-    """Change the file of one client, or show the difference, and tell whether there is one."""
-    path = _path(options, client, machine)
-    request = _request(options, client, machine)
-    text = files.read(path)
-    try:
-        planned = (
-            plan.remove(text, request)
-            if options.remove
-            else plan.install(text, request, machine.environment, manifest_of)
-        )
-    except Malformed as failure:
-        raise InstallError(f"{path}:{failure}. Nothing was written.") from None
-    has_changed = planned.after != planned.before
-    if options.dry_run:
-        sys.stdout.writelines(_difference(path, planned))
-        return has_changed
-    backup = files.write(path, planned.before, planned.after, _stamp()) if has_changed else None
-    sys.stdout.writelines(f"{line}\n" for line in _report(client, path, planned, backup))
-    return has_changed
-
-
-def _next_steps(bridges: list[str], machine: Machine, manifest_of: ManifestOf) -> Iterator[str]:
-    """Say for each bridge what a person does now."""
-    yield "\nNext:\n"
-    for name in dict.fromkeys(bridges or plugins.names()):
-        try:
-            manifest = manifest_of(name)
-        except plugins.PluginError:  # told by the plan already
-            continue
-        if manifest.first_step is not None:
-            yield f"  {name}: {manifest.first_step(read_settings(manifest, machine.environment))}\n"
-    yield "  `bridgehead doctor` checks all of it.\n"
-
-
-def _path(options: argparse.Namespace, client: Client, machine: Machine) -> Path:
+def _apply_to(
+    client: Client, options: argparse.Namespace, machine: Machine, load_manifest: LoadManifest
+) -> bool:
+    """Change the file of one client, or print the difference; return whether there is one."""
     if options.path:
-        return Path(machine.folder, os.path.expanduser(options.path))  # noqa: PTH111 - Path raises where it finds none
-    return files.choose(client.places(machine, options.scope or client.scopes[0]))
-
-
-def _request(options: argparse.Namespace, client: Client, machine: Machine) -> plan.Request:
+        # expanduser, not Path.expanduser: that one raises if there is no home.
+        path = Path(machine.folder, os.path.expanduser(options.path))  # noqa: PTH111
+    else:
+        path = files.choose(client.places(machine, options.scope or client.scopes[0]))
     command: tuple[str, ...] = ()
     if not options.remove and not options.url:
-        named = options.command
         command = (
-            named_command(named, is_windows=machine.is_windows) if named is not None else installed_command()
+            installed_command()
+            if options.command is None
+            else named_command(options.command, is_windows=machine.is_windows)
         )
-    return plan.Request(
+    request = plan.Request(
         client=client,
         bridges=tuple(dict.fromkeys(options.bridge)),
         name=options.name,
@@ -215,6 +184,25 @@ def _request(options: argparse.Namespace, client: Client, machine: Machine) -> p
         write_secrets=options.write_secrets,
         force=options.force,
     )
+    text = files.read(path)
+    try:
+        planned = (
+            plan.remove(text, request)
+            if options.remove
+            else plan.install(text, request, machine.environment, load_manifest)
+        )
+    except Malformed as failure:
+        raise InstallError(f"{path}:{failure}. Nothing was written.") from None
+    has_changed = planned.after != planned.before
+    if options.dry_run:
+        sys.stdout.writelines(_difference(path, planned))
+        return has_changed
+    backup = None
+    if has_changed:
+        stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S.%fZ")
+        backup = files.write(path, planned.before, planned.after, stamp)
+    sys.stdout.writelines(f"{line}\n" for line in _report(client, path, planned, backup))
+    return has_changed
 
 
 def _report(client: Client, path: Path, planned: plan.Plan, backup: Path | None) -> Iterator[str]:
@@ -229,45 +217,27 @@ def _report(client: Client, path: Path, planned: plan.Plan, backup: Path | None)
     if backup is not None:
         yield f"  Backup of the file: {backup.name}"
     if planned.after != planned.before:
-        yield f"  Restart {client.title} to see the change.{_trusting(client)}"
+        # Some clients start a new server only after the user has trusted it.
+        trust = f" {client.trust}" if client.trust else ""
+        yield f"  Restart {client.title} to see the change.{trust}"
     else:
         yield "  Nothing had to be changed."
 
 
-def _trusting(client: Client) -> str:
-    """Say what a client wants before it starts a server that is in its file."""
-    return f" {client.trust}" if client.trust else ""
-
-
 def _difference(path: Path, planned: plan.Plan) -> Iterator[str]:
+    """Give the lines of a unified diff with its secrets masked, and the plan's notes."""
+    # A file may hold a secret as it is or with JSON escapes, with or without those for non-ASCII text.
+    spellings = {
+        spelling
+        for secret in planned.hidden
+        for spelling in (secret, json.dumps(secret)[1:-1], json.dumps(secret, ensure_ascii=False)[1:-1])
+    }
     before, after = ((text or "").splitlines() for text in (planned.before, planned.after))
     lines = list(difflib.unified_diff(before, after, str(path), f"{path} (after)", lineterm=""))
     for line in lines or [f"{path}: nothing would change"]:
         shown = line
-        for secret in sorted(_spellings(planned.hidden), key=len, reverse=True):
-            shown = shown.replace(secret, "(secret)")
+        # Longest first: a secret may contain another one.
+        for spelling in sorted(spellings, key=len, reverse=True):
+            shown = shown.replace(spelling, "(secret)")
         yield f"{shown}\n"
     yield from (f"# {note}\n" for note in planned.notes)
-
-
-def _spellings(secrets: Iterable[str]) -> set[str]:
-    """Return how secrets may stand in a file: as they are, or with escapes."""
-    forms = (
-        (secret, json.dumps(secret)[1:-1], json.dumps(secret, ensure_ascii=False)[1:-1]) for secret in secrets
-    )
-    return {form for each in forms for form in each}
-
-
-def _list(machine: Machine) -> int:
-    for found in detect_clients(machine):
-        state = "found" if found.is_there else "not found"
-        has = found.problem or ", ".join(found.bridges) or "no bridges"
-        scope = f" ({found.scope})" if found.scope not in found.client.scopes[:1] else ""
-        sys.stdout.write(
-            f"{found.client.id + scope:24} {state:10} {has if found.is_there else '':32} {found.path}\n"
-        )
-    return 0
-
-
-def _stamp() -> str:
-    return datetime.now(UTC).strftime("%Y%m%dT%H%M%S.%fZ")

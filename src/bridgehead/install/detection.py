@@ -1,4 +1,4 @@
-"""Detection: which clients are on this machine, and which bridges each of them has."""
+"""Detection: finds the MCP clients on this machine and the bridges in their files."""
 
 from __future__ import annotations
 
@@ -15,36 +15,36 @@ from .machine import Machine
 
 
 class DetectedClient(Struct, frozen=True):
-    """One configuration file of a client, or the place where it would be."""
+    """One configuration file of a client, which need not exist yet."""
 
     client: Client
     scope: Scope
     path: Path
     is_there: bool
-    """Whether the client is there; its file need not be."""
+    """Whether the client is installed."""
     entries: Mapping[str, Mapping[str, Any]] = {}
-    """The servers in it that are ours, by name."""
+    """Our servers in the file, by name."""
     problem: str = ""
 
     @property
     def bridges(self) -> tuple[str, ...]:
-        """Return the names of the servers that are ours."""
+        """Return the names of our servers."""
         return tuple(self.entries)
 
 
 def detect_clients(machine: Machine) -> Iterator[DetectedClient]:
-    """Give every client's file for the user, and those of the project that exist."""
+    """Give the user-scope file of every known client, and the project-scope files that exist."""
     for client in CLIENTS:
         for scope in client.scopes:
             path = files.choose(client.places(machine, scope))
             if scope == "user":
                 is_there = path.exists() or any(files.exists(sign) for sign in client.signs(machine))
-                yield _look(client, scope, path, is_there=is_there)
+                yield _inspect(client, scope, path, is_there=is_there)
             elif path.exists():
-                yield _look(client, scope, path, is_there=True)
+                yield _inspect(client, scope, path, is_there=True)
 
 
-def _look(client: Client, scope: Scope, path: Path, *, is_there: bool) -> DetectedClient:
+def _inspect(client: Client, scope: Scope, path: Path, *, is_there: bool) -> DetectedClient:
     try:
         servers = edit.servers(files.read(path), client.form, client.section)
     except Malformed as failure:

@@ -1,8 +1,9 @@
-"""Entries: how a server is written for a client, with what it needs, and which entries are ours."""
+"""Entries: builds a server's entry for a client, merges it with an old one, and recognizes our entries."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path, PurePath, PureWindowsPath
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -17,50 +18,50 @@ from .clients import Client
 if TYPE_CHECKING:
     from bridgehead.runtime.settings import Settings
 
-_OF_SERVING = ("MCP_TRANSPORT", "MCP_SERVER_HOST", "MCP_SERVER_PORT")
-"""How a server is reached; one that a client starts is reached by that client alone."""
+_TRANSPORT_SETTINGS = ("MCP_TRANSPORT", "MCP_SERVER_HOST", "MCP_SERVER_PORT")
+"""Never written: a server that a client starts talks to that client over stdio."""
 ALL = "bridgehead"
-"""The name of the one server that has the tools of all bridges."""
+"""Name of the server that offers the tools of all bridges."""
 URLS = ("url", "httpUrl", "serverUrl")
 _OURS = {"type", "command", "args", "env", "env_vars", "headers", *URLS} | {
     "bearer_token_env_var",
     "http_headers",
     "env_http_headers",
 }
-"""What an entry says about how its server is reached; everything else in it was added by someone else."""
+"""Fields that we write; every other field of an entry belongs to the user or the client."""
 
 
 class ServerEnvironment(Struct, frozen=True):
-    """The variables that are set and say something else than the default, secrets apart."""
+    """The settings that differ from their defaults, split into plain variables and secrets."""
 
     variables: dict[str, str]
     secrets: dict[str, str]
     missing: tuple[str, ...]
-    """Secrets that are declared and not set."""
+    """Declared secrets that are not set."""
 
 
 def read_server_environment(declared: type[Settings], environment: Mapping[str, str]) -> ServerEnvironment:
-    """Return what a server with these settings needs; raises SettingError where it could not start."""
+    """Return what a server with these settings needs; raises SettingError if it could not start."""
     settings = declared(narrow(environment, declared.declared))
     secrets = [setting.name for setting in declared.declared if setting.is_secret]
-    found = ServerEnvironment({}, {}, tuple(name for name in secrets if name not in settings.given))
+    needs = ServerEnvironment({}, {}, tuple(name for name in secrets if name not in settings.given))
     for setting in declared.declared:
         value = settings.values[setting.name]
-        if setting.name not in settings.given or setting.name in _OF_SERVING or value == setting.default:
+        if (
+            setting.name not in settings.given
+            or setting.name in _TRANSPORT_SETTINGS
+            or value == setting.default
+        ):
             continue
-        kind = found.secrets if setting.is_secret else found.variables
-        kind[setting.name] = _written(environment[setting.name].strip(), value)
-    return found
-
-
-def _written(text: str, value: Any) -> str:
-    """Return a value as a server in another folder has to be told it: paths in full."""
-    is_path = isinstance(value, PurePath) or (isinstance(value, str) and Path(value).is_absolute())
-    return str(value) if is_path else text
+        # The client starts the server in another folder, so paths are written in full.
+        is_path = isinstance(value, PurePath) or (isinstance(value, str) and Path(value).is_absolute())
+        kind = needs.secrets if setting.is_secret else needs.variables
+        kind[setting.name] = str(value) if is_path else environment[setting.name].strip()
+    return needs
 
 
 class Token(Struct, frozen=True):
-    """The token of a server: the variable that holds it, and its value if that is to be written."""
+    """A server's token: the variable that holds it, and its value if the file is to contain it."""
 
     variable: str
     value: str = ""
@@ -80,13 +81,14 @@ def local(
         variables |= {name: client.reference.format(name) for name in needs.secrets}
     if variables:
         entry["env"] = variables
+    # Codex, the TOML client, names the variables to pass on instead of referring to them.
     if client.form == "toml" and needs.secrets and not write_secrets:
         entry["env_vars"] = list(needs.secrets)
     return entry
 
 
 def remote(client: Client, url: str, token: Token | None) -> dict[str, Any]:
-    """Return the entry of a server that runs elsewhere."""
+    """Return the entry of a server at a URL."""
     entry: dict[str, Any] = {"type": client.http_type} if client.http_type else {}
     entry[client.url_field] = url
     if token is None:
@@ -107,7 +109,7 @@ def can_refer(client: Client) -> bool:
 
 
 def merged(old: Mapping[str, Any] | None, new: Mapping[str, Any]) -> dict[str, Any]:
-    """Return an entry that says what the new one says and keeps what others added to the old one."""
+    """Return the new entry, with the fields and variables that others added to the old one."""
     if old is None:
         return dict(new)
     entry = dict(new)
@@ -122,12 +124,12 @@ def merged(old: Mapping[str, Any] | None, new: Mapping[str, Any]) -> dict[str, A
 
 
 def variables_of(entry: Any) -> set[str]:
-    """Return the names of the variables that an entry gives to its server."""
+    """Return the variables that an entry sets or passes on."""
     return {*mapping(entry, "env"), *_list(entry, "env_vars")}
 
 
 def mapping(entry: Any, field: str) -> Mapping[str, Any]:
-    """Return what a field of an entry holds; nothing where it is not what it should be."""
+    """Return a field of an entry; empty if it is not a mapping, since anyone may have written it."""
     value = entry.get(field) if isinstance(entry, Mapping) else None
     return value if isinstance(value, Mapping) else {}
 
@@ -138,7 +140,7 @@ def _list(entry: Any, field: str) -> list[str]:
 
 
 def is_ours(name: str, entry: Any) -> bool:
-    """Tell whether an entry starts a bridge, or reaches one that is served."""
+    """Tell whether an entry starts a bridge or is the URL of one."""
     if not isinstance(entry, Mapping):
         return False
     if isinstance(entry.get("command"), str):
@@ -147,14 +149,10 @@ def is_ours(name: str, entry: Any) -> bool:
         return bool({*arguments[-1:]} & {*plugins.names()}) or any(
             program.startswith(ALL) for program in programs
         )
-    # Many servers are at /mcp; only our own name says that it is all of ours.
+    # Any server may be at /mcp, so there only the entry's name says that it is ours.
     ends = tuple(f"/{bridge}/mcp" for bridge in plugins.names()) + (("/mcp",) if name == ALL else ())
-    urls = [entry[field] for field in URLS if isinstance(entry.get(field), str)]
-    return any(_path(url).endswith(ends) for url in urls)
-
-
-def _path(url: str) -> str:
-    try:
-        return urlsplit(url).path.rstrip("/")
-    except ValueError:  # someone else's, with a variable in it
-        return ""
+    for field in URLS:
+        with suppress(ValueError):  # a URL that urlsplit refuses, such as one with a variable, is not ours
+            if isinstance(entry.get(field), str) and urlsplit(entry[field]).path.rstrip("/").endswith(ends):
+                return True
+    return False

@@ -1,4 +1,4 @@
-"""Errors: what stands in the way of an installation. Nothing was written when it is raised."""
+"""Errors of an installation. When one is raised, nothing was written."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ from bridgehead.runtime.errors import BridgeError
 
 
 class InstallError(BridgeError):
-    """A configuration cannot be written as it was asked for."""
+    """A configuration cannot be written as requested."""
 
     code = "install"
 
 
 class Malformed(Exception):
-    """A text is not what its format says, from this place on."""
+    """A text breaks its format at this line and column, counted from 1."""
 
     def __init__(self, message: str, line: int, column: int) -> None:
         super().__init__(f"{line}:{column}: {message}")
@@ -22,6 +22,6 @@ class Malformed(Exception):
 
 
 def malformed(message: str, text: str, position: int) -> Malformed:
-    """Say where in a text it went wrong, as editors count: lines and columns from 1."""
+    """Make the error for a position in a text, counting lines and columns as editors do."""
     before = text[:position].replace("\r\n", "\n").replace("\r", "\n")
     return Malformed(message, before.count("\n") + 1, len(before) - (before.rfind("\n") + 1) + 1)

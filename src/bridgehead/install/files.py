@@ -1,4 +1,4 @@
-"""Files: reads and replaces configuration files on this machine, with a backup of each before it changes."""
+"""Files: reads configuration files and replaces them, each after a backup."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def _windows_lock(home: Path, within: float, busy: InstallError) -> Iterator[Non
 
 def choose(places: Iterable[PurePath]) -> Path:
     """Return the first path that is a file, else the first whose folder exists, else the last."""
-    candidates = [found for place in places for found in _expand(place)]
+    candidates = [path for place in places for path in _expand(place)]
     with_file = [path for path in candidates if path.is_file()]
     with_folder = [path for path in candidates if path.parent.is_dir()]
     return [*with_file, *with_folder, candidates[-1]][0]
@@ -103,8 +103,8 @@ def _expand(place: PurePath) -> list[Path]:
         return [path]
     index = next(number for number, part in enumerate(path.parts) if "*" in part)
     folder = Path(*path.parts[:index])
-    # Only the part with the * has to be there; the client may not have made the rest yet.
-    return [found.joinpath(*path.parts[index + 1 :]) for found in sorted(folder.glob(path.parts[index]))]
+    # Only the part with the * must exist; the client may not have made the rest yet.
+    return [match.joinpath(*path.parts[index + 1 :]) for match in sorted(folder.glob(path.parts[index]))]
 
 
 def read(path: Path) -> str | None:
@@ -147,15 +147,11 @@ def write(path: Path, before: str | None, after: str | None, stamp: str) -> Path
         else:
             durable.replace(target, after.encode(), mode=mode)
             target.chmod(mode)  # the umask may have taken bits away from the new file
-        _prune_backups(target)
+        pattern = re.compile(re.escape(target.name) + r"\.bridgehead-[0-9TZ.]+\.bak")
+        backups = sorted(other for other in target.parent.iterdir() if pattern.fullmatch(other.name))
+        for old in backups[:-BACKUPS]:
+            with suppress(PermissionError):  # open in another program on Windows; the next change prunes it
+                old.unlink(missing_ok=True)
     except OSError as failure:
         raise InstallError(f"{path} cannot be written: {failure.strerror}. It is as it was.") from failure
     return backup
-
-
-def _prune_backups(path: Path) -> None:
-    pattern = re.compile(re.escape(path.name) + r"\.bridgehead-[0-9TZ.]+\.bak")
-    backups = sorted(other for other in path.parent.iterdir() if pattern.fullmatch(other.name))
-    for old in backups[:-BACKUPS]:
-        with suppress(PermissionError):  # open in another program on Windows; the next change prunes it
-            old.unlink(missing_ok=True)

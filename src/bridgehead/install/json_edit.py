@@ -1,8 +1,8 @@
-"""JSON edit: puts one member into an object of a JSON text, and takes it out again, touching nothing else.
+"""JSON edit: puts one member into an object of a JSON text, or takes it out, and changes nothing else.
 
-Taking out is the inverse of putting in, to the byte, and needs nothing but the text. Where an object was
-empty before, the space that stood in it says so: it is kept behind our member, after a blank that no one else
-writes there (`_tail`). Where it was not there at all, there is no such blank, and it goes with our member.
+`take` is the exact inverse of `put`, from the text alone. An object that was empty before `put` is marked:
+its former whitespace stands after our member, behind an extra blank that no formatter writes (`append`). An
+object that `put` created has no such mark, so `take` removes it together with our member.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _BREAK = re.compile(r"\r\n|\r|\n")
 
 
 def read(text: str, section: str) -> dict[str, Any]:
-    """Return what a text says; its root has to be an object, and so has a section of it, if it is there."""
+    """Decode a text; its root, and the section if present, must be objects."""
     document = parse(text)
     if document.root is None:
         return {}
@@ -32,13 +32,14 @@ def read(text: str, section: str) -> dict[str, Any]:
 
 
 def put(text: str | None, section: str, name: str, entry: Mapping[str, Any]) -> str:
-    """Return a text with an entry in a section of its root; no text is a file that is not there."""
+    """Return the text with an entry in a section of its root; None stands for a missing file."""
     page = _Page(parse(text or ""))
     root = page.document.root
     if root is None:
-        made = page.render({section: {name: entry}}, "")
+        rendered = page.render({section: {name: entry}}, "")
         before = f"{text}{page.newline}" if text else ""
-        return before + made + page.newline * (1 if text is None else 2)
+        # A second line break marks a file that existed without an object (see `without_root`).
+        return before + rendered + page.newline * (1 if text is None else 2)
     holder = _find(_members(page.document, root), section)
     if holder is None:
         return page.append(root, section, {name: entry})
@@ -52,7 +53,7 @@ def put(text: str | None, section: str, name: str, entry: Mapping[str, Any]) -> 
 
 
 def take(text: str, section: str, name: str) -> str | None:
-    """Return a text without an entry; None is a file that was not there before the entry came."""
+    """Return the text without an entry; None if `put` had created the file."""
     page = _Page(parse(text))
     root = page.document.root
     holder = _find(_members(page.document, root), section) if root else None
@@ -66,9 +67,9 @@ def take(text: str, section: str, name: str) -> str | None:
     return shorter if shorter is not None else page.without_root(root)
 
 
-def same(one: Any, other: Any) -> bool:
-    """Tell whether two values are the same JSON; Python takes true for 1."""
-    return _canonical(one) == _canonical(other)
+def same(left: Any, right: Any) -> bool:
+    """Compare two values as JSON: `==` would take true for 1."""
+    return _canonical(left) == _canonical(right)
 
 
 def _canonical(value: Any) -> str:
@@ -76,7 +77,7 @@ def _canonical(value: Any) -> str:
 
 
 def _find(members: tuple[Member, ...], key: str) -> Member | None:
-    """Of several members of one name the last one counts, as for every reader of JSON."""
+    """Return the last member with this key: duplicates override earlier ones, as in every JSON parser."""
     return next((member for member in reversed(members) if member.key == key), None)
 
 
@@ -97,24 +98,22 @@ class _Page:
         self.document = document
         self.text = document.text
         self.newline = newline(self.text)
-        self.unit = self._unit()
+        self.unit = _UNIT
+        root = document.root
+        if root is not None and root.members and self._is_first(root.members[0].start):
+            indent, outer = self.indent(root.members[0].start), self.indent(root.start)
+            self.unit = indent.removeprefix(outer) or _UNIT
 
-    def _unit(self) -> str:
-        root = self.document.root
-        if root is None or not root.members or not self._is_first(root.members[0].start):
-            return _UNIT
-        indent, outer = self.indent(root.members[0].start), self.indent(root.start)
-        return indent.removeprefix(outer) or _UNIT
-
-    def _line(self, position: int) -> int:
+    def _line_start(self, position: int) -> int:
         return max(self.text.rfind("\n", 0, position), self.text.rfind("\r", 0, position)) + 1
 
     def _is_first(self, position: int) -> bool:
-        return not self.text[self._line(position) : position].strip(" \t")
+        """Tell whether only whitespace precedes a position on its line."""
+        return not self.text[self._line_start(position) : position].strip(" \t")
 
     def indent(self, position: int) -> str:
-        """Return the space that the line of a position begins with."""
-        line = self.text[self._line(position) :]
+        """Return the indentation of the line of a position."""
+        line = self.text[self._line_start(position) :]
         return line[: len(line) - len(line.lstrip(" \t"))]
 
     def comments(self, start: int, end: int) -> list[Comment]:
@@ -133,10 +132,27 @@ class _Page:
     def append(self, owner: Value, key: str, value: Any) -> str:
         """Return the text with a new last member of an object."""
         if not owner.members:
-            return self._fill(owner, key, value)
+            start, stop = owner.start + 1, owner.end - 1
+            comments = self.comments(start, stop)
+            place = comments[-1].end if comments else start
+            outer = self.indent(owner.start)
+            indent = outer + self.unit
+            written = f"{self.newline}{indent}{_json(key)}: {self.render(value, indent)}"
+            # The extra blanks mark an object that was empty; `_cut_only_member` reads them.
+            space = self.text[place:stop]
+            tail = f"  {space}" if _has_break(space) else f" {self.newline}{outer}{space}"
+            return self.text[:place] + written + tail + self.text[stop:]
         last = owner.members[-1]
         place = last.value.end if last.comma is None else last.comma + 1
-        end, needs_break = self._end_of_line(place, owner.end - 1)
+        # Comments on the line of the last member belong to it, so the new one goes after them.
+        end, needs_break = place, False
+        for comment in self.comments(place, owner.end - 1):
+            if _has_break(self.text[end : comment.start]):
+                break
+            end = comment.end
+            if comment.is_line:
+                needs_break = True  # or the new member would be part of the comment
+                break
         is_inline = not needs_break and not _has_break(self.text[owner.start : owner.members[0].start])
         indent = self.indent(last.start if self._is_first(last.start) else owner.start)
         if not self._is_first(last.start):
@@ -145,41 +161,10 @@ class _Page:
         written = f"{gap}{_json(key)}: {self.render(value, indent, is_inline=is_inline)}"
         if last.comma is None:
             return self.text[:place] + "," + self.text[place:end] + written + self.text[end:]
-        return self.text[:end] + written + "," + self.text[end:]
-
-    def _end_of_line(self, start: int, stop: int) -> tuple[int, bool]:
-        """Return the end of the comments that stand behind a member, and whether a line has to end there."""
-        end = start
-        for comment in self.comments(start, stop):
-            if _has_break(self.text[end : comment.start]):
-                break
-            end = comment.end
-            if comment.is_line:
-                return end, True
-        return end, False
-
-    def _fill(self, owner: Value, key: str, value: Any) -> str:
-        """Return the text with the first member of an object that was empty."""
-        start, stop = owner.start + 1, owner.end - 1
-        comments = self.comments(start, stop)
-        place = comments[-1].end if comments else start
-        outer = self.indent(owner.start)
-        indent = outer + self.unit
-        written = f"{self.newline}{indent}{_json(key)}: {self.render(value, indent)}"
-        return self.text[:place] + written + self._tail(self.text[place:stop], outer) + self.text[stop:]
-
-    def _tail(self, space: str, outer: str) -> str:
-        """Return what follows the only member of an object in which there was this space before."""
-        return f"  {space}" if _has_break(space) else f" {self.newline}{outer}{space}"
-
-    def _space(self, tail: str, outer: str) -> str:
-        """Return the space that was in an object before, from what follows its only member."""
-        if tail.startswith("  "):
-            return tail[2:]
-        return tail.removeprefix(f" {self.newline}{outer}")
+        return self.text[:end] + written + "," + self.text[end:]  # keep the style of trailing commas
 
     def cut(self, owner: Value, member: Member) -> str | None:
-        """Return the text without a member; None where its object came and goes with it."""
+        """Return the text without a member; None if `put` had created its object."""
         members = owner.members or ()
         index = members.index(member)
         before = [owner.start + 1, *(comment.end for comment in self.comments(owner.start, member.start))]
@@ -187,37 +172,35 @@ class _Page:
             before.append((members[index - 1].comma or 0) + 1)
         start, end = max(before), member.value.end
         if len(members) == 1:
-            return self._empty(owner, member, start)
+            return self._cut_only_member(owner, member, start)
         if member.comma is not None:
             after = self.text[end : member.comma] + self.text[member.comma + 1 :]
-            return self._close_gap(start, member, after)
+            gap, space = self.text[start : member.start], after[: len(after) - len(after.lstrip(" \t"))]
+            # Of the whitespace before and after the member, keep the one with the line break.
+            if _has_break(gap) and not after[len(space) :].startswith(("\r", "\n", "}")):
+                return self.text[: member.start] + after[len(space) :]
+            return self.text[:start] + after
         comma = members[index - 1].comma or 0
         return self.text[:comma] + self.text[comma + 1 : start] + self.text[end:]
 
-    def _close_gap(self, start: int, member: Member, after: str) -> str:
-        """Join what is before and after a member; of two spaces the one with a line break stays."""
-        gap, space = self.text[start : member.start], after[: len(after) - len(after.lstrip(" \t"))]
-        if _has_break(gap) and not after[len(space) :].startswith(("\r", "\n", "}")):
-            return self.text[: member.start] + after[len(space) :]
-        return self.text[:start] + after
-
-    def _empty(self, owner: Value, member: Member, start: int) -> str | None:
-        """Return the text without the only member of an object."""
+    def _cut_only_member(self, owner: Value, member: Member, start: int) -> str | None:
         stop, end = owner.end - 1, member.value.end
-        behind = (
+        tail = (
             self.text[end:stop]
             if member.comma is None
             else (self.text[end : member.comma] + self.text[member.comma + 1 : stop])
         )
         outer = self.indent(owner.start)
         if self.comments(end, stop):
-            return self.text[:start] + behind + self.text[stop:]
-        if not self.comments(owner.start, member.start) and behind in ("", self.newline + outer):
-            return None
-        return self.text[:start] + self._space(behind, outer) + self.text[stop:]
+            return self.text[:start] + tail + self.text[stop:]
+        if not self.comments(owner.start, member.start) and tail in ("", self.newline + outer):
+            return None  # no mark: the object came with our member
+        # Undo what `append` did to the whitespace of an empty object.
+        space = tail[2:] if tail.startswith("  ") else tail.removeprefix(f" {self.newline}{outer}")
+        return self.text[:start] + space + self.text[stop:]
 
     def without_root(self, root: Value) -> str | None:
-        """Return what was there before the whole object came."""
+        """Return the text before `put` created the root; None if it created the file."""
         before, after = self.text[: root.start], self.text[root.end :]
         is_ours = self.text.startswith(self.newline, root.start + 1)
         if is_ours and not before and after == self.newline:
@@ -228,12 +211,12 @@ class _Page:
 
 
 def newline(text: str) -> str:
-    """Return the first line ending of a text."""
+    """Return the first line ending of a text; a line feed if it has none."""
     match = _BREAK.search(text)
     return match.group() if match else "\n"
 
 
 def _json(value: Any) -> str:
     text = json.dumps(value, ensure_ascii=False)
-    # Half of a surrogate pair is JSON only as an escape.
+    # A lone surrogate cannot be encoded in UTF-8; JSON can hold it only as an escape.
     return json.dumps(value) if any("\ud800" <= c <= "\udfff" for c in text) else text

@@ -1,7 +1,7 @@
-"""JSONC: reads JSON with comments and trailing commas, and remembers where everything stands.
+"""JSONC: parses JSON with comments and trailing commas, and keeps the position of every member.
 
-Owns the reading only; `json_edit` changes texts by these positions. Strict in all but the two things that
-editors allow: what no client would read is refused, with its place.
+`json_edit` changes texts by these positions. Apart from comments and trailing commas the parser is strict:
+a text that no client would accept is refused, with line and column.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from msgspec import Struct
 
 from .errors import malformed
 
-DEEPEST = 200
-"""Levels of nesting; a configuration that goes deeper was not written for a client."""
+MAX_DEPTH = 200
+"""Levels of nesting; below Python's recursion limit, and no client's file comes near it."""
 
 _SPACE = re.compile(r"[ \t\r\n]*")
 _LINE_COMMENT = re.compile(r"//[^\r\n]*")
@@ -40,11 +40,11 @@ class Member(Struct, frozen=True):
     start: int
     value: Value
     comma: int | None
-    """Where the comma after it stands, if there is one."""
+    """Position of the comma after it, if there is one."""
 
 
 class Value(Struct, frozen=True):
-    """A value and its place; an object also knows its members."""
+    """A value and its position; `members` is None unless it is an object."""
 
     start: int
     end: int
@@ -53,7 +53,7 @@ class Value(Struct, frozen=True):
 
 
 class Document(Struct, frozen=True):
-    """A text, read. The root is None where there is nothing but space and comments."""
+    """A parsed text. The root is None if there is only whitespace and comments."""
 
     text: str
     root: Value | None
@@ -61,7 +61,7 @@ class Document(Struct, frozen=True):
 
 
 def parse(text: str) -> Document:
-    """Read a text; raises Malformed where it is no JSON with comments."""
+    """Parse a text; raises Malformed."""
     reader = _Reader(text)
     reader.skip()
     root = reader.value(0) if reader.at < len(text) else None
@@ -72,7 +72,7 @@ def parse(text: str) -> Document:
 
 
 class _Reader:
-    """Goes through a text once, from left to right."""
+    """Recursive descent over a text, from left to right."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -80,9 +80,9 @@ class _Reader:
         self.comments: list[Comment] = []
 
     def skip(self) -> None:
-        """Go on to what is neither space nor comment."""
+        """Skip whitespace and comments."""
         while True:
-            self.at = _end(_SPACE, self.text, self.at)
+            self.at = self.at + len(_SPACE.match(self.text, self.at)[0])  # type: ignore[index] # it matches the empty text too
             if not self.text.startswith(("//", "/*"), self.at):
                 return
             is_line = self.text.startswith("//", self.at)
@@ -93,8 +93,8 @@ class _Reader:
             self.at = match.end()
 
     def value(self, depth: int) -> Value:
-        if depth > DEEPEST:
-            raise malformed(f"nested more than {DEEPEST} levels deep", self.text, self.at)
+        if depth > MAX_DEPTH:
+            raise malformed(f"nested more than {MAX_DEPTH} levels deep", self.text, self.at)
         match self.text[self.at : self.at + 1]:
             case "{":
                 return self.object(depth)
@@ -163,7 +163,7 @@ class _Reader:
         return Member(key, start, value, self.separator("}"))
 
     def separator(self, closing: str) -> int | None:
-        """Go over a comma, and say where it was; without one, the closing bracket has to follow."""
+        """Skip a comma and return its position; without one, the closing bracket must follow."""
         self.skip()
         comma = None
         if self.text.startswith(",", self.at):
@@ -173,8 +173,3 @@ class _Reader:
         elif not self.text.startswith(closing, self.at):
             raise malformed(f'a "," or "{closing}" is missing here', self.text, self.at)
         return comma
-
-
-def _end(pattern: re.Pattern[str], text: str, at: int) -> int:
-    match = pattern.match(text, at)
-    return match.end() if match else at

@@ -1,4 +1,4 @@
-"""Machine: what an installation has to know of the machine it runs on, and the command to start there."""
+"""Machine: the system and folders of a machine, and the command that starts Bridgehead on it."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from bridgehead import __spec__ as package
 
 from .errors import InstallError
 
-_FLEETING = ("archive-v0", "environments-v2")
-"""Folders of uv's cache, in which `uvx` runs a program: they come and go."""
+_UV_CACHE_FOLDERS = ("archive-v0", "environments-v2")
+"""Folders of uv's cache from which `uvx` runs a program; uv may delete them at any time."""
 
 
 class Machine(Struct, frozen=True):
-    """A machine: its system, as `sys.platform` names it, and where a person works on it."""
+    """A machine as a value, so that tests can describe another one. `platform` is a `sys.platform`."""
 
     platform: str
     home: str
@@ -43,7 +43,7 @@ class Machine(Struct, frozen=True):
         return PureWindowsPath(*parts) if self.is_windows else PurePosixPath(*parts)
 
     def root(self, name: str) -> PurePath:
-        """Return a folder that configuration files are named from."""
+        """Return a folder under which clients keep their configuration."""
         variable, fallback = {
             "home": ("", self.path(self.home)),
             "project": ("", self.path(self.folder)),
@@ -54,31 +54,36 @@ class Machine(Struct, frozen=True):
             "claude": ("CLAUDE_CONFIG_DIR", self.path(self.home)),
             "codex": ("CODEX_HOME", self.path(self.home, ".codex")),
         }[name]
-        named = self.path(self.environment.get(variable, "")) if variable else fallback
-        # A relative one would mean another place to the client.
-        return named if named.is_absolute() else fallback
+        configured = self.path(self.environment.get(variable, "")) if variable else fallback
+        # A relative path would mean another folder to the client, which is started elsewhere.
+        return configured if configured.is_absolute() else fallback
 
 
 def installed_command() -> tuple[str, ...]:
-    """Return the command of the installation that is running, as it can be run tomorrow too."""
+    """Return the command that starts the running installation, also after uv cleans its cache."""
     archive = getattr(getattr(package, "loader", None), "archive", None)
     name = "bridgehead.exe" if sys.platform == "win32" else "bridgehead"
     return make_lasting(choose_command(Path(sysconfig.get_path("scripts"), name), sys.executable, archive))
 
 
 def choose_command(script: Path, python: str, archive: str | None) -> tuple[str, ...]:
-    """Return the script, or what does the same where there is none."""
+    """Return the zipapp if there is one, else the installed script, else `python -m bridgehead`."""
     if archive is not None:
         return python, str(Path(archive).absolute())
     return (str(script),) if script.is_file() else (python, "-m", "bridgehead")
 
 
 def named_command(text: str, *, is_windows: bool) -> tuple[str, ...]:
-    """Return a command that a person named, with the full path of its program."""
+    """Return the command in --command, with the full path of its program."""
     if Path(text).is_file():
         return (str(Path(text).absolute()),)
     try:
-        program, *arguments = _split(text, is_windows=is_windows)
+        words = shlex.shlex(text, posix=True, punctuation_chars=False)
+        words.whitespace_split = True
+        words.commenters = ""
+        if is_windows:  # there only " quotes, and a backslash is part of a path
+            words.escape, words.quotes = "", '"'
+        program, *arguments = words
     except ValueError:
         program, arguments = "", []
     path = shutil.which(program) if program else None
@@ -90,19 +95,9 @@ def named_command(text: str, *, is_windows: bool) -> tuple[str, ...]:
     return str(Path(path).absolute()), *arguments
 
 
-def _split(text: str, *, is_windows: bool) -> list[str]:
-    """Split a command as the system does: on Windows only " quotes, and a backslash is a backslash."""
-    words = shlex.shlex(text, posix=True, punctuation_chars=False)
-    words.whitespace_split = True
-    words.commenters = ""
-    if is_windows:
-        words.escape, words.quotes = "", '"'
-    return list(words)
-
-
 def make_lasting(command: tuple[str, ...]) -> tuple[str, ...]:
-    """Return a command that stays: what is in the cache of `uvx` is started through `uvx` again."""
-    if not any(part in _FLEETING for word in command for part in PurePath(word).parts):
+    """Replace a command inside uv's cache, which may vanish, by one that starts it through `uvx`."""
+    if not any(part in _UV_CACHE_FOLDERS for word in command for part in PurePath(word).parts):
         return command
     uvx = shutil.which("uvx")
     if uvx is None:

@@ -1,4 +1,4 @@
-"""Plan: what an installation or a removal does to the text of one file. Nothing is written here."""
+"""Plan: computes the text of one client's file after an installation or a removal. Writes nothing."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ _SECRET = re.compile("KEY|TOKEN|SECRET|PASSWORD", re.IGNORECASE)
 
 
 class Request(Struct, frozen=True, kw_only=True):
-    """What a person asked for."""
+    """The options of one installation or removal, for one client."""
 
     client: Client
     bridges: tuple[str, ...] = ()
-    """None are all of them."""
+    """Empty for all."""
     name: str = ""
     command: tuple[str, ...] = ("bridgehead",)
     url: str = ""
@@ -39,40 +39,52 @@ class Request(Struct, frozen=True, kw_only=True):
 
 
 class Plan(Struct, frozen=True):
-    """What comes of it."""
+    """The file's text before and after (None: no file), and what to tell the user."""
 
     before: str | None
     after: str | None
     changes: dict[str, str]
-    """What happens to each server, in a word or two."""
+    """Server name to what happens to it, in a word or two."""
     notes: tuple[str, ...] = ()
-    """What a person has to know."""
+    """Sentences for the user, such as where a secret must be set."""
     hidden: tuple[str, ...] = ()
-    """Values that no one should see on a screen."""
+    """Secrets that must be masked in any output."""
 
 
 def install(
     text: str | None,
     request: Request,
     environment: Mapping[str, str],
-    manifest_of: Callable[[str], Manifest],
+    load_manifest: Callable[[str], Manifest],
 ) -> Plan:
-    """Plan to put servers into the text of a client's file; None is a file that is not there."""
+    """Plan to put servers into a client's file; `text` is None if there is no file."""
     client = request.client
     old = edit.servers(text, client.form, client.section)
     if request.url:
         wanted, notes, hidden = _remote(request, environment)
     else:
-        wanted, notes, hidden = _local(request, environment, manifest_of, old)
-    _refuse_strangers(request, old, wanted)
-    new = {name: entries.merged(_ours(request, old, name), entry) for name, entry in wanted.items()}
-    changes = {name: _change(old, name, entry) for name, entry in new.items()}
+        wanted, notes, hidden = _local(request, environment, load_manifest, old)
+    new: dict[str, dict[str, Any]] = {}
+    changes: dict[str, str] = {}
+    for name, entry in wanted.items():
+        is_ours = name in old and entries.is_ours(_known_as(request, name), old[name])
+        if name in old and not request.force and not is_ours and not same(old[name], entry):
+            raise InstallError(
+                f"There is a server named {name} that starts something else.",
+                next_step="Choose another name with --name, or replace it with --force.",
+            )
+        # Of an entry of someone else, replaced with --force, nothing is kept.
+        new[name] = entries.merged(old[name] if is_ours else None, entry)
+        if name not in old:
+            changes[name] = "added"
+        else:
+            changes[name] = "already there" if same(old[name], new[name]) else "updated"
     after = edit.put(text, client.form, client.section, new)
     return Plan(text, after, changes, notes, (*hidden, *_secrets(old, new)))
 
 
 def remove(text: str | None, request: Request) -> Plan:
-    """Plan to take servers out of the text of a client's file."""
+    """Plan to take servers out of a client's file; entries that are not ours stay unless forced."""
     client = request.client
     old = edit.servers(text, client.form, client.section)
     names = (request.name,) if request.name else request.bridges or (*plugins.names(), entries.ALL)
@@ -85,6 +97,7 @@ def remove(text: str | None, request: Request) -> Plan:
         else:
             changes[name] = "left alone: it starts something else (--force removes it too)"
     gone = [name for name, change in changes.items() if change == "removed"]
+    # Few have the server of all bridges: that it is absent is worth no line.
     if not request.bridges and not request.name and changes[entries.ALL] == "not there":
         del changes[entries.ALL]
     after = edit.take(text, client.form, client.section, gone)
@@ -92,13 +105,13 @@ def remove(text: str | None, request: Request) -> Plan:
 
 
 Wanted = tuple[dict[str, dict[str, Any]], tuple[str, ...], tuple[str, ...]]
-"""The entries, the notes, and the values that must not be shown."""
+"""Entries by name, notes, and secrets to mask."""
 
 
 def _local(
     request: Request,
     environment: Mapping[str, str],
-    manifest_of: Callable[[str], Manifest],
+    load_manifest: Callable[[str], Manifest],
     old: Mapping[str, Any],
 ) -> Wanted:
     wanted: dict[str, dict[str, Any]] = {}
@@ -107,23 +120,26 @@ def _local(
     for bridge in request.bridges or plugins.names():
         name = request.name or bridge
         try:
-            manifest = manifest_of(bridge)
+            manifest = load_manifest(bridge)
         except plugins.PluginError as error:
             if request.bridges:
                 raise
+            # Without names all bridges are meant, and a broken plugin must not stop the others.
             notes.append(str(error))
             continue
         need = entries.read_server_environment(manifest.settings, environment)
         wanted[name] = entries.local(
             request.client, (*request.command, bridge), need, write_secrets=request.write_secrets
         )
-        notes += _about(request, manifest, need, entries.variables_of(old.get(name)))
+        notes += _secret_notes(request, manifest, need, entries.variables_of(old.get(name)))
         hidden += need.secrets.values()
     return wanted, tuple(dict.fromkeys(notes)), tuple(hidden)
 
 
-def _about(request: Request, manifest: Manifest, need: ServerEnvironment, old: set[str]) -> Iterator[str]:
-    """Say of each secret where it is, or has to come from."""
+def _secret_notes(
+    request: Request, manifest: Manifest, need: ServerEnvironment, old: set[str]
+) -> Iterator[str]:
+    """Say for each secret whether it is in the file, or where the user must set it."""
     title = request.client.title
     for name in need.secrets:
         if request.write_secrets:
@@ -132,21 +148,22 @@ def _about(request: Request, manifest: Manifest, need: ServerEnvironment, old: s
             yield f"{name} is not in the file: {title} reads its environment. Set it where {title} starts."
         elif name in old:
             yield f"{name} is in the file already, and stays as it is."
+        elif request.client.inherits:
+            yield (
+                f"{name} is not in the file: {title} cannot refer to a variable there. "
+                f"Set it where {title} starts, or run this again with --write-secrets to put it there."
+            )
         else:
-            yield f"{name} is not in the file: {_instead(request.client)}"
-    if manifest.first_step is not None:  # which knows better what is missing
+            yield (
+                f"{name} is not in the file: {title} can neither refer to a variable nor hand its own on. "
+                "If you accept that, run this again with --write-secrets to put it there."
+            )
+    if manifest.first_step is not None:  # the bridge itself says what is missing, under "Next"
         return
     required = {field.variable for field in manifest.form if field.is_required}
     for name in need.missing:
         if name in required and name not in old and f"{name}_FILE" not in need.variables:
             yield f"{name} is not set, so nothing was written for it. Set it, and run this again."
-
-
-def _instead(client: Client) -> str:
-    title, written = client.title, "run this again with --write-secrets to put it there"
-    if client.inherits:
-        return f"{title} cannot refer to a variable there. Set it where {title} starts, or {written}."
-    return f"{title} can neither refer to a variable nor hand its own on. If you accept that, {written}."
 
 
 def _remote(request: Request, environment: Mapping[str, str]) -> Wanted:
@@ -157,7 +174,25 @@ def _remote(request: Request, environment: Mapping[str, str]) -> Wanted:
             next_step="Add the address in its own settings, under Connectors, or leave out --url.",
         )
     value = environment.get(request.token_variable, "").strip()
-    token, notes = _token(request, value)
+    variable = request.token_variable
+    token, notes = None, []
+    if variable and request.write_secrets:
+        if not value:
+            raise InstallError(
+                f"{variable} is not set, so there is no token to write.", next_step="Set it, or name another."
+            )
+        token = entries.Token(variable, value)
+        notes.append(f"The token in {variable} is written into the file.")
+    elif variable and entries.can_refer(client):
+        token = entries.Token(variable)
+        notes.append(
+            f"The token is not in the file: {client.title} reads {variable}. Set that where it starts."
+        )
+    elif variable:
+        notes.append(
+            f"No token is in the file: {client.title} cannot refer to {variable} there. "
+            "Run this again with --write-secrets, or --no-token if the server asks for none."
+        )
     parts = urlsplit(request.url)
     if token and parts.scheme == "http" and parts.hostname not in _LOOPBACK:
         notes.append("The token will cross the network unencrypted: use an https address.")
@@ -165,25 +200,8 @@ def _remote(request: Request, environment: Mapping[str, str]) -> Wanted:
     return wanted, tuple(notes), (value,) if value else ()
 
 
-def _token(request: Request, value: str) -> tuple[entries.Token | None, list[str]]:
-    client, variable = request.client, request.token_variable
-    if not variable:
-        return None, []
-    if request.write_secrets:
-        if not value:
-            raise InstallError(
-                f"{variable} is not set, so there is no token to write.", next_step="Set it, or name another."
-            )
-        return entries.Token(variable, value), [f"The token in {variable} is written into the file."]
-    if entries.can_refer(client):
-        said = f"The token is not in the file: {client.title} reads {variable}. Set that where it starts."
-        return entries.Token(variable), [said]
-    said = f"No token is in the file: {client.title} cannot refer to {variable} there."
-    return None, [f"{said} Run this again with --write-secrets, or --no-token if the server asks for none."]
-
-
 def _addresses(request: Request) -> dict[str, str]:
-    """Return each server's name and address: the address of a host stands for its bridges."""
+    """Return each server's name and URL; a URL that does not end in /mcp is a host with all bridges."""
     url = request.url.rstrip("/")
     path = urlsplit(url).path
     if not path.endswith("/mcp"):
@@ -199,34 +217,13 @@ def _addresses(request: Request) -> dict[str, str]:
     return {request.name or (named[0] if named else entries.ALL): url}
 
 
-def _refuse_strangers(request: Request, old: Mapping[str, Any], wanted: Mapping[str, Any]) -> None:
-    for name, entry in wanted.items():
-        is_ours = name in old and entries.is_ours(_known_as(request, name), old[name])
-        if name in old and not request.force and not is_ours and not same(old[name], entry):
-            raise InstallError(
-                f"There is a server named {name} that starts something else.",
-                next_step="Choose another name with --name, or replace it with --force.",
-            )
-
-
-def _change(old: Mapping[str, Any], name: str, entry: Mapping[str, Any]) -> str:
-    if name not in old:
-        return "added"
-    return "already there" if same(old[name], entry) else "updated"
-
-
 def _known_as(request: Request, name: str) -> str:
-    """Whoever names a server with --name says that it is one of ours."""
+    """Return the name by which `is_ours` judges an entry: one named with --name counts as ours."""
     return entries.ALL if request.name else name
 
 
-def _ours(request: Request, old: Mapping[str, Any], name: str) -> Mapping[str, Any] | None:
-    found = old.get(name)
-    return found if entries.is_ours(_known_as(request, name), found) else None
-
-
 def _secrets(old: Mapping[str, Any], names: Iterable[str]) -> Iterator[str]:
-    """Give what entries of before hold and no one should see on a screen."""
+    """Give the secrets in existing entries, which a diff would show."""
     for entry in (old[name] for name in names if name in old):
         values = [
             *entries.mapping(entry, "headers").values(),

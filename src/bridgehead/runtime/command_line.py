@@ -1,4 +1,4 @@
-"""Command line: argparse with errors of one line, what a shell completes, and tables for a spreadsheet."""
+"""Command line: argparse with one-line errors and shell completion; CSV that is safe in a spreadsheet."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ from typing import Any, NoReturn, TextIO
 
 WRONG_USAGE = 2
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "'")
-"""What a spreadsheet takes for the beginning of a formula, as OWASP lists it, and our own mark."""
+"""First characters of a formula in a spreadsheet, as OWASP lists them, and our own mark."""
 _MANY = ("*", "+")
 _HANDLER = "bridgehead.signs"
+# A Windows console or a pipe may have a code page without these.
 _SIGNS = {
     "✓": "+",
     "✗": "x",
@@ -27,12 +28,12 @@ _SIGNS = {
 }
 
 Complete = Callable[[list[str], Mapping[str, str]], Iterable[str]]
-"""Gives the words that may be an argument's value, from the words before it and the environment."""
+"""Takes the words before an argument and the environment; returns the argument's possible values."""
 
 
 def completed_by(action: argparse.Action, complete: Complete) -> argparse.Action:
     """Let a shell complete an argument with words that argparse itself does not check."""
-    action.completer = complete  # type: ignore[attr-defined]  # the name that argcomplete made usual
+    action.completer = complete  # type: ignore[attr-defined]  # argcomplete's name for it
     return action
 
 
@@ -49,7 +50,7 @@ class Parser(argparse.ArgumentParser):
         return super().add_subparsers(**{"parser_class": Subcommand, **options})
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
-        """Refuse what is not among the choices, with the one that was probably meant."""
+        """Override argparse: suggest the choice that was probably meant."""
         if action.choices is not None and value not in action.choices:
             noun = action.metavar if isinstance(action.metavar, str) else action.dest
             options = action.option_strings
@@ -57,15 +58,15 @@ class Parser(argparse.ArgumentParser):
             self.refuse(f"{reason} {value!r}", value, action.choices)
 
     def refuse(self, message: str, word: object, known: Iterable[object]) -> NoReturn:
-        """Say that a word is not known, with the one that was probably meant or all there are, and leave."""
-        words = [str(one) for one in known]
+        """Exit because a word is unknown; suggest the closest known one, or list them all."""
+        words = [str(word) for word in known]
         valid = f"{words[0]} to {words[-1]}" if isinstance(known, range) else ", ".join(words)
-        meant = get_close_matches(str(word).lower(), words, n=1) if isinstance(word, str) else ()
-        step = f"Did you mean {meant[0]!r}?" if meant else f"Valid values are {valid}."
+        close = get_close_matches(str(word).lower(), words, n=1) if isinstance(word, str) else ()
+        step = f"Did you mean {close[0]!r}?" if close else f"Valid values are {valid}."
         self.error(message, step=step)
 
     def error(self, message: str, expected: str = "", *, step: str = "") -> NoReturn:
-        """Say what is wrong and what is expected, by default the usage, in one line, and leave."""
+        """Exit with one line: what is wrong, then `step`, or what is expected, or the usage."""
         self.color = False  # or Python 3.14 puts colours into the usage
         usage = " ".join(self.format_usage().removeprefix("usage: ").split())
         step = step or (f"Expected {expected}." if expected else f"Usage: {usage}")
@@ -73,7 +74,7 @@ class Parser(argparse.ArgumentParser):
         raise SystemExit(WRONG_USAGE)
 
     def complete(self, words: list[str], environment: Mapping[str, str]) -> list[str]:
-        """Return what may follow some words; nothing where the next one can be anything."""
+        """Return the words that may follow; empty if the next can be anything, or the line is invalid."""
         line = _Line(self._actions, environment)
         for at, word in enumerate(words):
             if not line.take(word, words[:at]):
@@ -84,30 +85,35 @@ class Parser(argparse.ArgumentParser):
 
 
 class Subcommand(Parser):
-    """One of several commands of a parser; what it does not know is its own error, with its own usage."""
+    """A subcommand that reports unknown arguments itself, with its own usage rather than its parent's."""
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
-        """Parse, and refuse what is left over."""
-        found, unknown = super().parse_known_args(args, namespace)
+        """Parse, and exit if an argument is unknown."""
+        options, unknown = super().parse_known_args(args, namespace)
         if unknown:
             self.error(f"unrecognized arguments: {' '.join(unknown)}")
-        return found, unknown
+        return options, unknown
 
 
 class _Line:
-    """A command line as far as it is typed, and what of it is still to come."""
+    """A partly typed command line: which arguments may still come."""
 
     def __init__(self, actions: Iterable[argparse.Action], environment: Mapping[str, str]) -> None:
         actions = list(actions)
         self._environment = environment
         self._positionals = [action for action in actions if not action.option_strings]
-        self._options = {name: one for one in actions for name in one.option_strings if _is_shown(name)}
+        self._options = {
+            name: action
+            for action in actions
+            for name in action.option_strings
+            if name.startswith("--") and name != "--help"
+        }
         self._pending: argparse.Action | None = None
         """An option whose value comes next."""
         self.subcommand: Parser | None = None
 
     def take(self, word: str, before: list[str]) -> bool:
-        """Read one more word; False where the parser would refuse it."""
+        """Read one more word; return False if the parser would refuse it."""
         if self._pending is not None:
             self._pending = None
         elif word in self._options:
@@ -122,7 +128,7 @@ class _Line:
         return True
 
     def offer(self, words: list[str]) -> list[str]:
-        """Return what may come next."""
+        """Return the words that may come next."""
         if self._pending is not None:
             return self._words_for(self._pending, words) or []
         known = self._words_for(self._positionals[0], words) if self._positionals else []
@@ -131,51 +137,45 @@ class _Line:
         return [word for word in [*(known or ()), *self._options] if word not in words]
 
     def _words_for(self, action: argparse.Action, before: list[str]) -> list[str] | None:
-        """Return what an argument can be; None where that is not known."""
+        """Return the possible values of an argument; None if unknown."""
         complete: Complete | None = getattr(action, "completer", None)
         if action.choices is None and complete is None:
             return None
         return [*map(str, action.choices or ()), *(complete(before, self._environment) if complete else ())]
 
 
-def _is_shown(option: str) -> bool:
-    return option.startswith("--") and option != "--help"
-
-
 def _one_line(message: str) -> str:
-    """Write out what a message repeats of the command line and a terminal would act on."""
+    """Escape control characters: a message may repeat what was typed, and a terminal would act on them."""
     return "".join(c if c.isprintable() else repr(c)[1:-1] for c in message)
 
 
 def write_csv(columns: Sequence[str], rows: Iterable[Iterable[object]]) -> str:
-    """Write a table as CSV in which no text is a formula, whoever chose it.
+    """Write a table as CSV in which no text can act as a formula.
 
-    A text that begins like one has an apostrophe before it, and so has one that begins with an apostrophe:
-    taking one away always gives the text back. Numbers stay as they are.
+    A text that begins like a formula, or with an apostrophe, gets an apostrophe in front, so removing one
+    always restores the text. Numbers stay as they are.
     """
-    return "".join(map(_write_row, [columns, *rows]))
-
-
-def _write_row(cells: Iterable[object]) -> str:
     from csv import writer
 
-    out = io.StringIO()
-    writer(out, lineterminator="\r\n").writerow(map(_disarm, cells))  # which quotes either sign in a text
-    return out.getvalue().removesuffix("\r\n") + "\n"
-
-
-def _disarm(cell: object) -> object:
-    return f"'{cell}" if isinstance(cell, str) and cell.startswith(_FORMULA) else cell
-
-
-def _replace_signs(error: UnicodeError) -> tuple[str, int]:
-    if not isinstance(error, UnicodeEncodeError):
-        raise error
-    return "".join(_SIGNS.get(sign, "?") for sign in error.object[error.start : error.end]), error.end
+    lines = []
+    for cells in [columns, *rows]:
+        out = io.StringIO()
+        # csv quotes a cell only if it holds a character of its own line ending: with \r\n both are quoted.
+        writer(out, lineterminator="\r\n").writerow(
+            f"'{cell}" if isinstance(cell, str) and cell.startswith(_FORMULA) else cell for cell in cells
+        )
+        lines.append(out.getvalue().removesuffix("\r\n") + "\n")
+    return "".join(lines)
 
 
 def tolerate_encoding(*streams: TextIO) -> None:
-    """Let streams write what they cannot encode as something like it, and never fail for it."""
-    codecs.register_error(_HANDLER, _replace_signs)
+    """Make streams replace characters that they cannot encode instead of raising."""
+
+    def replace(error: UnicodeError) -> tuple[str, int]:
+        if not isinstance(error, UnicodeEncodeError):
+            raise error
+        return "".join(_SIGNS.get(sign, "?") for sign in error.object[error.start : error.end]), error.end
+
+    codecs.register_error(_HANDLER, replace)
     for stream in streams:
-        stream.reconfigure(errors=_HANDLER)  # type: ignore[attr-defined]  # as those that Python opens can
+        stream.reconfigure(errors=_HANDLER)  # type: ignore[attr-defined]  # the streams that Python opens have it

@@ -1,4 +1,4 @@
-"""Directories: where state lives, in folders private to the user or on servers that replicas share."""
+"""Directories: where state lives: folders private to the user, or Redis and PostgreSQL for replicas."""
 
 from __future__ import annotations
 
@@ -12,25 +12,25 @@ if TYPE_CHECKING:
 
 APPLICATION = "bridgehead"
 _PRIVATE = 0o700
-_SHORTEST_KEY = 32
+_MIN_KEY_LENGTH = 32
 REDIS_SCHEMES = ("redis", "rediss", "valkey", "valkeys", "unix", "redis+sentinel", "rediss+sentinel")
 
 
-def _redis_url(text: str) -> str:
+def _parse_redis_url(text: str) -> str:
     scheme, mark, rest = text.partition("://")
     if scheme not in REDIS_SCHEMES or not mark or not rest:
         raise ValueError(text)
     return text
 
 
-def _keys(text: str) -> tuple[str, ...]:
+def _parse_keys(text: str) -> tuple[str, ...]:
     keys = tuple(key for key in (piece.strip() for piece in text.split(",")) if key)
-    if any(len(key) < _SHORTEST_KEY for key in keys):
+    if any(len(key) < _MIN_KEY_LENGTH for key in keys):
         raise ValueError
     return keys
 
 
-def _address(text: str) -> str:
+def _parse_address(text: str) -> str:
     from urllib.parse import urlsplit
 
     parts = urlsplit(f"//{text}")
@@ -39,17 +39,17 @@ def _address(text: str) -> str:
     return text
 
 
-ADDRESS = Kind(_address, "a host, or a host and a port such as 10.0.0.7:3001")
+ADDRESS = Kind(_parse_address, "a host, or a host and a port such as 10.0.0.7:3001")
 REDIS_URL = Kind(
-    _redis_url, "an address such as redis://cache:6379/0, rediss://… or redis+sentinel://a,b/name"
+    _parse_redis_url, "an address such as redis://cache:6379/0, rediss://… or redis+sentinel://a,b/name"
 )
 STATE_KEYS = Kind(
-    _keys, f"random keys of {_SHORTEST_KEY} or more characters, separated by commas", "list of keys"
+    _parse_keys, f"random keys of {_MIN_KEY_LENGTH} or more characters, separated by commas", "list of keys"
 )
 
 
 class StateSettings(Settings):
-    """Where state that outlives a call is kept."""
+    """The folder for state that outlives a call."""
 
     state_dir = Setting(
         "BRIDGEHEAD_STATE_DIR",
@@ -61,7 +61,7 @@ class StateSettings(Settings):
 
 
 class ReplicaSettings(Settings):
-    """What several replicas agree through; without it, everything is this process's."""
+    """How replicas share state; without it, each process keeps its own."""
 
     redis_url = Setting(
         "BRIDGEHEAD_REDIS_URL",
@@ -102,35 +102,34 @@ class ReplicaSettings(Settings):
     )
 
     def derive_keys(self, purpose: str) -> tuple[bytes, ...]:
-        """Return the keys for one purpose, or one of this process alone: what one opens, no other does."""
+        """Derive the keys of one purpose; no other purpose opens what they seal. Random if none is set."""
         import hmac
         from secrets import token_bytes
 
         label = f"bridgehead {purpose}".encode()
-        made = tuple(hmac.digest(key.encode(), label, "sha256") for key in self.state_keys)
-        return made or (token_bytes(_SHORTEST_KEY),)
+        derived = tuple(hmac.digest(key.encode(), label, "sha256") for key in self.state_keys)
+        return derived or (token_bytes(_MIN_KEY_LENGTH),)
 
 
 def user_data(part: str) -> Path:
     """Return the folder for data that belongs to the user; it need not exist."""
+    # Imported late, here and below: a server's first answer does not need it.
     from platformdirs import user_data_path
 
     return user_data_path(APPLICATION, appauthor=False) / part
 
 
 def open_state(settings: StateSettings, part: str) -> Path:
-    """Return the folder for the state of one part of the product, made if need be and closed to others."""
-    return make_private((settings.state_dir or _user_state()) / part)
-
-
-def _user_state() -> Path:
+    """Return the folder for the state of one part of the product; create it, private to the user."""
+    if settings.state_dir is not None:
+        return make_private(settings.state_dir / part)
     from platformdirs import user_state_path
 
-    return user_state_path(APPLICATION, appauthor=False)
+    return make_private(user_state_path(APPLICATION, appauthor=False) / part)
 
 
 def make_private(folder: Path) -> Path:
-    """Make a folder that only this user can look into; one that is there stays as its owner made it."""
+    """Create a folder that only this user can read; an existing one keeps its mode."""
     try:
         folder.mkdir(mode=_PRIVATE, parents=True, exist_ok=True)
     except OSError as failure:
@@ -141,16 +140,13 @@ def make_private(folder: Path) -> Path:
     return folder
 
 
-# --- servers ------------------------------------------------------------------------------------------------
-
-
-def _postgres_url(text: str) -> str | None:
+def _parse_postgres_url(text: str) -> str | None:
     if not text.startswith(("postgresql://", "postgres://")):
         raise ValueError(text)
     return text
 
 
-POSTGRES_URL = Kind(_postgres_url, "a postgresql:// address", noun="database address")
+POSTGRES_URL = Kind(_parse_postgres_url, "a postgresql:// address", noun="database address")
 
 
 class DatabaseSettings(Settings):

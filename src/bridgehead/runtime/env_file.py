@@ -1,13 +1,12 @@
-"""Env file: settings from a file named `.env`, for whoever keeps them beside a project.
+"""Env file: reads settings from `.env` in the current folder. The environment always wins.
 
-The environment itself always wins. A file that came with somebody else's project must not send a key of this
-user's elsewhere: an address that receives a key counts only where the key itself is in the same file, and not
-where it is in the environment or in a third file that this one names.
+A `.env` may come with someone else's project and must not redirect this user's keys. So an address that
+receives a key counts only if the key is in the same file, not in the environment or in a file that it names.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from .errors import BridgeError
@@ -24,41 +23,37 @@ class EnvFileError(BridgeError):
 
 
 def parse(text: str) -> dict[str, str]:
-    """Read `NAME=value` lines; empty lines, comments, `export` and quotes are understood."""
-    found: dict[str, str] = {}
-    for number, line in _entries(text.lstrip("\ufeff").splitlines()):
+    """Parse `NAME=value` lines with comments, `export` and quotes; a quoted value may span lines."""
+    values: dict[str, str] = {}
+    lines = text.lstrip("\ufeff").splitlines()
+    following = 0
+    while following < len(lines):
+        start = following
+        line, following = lines[start], start + 1
+        opening = line.partition("=")[2].strip()
+        quote = opening[:1]
+        if not line.lstrip().startswith("#") and quote in _QUOTES and quote not in opening[1:]:
+            # The quote stays open: take the lines up to the one that closes it. Without one it is just text.
+            closing = (at for at in range(start + 1, len(lines)) if lines[at].rstrip().endswith(quote))
+            following = next(closing, start) + 1
+            line = "\n".join(lines[start:following])
         stripped = line.strip().removeprefix("export ").strip()
         if not stripped or stripped.startswith("#"):
             continue
         name, equals, value = stripped.partition("=")
         if not equals or not name.strip().isidentifier():
             raise EnvFileError(
-                f"{NAME}, line {number} is not NAME=value.",
+                f"{NAME}, line {start + 1} is not NAME=value.",
                 next_step="Fix the line, or comment it out with #.",
             )
-        found[name.strip()] = _value(value.strip())
-    return found
-
-
-def _entries(lines: list[str]) -> Iterator[tuple[int, str]]:
-    """Give each entry with the number of its line; a value in quotes may go on over several lines."""
-    at = 0
-    while at < len(lines):
-        end = _end_of_entry(lines, at)
-        yield at + 1, "\n".join(lines[at : end + 1])
-        at = end + 1
-
-
-def _end_of_entry(lines: list[str], at: int) -> int:
-    value = lines[at].partition("=")[2].strip()
-    quote = value[:1]
-    if lines[at].lstrip().startswith("#") or quote not in _QUOTES or quote in value[1:]:
-        return at
-    return next((end for end in range(at + 1, len(lines)) if lines[end].rstrip().endswith(quote)), at)
+        value = value.strip()
+        end = value.find(value[0], 1) if value.startswith(_QUOTES) else -1
+        values[name.strip()] = value[1:end] if end > 0 else value.partition(" #")[0].rstrip()
+    return values
 
 
 def read() -> dict[str, str]:
-    """Read the file in the current folder, where there is one."""
+    """Read the file in the current folder, if there is one."""
     import os
 
     if not os.path.isfile(NAME):  # noqa: PTH113 - pathlib would delay a server's first answer
@@ -70,23 +65,16 @@ def read() -> dict[str, str]:
         raise EnvFileError(f"{NAME} cannot be read: {failure}.") from failure
 
 
-def _value(text: str) -> str:
-    end = text.find(text[0], 1) if text.startswith(_QUOTES) else -1
-    if end > 0:
-        return text[1:end]
-    return text.partition(" #")[0].rstrip()
-
-
 class Environment(dict[str, str]):
-    """Everything that is set, and which of it the file set."""
+    """All variables, and the names of those that come from the file."""
 
     from_file: frozenset[str] = frozenset()
 
 
-def merge(environment: Mapping[str, str], found: Mapping[str, str]) -> Environment:
-    """Put the file under the environment."""
-    merged = Environment({**found, **environment})
-    merged.from_file = frozenset(found) - frozenset(environment)
+def merge(environment: Mapping[str, str], file_values: Mapping[str, str]) -> Environment:
+    """Combine both; the environment wins."""
+    merged = Environment({**file_values, **environment})
+    merged.from_file = frozenset(file_values) - frozenset(environment)
     return merged
 
 
@@ -97,7 +85,7 @@ def reread(environment: Mapping[str, str]) -> Environment:
 
 
 def narrow(environment: Mapping[str, str], declared: Iterable[Setting[Any]]) -> Environment:
-    """Keep what one part of the product has declared, without an address that must not receive its secret."""
+    """Keep the declared settings, without addresses from the file that would receive a foreign secret."""
     from_file: frozenset[str] = getattr(environment, "from_file", frozenset())
     own = {setting.name: setting for setting in declared if setting.name in environment}
 

@@ -1,6 +1,6 @@
-"""Findings: what a doctor looked at, what it thinks of it, and what to do; settings with their origin.
+"""Findings: the results of a doctor's checks, settings with their origin, and the report of a bridge.
 
-Also what a bridge reports of its far side to the host's page. Texts are plain: who shows them escapes them.
+The host's page shows the report. All texts are plain: the code that shows them escapes them.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _DEFAULT = "default"
 
 
 class Finding(Struct, frozen=True):
-    """One thing that was looked at."""
+    """The result of one check."""
 
     what: str
     verdict: Verdict
@@ -38,7 +38,7 @@ def table(findings: Iterable[Finding]) -> Table:
 
     grid = Table.grid(Column(), Column(), Column(overflow="fold"), padding=(0, 1))
     for finding in findings:
-        # What to do is what a reader looks for: it stands out, the fact before it does not.
+        # Readers look for what to do: it is bold, the fact before it is dim.
         advice = f"\n[bold]→ {escape(finding.advice)}[/]" if finding.advice else ""
         what, text = escape(finding.what), f"[dim]{escape(finding.text)}[/]"
         grid.add_row(_MARKS[finding.verdict], what, text + advice)
@@ -46,12 +46,12 @@ def table(findings: Iterable[Finding]) -> Table:
 
 
 def exit_code(findings: Iterable[Finding]) -> int:
-    """Return 0 where nothing is wrong."""
+    """Return 1 if something is wrong; a note is not."""
     return int(any(finding.verdict == "wrong" for finding in findings))
 
 
 def _origin(name: str, settings: Settings, environment: Mapping[str, str]) -> str:
-    """Tell where a setting has its value from."""
+    """Name where a setting's value comes from."""
     if name not in settings.given:
         return _DEFAULT
     from_file: frozenset[str] = getattr(environment, "from_file", frozenset())
@@ -59,18 +59,18 @@ def _origin(name: str, settings: Settings, environment: Mapping[str, str]) -> st
 
 
 def settings_finding(settings: Settings, environment: Mapping[str, str]) -> Finding:
-    """Name what is set and where, and count the rest, in a line of a doctor's."""
-    given = [
+    """List the settings that are set, with their origin, and count the rest."""
+    configured = [
         f"{name}={value} (from {_origin(name, settings, environment)})"
         for name, value in settings.summary()
         if name in settings.given
     ]
-    others = len(settings.declared) - len(given)
-    return Finding("settings", "right", ", ".join([*given, f"{others} at their defaults"]))
+    others = len(settings.declared) - len(configured)
+    return Finding("settings", "right", ", ".join([*configured, f"{others} at their defaults"]))
 
 
 def settings_table(settings: Settings, environment: Mapping[str, str]) -> Table:
-    """Lay out all of them for a terminal."""
+    """Lay out all settings for a terminal."""
     from rich.markup import escape
     from rich.table import Column, Table
 
@@ -84,18 +84,18 @@ def settings_table(settings: Settings, environment: Mapping[str, str]) -> Table:
     return grid
 
 
-# --- what the host's page shows of a far side ------------------------------------------------------------
+# --- a bridge's report for the host's page ---------------------------------------------------------------
 
 
 class Fact(Struct, frozen=True):
-    """One thing that is so: a label and its value, such as `Files` and `61`."""
+    """A label and its value, such as `Files` and `61`."""
 
     label: str
     value: str
 
 
 class ChartBar(Struct, frozen=True):
-    """One bar or column: how long it is, and how its value is written."""
+    """One bar or column: its length, and its value as text."""
 
     label: str
     value: float
@@ -103,7 +103,7 @@ class ChartBar(Struct, frozen=True):
 
 
 class Chart(Struct, frozen=True):
-    """A picture: bars below each other (a ranking), or columns beside each other (days)."""
+    """Horizontal bars (a ranking) or vertical columns (days)."""
 
     title: str
     bars: tuple[ChartBar, ...]
@@ -111,7 +111,7 @@ class Chart(Struct, frozen=True):
 
 
 class ReportTable(Struct, frozen=True):
-    """Rows of texts. Columns that hold numbers are aligned so that they can be compared."""
+    """Rows of texts; columns of numbers are aligned to the right."""
 
     title: str
     columns: tuple[str, ...]
@@ -121,7 +121,7 @@ class ReportTable(Struct, frozen=True):
 
 
 class Report(Struct, frozen=True):
-    """How things stand with a far side. The first facts are the ones that an overview has room for."""
+    """The state of an upstream. An overview shows the first facts only."""
 
     facts: tuple[Fact, ...] = ()
     charts: tuple[Chart, ...] = ()

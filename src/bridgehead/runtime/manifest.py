@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from .stores.migrations import Schema
 
 API = 1
-"""What a bridge can rely on. It grows when a bridge that was written for the number before would break."""
+"""Version of the plugin API; grows with each incompatible change."""
 
 
 Make: TypeAlias = "Callable[[Any, Metrics | None], Bridge[Any]]"
@@ -47,14 +47,14 @@ Try: TypeAlias = "Callable[[Path], AbstractContextManager[Trial]]"
 
 
 class FarSide(Struct, frozen=True):
-    """Whether what a bridge crosses to is there right now, and a sentence about it for a person."""
+    """Whether the upstream of a bridge is reachable now, and a sentence about it for people."""
 
     is_up: bool
     detail: str
 
 
 class FormField(Struct, frozen=True):
-    """A setting that a desktop client asks a person for when it installs the bridge."""
+    """A setting that a desktop client asks for when it installs the bridge."""
 
     variable: str
     title: str
@@ -62,20 +62,20 @@ class FormField(Struct, frozen=True):
 
 
 class Trial(Struct, frozen=True):
-    """A call that the bridge answers with a far side that stands in for the real one."""
+    """A call to try an installed bridge with, against a simulated upstream."""
 
     environment: Mapping[str, str]
     tool: str
     expected: str
-    """A piece of the answer."""
+    """A substring of the answer."""
     arguments: Mapping[str, Any] = {}
 
 
 class Commands(Protocol):
-    """Commands that a person types after the name of a bridge: usually a module."""
+    """The subcommands of one bridge; usually its module `commands`."""
 
     def parser(self) -> Parser:
-        """Return the parser of the command line, which completion reads too."""
+        """Return the parser of the command line; completion reads it too."""
         ...
 
     def main(self, arguments: list[str], environment: Mapping[str, str]) -> int:
@@ -84,44 +84,44 @@ class Commands(Protocol):
 
 
 class BrokenPart(BridgeError):
-    """A module that belongs to a bridge cannot be imported, or lacks the function it is there for."""
+    """A module of a bridge cannot be imported or lacks its function."""
 
     code = "plugin"
 
 
 class Manifest(Struct, frozen=True, kw_only=True):
-    """A bridge as it declares itself."""
+    """A bridge's declaration."""
 
     name: str
     title: str
     summary: str
     """One line for help and lists."""
     description: str
-    """One sentence for whoever chooses what to install."""
+    """One sentence for people who choose what to install."""
     settings: type[Settings]
     make: Make
-    """Takes the settings, and the metrics to add to where somebody reads them. Opens nothing yet."""
+    """Takes the settings and the metrics to add to (None if they are not exported). Opens nothing yet."""
     far_side: Callable[[Any], FarSide]
-    """Takes what the bridge's lifespan holds open; None while it has not begun. Does not wait."""
+    """Takes the lifespan's value, None before it has begun. Must not block."""
     probe: Callable[[Any], Awaitable[None]] | None = None
-    """Takes what the lifespan holds open, and looks at the far side, so that `far_side` knows without a call.
+    """Takes the lifespan's value and contacts the upstream, so that `far_side` is up to date without a call.
 
-    A host does so now and then. It should be cheap and end by itself within seconds."""
+    The host calls it now and then. It should be cheap and end by itself within seconds."""
     report: TellReport | None = None
-    """Takes what the lifespan holds open, and tells a person how the far side is; the host's page shows it.
+    """Takes the lifespan's value and returns the upstream's state for the host's page.
 
-    Asked only while somebody looks. It should be cheap and end within a second or two."""
+    Called only while the page is open. It should be cheap and end within a second or two."""
     package: str = ""
-    """`__package__`, where the bridge has a module `doctor`, `demo` or `commands`; none is required."""
+    """`__package__`, if the bridge has a module `doctor`, `demo` or `commands`; none is required."""
     serve: Callable[[Bridge[Any], Any], int] | None = None
-    """Takes the bridge and its settings and serves one client, where that is not simply over stdio."""
+    """Takes the bridge and its settings and serves one client; None means plain stdio."""
     first_step: Callable[[Any], str] | None = None
-    """Takes the settings; tells a person what is left to do once a client has the bridge."""
+    """Takes the settings; returns what the user has to do after a client has the bridge."""
     form: tuple[FormField, ...] = ()
     schema: ReadSchema | None = None
-    """Reads the tables that it needs where BRIDGEHEAD_DATABASE_URL is set; `bridgehead db` makes them."""
+    """Reads the tables for BRIDGEHEAD_DATABASE_URL; `bridgehead db migrate` creates them."""
     single_process: str = ""
-    """Why only one process can serve it; empty where several can."""
+    """Why only one process can serve it; empty if several can."""
     api: int = API
 
     def load_doctor(self) -> Doctor | None:
@@ -130,17 +130,17 @@ class Manifest(Struct, frozen=True, kw_only=True):
         return doctor
 
     def load_demo(self) -> Demo | None:
-        """Return `demo.show_demo`: it shows the bridge at work against a simulated far side.
+        """Return `demo.show_demo`: it shows the bridge at work against a simulated upstream.
 
-        It takes a console and tells whether everything went as expected.
+        It takes a console and returns whether everything went as expected.
         """
         demo: Demo | None = self._load("demo", "show_demo")
         return demo
 
     def load_trial(self) -> Try | None:
-        """Return `demo.trial`: it sets a far side up in a folder, to try an installed bridge with.
+        """Return `demo.trial`: it sets up an upstream in a folder, to try an installed bridge with.
 
-        The release checks do. A demo can do without one.
+        The release checks use it. A demo need not have one.
         """
         trial: Try | None = getattr(self._import("demo"), "trial", None)
         return trial
@@ -153,16 +153,17 @@ class Manifest(Struct, frozen=True, kw_only=True):
         return commands
 
     def _load(self, module: str, function: str) -> Any:
-        found = self._import(module)
-        if found is None or hasattr(found, function):
-            return getattr(found, function, None)
-        raise BrokenPart(f"{found.__name__} has no function {function!r}.", next_step="Add it.")
+        imported = self._import(module)
+        if imported is None or hasattr(imported, function):
+            return getattr(imported, function, None)
+        raise BrokenPart(f"{imported.__name__} has no function {function!r}.", next_step="Add it.")
 
     def _import(self, module: str) -> Any:
-        """Import a module of the package; None where the package does not have it."""
+        """Import a module of the package; None if the package does not have it."""
         from importlib.util import find_spec
 
         path = f"{self.package}.{module}"
+        # Not `except ModuleNotFoundError`: that would also hide a missing import inside the module.
         if not self.package or find_spec(path) is None:
             return None
         try:
@@ -173,12 +174,12 @@ class Manifest(Struct, frozen=True, kw_only=True):
 
 
 def read_settings(manifest: Manifest, environment: Mapping[str, str]) -> Settings:
-    """Read a bridge's settings out of what it has declared of an environment; may raise SettingError."""
+    """Read a bridge's declared settings from an environment; raises SettingError."""
     return manifest.settings(narrow(environment, manifest.settings.declared))
 
 
 def make_bridge(manifest: Manifest, environment: Mapping[str, str]) -> Bridge[Any]:
-    """Make a bridge with those of its tools that the environment lets be offered, as a client gets it."""
+    """Make a bridge with the tools that pass the tool filter in the environment."""
     return filter_tools(manifest.make(read_settings(manifest, environment), None), environment)
 
 
@@ -186,16 +187,16 @@ def serve(manifest: Manifest, environment: Mapping[str, str]) -> int:
     """Serve a bridge to the client that started this process, and return the exit status."""
     settings = read_settings(manifest, environment)
     bridge = filter_tools(manifest.make(settings, None), environment)
-    bridge.task_store = lambda: _open_task_store(manifest.name, environment)
+
+    def open_store() -> TaskStore:
+        from .directories import StateSettings  # late: most servers never have a task
+        from .tasks import open_task_store
+
+        return open_task_store(StateSettings(narrow(environment, StateSettings.declared)), manifest.name)
+
+    bridge.task_store = open_store
     if manifest.serve is not None:
         return manifest.serve(bridge, settings)
     from bridgehead.mcp import stdio
 
     return stdio.run(bridge)
-
-
-def _open_task_store(part: str, environment: Mapping[str, str]) -> TaskStore:
-    from .directories import StateSettings  # none of this is needed before there is a task
-    from .tasks import open_task_store
-
-    return open_task_store(StateSettings(narrow(environment, StateSettings.declared)), part)

@@ -1,4 +1,4 @@
-"""Tool filter: which of a bridge's tools are offered: all, those that only read, by name, or by group."""
+"""Tool filter: selects the tools that a bridge offers: read-only ones, by name, or by toolset."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ CORE_TOOLSET = "core"
 
 
 class ToolFilterSettings(Settings):
-    """What of everything is offered."""
+    """Which tools are offered, the same for all bridges."""
 
     read_only = Setting(
         "BRIDGEHEAD_READ_ONLY", FLAG, default=False, about="Offer only tools that change nothing."
@@ -32,12 +32,12 @@ class ToolFilterSettings(Settings):
 
     @property
     def tool_filter(self) -> ToolFilter:
-        """What is offered."""
+        """The rule that these settings make."""
         return ToolFilter(self.read_only, self.allow_tools, self.deny_tools)
 
 
 class ToolFilter(Struct, frozen=True):
-    """A rule that a tool passes or not. A tool that does not say that it only reads is taken to write."""
+    """A predicate over tools. A tool that is not marked read-only counts as writing."""
 
     read_only: bool = False
     allow: tuple[str, ...] = ()
@@ -56,13 +56,13 @@ class ToolFilter(Struct, frozen=True):
 
 
 class Toolsets(Struct, frozen=True):
-    """Groups of tools that people can choose from. A tool that is in no group is always offered."""
+    """Groups of tools to choose from. A tool that is in no group is always offered."""
 
     groups: dict[str, tuple[str, ...]]
 
     @property
     def kind(self) -> Kind[tuple[str, ...]]:
-        """How a setting names groups: some of them, `all`, or `core` for none."""
+        """The kind of a setting that names groups, `all`, or `core` for none."""
 
         def parse(text: str) -> tuple[str, ...]:
             words = tuple(word.lower() for word in WORDS.parse(text))
@@ -73,22 +73,22 @@ class Toolsets(Struct, frozen=True):
         return Kind(parse, f"all, core, or some of {', '.join(self.groups)}, separated by commas")
 
     def restrict(self, bridge: Bridge[Any], chosen: tuple[str, ...]) -> None:
-        """Take the tools of the groups that were not chosen out of a bridge that is being declared."""
+        """Remove the tools of all other groups from a bridge that is being declared."""
         if ALL_TOOLSETS in chosen:
             return
         for group in self.groups.keys() - set(chosen):
             for name in self.groups[group]:
-                bridge.tools.pop(name, None)  # a bridge that only reads has left some out already
+                bridge.tools.pop(name, None)  # a read-only bridge has left some out already
 
 
 def filter_tools(bridge: Bridge[Any], environment: Mapping[str, str]) -> Bridge[Any]:
-    """Return a bridge with those of its tools that the environment lets be offered."""
-    chosen = ToolFilterSettings(environment).tool_filter
-    if chosen.is_everything:
+    """Return a bridge with the tools that pass the settings in the environment."""
+    tool_filter = ToolFilterSettings(environment).tool_filter
+    if tool_filter.is_everything:
         return bridge
     from bridgehead.mcp import restrict
 
-    return restrict(bridge, chosen)
+    return restrict(bridge, tool_filter)
 
 
 def _matches(name: str, patterns: tuple[str, ...]) -> bool:

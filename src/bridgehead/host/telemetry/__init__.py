@@ -1,1 +1,1 @@
-"""What an operator sees of a host: the access log, audit lines, metrics and traces."""
+"""The access log, audit lines, metrics and traces of a host."""

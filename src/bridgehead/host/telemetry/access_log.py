@@ -17,10 +17,10 @@ from ..request import HostRequest, hide_tokens, trace_fields
 
 LINES_PER_MINUTE = 60
 SETTLE_SECONDS = 60.0
-"""Seconds between lines about what was left out."""
+"""Seconds between lines about the lines left out."""
 _ADDRESS_LIMIT = 10_000
 _FAILED = 400
-_OWN_FAULT = 500
+_SERVER_ERROR = 500
 
 log = logs.logger("host.access")
 
@@ -28,14 +28,14 @@ log = logs.logger("host.access")
 class AccessLog:
     """Logs requests by their status; `all`, `failures` or `off`."""
 
-    def __init__(self, wanted: str, clock: Clock) -> None:
-        self.set_level(wanted)
+    def __init__(self, level: str, clock: Clock) -> None:
+        self.set_level(level)
         self._lines = Throttle(clock.monotonic)
         self._left_out: Counter[str] = Counter()
 
-    def set_level(self, wanted: str) -> None:
+    def set_level(self, level: str) -> None:
         """Set which requests get a line: all, failures, or off."""
-        self._minimum_status = {"all": 0, "failures": _FAILED, "off": 1000}[wanted]
+        self._minimum_status = {"all": 0, "failures": _FAILED, "off": 1000}[level]
 
     def write(self, request: HostRequest, status: int, seconds: float) -> None:
         """Log a finished request. Failed authentication gets a line even if the log is off."""
@@ -53,7 +53,7 @@ class AccessLog:
             else "request failed"
         )
         if self._has_room(request.address):
-            log_line = log.error if status >= _OWN_FAULT else log.warn
+            log_line = log.error if status >= _SERVER_ERROR else log.warn
             log_line(event, **_fields(request, status, seconds), **self._take_left_out(request.address))
 
     def write_early(self, reason: str, address: str, status: int) -> None:
@@ -72,6 +72,7 @@ class AccessLog:
         """Return whether an address may have another line; count the line as left out if not."""
         if not self._lines.take(address, LINES_PER_MINUTE):
             return True
+        # Bounded: an attacker with many addresses must not fill the memory instead of the disk.
         if len(self._left_out) < _ADDRESS_LIMIT or address in self._left_out:
             self._left_out[address] += 1
         return False
@@ -81,7 +82,7 @@ class AccessLog:
         return {"left_out": left_out} if left_out else {}
 
     async def run(self) -> None:
-        """Log what was left out once a minute, for addresses that do not come again."""
+        """Log the lines left out once a minute, for addresses that do not return."""
         while True:
             await asyncio.sleep(SETTLE_SECONDS)
             self.settle()

@@ -17,10 +17,8 @@ from ..request import current_request
 
 log = logs.logger("host.audit")
 
-
 Audit = Callable[[Invocation, Outcome, float], None]
-
-
+"""Takes a finished call, its outcome and its duration in seconds."""
 StoreAudit = Callable[[float, Mapping[str, Any]], None]
 """Takes the time (seconds since the epoch) and fields of a line, and stores it for all replicas."""
 

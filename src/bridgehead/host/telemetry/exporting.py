@@ -56,7 +56,7 @@ def open_telemetry(environment: Mapping[str, str]) -> Telemetry | None:
     if not exporters:
         return None
     settings = _otel_settings(environment)
-    # The SDK reads os.environ alone, so what stands in .env is copied there.
+    # The SDK reads os.environ alone, so the values from .env are copied there.
     for name, value in settings.items():
         os.environ.setdefault(name, value)
     try:

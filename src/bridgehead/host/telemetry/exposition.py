@@ -1,12 +1,12 @@
 """Exposition: the /metrics page in the formats of Prometheus and OpenMetrics.
 
-Written by hand: a line is a name, labels and a number. Metrics of the same name, from several bridges, become
-one family; the label `bridge` tells them apart.
+Written without a library: a line is a name, labels and a number. Metrics of the same name, from several
+bridges, become one family; the label `bridge` tells them apart.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from itertools import accumulate
 
 from bridgehead.runtime.metrics import Histogram, Metric, Metrics
@@ -44,23 +44,21 @@ def write_metrics(sources: Iterable[tuple[SourceLabels, Metrics]]) -> bytes:
         first = members[0][1]
         lines.append(f"# HELP {name} {_escaped(first.about, quotes=False)}\n# TYPE {name} {first.kind}\n")
         for source_labels, metric in members:
-            if metric.kind == first.kind:  # a family has one type
-                lines += _values(name, source_labels, metric)
+            if metric.kind != first.kind:
+                continue  # a family has one type
+            if not isinstance(metric, Histogram):
+                for labels, value in metric.values.items():
+                    lines.append(_line(name, source_labels, zip(metric.labels, labels, strict=False), value))
+                continue
+            bounds = (*(f"{bound:g}" for bound in metric.bounds), "+Inf")
+            for labels, counts in metric.counts.items():
+                own = tuple(zip(metric.labels, labels, strict=False))
+                # Buckets are cumulative on the page, and counted apart in memory.
+                for bound, count in zip(bounds, accumulate(counts), strict=True):
+                    lines.append(_line(f"{name}_bucket", source_labels, (*own, ("le", bound)), count))
+                lines.append(_line(f"{name}_sum", source_labels, own, metric.sums[labels]))
+                lines.append(_line(f"{name}_count", source_labels, own, sum(counts)))
     return "".join(lines).encode()
-
-
-def _values(name: str, source_labels: SourceLabels, metric: Metric) -> Iterator[str]:
-    if not isinstance(metric, Histogram):
-        for labels, value in metric.values.items():
-            yield _line(name, source_labels, zip(metric.labels, labels, strict=False), value)
-        return
-    for labels, counts in metric.counts.items():
-        own = tuple(zip(metric.labels, labels, strict=False))
-        bounds = (*(f"{bound:g}" for bound in metric.bounds), "+Inf")
-        for bound, count in zip(bounds, accumulate(counts), strict=True):
-            yield _line(f"{name}_bucket", source_labels, (*own, ("le", bound)), count)
-        yield _line(f"{name}_sum", source_labels, own, metric.sums[labels])
-        yield _line(f"{name}_count", source_labels, own, sum(counts))
 
 
 def _line(name: str, source_labels: SourceLabels, labels: Iterable[tuple[str, str]], value: float) -> str:

@@ -1,7 +1,7 @@
-"""Metrics: what the host counts of requests, of callers and of calls. How that is shown is `exposition`'s.
+"""Metrics: the host's metrics of requests, callers and tool calls. `exposition` writes them.
 
-Names are ours and begin with `bridgehead_`, but for those of processes, which are the same everywhere, and
-for `tool_calls_total` and `tool_errors_total`, which a contract names: they count the tools of every bridge.
+Names begin with `bridgehead_`, except the `process_*` names common to all Prometheus clients, and
+`tool_calls_total` and `tool_errors_total`, which a contract fixes for the tools of every bridge.
 """
 
 from __future__ import annotations
@@ -10,8 +10,7 @@ import os
 import platform
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping
-from functools import partial
+from collections.abc import Callable
 from pathlib import Path
 
 from bridgehead import __version__
@@ -25,32 +24,27 @@ from .tracing import current_span
 
 _DESCRIPTORS = Path("/proc/self/fd")
 
-_MOST_CLIENTS = 1000
-_MOST_SHOWN = 100
-"""Callers whose open sessions and so on are shown, those with the most of them."""
+_MAX_CLIENTS = 1000
+"""Clients with a counter of their own; further ones are counted together as OTHERS."""
+_MAX_SHOWN = 100
+"""How many callers a gauge lists, busiest first."""
 OTHERS = "(others)"
 CALLS = "tool_calls_total"
-_MOST_CONTENT = 10_000
+_MAX_CONTENT = 10_000
 """Characters of a call's arguments in its event."""
+# Made once, so that counting a request formats no number.
 _STATUS = {status: str(status) for status in range(100, 600)}
 
 
 class HostMetrics:
-    """What the host itself counts, beside what each bridge counts of itself."""
+    """The metrics of the host itself; each bridge has its own."""
 
     def __init__(self, callers: Callers) -> None:
         self.metrics = Metrics()
         self.in_flight = 0
-        """Requests whose response takes waiting."""
+        """Requests whose response is not ready at once."""
         self.connections: Counter[str] = Counter()
-        """Connections that are open, by the address at their other end; the server counts them."""
-        self._count_requests()
-        self._count_rejections()
-        show_process(self.metrics)
-        self._show_open(callers)
-        self._show_callers(callers)
-
-    def _count_requests(self) -> None:
+        """Open connections by remote address; the server keeps the count."""
         metrics = self.metrics
         self._requests = metrics.counter(
             "bridgehead_http_requests_total", "HTTP requests that were answered.", "route", "status"
@@ -71,8 +65,6 @@ class HostMetrics:
             "bridgehead_client_requests_total", "Requests by the name of the caller.", "client"
         )
 
-    def _count_rejections(self) -> None:
-        metrics = self.metrics
         self.rejections = metrics.counter(
             "bridgehead_refusals_total",
             "Requests and connections that were rejected before a bridge saw them.",
@@ -87,40 +79,41 @@ class HostMetrics:
             "tool",
         )
 
-    def _show_open(self, callers: Callers) -> None:
-        """Show what is open right now, of all callers together."""
-        gauges: dict[str, tuple[str, Callable[[], int]]] = {
-            "bridgehead_http_in_flight": (
-                "HTTP requests in progress.",
-                lambda: self.in_flight,
-            ),
-            "bridgehead_connections": ("Connections that are open.", self.connections.total),
-            "bridgehead_sessions": ("Sessions that are open.", lambda: callers.sessions.total),
-            "bridgehead_streams": ("Streams that are open.", lambda: callers.streams.total),
-        }
-        for name, (about, count) in gauges.items():
-            self.metrics.gauge(name, about, partial(_read_one, count))
-
-    def _show_callers(self, callers: Callers) -> None:
-        """Show what each caller has open of each thing that is limited, and the limits."""
+        show_process(metrics)
+        metrics.gauge(
+            "bridgehead_http_in_flight", "HTTP requests in progress.", lambda: {(): float(self.in_flight)}
+        )
+        metrics.gauge(
+            "bridgehead_connections",
+            "Connections that are open.",
+            lambda: {(): float(self.connections.total())},
+        )
+        metrics.gauge(
+            "bridgehead_sessions", "Sessions that are open.", lambda: {(): float(callers.sessions.total)}
+        )
+        metrics.gauge(
+            "bridgehead_streams", "Streams that are open.", lambda: {(): float(callers.streams.total)}
+        )
         shares = {"requests": callers.requests, "sessions": callers.sessions, "streams": callers.streams}
 
-        def read() -> dict[tuple[str, ...], float]:
-            opened = {what: share.by_caller for what, share in shares.items()}
-            opened["connections"] = self.connections
-            return {
-                (client, what): float(count)
-                for what, by_caller in opened.items()
-                for client, count in _find_largest(by_caller).items()
-            }
+        def read_open() -> dict[tuple[str, ...], float]:
+            values: dict[tuple[str, ...], float] = {}
+            by_what = {what: share.by_caller for what, share in shares.items()}
+            for what, by_caller in (by_what | {"connections": self.connections}).items():
+                ranked = Counter(by_caller).most_common()
+                for client, count in ranked[:_MAX_SHOWN]:
+                    values[client, what] = float(count)
+                if others := ranked[_MAX_SHOWN:]:
+                    values[OTHERS, what] = float(sum(count for _, count in others))
+            return values
 
         self.limits: dict[tuple[str, ...], float] = {
             ("client", what): float(share.limit) for what, share in shares.items()
         }
-        """What may be open, by whom and of what."""
+        """Limits by scope (`client` or all) and by what is limited."""
         about = "What one caller has open: a token, or an address where nobody needs one, and of connections."
-        self.metrics.gauge("bridgehead_client_open", about, read, "client", "what")
-        self.metrics.gauge(
+        metrics.gauge("bridgehead_client_open", about, read_open, "client", "what")
+        metrics.gauge(
             "bridgehead_limit",
             "What may be open at once, of one caller (client) or of all.",
             lambda: dict(self.limits),
@@ -152,26 +145,26 @@ class HostMetrics:
         )
 
     def count_error(self, method: str, code: int) -> None:
-        """Count one error of the protocol."""
+        """Count a request that was answered with a protocol error."""
         self._errors.add(method, str(code))
 
     def count_request(
         self, route: str, status: int, seconds: float, client: str | None, *, is_stream: bool = False
     ) -> None:
-        """Count one request that is over."""
+        """Count a finished request."""
         self._requests.add(route, _STATUS[status])
         (self._stream_seconds if is_stream else self._seconds).observe(seconds, route)
         if client is not None:
             known = self._clients.values
-            self._clients.add(client if len(known) < _MOST_CLIENTS or (client,) in known else OTHERS)
+            self._clients.add(client if len(known) < _MAX_CLIENTS or (client,) in known else OTHERS)
 
 
 NoteFailure = Callable[[str, Invocation, Outcome], None]
-"""Hears of each call of a bridge that failed."""
+"""Called with the bridge for each failed call."""
 
 
 class CallMetrics:
-    """Counts, times and traces the tool calls of one bridge, wherever its tools are offered."""
+    """Counts, times, traces, publishes and audits the tool calls of one bridge."""
 
     def __init__(
         self,
@@ -187,7 +180,7 @@ class CallMetrics:
         self._is_traced = is_traced
         self._audit = audit
         self._in_flight = 0
-        # A bridge whose contract has these counters has declared them, and counts itself.
+        # A bridge whose contract has these counters has declared them and counts its calls itself.
         self._counts = not any(metric.name == CALLS for metric in metrics.all)
         if self._counts:
             self._calls = metrics.counter(CALLS, "Calls of a tool.", "tool")
@@ -202,70 +195,55 @@ class CallMetrics:
         )
 
     def hook(self) -> CallHook:
-        """Give the hook that tells of every call of the bridge."""
-        return observe_calls(self._count, waits=self._begin)
+        """Return the hook to run around every call of the bridge."""
 
-    def _begin(self, call: Invocation) -> None:
-        if call.kind == "tool":
-            self._in_flight += 1
+        def begin(call: Invocation) -> None:
+            if call.kind == "tool":
+                self._in_flight += 1
 
-    def _count(self, call: Invocation, outcome: Outcome, seconds: float) -> None:
+        return observe_calls(self._end, waits=begin)
+
+    def _end(self, call: Invocation, outcome: Outcome, seconds: float) -> None:
         if self._is_traced:
             span = current_span.get()
             if span is not None:
                 span.add_call(self._bridge, call, outcome)
         if call.kind != "tool":
             return
-        if outcome.waited:
+        if outcome.waited:  # only those were counted by `begin`
             self._in_flight -= 1
         if self._counts:
             self._calls.add(call.name)
         if outcome.status == "error":
-            self._count_failure(call, outcome)
+            if self._counts:
+                self._errors.add(call.name)
+            if self._note_failure is not None:
+                self._note_failure(self._bridge, call, outcome)
         self._seconds.observe(seconds, call.name, outcome.status)
         if events.feed.hears_calls:
-            _publish(self._bridge, call, outcome, seconds)
+            self._publish(call, outcome, seconds)
         self._audit(call, outcome, seconds)
 
-    def _count_failure(self, call: Invocation, outcome: Outcome) -> None:
-        if self._counts:
-            self._errors.add(call.name)
-        if self._note_failure is not None:
-            self._note_failure(self._bridge, call, outcome)
-
-
-def _publish(bridge: str, call: Invocation, outcome: Outcome, seconds: float) -> None:
-    """Publish a call that has ended; its arguments only if the settings say so."""
-    context, error = call.context, outcome.error
-    data: dict[str, object] = {
-        "bridge": bridge,
-        "tool": call.name,
-        "client": context.principal,
-        "outcome": outcome.status,
-        "seconds": round(seconds, 6),
-        **{name: value for name, value in logs.context_fields().items() if name in {"request", "trace"}},
-    }
-    if outcome.status == "error":
-        data["error"] = "tool_error" if error is None else getattr(error, "code", type(error).__name__)
-    if events.feed.with_content:
-        data["arguments"] = bytes(context.arguments).decode(errors="replace")[:_MOST_CONTENT]
-    events.publish("call.failed" if outcome.status == "error" else "call.ended", **data)
-
-
-def _read_one(count: Callable[[], int]) -> dict[tuple[str, ...], float]:
-    return {(): float(count())}
-
-
-def _find_largest(by_caller: Mapping[str, int]) -> dict[str, int]:
-    """Give the callers with the most open, and what all others have together."""
-    if len(by_caller) <= _MOST_SHOWN:
-        return dict(by_caller)
-    ranked = Counter(by_caller).most_common()
-    return {**dict(ranked[:_MOST_SHOWN]), OTHERS: sum(count for _, count in ranked[_MOST_SHOWN:])}
+    def _publish(self, call: Invocation, outcome: Outcome, seconds: float) -> None:
+        """Publish a finished call as an event; with its arguments only if the settings say so."""
+        context, error = call.context, outcome.error
+        data: dict[str, object] = {
+            "bridge": self._bridge,
+            "tool": call.name,
+            "client": context.principal,
+            "outcome": outcome.status,
+            "seconds": round(seconds, 6),
+            **{name: value for name, value in logs.context_fields().items() if name in {"request", "trace"}},
+        }
+        if outcome.status == "error":
+            data["error"] = "tool_error" if error is None else getattr(error, "code", type(error).__name__)
+        if events.feed.with_content:
+            data["arguments"] = bytes(context.arguments).decode(errors="replace")[:_MAX_CONTENT]
+        events.publish("call.failed" if outcome.status == "error" else "call.ended", **data)
 
 
 def show_process(metrics: Metrics) -> None:
-    """Show what runs, and what it takes of the machine, under the names that Prometheus clients use."""
+    """Add the version and the process metrics, under the names that Prometheus clients use."""
     build = (__version__, platform.python_version())
     metrics.gauge("bridgehead_build_info", "What runs.", lambda: {build: 1.0}, "version", "python")
     started = time.time()
@@ -275,9 +253,9 @@ def show_process(metrics: Metrics) -> None:
         metrics.gauge(
             "process_open_fds", "Open files.", lambda: {(): float(len(list(_DESCRIPTORS.iterdir())))}
         )
-        metrics.gauge("process_resident_memory_bytes", "Memory in use.", lambda: {(): _resident_bytes()})
 
+        def read_resident() -> dict[tuple[str, ...], float]:
+            pages = Path("/proc/self/statm").read_text(encoding="ascii").split()[1]
+            return {(): float(pages) * os.sysconf("SC_PAGE_SIZE")}
 
-def _resident_bytes() -> float:
-    pages = Path("/proc/self/statm").read_text(encoding="ascii").split()[1]
-    return float(pages) * os.sysconf("SC_PAGE_SIZE")
+        metrics.gauge("process_resident_memory_bytes", "Memory in use.", read_resident)

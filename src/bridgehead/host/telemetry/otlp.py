@@ -1,8 +1,8 @@
-"""OTLP: our spans, log lines and metrics, handed to the OpenTelemetry SDK's exporters.
+"""OTLP: hands spans, log lines and metrics to the OpenTelemetry SDK's exporters.
 
-Batching, encoding, sending and retries are the SDK's, in its own threads. Log lines are scrubbed as those on
-standard error are. Metrics are read from the host's own counters, so that nothing is counted twice and no
-call pays for it. A collector that is away costs what was to be sent, and nothing else.
+The SDK batches, encodes, sends and retries in its own threads. Log lines are scrubbed like those on standard
+error. Metrics are read from the host's own counters, so nothing is counted twice and no call pays for it.
+While the collector is unreachable, its data is lost and nothing else is affected.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from .exposition import SourceLabels
 from .tracing import Tracer
 
 CLOSE_SECONDS = 3.0
-"""How long the end of the process waits for a collector."""
+"""How long the process waits for a collector when it ends."""
 _DEFAULT_INTERVAL_MS = 60_000.0
 _EXPORTERS = {
     "traces": ("trace_exporter", "OTLPSpanExporter", "opentelemetry.sdk.trace.export", "ConsoleSpanExporter"),
@@ -136,7 +136,7 @@ class Telemetry:
             self._closing.insert(0, lambda: self._metric_exporter.export(last))
 
     def _read_metrics(self, sources: Iterable[tuple[SourceLabels, Metrics]]) -> metrics_sdk.MetricsData:
-        """Take a snapshot of all metrics; those of the same name, from several bridges, become one."""
+        """Take a snapshot; metrics of the same name, from several bridges, become one."""
         families: dict[str, list[tuple[SourceLabels, Metric]]] = {}
         for labels, metrics in sources:
             for metric in metrics.all:
@@ -187,7 +187,7 @@ class Telemetry:
         return metrics_sdk.Metric(name, first.about, "s" if name.endswith("_seconds") else "", data)
 
     def close(self) -> None:
-        """Send what is not sent yet; wait `CLOSE_SECONDS` at most."""
+        """Flush the exporters; wait `CLOSE_SECONDS` at most."""
 
         def close_all() -> None:
             for close in self._closing:

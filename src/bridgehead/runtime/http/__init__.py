@@ -1,10 +1,10 @@
-"""The HTTP/1.1 client: towards the API, an authorisation server, or another worker of the same host.
+"""The HTTP/1.1 client for upstream APIs, authorization servers and other workers of the same host.
 
-Nothing stands between a socket and its reader, so a cancelled request reaches the other side at once and a
+There is no buffer between a socket and its reader, so a cancelled request closes the connection at once and a
 slow reader slows the sender. Heads, proxy replies and whole bodies are bounded. A request that is not safe is
 written at most once (see `pool`). There are no redirects, no cookies, no retries and no HTTP/2.
 
-Too dear for a server's first answer (asyncio, ssl, httptools): import it where the first request is made.
+Importing it (asyncio, ssl, httptools) would delay a server's first answer: import it late.
 """
 
 from .pool import Exchange, Fetched, Pool, fetch

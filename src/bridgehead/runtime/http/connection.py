@@ -1,7 +1,7 @@
 """Connection: one HTTP/1.1 connection, with one request on it at a time.
 
-What arrives outside of a body (heads, informational responses, chunk extensions, trailers) is bounded by
-`MAX_HEAD_BYTES`, whichever of them a peer chooses to make endless.
+Bytes outside of a body (heads, informational responses, chunk extensions, trailers) are bounded together by
+`MAX_HEAD_BYTES`, so a peer cannot make any of them endless.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ _HEAD_TOO_LARGE = f"the head of the response has more than {MAX_HEAD_BYTES} byte
 
 
 class Request(Struct):
-    """A request as it goes out; a body in pieces is sent as they come."""
+    """A request; a body that is an async iterable is sent chunked, as its pieces come."""
 
     method: str
     target: str
     headers: Iterable[tuple[str, str]] = ()
     body: bytes | AsyncIterable[bytes] = b""
     is_written: bool = False
-    """Whether any byte of it was handed to a transport."""
+    """Whether any byte of it may have been sent."""
 
 
 class Connection(asyncio.Protocol):
-    """A connection, and the response that is arriving on it."""
+    """A connection and the response that is arriving on it."""
 
     def __init__(self, fixed_headers: str) -> None:
         self._fixed_headers = fixed_headers
@@ -46,15 +46,16 @@ class Connection(asyncio.Protocol):
         self._is_bodiless = False
         self._is_kept_alive = True
         self._is_sent = True
-        """Whether all of the request has gone out."""
+        """Whether the whole request, with its body, has been written."""
         self._unstructured = 0
-        """Bytes since the last piece of a body: a head, or what a peer sends in its place without end."""
+        """Bytes since the last piece of a body; bounded by `MAX_HEAD_BYTES`."""
         self._has_news = False
+        """Whether the segment being parsed holds something for the reader."""
         self._writable: asyncio.Future[None] | None = None
         self.has_answered = False
-        """Whether any byte of a response to the last request has come."""
+        """Whether any byte of a response to the last request has arrived."""
         self.is_kept = False
-        """Whether it has had a request before and was kept."""
+        """Whether it is reused: it has served a request before."""
         self.idle_since = 0.0
 
     # --- what the pool calls -------------------------------------------------------------------------------
@@ -67,14 +68,14 @@ class Connection(asyncio.Protocol):
 
     @property
     def is_alive(self) -> bool:
-        """Tell whether the other side still holds it open, as far as the event loop has read."""
+        """Tell whether the peer has kept it open, as far as the event loop has read."""
         # A transport that has read the end or a reset calls connection_lost a turn of the loop later.
         return self._lost is None and self._transport is not None and not self._transport.is_closing()
 
     def send(self, request: Request) -> Response:
-        """Send a request, but not a body in pieces; what arrives from now on is its response.
+        """Write a request, without a body in pieces, and return its response, which is still empty.
 
-        Raises `ConnectFailed`, with nothing written, on a connection that is closed already.
+        Raises `ConnectFailed`, with nothing written, if the connection is closed already.
         """
         transport = self._transport
         if transport is None or not self.is_alive:
@@ -86,12 +87,6 @@ class Connection(asyncio.Protocol):
         self.has_answered = False
         self._unstructured = 0
         self._is_sent = isinstance(request.body, bytes)
-        data = self._encode(request)
-        request.is_written = True  # before the write: one that fails may have sent a part
-        transport.write(data)
-        return response
-
-    def _encode(self, request: Request) -> bytes:
         lines = [f"{name}: {value}\r\n" for name, value in request.headers]
         body = request.body
         if not isinstance(body, bytes):
@@ -100,14 +95,16 @@ class Connection(asyncio.Protocol):
             lines.append(f"Content-Length: {len(body)}\r\n")
         own = "".join(lines)
         start = f"{request.method} {request.target}"
-        # Nobody may end a line for us: a header from elsewhere would become two, or a second request.
+        # Header injection: a line break inside a value would make a second header, or a second request.
         if "\r" in start or "\n" in start or not own.count("\r") == own.count("\n") == len(lines):
             raise ValueError("a request's target and headers cannot contain line breaks")
         head = f"{start} HTTP/1.1\r\n{self._fixed_headers}{own}\r\n".encode("latin-1")
-        return head + body if isinstance(body, bytes) else head
+        request.is_written = True  # before the write: one that fails may have sent a part
+        transport.write(head + body if isinstance(body, bytes) else head)
+        return response
 
     async def send_body(self, pieces: AsyncIterable[bytes]) -> None:
-        """Send a body in pieces, each when the other side has taken what came before."""
+        """Send a chunked body; each piece waits until the transport has room for it."""
         async for piece in pieces:
             if piece:
                 await self._write(b"%x\r\n%b\r\n" % (len(piece), piece))
@@ -119,42 +116,42 @@ class Connection(asyncio.Protocol):
             raise self._lost or ConnectionBroken("it was never made")
         self._transport.write(data)
         if self._writable is not None:
-            await self._writable  # ends at the latest with the exchange, which cancels the sending
+            await self._writable  # never for longer than the exchange, which cancels this task
 
-    def abandon(self, why: str, cause: BaseException | None = None) -> None:
-        """End it, and tell whoever reads the response why."""
-        failure = ConnectionBroken(why)
+    def abandon(self, reason: str, cause: BaseException | None = None) -> None:
+        """Close it; reading its response raises with this reason."""
+        failure = ConnectionBroken(reason)
         failure.__cause__ = cause
         self._lose(failure)
         self.close()
 
     def close(self) -> None:
-        """End it at once."""
+        """Close it at once, without flushing."""
         if self._transport is not None:
             self._transport.abort()
 
     # --- what the response calls ---------------------------------------------------------------------------
 
     def pause_reading(self) -> None:
-        """Stop reading, because enough is unread."""
+        """Stop reading from the socket, so that TCP slows the sender."""
         if self._transport is not None:
             self._transport.pause_reading()
 
     def resume_reading(self) -> None:
-        """Read on."""
+        """Read from the socket again."""
         if self._transport is not None and self._lost is None:
             self._transport.resume_reading()
 
     # --- what the event loop calls -------------------------------------------------------------------------
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Take the connection."""
-        self._transport = cast("asyncio.Transport", transport)  # of whichever event loop, it is a stream's
+        """Keep the transport; abort it if the connection was abandoned before."""
+        self._transport = cast("asyncio.Transport", transport)  # TCP, TLS and Unix sockets all have one
         if self._lost is not None:
             self._transport.abort()
 
     def data_received(self, data: bytes) -> None:
-        """Parse what arrived."""
+        """Parse a segment and wake the reader if it can use something of it."""
         response = self._response
         if response is None or response.is_complete:
             self.abandon("the other side sent data without a request")
@@ -165,34 +162,41 @@ class Connection(asyncio.Protocol):
         try:
             self._parser.feed_data(data)
         except httptools.HttpParserError as problem:
-            # A complete response stands, whatever follows it in the same segment.
+            # A response that is complete already stays valid, whatever follows it in the same segment.
             self.abandon(f"what arrived is not HTTP ({type(problem).__name__})")
         if self._unstructured > MAX_HEAD_BYTES and not response.is_complete:
             self.abandon(_HEAD_TOO_LARGE)
-        if self._has_news:  # a reader's time limit starts anew with each wake, so only for what it can use
+        # Each wake restarts the reader's time limit, so bytes that it cannot use must not wake it.
+        if self._has_news:
             if response.pieces:
                 response.count(len(data))
             response.wake()
 
     def eof_received(self) -> None:
-        """Take in that the other side closes; TLS calls connection_lost only some turns of the loop later."""
+        """Treat the end as a lost connection at once; TLS calls connection_lost some loop turns later."""
         self.connection_lost(None)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Take in that the connection is gone."""
+        """Fail the response, unless it is one whose body ends with the connection."""
         response = self._response
-        if exc is None and response is not None and response.has_head and _ends_with_connection(response):
+        # Without either header the body ends with the connection (RFC 9112, 6.3).
+        if (
+            exc is None
+            and response is not None
+            and response.has_head
+            and not any(name in {b"content-length", b"transfer-encoding"} for name, _ in response.headers)
+        ):
             response.is_complete = True
-        why = "the other side closed it" if exc is None else str(exc) or type(exc).__name__
-        self._lose(ConnectionBroken(why))
+        reason = "the other side closed it" if exc is None else str(exc) or type(exc).__name__
+        self._lose(ConnectionBroken(reason))
         self.resume_writing()
 
     def pause_writing(self) -> None:
-        """Hold the body of a request back."""
+        """Make `send_body` wait: the transport's buffer is full."""
         self._writable = self._loop.create_future()
 
     def resume_writing(self) -> None:
-        """Let the body of a request go on."""
+        """Let `send_body` continue."""
         writable, self._writable = self._writable, None
         if writable is not None and not writable.done():
             writable.set_result(None)
@@ -206,18 +210,18 @@ class Connection(asyncio.Protocol):
     # --- what the parser calls -----------------------------------------------------------------------------
 
     def on_message_begin(self) -> None:
-        """Refuse a second response to one request, in the same segment as the first."""
+        """Refuse a second response in the same segment as the first: nobody asked for it."""
         if self._response is None or self._response.is_complete:
             self._refuse("the other side sent two responses to one request")
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """Take a header; trailers, which come after the head, are not kept."""
+        """Keep a header of the head; drop trailers."""
         response = self._response
         if response is not None and not response.has_head:
             response.headers.append((name.lower(), value))
 
     def on_headers_complete(self) -> None:
-        """Take the end of a head, unless it is that of an informational response."""
+        """Finish the head; an informational response (1xx) is dropped."""
         response = self._response
         if response is None:
             return
@@ -225,16 +229,18 @@ class Connection(asyncio.Protocol):
         if response.status < _FINAL:
             response.headers = []
             return
-        # Only where more than a head may have arrived so far is it worth counting what is one.
-        if self._unstructured > MAX_HEAD_BYTES and _count_bytes(response.headers) > MAX_HEAD_BYTES:
-            self._refuse(_HEAD_TOO_LARGE)
+        # The segments so far may include the start of the body, so only then the headers are measured.
+        if self._unstructured > MAX_HEAD_BYTES:
+            size = sum(len(name) + len(value) + _HEADER_SIGNS for name, value in response.headers)
+            if size > MAX_HEAD_BYTES:
+                self._refuse(_HEAD_TOO_LARGE)
         response.has_head = self._has_news = True
         self._unstructured = 0
         if self._is_bodiless:
             self.on_message_complete()
 
     def on_body(self, piece: bytes) -> None:
-        """Take a piece of the body."""
+        """Add a piece of the body."""
         self._unstructured = 0
         response = self._response
         if response is not None and not response.is_complete:
@@ -242,23 +248,14 @@ class Connection(asyncio.Protocol):
             response.pieces.append(piece)
 
     def on_message_complete(self) -> None:
-        """Take the end of the response."""
+        """Complete the response."""
         response = self._response
         if response is not None and response.has_head:
             response.is_complete = self._has_news = True
             self._is_kept_alive = self._parser.should_keep_alive()
 
-    def _refuse(self, why: str) -> None:
-        """Stop the parser; what it raises for this is caught where it is fed."""
-        failure = ConnectionBroken(why)
+    def _refuse(self, reason: str) -> None:
+        """Fail the response and stop the parser, which turns this into an HttpParserError."""
+        failure = ConnectionBroken(reason)
         self._lose(failure)
         raise failure
-
-
-def _count_bytes(headers: list[tuple[bytes, bytes]]) -> int:
-    return sum(len(name) + len(value) + _HEADER_SIGNS for name, value in headers)
-
-
-def _ends_with_connection(response: Response) -> bool:
-    """Tell whether a body has no other end than that of the connection."""
-    return not any(name in {b"content-length", b"transfer-encoding"} for name, _ in response.headers)

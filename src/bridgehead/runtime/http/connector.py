@@ -1,7 +1,7 @@
-"""Connector: how a connection to one origin is made: TCP or a Unix socket, TLS, through a proxy, in time.
+"""Connector: opens connections to one origin over TCP or a Unix socket, with TLS, directly or by proxy.
 
-A plain `http://` origin behind a proxy is asked for by its whole URL; an `https://` one is reached through a
-tunnel (CONNECT), so the proxy never sees what is said.
+Behind a proxy, requests to an `http://` origin carry the whole URL; an `https://` origin is reached through a
+tunnel (CONNECT), so the proxy sees only ciphertext.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _HEAD_END = b"\r\n\r\n"
 
 
 class Connector:
-    """Makes connections to one origin."""
+    """Opens connections to one origin."""
 
     def __init__(
         self,
@@ -44,16 +44,34 @@ class Connector:
         own = "".join(f"{name}: {value}\r\n" for name, value in headers)
         self._fixed_headers = f"Host: {authority}\r\n{own}"
         self.base = parts.path
-        """What every target begins with."""
-        if proxy is not None and not self._is_secure:  # it sees the requests, and must know whom they are for
+        """Prefix of every request target."""
+        if proxy is not None and not self._is_secure:
+            # The proxy reads each request and takes the origin from its target (RFC 9112, 3.2.2).
             self.base = f"http://{authority}{parts.path}"
             self._fixed_headers += _credentials(proxy)
 
     async def connect(self) -> Connection:
-        """Make a connection; raises `ConnectFailed`."""
+        """Open a connection; raises `ConnectFailed`."""
         try:
             async with asyncio.timeout(self._seconds):
-                return await self._connect()
+                tls = None
+                if self._is_secure:
+                    # In a thread, because it reads the certificates of the system; kept for the next one.
+                    tls = self._tls = self._tls or await asyncio.to_thread(_make_tls)
+                connection = Connection(self._fixed_headers)
+                if self._unix_socket is not None:
+                    name = self._host if tls else None
+                    await self._loop.create_unix_connection(
+                        lambda: connection, str(self._unix_socket), ssl=tls, server_hostname=name
+                    )
+                elif self._proxy is not None and tls is not None:
+                    await self._tunnel(self._proxy, tls, connection)
+                else:
+                    host, port = self._host, self._port
+                    if self._proxy is not None:
+                        host, port = self._proxy.host, self._proxy.port
+                    await self._loop.create_connection(lambda: connection, host, port, ssl=tls)
+                return connection
         except TimeoutError:
             raise ConnectFailed("connecting took too long") from None
         except ConnectionBroken as problem:
@@ -63,35 +81,15 @@ class Connector:
         except OSError as problem:
             raise ConnectFailed(problem.strerror or str(problem)) from problem
 
-    async def _connect(self) -> Connection:
-        tls = await self._load_tls() if self._is_secure else None
-        connection = Connection(self._fixed_headers)
-        if self._unix_socket is not None:
-            name = self._host if tls else None
-            await self._loop.create_unix_connection(
-                lambda: connection, str(self._unix_socket), ssl=tls, server_hostname=name
-            )
-        elif self._proxy is not None and tls is not None:
-            await self._tunnel(self._proxy, tls, connection)
-        else:
-            host, port = (self._proxy.host, self._proxy.port) if self._proxy else (self._host, self._port)
-            await self._loop.create_connection(lambda: connection, host, port, ssl=tls)
-        return connection
-
-    async def _load_tls(self) -> ssl.SSLContext:
-        if self._tls is None:
-            self._tls = await asyncio.to_thread(_make_tls)
-        return self._tls
-
     async def _tunnel(self, proxy: Proxy, tls: ssl.SSLContext, connection: Connection) -> None:
         transport, reply = await self._loop.create_connection(_ProxyReply, proxy.host, proxy.port)
         try:
             # An IPv6 address has colons of its own, so it stands in brackets (RFC 3986, 3.2.2).
             host = f"[{self._host}]" if ":" in self._host else self._host
-            where = f"{host}:{self._port}"
-            head = f"CONNECT {where} HTTP/1.1\r\nHost: {where}\r\n{_credentials(proxy)}\r\n"
+            authority = f"{host}:{self._port}"
+            head = f"CONNECT {authority} HTTP/1.1\r\nHost: {authority}\r\n{_credentials(proxy)}\r\n"
             transport.write(head.encode("latin-1"))
-            _check_tunnel(await reply.head)  # within the time to connect
+            _check_tunnel(await reply.head)
             secure = await self._loop.start_tls(transport, connection, tls, server_hostname=self._host)
         except BaseException:
             transport.abort()
@@ -102,14 +100,14 @@ class Connector:
 
 
 class _ProxyReply(asyncio.Protocol):
-    """What a proxy says to a request for a tunnel."""
+    """Reads the head of a proxy's reply to CONNECT."""
 
     def __init__(self) -> None:
         self.head: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
         self._data = bytearray()
 
     def data_received(self, data: bytes) -> None:
-        """Collect bytes until the head is there, but no more than a proxy has reason to send."""
+        """Collect bytes until the head is complete, at most `MAX_PROXY_REPLY`."""
         if self.head.done():
             return
         self._data += data
@@ -124,14 +122,14 @@ class _ProxyReply(asyncio.Protocol):
             self.head.set_result(bytes(self._data[:end]))
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Take in that the proxy is gone."""
+        """Fail the wait for the head."""
         if not self.head.done():
             self.head.set_exception(ConnectFailed("the proxy closed the connection"))
-            self.head.exception()  # who waits for it may be gone
+            self.head.exception()  # marks it as retrieved: the waiter may have been cancelled
 
 
 def _make_tls() -> ssl.SSLContext:
-    """Load the certificates; reads files, so it runs in a thread."""
+    """Make a context with the system's certificates; reads files, so run it in a thread."""
     context = ssl.create_default_context()
     context.set_alpn_protocols(["http/1.1"])
     return context

@@ -1,11 +1,11 @@
-"""Pool: the connections to one origin, kept alive and used again, and one exchange on one of them.
+"""Pool: keeps the connections to one origin alive and reuses them, one exchange at a time on each.
 
-The newest idle connection is used first, so the others can grow old and go. An exchange that is left before
-its response is complete takes its connection with it: the other side notices at once.
+The newest idle connection is used first, so surplus ones age and are closed. Leaving an exchange before its
+response is complete closes its connection, so the peer notices at once.
 
-A request is written once. When a kept connection closes without a byte of a response, nobody can tell whether
-the other side closed it before the request came or acted on the request. So only GET and HEAD, which change
-nothing (RFC 9110, 9.2.1), are then written once more, on a new connection.
+A request is written once. If a reused connection closes without a byte of a response, the peer may have
+closed it before the request arrived or after acting on it. So only GET and HEAD, which change nothing
+(RFC 9110, 9.2.1), are then sent again, on a new connection.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from .proxy import Proxy
 from .response import ConnectFailed, ConnectionBroken, Response
 
 IDLE_SECONDS = 55.0
-"""Shorter than what servers commonly allow, so that they seldom close a connection under a request."""
+"""Below the 60 s that servers commonly allow, so they seldom close a connection under a request."""
 MAX_IDLE = 64
 DEFAULT_CONNECTIONS = 256
 CONNECT_SECONDS = 5.0
@@ -32,7 +32,7 @@ _SAFE = frozenset({"GET", "HEAD"})
 
 
 class Pool:
-    """Connections to one origin. Made inside a running event loop."""
+    """The connections to one origin. Create it inside a running event loop."""
 
     def __init__(
         self,
@@ -45,7 +45,8 @@ class Pool:
         headers: Iterable[tuple[str, str]] = (),
     ) -> None:
         self._connector = Connector(url, connect_seconds, proxy, unix_socket, headers)
-        self._room = asyncio.Semaphore(max_connections)
+        # Counts connections in use; idle ones hold no slot.
+        self._slots = asyncio.Semaphore(max_connections)
         self._idle: list[Connection] = []
         self._loop = asyncio.get_running_loop()
         self._is_closed = False
@@ -57,16 +58,16 @@ class Pool:
         headers: Iterable[tuple[str, str]] = (),
         body: bytes | AsyncIterable[bytes] = b"",
     ) -> Exchange:
-        """Prepare a request, which is sent when it is entered; the path is added to the URL's.
+        """Prepare a request to `path` below the pool's URL; entering the exchange sends it.
 
-        Entering waits for the head of the response, for as long as the caller's own time limit allows;
-        leaving early ends the request. Raises `ConnectFailed` and `ConnectionBroken`; `Exchange.is_written`
-        tells whether the other side may have got something of the request.
+        Entering waits for the head of the response, without a time limit of its own; leaving early ends the
+        request. Raises `ConnectFailed` and `ConnectionBroken`; `Exchange.is_written` tells whether the peer
+        may have received any of the request.
         """
         return Exchange(self, Request(method, self._connector.base + path or "/", headers, body))
 
     async def close(self) -> None:
-        """Close idle connections now, and those in use when they are given back."""
+        """Close idle connections now, and the others when they are given back."""
         self._is_closed = True
         while self._idle:
             self._idle.pop().close()
@@ -75,16 +76,22 @@ class Pool:
 
     async def take(self, *, is_new: bool = False) -> Connection:
         """Return a connection for one request, waiting while too many are in use."""
-        await self._room.acquire()
+        await self._slots.acquire()
         try:
-            return (None if is_new else self._take_idle()) or await self._connector.connect()
+            oldest = self._loop.time() - IDLE_SECONDS
+            while self._idle and not is_new:
+                connection = self._idle.pop()
+                if connection.is_alive and connection.idle_since > oldest:
+                    return connection
+                connection.close()
+            return await self._connector.connect()
         except BaseException:
-            self._room.release()
+            self._slots.release()
             raise
 
     def give_back(self, connection: Connection) -> None:
-        """Keep a connection for the next request, or end it where that cannot be."""
-        self._room.release()
+        """Keep a connection for the next request, or close it if it cannot be reused."""
+        self._slots.release()
         if self._is_closed or not connection.is_reusable:
             connection.close()
             return
@@ -93,15 +100,6 @@ class Pool:
         self._idle.append(connection)
         if len(self._idle) > MAX_IDLE or self._idle[0].idle_since < now - IDLE_SECONDS:
             self._idle.pop(0).close()
-
-    def _take_idle(self) -> Connection | None:
-        oldest = self._loop.time() - IDLE_SECONDS
-        while self._idle:
-            connection = self._idle.pop()
-            if connection.is_alive and connection.idle_since > oldest:
-                return connection
-            connection.close()
-        return None
 
 
 class Exchange:
@@ -115,9 +113,9 @@ class Exchange:
 
     @property
     def is_written(self) -> bool:
-        """Whether anything of the request was written; once True it stays so, however the exchange ends.
+        """Whether any byte of the request may have been sent; False guarantees that the peer got nothing.
 
-        False: the other side certainly got nothing of the request.
+        Once True it stays True, however the exchange ends.
         """
         return self._request.is_written
 
@@ -126,7 +124,14 @@ class Exchange:
         try:
             return await self._begin(connection)
         except (ConnectFailed, ConnectionBroken):
-            if not self._may_use_another(connection):
+            # On a new connection the failure is the peer's. On a reused one it may be a stale connection:
+            # then a request goes out again if nothing was written, or if it is safe, unanswered and its
+            # body is still there (pieces may be spent).
+            request = self._request
+            is_repeatable = (
+                request.method in _SAFE and isinstance(request.body, bytes) and not connection.has_answered
+            )
+            if not connection.is_kept or (request.is_written and not is_repeatable):
                 raise
         return await self._begin(await self._pool.take(is_new=True))
 
@@ -135,38 +140,26 @@ class Exchange:
     ) -> None:
         self._leave()
 
-    def _may_use_another(self, failed: Connection) -> bool:
-        """Tell whether the request may go out on a new connection, after a kept one failed."""
-        request = self._request
-        if not failed.is_kept:
-            return False
-        if not request.is_written:
-            return True
-        is_repeatable = request.method in _SAFE and isinstance(request.body, bytes)  # pieces may be spent
-        return is_repeatable and not failed.has_answered
-
     async def _begin(self, connection: Connection) -> Response:
         self._connection = connection
         try:
             response = connection.send(self._request)
-            if not isinstance(self._request.body, bytes):
-                self._send_body(connection, self._request.body)
+            body = self._request.body
+            if not isinstance(body, bytes):
+
+                def finish(task: asyncio.Task[None]) -> None:
+                    problem = None if task.cancelled() else task.exception()
+                    if problem is not None:
+                        connection.abandon(f"the body of the request could not be sent ({problem})", problem)
+
+                # In a task of its own: the response may begin before the body has ended.
+                self._sending = asyncio.get_running_loop().create_task(connection.send_body(body))
+                self._sending.add_done_callback(finish)
             await response.wait_for_head()
         except BaseException:
             self._leave()
             raise
         return response
-
-    def _send_body(self, connection: Connection, pieces: AsyncIterable[bytes]) -> None:
-        """Send the body beside the response, which may begin before the body has ended."""
-
-        def finish(task: asyncio.Task[None]) -> None:
-            problem = None if task.cancelled() else task.exception()
-            if problem is not None:
-                connection.abandon(f"the body of the request could not be sent ({problem})", problem)
-
-        self._sending = asyncio.get_running_loop().create_task(connection.send_body(pieces))
-        self._sending.add_done_callback(finish)
 
     def _leave(self) -> None:
         if self._sending is not None:
@@ -177,7 +170,7 @@ class Exchange:
 
 
 class Fetched(Struct, frozen=True):
-    """A small document and the status it came with."""
+    """The status and body of a response."""
 
     status: int
     body: bytes
@@ -192,7 +185,7 @@ async def fetch(
     proxy: Proxy | None = None,
     body: bytes | None = None,
 ) -> Fetched:
-    """GET one small document on a connection of its own, or POST a body and read what is answered.
+    """GET one small document on a new connection, or POST a body and read the answer.
 
     Raises `ConnectFailed`, `ConnectionBroken`, `BodyTooLarge` and `TimeoutError`; redirects are not followed.
     """

@@ -1,6 +1,6 @@
-"""Proxy: whether requests go through another machine, as the usual variables say it. Pure.
+"""Proxy: chooses the HTTP proxy for a URL from the environment. Does no I/O.
 
-The variables are those that curl knows: HTTPS_PROXY, HTTP_PROXY, ALL_PROXY and NO_PROXY, in either case.
+The variables are curl's: HTTPS_PROXY, HTTP_PROXY, ALL_PROXY and NO_PROXY, in upper or lower case.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 from base64 import b64encode
 from collections.abc import Mapping
 from ipaddress import ip_address, ip_network
-from urllib.parse import SplitResult, unquote, urlsplit
+from urllib.parse import unquote, urlsplit
 
 from msgspec import Struct
 
@@ -27,7 +27,7 @@ class Proxy(Struct, frozen=True):
 
 
 class Proxies(Struct, frozen=True, kw_only=True):
-    """What the variables say, and which of them is for a URL."""
+    """The values of the proxy variables."""
 
     https: str = ""
     http: str = ""
@@ -48,7 +48,7 @@ class Proxies(Struct, frozen=True, kw_only=True):
         )
 
     def choose(self, url: str) -> Proxy | None:
-        """Return the proxy for a URL, if there is one; raises SettingError where it cannot be used."""
+        """Return the proxy for a URL, if there is one; raises SettingError if its address is invalid."""
         parts = urlsplit(url)
         is_secure = parts.scheme == "https"
         name, address = ("HTTPS_PROXY", self.https) if is_secure else ("HTTP_PROXY", self.http)
@@ -60,27 +60,26 @@ class Proxies(Struct, frozen=True, kw_only=True):
         try:
             return _parse(address)
         except ValueError:
+            # Secret, because the address may contain a password.
             raise SettingError(name, address, _EXPECTED, is_secret=True) from None
 
 
 def _parse(address: str) -> Proxy:
-    """Read a proxy's address, with or without its scheme; raises ValueError."""
+    """Parse a proxy's address, with or without its scheme; raises ValueError."""
     scheme, _, rest = address.rpartition("://")
     parts = urlsplit(f"http://{rest}")
     is_clean = parts.path in {"", "/"} and not any(sign.isspace() or sign == "\\" for sign in rest)
     if scheme not in {"http", ""} or not parts.hostname or parts.port == 0 or not is_clean:
         raise ValueError(address)
-    return Proxy(parts.hostname, parts.port or HTTP_PORT, _authorization(parts))
-
-
-def _authorization(parts: SplitResult) -> str | None:
-    if parts.username is None:
-        return None
-    pair = f"{unquote(parts.username)}:{unquote(parts.password or '')}"
-    return "Basic " + b64encode(pair.encode()).decode()
+    authorization = None
+    if parts.username is not None:
+        pair = f"{unquote(parts.username)}:{unquote(parts.password or '')}"
+        authorization = "Basic " + b64encode(pair.encode()).decode()
+    return Proxy(parts.hostname, parts.port or HTTP_PORT, authorization)
 
 
 def _matches(host: str, entry: str) -> bool:
+    """Match a host against an entry of NO_PROXY: *, a network, or a domain with its subdomains."""
     if entry == "*":
         return True
     try:

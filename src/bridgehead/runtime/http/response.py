@@ -1,4 +1,4 @@
-"""Response: what came back for one request so far, and whoever waits for more of it.
+"""Response: the part of a response that has arrived, and the wait for the rest.
 
 The connection fills it in and the caller reads it. Unread bytes are bounded: above `MAX_UNREAD` the
 connection stops reading from the socket until the caller has caught up.
@@ -13,11 +13,11 @@ MAX_UNREAD = 256 * 1024
 
 
 class ConnectFailed(Exception):
-    """There is no connection, so nothing was sent."""
+    """No connection could be opened, so nothing was sent."""
 
 
 class ConnectionBroken(Exception):
-    """The connection broke while a request was under way; the other side may have acted on it."""
+    """The connection broke during a request; the peer may have acted on it."""
 
 
 class BodyTooLarge(Exception):
@@ -28,7 +28,7 @@ class BodyTooLarge(Exception):
 
 
 class Source(Protocol):
-    """Where the bytes of a body come from, and how to hold them back."""
+    """The connection of a response. A protocol, because `connection` imports this module."""
 
     def pause_reading(self) -> None:
         """Stop reading from the socket."""
@@ -38,32 +38,32 @@ class Source(Protocol):
 
 
 class Response:
-    """The response to one request; its head is there when the caller gets it."""
+    """The response to one request; its head is complete when the caller gets it."""
 
     def __init__(self, source: Source) -> None:
         self._loop = asyncio.get_running_loop()
         self._source = source
         self._waiter: asyncio.Future[None] | None = None
         self.pieces: list[bytes] = []
-        """What has come of the body and was not read yet; the connection adds to it."""
+        """Unread pieces of the body; the connection appends to it."""
         self._unread = 0
         self._is_paused = False
         self._failure: Exception | None = None
-        """Why no more comes, where it is not complete."""
+        """Why an incomplete response will not be completed."""
         self.status = 0
         self.headers: list[tuple[bytes, bytes]] = []
-        """Names in lower case, in the order in which they came."""
+        """In the order received; names in lower case."""
         self.has_head = False
         self.is_complete = False
 
     def header(self, name: str) -> str | None:
         """Return the last value of a header; the name is in lower case."""
         wanted = name.encode()
-        values = [value for found, value in self.headers if found == wanted]
+        values = [value for key, value in self.headers if key == wanted]
         return values[-1].decode("latin-1") if values else None
 
     async def read(self, seconds: float | None = None) -> bytes:
-        """Return what has come of the body, waiting this long for something; nothing is the end.
+        """Return the unread part of the body, waiting up to `seconds` for some; empty at its end.
 
         Raises `ConnectionBroken` and `TimeoutError`.
         """
@@ -82,7 +82,7 @@ class Response:
         return data
 
     async def read_body(self, max_bytes: int, seconds: float | None = None) -> bytes:
-        """Return the whole body, waiting this long for each piece; raises `BodyTooLarge` as well."""
+        """Return the whole body, waiting up to `seconds` for each piece; also raises `BodyTooLarge`."""
         if not self.is_complete:
             length = self.header("content-length")
             if length is not None and int(length) > max_bytes:
@@ -94,34 +94,34 @@ class Response:
             if size > max_bytes:
                 raise BodyTooLarge(max_bytes)
             pieces.append(piece)
-            if self.is_complete and not self.pieces:  # nothing follows, so nobody is asked once more
+            if self.is_complete and not self.pieces:  # saves one more call of read
                 break
         return b"".join(pieces)
 
     # --- what the connection calls -------------------------------------------------------------------------
 
     async def wait_for_head(self) -> None:
-        """Wait for the head, as long as the caller's own time limit lets it."""
+        """Wait for the head, without a time limit of its own."""
         while not self.has_head:
             if self._failure is not None:
                 raise self._failure
             await self._wait(None)
 
     def count(self, size: int) -> None:
-        """Count what arrived, framing included; too much that is unread holds the other side back."""
+        """Count bytes that arrived, framing included; above `MAX_UNREAD` the socket is not read."""
         self._unread += size
         if self._unread > MAX_UNREAD and not self._is_paused:
             self._is_paused = True
             self._source.pause_reading()
 
     def fail(self, failure: Exception) -> None:
-        """Take in that no more comes; the first reason is the one that counts."""
+        """Fail with the first reason that is reported."""
         if self._failure is None:
             self._failure = failure
         self.wake()
 
     def wake(self) -> None:
-        """Let whoever waits look again."""
+        """Wake the reader to look again."""
         if self._waiter is not None and not self._waiter.done():
             self._waiter.set_result(None)
 
