@@ -12,6 +12,7 @@ from tests.support.posix import KILL
 
 AN_HOUR = 3600.0
 KILLING_SECONDS = 3.0
+LEAST_KILLS = 3
 
 WRITER = """
 import itertools, sys
@@ -59,10 +60,9 @@ def test_a_kill_at_any_moment_leaves_the_old_or_the_new_content(tmp_path: Path) 
     until = time.monotonic() + KILLING_SECONDS
 
     kills = 0
-    while time.monotonic() < until:
+    while time.monotonic() < until or kills < LEAST_KILLS:  # a busy machine takes as long as it needs
         kill_one(path, moments.random() * 0.05)
         kills += 1
 
-    assert kills > 2
     durable.sweep(tmp_path, time.time() + AN_HOUR)
     assert [found.name for found in tmp_path.iterdir()] == ["file"]
