@@ -18,6 +18,7 @@ from bridgehead.runtime.stores import migrations, postgres
 from tests.mercury.calling.books import Payer, open_postgres
 from tests.mercury.calling.clock import GivenClock
 from tests.support.fault_proxy import fault_proxy
+from tests.support.ports import free_port
 from tests.support.postgres_server import PostgresServer
 from tests.support.waiting import PATIENCE
 
@@ -93,6 +94,15 @@ async def test_while_the_database_is_gone_nothing_is_sent_and_ends_are_booked_wh
                 except BridgeError:
                     pass
                 await asyncio.sleep(0.05)
+
+
+async def test_looking_at_the_budget_while_the_database_is_gone_fails_nobody() -> None:
+    async with paying(f"postgresql://127.0.0.1:{free_port()}/none") as payer:
+        await payer.budget.check()
+
+        assert payer.budget.latest == {}
+        with pytest.raises(BridgeError, match="database"):
+            await payer.budget.spending("")
 
 
 async def test_the_payer_releases_what_is_uncertain_and_a_late_settlement_is_charged_in_full(

@@ -17,7 +17,7 @@ from typing import Literal, Protocol
 from msgspec import Struct
 
 from bridgehead.runtime import events
-from bridgehead.runtime.errors import StorageError
+from bridgehead.runtime.errors import BridgeError
 from bridgehead.runtime.timing import Clock
 
 from ..completion import Tokens
@@ -110,7 +110,7 @@ class Cap(Struct, frozen=True):
         return f"The {self.period}'s budget{whose}"
 
     def key(self, day: str) -> tuple[str, str]:
-        """Return the period and the payer that the books have it under; nobody's name is empty."""
+        """Return the period and the payer that the books have it under; an empty payer is everybody."""
         return (day[:7] if self.is_monthly else day), self.client or ""
 
     def seconds_left(self, now: float) -> float:
@@ -250,7 +250,7 @@ class Budget:
     async def check(self) -> None:
         """Look at everybody's budgets, so that what is known of them is not older than the last look."""
         if self.is_set:
-            with suppress(StorageError):  # the next call reports it
+            with suppress(BridgeError):  # the next call reports it
                 await self.spending("")
 
     async def _refuse(self, reservation: Reservation, cap: Cap) -> MercuryError:
