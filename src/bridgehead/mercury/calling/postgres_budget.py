@@ -189,7 +189,7 @@ class PostgresBudget:
             except (Unavailable, TimedOut) as failure:
                 if isinstance(failure, TimedOut) or loop.time() > until:
                     # It may be booked although the answer was lost, and nothing will be sent.
-                    self._end(replace(reservation, state="released", is_booked=True))
+                    self.finish(replace(reservation, state="released", is_booked=True))
                     raise
             await asyncio.sleep(_RETRY_BACKOFF.base)
 
@@ -237,9 +237,6 @@ class PostgresBudget:
 
     def finish(self, reservation: Reservation) -> None:
         """Book how a send ended, soon, and again until the database takes it."""
-        self._end(reservation)
-
-    def _end(self, reservation: Reservation) -> None:
         self._ended[reservation.id or secrets.token_hex(8)] = reservation
         if len(self._ended) > MAX_UNBOOKED:
             del self._ended[next(iter(self._ended))]

@@ -16,12 +16,7 @@ from bridgehead.runtime import logs
 
 from .budget import Cap, OverBudget, ReleasedSends, Reservation, Spending
 from .sqlite_usage import SqliteUsage
-from .usage import Span, UsageCounts, add_usage
-
-# A reservation that is open past its time is uncertain: its process died, or said so by ending the time now.
-# The time is SQLite's, which is that of the machine all processes share.
-NOW = "((julianday('now') - 2440587.5) * 86400.0)"
-"""Seconds since 1970. `unixepoch('subsec')` needs SQLite 3.42."""
+from .usage import SQLITE_NOW, Span, UsageCounts, add_usage
 
 _COMMIT = """
 INSERT INTO budget VALUES (?1, ?2, max(0, ?3))
@@ -30,21 +25,23 @@ ON CONFLICT DO UPDATE SET committed_usd = max(0, round(committed_usd + ?3, 12))
 # Sends without a budget have no reservation; what is uncertain of them is one row a day, model and client. If
 # the payer has released it, it begins anew.
 _ADD_UNCERTAIN = f"""
-INSERT INTO sends VALUES (?1, ?2, '', ?3, ?4, 1, ?5, 'open', {NOW})
+INSERT INTO sends VALUES (?1, ?2, '', ?3, ?4, 1, ?5, 'open', {SQLITE_NOW})
 ON CONFLICT DO UPDATE SET
     sends = iif(state = 'open', sends, 0) + 1,
     usd = iif(state = 'open', usd, 0) + excluded.usd,
     state = 'open'
 """  # noqa: S608 - our own text
+# A reservation that is open past its time is uncertain: its process died, or said so by ending the time now.
+# SQLite's clock is that of the machine that all processes share.
 _SPENDING = f"""
 SELECT
     (SELECT total(committed_usd) FROM budget WHERE period = ?1 AND payer = ?2),
-    total(iif(reserved_until <= {NOW}, usd, 0)),
-    total(iif(reserved_until > {NOW}, usd, 0))
+    total(iif(reserved_until <= {SQLITE_NOW}, usd, 0)),
+    total(iif(reserved_until > {SQLITE_NOW}, usd, 0))
 FROM sends
 WHERE state = 'open' AND day BETWEEN ?1 AND ?1 || '~' AND payer <> '' AND (?2 = '' OR payer = ?2)
 """  # noqa: S608 - our own text
-_UNCERTAIN = f"state = 'open' AND reserved_until <= {NOW} AND day BETWEEN ?1 AND ?2"
+_UNCERTAIN = f"state = 'open' AND reserved_until <= {SQLITE_NOW} AND day BETWEEN ?1 AND ?2"
 
 _log = logs.logger("mercury.budget")
 
@@ -93,7 +90,7 @@ def _reserve(
         spendings.append(Spending(cap, committed))
     _commit(connection, reservation.day, reservation.payer, usd)
     connection.execute(
-        f"INSERT INTO sends VALUES (?, ?, ?, ?, ?, 1, ?, 'open', {NOW} + ?)",  # noqa: S608 - our own text
+        f"INSERT INTO sends VALUES (?, ?, ?, ?, ?, 1, ?, 'open', {SQLITE_NOW} + ?)",  # noqa: S608 - our own text
         (
             *(reservation.id, reservation.day, reservation.payer, reservation.model, reservation.client),
             *(usd, reservation.seconds),
@@ -115,7 +112,7 @@ def _finish(connection: sqlite3.Connection, reservation: Reservation) -> None:
     committed = row[0] if row[1] == "open" else 0.0
     if reservation.state == "uncertain":
         connection.execute(
-            f"UPDATE sends SET reserved_until = min(reserved_until, {NOW}) WHERE id = ?",  # noqa: S608 - our own text
+            f"UPDATE sends SET reserved_until = min(reserved_until, {SQLITE_NOW}) WHERE id = ?",  # noqa: S608 - our own text
             (reservation.id,),
         )
         return

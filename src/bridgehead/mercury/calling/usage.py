@@ -46,11 +46,13 @@ ON CONFLICT DO UPDATE SET
     cost_usd = round(cost_usd + excluded.cost_usd, 12),
     unpriced = unpriced + excluded.unpriced
 """
-# An open send is uncertain once its time is over, by SQLite's own clock (see `sqlite_budget.py`).
-_HISTORY = """
+SQLITE_NOW = "((julianday('now') - 2440587.5) * 86400.0)"
+"""Seconds since 1970, by SQLite's own clock. `unixepoch('subsec')` needs SQLite 3.42."""
+# An open send is uncertain once its time is over (see `sqlite_budget.py`).
+_HISTORY = f"""
 WITH open_sends AS (
     SELECT day, model, client, sends, usd,
-        reserved_until <= (julianday('now') - 2440587.5) * 86400.0 AS is_over
+        reserved_until <= {SQLITE_NOW} AS is_over
     FROM sends WHERE state = 'open' AND day BETWEEN ?1 AND ?2
 ), rows AS (
     SELECT *, 0 AS uncertain_sends, 0.0 AS uncertain_usd, 0.0 AS reserved_usd
@@ -66,7 +68,7 @@ SELECT iif(?3, day, '') AS at_day, iif(?4, model, '') AS of_model, iif(?5, clien
     sum(uncertain_sends), round(total(uncertain_usd), 12), round(total(reserved_usd), 12)
 FROM rows
 GROUP BY at_day, of_model, by_client ORDER BY at_day, of_model, by_client LIMIT ?6
-"""
+"""  # noqa: S608 - our own text
 
 
 class UsageCounts(Struct):
