@@ -12,7 +12,8 @@ import jwt
 import msgspec
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 
-from tests.support.host_server import Clock, Host, hosting
+from tests.support.clock import Clock
+from tests.support.host_server import Host, hosting
 
 AUDIENCE = "https://team.example/mcp"
 
@@ -137,13 +138,6 @@ def authority() -> AbstractAsyncContextManager[Authority]:
     return running(Authority())
 
 
-class RealClock(Clock):
-    """A clock that a test moves, from the time of day that tokens are signed with."""
-
-    def now(self) -> float:
-        return time.time() + self.ahead
-
-
 @asynccontextmanager
 async def guarded(
     folder: Path, clock: Clock | None = None, **settings: str
@@ -154,5 +148,5 @@ async def guarded(
             "BRIDGEHEAD_OAUTH_AUDIENCE": AUDIENCE,
             **settings,
         }
-        async with hosting(folder, environment, clock=clock or RealClock()) as host:
+        async with hosting(folder, environment, clock=clock or Clock(time.time(), runs=True)) as host:
             yield host, one

@@ -12,8 +12,9 @@ from urllib.parse import parse_qs, parse_qsl, urlencode, urlsplit
 
 import msgspec
 
-from tests.support.host_authority import AUDIENCE, Authority, RealClock, running
-from tests.support.host_server import Clock, Host, hosting
+from tests.support.clock import Clock
+from tests.support.host_authority import AUDIENCE, Authority, running
+from tests.support.host_server import Host, hosting
 
 CLIENT = "dashboard"
 
@@ -107,5 +108,5 @@ async def signing_in(
             "BRIDGEHEAD_OAUTH_CLIENT_ID": CLIENT,
             **settings,
         }
-        async with hosting(folder, environment, clock=clock or RealClock()) as host:
+        async with hosting(folder, environment, clock=clock or Clock(time.time(), runs=True)) as host:
             yield host, issuer

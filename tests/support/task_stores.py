@@ -8,18 +8,9 @@ from bridgehead.mcp.tasks.store import MemoryTaskStore, TaskStore
 from bridgehead.runtime.stores.redis import Redis
 from bridgehead.runtime.tasks.redis import RedisTaskStore
 from bridgehead.runtime.tasks.sqlite import SqliteTaskStore
+from tests.support.clock import Clock
 from tests.support.redis_server import running_redis
 from tests.support.waiting import PATIENCE
-
-
-class Clock:
-    """A clock that stands still until it is set."""
-
-    def __init__(self, now: float) -> None:
-        self.now = now
-
-    def __call__(self) -> float:
-        return self.now
 
 
 class Heard:
@@ -41,20 +32,20 @@ class Heard:
 @asynccontextmanager
 async def memory_store(_folder: Path, clock: Clock) -> AsyncIterator[TaskStore]:
     """Make a store in memory."""
-    yield MemoryTaskStore(clock)
+    yield MemoryTaskStore(clock.now)
 
 
 @asynccontextmanager
 async def sqlite_store(folder: Path, clock: Clock) -> AsyncIterator[TaskStore]:
     """Make a store in a file."""
-    yield SqliteTaskStore(lambda: folder, clock)
+    yield SqliteTaskStore(lambda: folder, clock.now)
 
 
 @asynccontextmanager
 async def redis_store(folder: Path, clock: Clock) -> AsyncIterator[TaskStore]:
     """Make a store in a Redis of its own."""
     with running_redis(folder) as server:
-        yield RedisTaskStore(Redis(server.url, PATIENCE), clock)
+        yield RedisTaskStore(Redis(server.url, PATIENCE), clock.now)
 
 
 Make = Callable[[Path, Clock], AbstractAsyncContextManager[TaskStore]]

@@ -15,6 +15,7 @@ from bridgehead.aoc.ranking.figures import Runs
 from bridgehead.runtime import durable
 from bridgehead.runtime.errors import NotFound, StorageError
 from tests.aoc.data import SECONDS, Data, entry, new, open_day, times
+from tests.support.clock import Clock
 
 
 def journal_of(data: Data) -> Path:
@@ -140,23 +141,10 @@ def test_a_file_of_exactly_the_bound_has_a_journal(data: Data, monkeypatch: pyte
     assert times(data) == [2, 1]
 
 
-class StillClock:
-    """A clock that stands still."""
-
-    def __init__(self, time: float) -> None:
-        self.time = time
-
-    def now(self) -> float:
-        return self.time
-
-    def monotonic(self) -> float:
-        return self.time
-
-
 def test_a_journal_is_idle_when_nobody_wrote_for_so_long(data: Data, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(journal, "JOURNAL_FROM_BYTES", 50)
     data.put_speeds(1, [entry("gpt4", 1)])
-    file = DayFile(FolderLock(str(data.speeds), SECONDS), 1, StillClock(1_800_000_060.0))
+    file = DayFile(FolderLock(str(data.speeds), SECONDS), 1, Clock(1_800_000_060.0))
     assert not file.fold()  # there is none
     file.append([new(2)])
     os.utime(journal_of(data), (1_800_000_000, 1_800_000_000))

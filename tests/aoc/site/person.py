@@ -1,7 +1,6 @@
 """A person who fetches: the command as it is typed, and a fetcher whose clock a test holds."""
 
 import subprocess
-from typing import Any
 
 from bridgehead.aoc.settings import AocSettings
 from bridgehead.aoc.site.client import SiteClient
@@ -10,21 +9,7 @@ from bridgehead.aoc.workspace import open_workspace
 from tests.aoc.data import Data
 from tests.aoc.data import typed as typed_as_is
 from tests.aoc.site.stand_in import COOKIE, Site
-
-
-class Clock:
-    """A clock that stands still, but for those who sleep by it."""
-
-    def __init__(self, now: float = 1.8e9) -> None:
-        self.time = now
-        self.slept: list[float] = []
-
-    def now(self) -> float:
-        return self.time
-
-    def sleep(self, seconds: float) -> None:
-        self.slept.append(seconds)
-        self.time += seconds
+from tests.support.clock import Clock
 
 
 def fetcher(
@@ -32,7 +17,6 @@ def fetcher(
 ) -> Fetcher:
     """Make a fetcher for a user with a cookie."""
     settings = AocSettings(data.environment(AOC_YEAR="2024"))
-    any_clock: Any = clock
     client = SiteClient(
         site.url,
         cookie,
@@ -41,7 +25,7 @@ def fetcher(
         sleep=clock.sleep,
         now=clock.now,
     )
-    return Fetcher(open_workspace(settings, any_clock), client, (said if said is not None else []).append)
+    return Fetcher(open_workspace(settings, clock), client, (said if said is not None else []).append)
 
 
 def paths(site: Site) -> list[str]:

@@ -9,8 +9,9 @@ import pytest
 from bridgehead.aoc.site.client import GAP_SECONDS
 from bridgehead.runtime.errors import BridgeError
 from tests.aoc.data import Data
-from tests.aoc.site.person import Clock, fetcher, paths, typed
+from tests.aoc.site.person import fetcher, paths, typed
 from tests.aoc.site.stand_in import COOKIE, Site
+from tests.support.clock import Clock
 from tests.support.person import COMMAND
 from tests.support.posix import is_private
 from tests.support.waiting import PATIENCE
@@ -32,7 +33,7 @@ def test_a_private_leaderboard_is_fetched_every_fifteen_minutes_at_most(data: Da
     fetcher(data, site, clock).fetch_board(77)
     with pytest.raises(BridgeError, match="less than 15 minutes ago"):
         fetcher(data, site, clock).fetch_board(77)
-    clock.time += 15 * 60
+    clock.advance(15 * 60)
     fetcher(data, site, clock).fetch_board(77)
 
     assert len(site.asked) == 2

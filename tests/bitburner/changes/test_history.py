@@ -10,25 +10,13 @@ from bridgehead.bitburner.changes.history import History, Version
 from bridgehead.bitburner.errors import BackupFailed
 from bridgehead.runtime.errors import NotFound
 from tests.bitburner.playing import settings
+from tests.support.clock import Clock
 from tests.support.posix import is_private
 
 
-class Ticking:
-    """A clock that goes on by a second whenever it is looked at."""
-
-    def __init__(self) -> None:
-        self._now = 1_000_000.0
-
-    def now(self) -> float:
-        self._now += 1
-        return self._now
-
-    def monotonic(self) -> float:
-        return self._now
-
-
 def made(folder: Path, **environment: str) -> History:
-    return History(settings(folder, BITBURNER_BACKUP_DIR=str(folder / "kept"), **environment), Ticking())
+    chosen = settings(folder, BITBURNER_BACKUP_DIR=str(folder / "kept"), **environment)
+    return History(chosen, Clock(1_000_000.0, step=1.0))
 
 
 def keep(history: History, filename: str, content: str | None, **more: Any) -> str:
@@ -213,7 +201,7 @@ def test_a_version_says_its_size_and_when_it_was_kept(tmp_path: Path) -> None:
 
 
 def test_without_a_folder_of_its_own_it_is_in_the_state_directory(tmp_path: Path) -> None:
-    history = History(settings(tmp_path), Ticking())
+    history = History(settings(tmp_path), Clock(step=1.0))
     keep(history, "a.js", "1")
 
     assert history.folder == tmp_path / "bitburner" / "backups"

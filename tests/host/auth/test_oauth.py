@@ -9,7 +9,8 @@ import jwt
 import pytest
 from cryptography.hazmat.primitives.asymmetric import rsa
 
-from tests.support.host_authority import AUDIENCE, RealClock, authority, guarded
+from tests.support.clock import Clock
+from tests.support.host_authority import AUDIENCE, authority, guarded
 from tests.support.host_command import run
 from tests.support.host_server import bearer, hosting
 
@@ -39,7 +40,7 @@ async def test_where_the_keys_are_can_be_set(tmp_path: Path) -> None:
             "BRIDGEHEAD_OAUTH_AUDIENCE": AUDIENCE,
             "BRIDGEHEAD_OAUTH_JWKS_URL": f"{issuer.issuer}/keys",
         }
-        async with hosting(tmp_path, settings, clock=RealClock()) as host:
+        async with hosting(tmp_path, settings, clock=Clock(time.time(), runs=True)) as host:
             token = issuer.token(iss="https://issuer.example/")
             assert (await host.try_call("/mcp", "alpha_echo", bearer(token))).status == 200
             assert issuer.asked == ["/realm/keys"]
@@ -89,12 +90,12 @@ async def test_a_signature_must_be_the_issuers(tmp_path: Path) -> None:
 
 
 async def test_what_was_checked_a_moment_ago_still_expires(tmp_path: Path) -> None:
-    clock = RealClock()
+    clock = Clock(time.time(), runs=True)
     async with guarded(tmp_path, clock) as (host, issuer):
         token = bearer(issuer.token(exp=time.time() + 5))
         assert (await host.try_call("/mcp", "alpha_echo", token)).status == 200
 
-        clock.ahead += 45
+        clock.advance(45)
         response = await host.try_call("/mcp", "alpha_echo", token)
 
         assert "has expired" in await host.refused(response, 401)
@@ -274,7 +275,9 @@ def test_without_the_extra_it_says_what_to_install(tmp_path: Path) -> None:
 async def test_tokens_of_the_file_are_accepted_beside_those_of_the_issuer(tmp_path: Path) -> None:
     async with authority() as issuer:
         settings = {"BRIDGEHEAD_OAUTH_ISSUER": issuer.issuer, "BRIDGEHEAD_OAUTH_AUDIENCE": AUDIENCE}
-        async with hosting(tmp_path, settings, tokens={"bob": {}}, clock=RealClock()) as host:
+        async with hosting(
+            tmp_path, settings, tokens={"bob": {}}, clock=Clock(time.time(), runs=True)
+        ) as host:
             for token in (issuer.token(), host.secrets["bob"]):
                 assert (await host.try_call("/mcp", "alpha_echo", bearer(token))).status == 200
             assert host.far["alpha"].visitors == ["oauth:alice", "bob"]

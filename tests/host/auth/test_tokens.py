@@ -23,6 +23,7 @@ from bridgehead.host.auth.tokens import (
     create_token,
 )
 from bridgehead.runtime.errors import InvalidArgument, NotFound, StorageError
+from tests.support.clock import Clock
 from tests.support.posix import is_private
 from tests.support.waiting import PATIENCE
 
@@ -31,17 +32,6 @@ NOW = 1_800_000_000.0
 
 class Enough(Exception):
     """What a test raises to end the watch, which has no end of its own."""
-
-
-class FixedClock:
-    def __init__(self) -> None:
-        self.time = NOW
-
-    def now(self) -> float:
-        return self.time
-
-    def monotonic(self) -> float:
-        return self.time
 
 
 @pytest.fixture
@@ -347,7 +337,7 @@ async def test_the_watch_finds_who_was_revoked_or_has_expired(
     for name in ("kept", "gone"):
         added(file, name)
     added(file, "ending", expires=NOW + 10)
-    tokens, clock = read(file), FixedClock()
+    tokens, clock = read(file), Clock(NOW)
     grants = {token.name: token.grant() for token in file.read().tokens}
     stranger = Grant("oauth:eve", frozenset({EVERYTHING}))  # of an issuer: in no file
     seen: list[list[str]] = []
@@ -357,7 +347,7 @@ async def test_the_watch_finds_who_was_revoked_or_has_expired(
         if len(seen) == 1:
             file.revoke("gone")
         elif len(seen) == 2:
-            clock.time += 10
+            clock.advance(10)
         else:
             raise Enough
 
@@ -370,7 +360,7 @@ async def test_the_watch_looks_now_and_then_and_not_all_the_time(monkeypatch: py
     monkeypatch.setattr(revocation, "WATCH_SECONDS", 10 * PATIENCE)
 
     with pytest.raises(TimeoutError):
-        await asyncio.wait_for(TokenWatch(None, FixedClock()).run(lambda _: pytest.fail("too soon")), 0.02)
+        await asyncio.wait_for(TokenWatch(None, Clock(NOW)).run(lambda _: pytest.fail("too soon")), 0.02)
 
 
 async def test_without_a_file_only_time_ends_a_grant(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -383,7 +373,7 @@ async def test_without_a_file_only_time_ends_a_grant(monkeypatch: pytest.MonkeyP
         raise Enough
 
     with pytest.raises(Enough):
-        await asyncio.wait_for(TokenWatch(None, FixedClock()).run(look), PATIENCE)
+        await asyncio.wait_for(TokenWatch(None, Clock(NOW)).run(look), PATIENCE)
     assert found == [False, False, True]
 
 

@@ -10,7 +10,8 @@ from msgspec.structs import replace
 from bridgehead.mcp import Limits
 from bridgehead.mcp.tasks.record import TaskRecord, TooManyTasks
 from bridgehead.mcp.tasks.store import TaskStore
-from tests.support.task_stores import STORES, Clock, Heard
+from tests.support.clock import Clock
+from tests.support.task_stores import STORES, Heard
 
 LIMITS = Limits(tasks=6, tasks_per_caller=3, task_bytes=100, task_bytes_per_caller=60)
 
@@ -71,10 +72,10 @@ async def test_a_task_that_was_never_made_is_not_kept_by_a_change(store: TaskSto
 
 async def test_a_task_is_forgotten_when_it_expires(store: TaskStore, clock: Clock) -> None:
     await store.create(record("a", seconds=60))
-    clock.now = 1059.9
+    clock.set(1059.9)
     assert await store.read("a") is not None
 
-    clock.now = 1060.0
+    clock.set(1060.0)
     assert await store.read("a") is None
     assert not await store.write(record("a", seconds=60).move("completed", 1060.0, "", b"{}"))
 
@@ -94,7 +95,7 @@ async def test_a_forgotten_task_makes_room(store: TaskStore) -> None:
 async def test_expired_tasks_make_room(store: TaskStore, clock: Clock) -> None:
     for task_id in ("a", "b", "c"):
         await store.create(record(task_id))
-    clock.now = 1060.0
+    clock.set(1060.0)
 
     await store.create(record("d", created=1060.0))
     assert await store.read("d") is not None

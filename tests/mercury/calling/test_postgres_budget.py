@@ -15,8 +15,8 @@ from bridgehead.mercury.calling.usage import Span
 from bridgehead.mercury.errors import MercuryError
 from bridgehead.runtime.errors import BridgeError
 from bridgehead.runtime.stores import migrations, postgres
-from tests.mercury.calling.books import Payer, open_postgres
-from tests.mercury.calling.clock import GivenClock
+from tests.mercury.calling.books import NOON, Payer, open_postgres
+from tests.support.clock import Clock
 from tests.support.fault_proxy import fault_proxy
 from tests.support.ports import free_port
 from tests.support.postgres_server import PostgresServer
@@ -33,7 +33,7 @@ async def migrate(url: str) -> None:
 @asynccontextmanager
 async def paying(url: str) -> AsyncIterator[Payer]:
     async with open_postgres(url) as books:
-        yield Payer(books, GivenClock(), LIMITS)
+        yield Payer(books, Clock(NOON), LIMITS)
 
 
 async def test_behind_a_bouncer_in_transaction_mode_a_budget_holds_as_well(pooled_url: str) -> None:

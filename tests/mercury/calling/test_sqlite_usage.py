@@ -17,9 +17,9 @@ from bridgehead.mercury.calling.sqlite_budget import SqliteBudget
 from bridgehead.mercury.calling.sqlite_usage import FILE, SqliteUsage, open_database
 from bridgehead.mercury.calling.usage import Usage, UsageCounts
 from bridgehead.runtime.errors import StorageError
-from tests.mercury.calling.books import Payer
-from tests.mercury.calling.clock import GivenClock
+from tests.mercury.calling.books import NOON, Payer
 from tests.support.children import unmeasured
+from tests.support.clock import Clock
 from tests.support.posix import KILL, is_private
 from tests.support.waiting import PATIENCE, until
 
@@ -46,7 +46,7 @@ PRAGMA user_version = 1;
 
 
 @asynccontextmanager
-async def open_store(folder: Path, clock: GivenClock, keep_days: int = 400) -> AsyncIterator[SqliteUsage]:
+async def open_store(folder: Path, clock: Clock, keep_days: int = 400) -> AsyncIterator[SqliteUsage]:
     store = SqliteUsage(lambda: folder, clock, keep_days=keep_days)
     try:
         yield store
@@ -54,7 +54,7 @@ async def open_store(folder: Path, clock: GivenClock, keep_days: int = 400) -> A
         await store.close()
 
 
-def make_payer(store: SqliteUsage, clock: GivenClock, usd: float) -> Payer:
+def make_payer(store: SqliteUsage, clock: Clock, usd: float) -> Payer:
     return Payer(SqliteBudget(store), clock, BudgetLimits(Amounts(usd)))
 
 
@@ -94,7 +94,8 @@ sqlite3.connect = lambda *given, **more: connect(*given, factory=Connection, **m
 
 from bridgehead.mercury.calling.usage import Usage, UsageCounts
 from bridgehead.mercury.calling.sqlite_usage import SqliteUsage
-from tests.mercury.calling.clock import GivenClock
+from tests.support.clock import Clock
+from tests.mercury.calling.books import NOON
 from tests.mercury.calling.test_sqlite_usage import make_payer
 
 sys.addaudithook(lambda event, _: step() if event in ("os.rename", "os.remove", "open") else None)
@@ -103,7 +104,7 @@ async def main(folder, said):
     def say(word):
         os.write(said, word + b" ")
 
-    clock = GivenClock()
+    clock = Clock(NOON)
     store = SqliteUsage(lambda: folder, clock, keep_days=400)
     payer, usage = make_payer(store, clock, 100.0), Usage(store, clock)
     for _ in range(2):
@@ -203,11 +204,12 @@ import asyncio, sys
 from pathlib import Path
 from bridgehead.mercury.calling.sqlite_usage import SqliteUsage
 from bridgehead.mercury.errors import MercuryError
-from tests.mercury.calling.clock import GivenClock
+from tests.support.clock import Clock
+from tests.mercury.calling.books import NOON
 from tests.mercury.calling.test_sqlite_usage import make_payer
 
 async def main():
-    clock = GivenClock()
+    clock = Clock(NOON)
     store = SqliteUsage(lambda: Path(sys.argv[1]), clock, keep_days=400)
     payer, granted = make_payer(store, clock, 10.25), 0
 
@@ -248,7 +250,7 @@ def test_processes_that_begin_at_once_share_one_budget_and_take_over_an_old_file
 
 async def test_a_file_of_version_1_keeps_its_counts(tmp_path: Path) -> None:
     write_version_1(tmp_path)
-    clock = GivenClock()
+    clock = Clock(NOON)
     async with open_store(tmp_path, clock) as store:
         usage = await Usage(store, clock).read_today()
 
@@ -259,7 +261,7 @@ async def test_a_file_of_version_1_keeps_its_counts(tmp_path: Path) -> None:
 
 
 async def test_a_file_that_is_removed_meanwhile_is_made_anew(tmp_path: Path) -> None:
-    clock = GivenClock()
+    clock = Clock(NOON)
     async with open_store(tmp_path, clock) as store:
         payer = make_payer(store, clock, 1.0)
         await payer.reserve("me", 0.5)
@@ -277,7 +279,7 @@ async def test_counts_are_written_by_themselves_and_closing_lets_go_of_the_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sqlite_usage, "WRITE_SECONDS", 0.01)
-    clock = GivenClock()
+    clock = Clock(NOON)
     async with open_store(tmp_path, clock) as store:
         await store.submit(lambda _: None)
         usage = Usage(store, clock)
@@ -291,7 +293,7 @@ async def test_counts_are_written_by_themselves_and_closing_lets_go_of_the_file(
 
 
 async def test_the_event_loop_goes_on_while_another_process_holds_the_file(tmp_path: Path) -> None:
-    clock = GivenClock()
+    clock = Clock(NOON)
     async with open_store(tmp_path, clock) as store:
         payer = make_payer(store, clock, 1.0)
         await payer.reserve("me", 0.1)
@@ -311,7 +313,7 @@ async def test_the_event_loop_goes_on_while_another_process_holds_the_file(tmp_p
 
 async def test_a_file_that_is_no_database_is_named_and_left_alone(tmp_path: Path) -> None:
     (tmp_path / FILE).write_text("{ not a database, and long enough to be looked at } " * 20)
-    clock = GivenClock()
+    clock = Clock(NOON)
     async with open_store(tmp_path, clock) as store:
         payer, usage = make_payer(store, clock, 1.0), Usage(store, clock)
         usage.count("mercury-2", "me", UsageCounts(calls=1))
@@ -327,14 +329,14 @@ async def test_a_file_that_is_no_database_is_named_and_left_alone(tmp_path: Path
 async def test_a_file_of_a_newer_version_is_refused(tmp_path: Path) -> None:
     with closing(sqlite3.connect(tmp_path / FILE)) as connection:
         connection.execute("PRAGMA user_version=99")
-    clock = GivenClock()
+    clock = Clock(NOON)
     async with open_store(tmp_path, clock) as store:
         with pytest.raises(StorageError, match="newer version"):
             await make_payer(store, clock, 1.0).reserve("me", 0.1)
 
 
 async def test_the_file_is_for_its_owner_alone_and_every_commit_is_flushed(tmp_path: Path) -> None:
-    async with open_store(tmp_path, GivenClock()) as store:
+    async with open_store(tmp_path, Clock(NOON)) as store:
         modes = await store.submit(
             lambda connection: [
                 connection.execute(f"PRAGMA {name}").fetchone()[0] for name in ("journal_mode", "synchronous")

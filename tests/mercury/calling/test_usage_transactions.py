@@ -15,8 +15,9 @@ from bridgehead.mercury.calling import sqlite_usage
 from bridgehead.mercury.calling.sqlite_usage import FILE, MAX_BATCH, SqliteUsage
 from bridgehead.mercury.calling.usage import Key, Usage, UsageCounts
 from bridgehead.runtime.errors import StorageError
-from tests.mercury.calling.clock import DAY, GivenClock
+from tests.mercury.calling.books import DAY, NOON
 from tests.mercury.calling.test_sqlite_usage import make_payer, open_store, rows
+from tests.support.clock import Clock
 from tests.support.waiting import PATIENCE, until
 
 COUNTED = "SELECT sum(calls) FROM usage"
@@ -68,12 +69,12 @@ def held(folder: Path) -> Iterator[None]:
 async def test_the_file_is_opened_once_and_old_days_are_looked_for_once_a_day(
     tmp_path: Path, trace: Trace
 ) -> None:
-    clock = GivenClock()
+    clock = Clock(NOON)
     async with open_store(tmp_path, clock) as store:
         for _ in range(3):
             await store.submit(lambda _: None)
         assert (trace.opened, trace.count("DELETE")) == (1, 3)
-        clock.time += DAY
+        clock.advance(DAY)
         for _ in range(2):
             await store.submit(lambda _: None)
 
@@ -81,7 +82,7 @@ async def test_the_file_is_opened_once_and_old_days_are_looked_for_once_a_day(
 
 
 async def test_many_reservations_at_once_are_one_transaction(tmp_path: Path, trace: Trace) -> None:
-    clock = GivenClock()
+    clock = Clock(NOON)
     async with open_store(tmp_path, clock) as store:
         payer = make_payer(store, clock, 100.0)
         await payer.reserve("me", 0.1)
@@ -94,7 +95,7 @@ async def test_many_reservations_at_once_are_one_transaction(tmp_path: Path, tra
 async def test_a_transaction_has_a_largest_size_and_everybody_has_a_turn(
     tmp_path: Path, trace: Trace
 ) -> None:
-    async with open_store(tmp_path, GivenClock()) as store:
+    async with open_store(tmp_path, Clock(NOON)) as store:
         await store.submit(lambda _: None)
         before = trace.count("COMMIT")
         numbers = iter(range(2 * MAX_BATCH + 1))
@@ -121,7 +122,7 @@ async def test_what_is_counted_while_a_transaction_is_written_does_not_begin_ano
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sqlite_usage, "WRITE_SECONDS", PATIENCE)
-    clock = GivenClock()
+    clock = Clock(NOON)
     async with open_store(tmp_path, clock) as store:
         usage = AlwaysMore(store, clock)
         for _ in range(2):
@@ -136,7 +137,7 @@ async def test_a_file_that_fails_is_opened_anew_and_everybody_in_the_transaction
     def fail(_: sqlite3.Connection) -> None:
         raise sqlite3.OperationalError("disk I/O error")
 
-    async with open_store(tmp_path, GivenClock()) as store:
+    async with open_store(tmp_path, Clock(NOON)) as store:
         works = [store.submit(work) for work in (fail, lambda _: None)]
         for one in await asyncio.gather(*works, return_exceptions=True):
             assert isinstance(one, StorageError)
@@ -152,7 +153,7 @@ async def test_a_fault_of_ours_in_a_transaction_leaves_nobody_waiting_and_loses_
     def fail(_: sqlite3.Connection) -> None:
         raise OverflowError("Python int too large to convert to SQLite INTEGER")
 
-    clock = GivenClock()
+    clock = Clock(NOON)
     async with open_store(tmp_path, clock) as store:
         usage = Usage(store, clock)
         usage.count("mercury-2", "me", ONE_CALL)
@@ -168,7 +169,7 @@ async def test_a_folder_that_cannot_be_made_is_told(tmp_path: Path) -> None:
     def refuse() -> Path:
         raise PermissionError(13, "Permission denied")
 
-    store = SqliteUsage(refuse, GivenClock(), keep_days=2)
+    store = SqliteUsage(refuse, Clock(NOON), keep_days=2)
     with pytest.raises(StorageError, match=f"The usage database {FILE} cannot be used: .*Permission denied"):
         await store.submit(lambda _: None)
     await store.close()
@@ -178,7 +179,7 @@ async def test_a_folder_that_cannot_be_made_is_told(tmp_path: Path) -> None:
 async def test_what_is_counted_during_a_transaction_is_written_before_what_is_submitted_after_it(
     tmp_path: Path,
 ) -> None:
-    clock = GivenClock()
+    clock = Clock(NOON)
     async with open_store(tmp_path, clock) as store:
         usage = Usage(store, clock)
         await store.submit(lambda _: None)
@@ -195,7 +196,7 @@ async def test_what_is_counted_during_a_transaction_is_written_before_what_is_su
 
 async def test_what_is_counted_last_is_written_before_the_file_is_closed(tmp_path: Path) -> None:
     for calls in (1, 2):
-        clock = GivenClock()
+        clock = Clock(NOON)
         async with open_store(tmp_path, clock) as store:
             if calls == 2:
                 await store.submit(lambda _: None)
@@ -207,7 +208,7 @@ async def test_what_is_counted_last_is_written_before_the_file_is_closed(tmp_pat
 
 
 async def test_one_who_is_gone_takes_no_answer_from_the_others(tmp_path: Path) -> None:
-    async with open_store(tmp_path, GivenClock()) as store:
+    async with open_store(tmp_path, Clock(NOON)) as store:
         gone, stays = store.submit(lambda _: 1), store.submit(lambda _: 2)
         gone.cancel()
 
@@ -215,7 +216,7 @@ async def test_one_who_is_gone_takes_no_answer_from_the_others(tmp_path: Path) -
 
 
 async def test_a_file_that_is_let_go_of_is_closed(tmp_path: Path, trace: Trace) -> None:
-    async with open_store(tmp_path, GivenClock()) as store:
+    async with open_store(tmp_path, Clock(NOON)) as store:
         await store.submit(lambda _: None)
         (tmp_path / FILE).unlink()
         await store.submit(lambda _: None)
@@ -225,7 +226,7 @@ async def test_a_file_that_is_let_go_of_is_closed(tmp_path: Path, trace: Trace) 
 
 
 async def test_closing_ends_the_thread_and_the_timer(tmp_path: Path) -> None:
-    store = SqliteUsage(lambda: tmp_path, GivenClock(), keep_days=2)
+    store = SqliteUsage(lambda: tmp_path, Clock(NOON), keep_days=2)
     store.write_soon()
     timer = store._timer  # noqa: SLF001
     assert timer is not None
