@@ -17,9 +17,9 @@ from bridgehead.runtime.errors import BridgeError
 from bridgehead.runtime.stores import migrations, postgres
 from tests.mercury.calling.books import NOON, Payer, open_postgres
 from tests.support.clock import Clock
-from tests.support.fault_proxy import fault_proxy
 from tests.support.ports import free_port
 from tests.support.postgres_server import PostgresServer
+from tests.support.proxy import proxied
 from tests.support.waiting import PATIENCE
 
 EVER = Span("2020-01-01", "2030-01-01")
@@ -59,8 +59,8 @@ async def test_a_reservation_whose_answer_is_lost_is_booked_once(
     database_url: str, postgres_server: PostgresServer
 ) -> None:
     await migrate(database_url)
-    async with fault_proxy(postgres_server.port) as proxy:
-        url = database_url.replace(f":{postgres_server.port}/", f":{proxy.port}/")
+    async with proxied(postgres_server.port) as proxy:
+        url = proxy.through(database_url)
         async with paying(url) as payer:
             await payer.reserve("me", 0.125)
             proxy.cut_answer_to = lambda data: b"me's editor" in data

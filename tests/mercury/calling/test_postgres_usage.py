@@ -37,8 +37,8 @@ from tests.mercury.calling.test_sqlite_usage import open_store
 from tests.mercury.process import environment
 from tests.support.checked import connect
 from tests.support.clock import Clock
-from tests.support.fault_proxy import fault_proxy
 from tests.support.postgres_server import PostgresServer
+from tests.support.proxy import proxied
 from tests.support.waiting import PATIENCE
 
 SPAN = Span("2026-01-01", "2027-01-01")
@@ -240,8 +240,8 @@ async def test_what_is_left_is_written_when_a_replica_ends(migrated: str, tmp_pa
 async def test_a_batch_whose_answer_was_lost_is_added_once(
     migrated: str, postgres_server: PostgresServer
 ) -> None:
-    async with fault_proxy(postgres_server.port) as proxy:
-        url = migrated.replace(f":{postgres_server.port}", f":{proxy.port}")
+    async with proxied(postgres_server.port) as proxy:
+        url = proxy.through(migrated)
         async with replica(url, Clock(NOON)) as usage:
             usage.count("mercury-2", "me", UsageCounts(calls=1))
             await usage.history(SPAN, ())
@@ -266,8 +266,8 @@ async def test_of_two_who_write_at_once_neither_takes_the_others_batch_for_added
         begun += sent.count(b"BEGIN")
         return begun >= 3
 
-    async with fault_proxy(postgres_server.port) as proxy:
-        url = migrated.replace(f":{postgres_server.port}", f":{proxy.port}")
+    async with proxied(postgres_server.port) as proxy:
+        url = proxy.through(migrated)
         async with replica(url, Clock(NOON)) as usage:
             await usage.history(SPAN, ())
             proxy.cut_answer_to = is_third_transaction
@@ -305,14 +305,14 @@ async def test_replicas_that_write_at_once_never_wait_in_a_circle(migrated: str)
 async def test_what_a_replica_could_not_write_before_it_ended_is_added_once_by_the_next(
     migrated: str, postgres_server: PostgresServer, tmp_path: Path
 ) -> None:
-    async with fault_proxy(postgres_server.port) as proxy:
-        url = migrated.replace(f":{postgres_server.port}", f":{proxy.port}")
+    async with proxied(postgres_server.port) as proxy:
+        url = proxy.through(migrated)
         async with replica(url, Clock(NOON), folder=tmp_path) as usage:
             usage.count("mercury-2", "me", UsageCounts(calls=1))
             await usage.history(SPAN, ())
             usage.count("mercury-2", "me", UsageCounts(calls=2, cost_usd=0.1))
             proxy.cut_answer_to = lambda sent: b"COMMIT" in sent  # nobody knows whether it was added
-            proxy.is_refusing = True
+            proxy.fault = "refused"
             with pytest.raises(BridgeError):
                 await usage.history(SPAN, ())
             usage.count("mercury-2", "you", UsageCounts(calls=4))
@@ -356,8 +356,8 @@ async def test_calls_do_not_wait_for_a_slow_database_and_are_counted_when_it_ans
     migrated: str, postgres_server: PostgresServer, tmp_path: Path
 ) -> None:
     ask = {"messages": [{"role": "user", "content": "Of patience, in 8 words"}]}
-    async with Simulator() as api, fault_proxy(postgres_server.port) as proxy:
-        slow = migrated.replace(f":{postgres_server.port}", f":{proxy.port}")
+    async with Simulator() as api, proxied(postgres_server.port) as proxy:
+        slow = proxy.through(migrated)
         given = environment(api.url, tmp_path, BRIDGEHEAD_DATABASE_URL=slow)
         async with connect(make_bridge(MercurySettings(given))) as client:
             await client.call("mercury_chat_completion", ask)
@@ -366,7 +366,7 @@ async def test_calls_do_not_wait_for_a_slow_database_and_are_counted_when_it_ans
             for _ in range(3):
                 assert "isError" not in await client.call("mercury_chat_completion", ask)
             proxy.delay = 0.0
-            proxy.drop_all()
+            proxy.cut()
             async with replica(migrated, SystemClock()) as other, asyncio.timeout(PATIENCE):
                 while (await other.read_today())["mercury-2"].calls != 4:
                     await asyncio.sleep(0.05)

@@ -11,7 +11,8 @@ from bridgehead.mcp.tasks.record import INTERRUPTED, MOST_MESSAGES, TaskRecord, 
 from bridgehead.runtime.stores.redis import Redis
 from bridgehead.runtime.tasks import redis as redis_tasks
 from bridgehead.runtime.tasks.redis import RedisTaskStore
-from tests.support.redis_server import RedisServer, faulty, running_redis
+from tests.support.proxy import proxied
+from tests.support.redis_server import RedisServer, running_redis
 from tests.support.task_stores import Heard
 from tests.support.waiting import PATIENCE, until
 
@@ -50,8 +51,8 @@ async def test_messages_whose_answer_is_lost_on_the_way_from_redis_are_heard_onc
 ) -> None:
     monkeypatch.setattr(redis_tasks, "BEAT_SECONDS", 1.0)
     heard = Heard()
-    async with faulty(redis_server) as proxy, opened(redis_server) as other:
-        redis = Redis(proxy.url, 0.2)
+    async with proxied(redis_server.port) as proxy, opened(redis_server) as other:
+        redis = Redis(proxy.through(redis_server.url), 0.2)
         runner = RedisTaskStore(redis)
         await runner.open(Limits(), heard)
         await runner.create(record())
@@ -86,8 +87,8 @@ async def test_only_so_many_messages_wait_for_one_task(
 async def test_a_task_that_may_have_been_made_without_an_answer_takes_nobodys_place(
     redis_server: RedisServer,
 ) -> None:
-    async with faulty(redis_server) as proxy:
-        redis = Redis(proxy.url, 0.2)
+    async with proxied(redis_server.port) as proxy:
+        redis = Redis(proxy.through(redis_server.url), 0.2)
         store = RedisTaskStore(redis)
         await store.open(Limits(), Heard())
         proxy.fault = "mute"
