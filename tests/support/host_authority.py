@@ -1,7 +1,6 @@
 """An authorisation server on loopback: publishes its metadata and keys, and signs what a test wants."""
 
 import asyncio
-import re
 import time
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
@@ -13,6 +12,7 @@ import msgspec
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 
 from tests.support.clock import Clock
+from tests.support.fake_api import Answer, Request, fake_api
 from tests.support.host_server import Host, hosting
 
 AUDIENCE = "https://team.example/mcp"
@@ -83,13 +83,13 @@ class Authority:
         """What it publishes of itself."""
         return {"issuer": self.issuer, "jwks_uri": f"{self.issuer}/keys"}
 
-    def respond(self, path: str, head: str, body: bytes) -> tuple[int, bytes]:
-        """Answer a request with a status and a document."""
-        if path == self.metadata_path:
-            return 200, msgspec.json.encode(self.metadata())
-        if path == "/realm/keys":
-            return 200, msgspec.json.encode({"keys": [self._public(name) for name in self._keys]})
-        return 404, b""
+    def respond(self, request: Request) -> Answer:
+        """Answer with a document."""
+        if request.path == self.metadata_path:
+            return Answer(200, msgspec.json.encode(self.metadata()))
+        if request.path == "/realm/keys":
+            return Answer(200, msgspec.json.encode({"keys": [self._public(name) for name in self._keys]}))
+        return Answer(404)
 
     def _public(self, name: str) -> dict[str, Any]:
         public = self._keys[name].public_key()
@@ -99,26 +99,11 @@ class Authority:
         algorithm_name = {"alg": "RS256" if is_rsa else "ES256"} if self.names_algorithms else {}
         return {**made, "kid": name, "use": "sig", **algorithm_name}
 
-    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        try:
-            await self._answer(reader, writer)
-        finally:
-            writer.close()  # also where a test ends while it hangs
-
-    async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        head = (await reader.readuntil(b"\r\n\r\n")).decode()
-        length = re.search(r"(?i)\r\ncontent-length: *([0-9]+)", head)
-        body = await reader.readexactly(int(length.group(1))) if length else b""
-        path = head.split(" ")[1]
-        self.asked.append(path)
+    async def _answer(self, request: Request) -> Answer:
+        self.asked.append(request.path)
         while self.hangs:
             await asyncio.sleep(0.01)
-        status, answer = self.respond(path, head, body) if self.is_there else (404, b"")
-        writer.write(
-            b"HTTP/1.1 %d \r\ncontent-length: %d\r\nconnection: close\r\n\r\n%b"
-            % (status, len(answer), answer)
-        )
-        await writer.drain()
+        return self.respond(request) if self.is_there else Answer(404)
 
 
 Kind = TypeVar("Kind", bound=Authority)
@@ -127,9 +112,8 @@ Kind = TypeVar("Kind", bound=Authority)
 @asynccontextmanager
 async def running(one: Kind) -> AsyncIterator[Kind]:
     """Run an authorisation server."""
-    server = await asyncio.start_server(one._serve, "127.0.0.1", 0)  # noqa: SLF001 - its own
-    one.port = server.sockets[0].getsockname()[1]
-    async with server:
+    async with fake_api(one._answer) as api:  # noqa: SLF001 - its own
+        one.port = api.port
         yield one
 
 
