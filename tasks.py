@@ -105,7 +105,9 @@ def test() -> None:
     """Measuring child processes takes twice the CPU time, so only CI asks for it."""
     if variable("COVERAGE"):
         return coverage()
-    return run(*PYTEST)
+    # Keep bytecode even if the environment says not to: without it each worker rewrites every test file
+    # before its first test (24 s of CPU time, 11 s with it; `pytest --collect-only`).
+    return run(*PYTEST, PYTHONDONTWRITEBYTECODE="")
 
 
 def coverage() -> None:
