@@ -9,6 +9,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import TYPE_CHECKING, Any, TypeVar
+from urllib.parse import unquote
+
+import msgspec
 
 from bridgehead.mcp import OVERLOADED, ProtocolError, jsonrpc
 from bridgehead.mcp.http.message import ClientGone, Handled, Handler, Request, Response, ResponseStream
@@ -17,6 +20,7 @@ from bridgehead.runtime import events
 
 from .auth.grants import Grant
 from .auth.rejection import HostRejection
+from .ownership.forwarding import OWN_EVENTS, OWN_METRICS, OWN_TASK
 from .request import (
     HostRequest,
     RequestIds,
@@ -25,7 +29,6 @@ from .request import (
     is_preflight,
 )
 from .routes import Route
-from .workers.forwarding import OWN_EVENTS, OWN_METRICS
 
 if TYPE_CHECKING:
     from bridgehead.runtime.timing import Clock
@@ -264,12 +267,17 @@ class HostApplication:
 
     @property
     def own_answers(self) -> dict[str, Handler]:
-        """Handlers of the paths that only other workers may call."""
+        """Handlers of the paths that only other processes may call."""
         own: dict[str, Handler] = {
             OWN_METRICS: lambda _request: Response(200, self.pages.own_metrics()),
             OWN_EVENTS: self.pages.events.serve_own,
+            OWN_TASK: self._answer_about_task,
         }
         return own if self.dashboard is None else own | self.dashboard.own_answers
+
+    async def _answer_about_task(self, http: Request) -> Response:
+        record = await self._views.tasks.read(unquote(http.query.decode("latin-1")))
+        return Response(404) if record is None else Response(200, msgspec.msgpack.encode(record))
 
     # --- start and stop ------------------------------------------------------------------------------------
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import secrets
 import sys
 from collections.abc import Callable, Collection, Mapping
 from typing import TYPE_CHECKING
@@ -17,12 +16,11 @@ from bridgehead.runtime.manifest import Manifest
 
 from . import tls
 from .auth.token_stores import open_tokens
+from .ownership.owners import bind_peer_socket, local_address, make_host_name
 from .registry import installed
-from .replicas.directory import open_door, within_machine
 from .settings import HostSettings
 from .systemd import ServiceManager
 from .workers import process, supervision
-from .workers.forwarding import Workers
 from .workers.process import Job, WorkerPlace
 
 if TYPE_CHECKING:
@@ -52,7 +50,15 @@ def main(arguments: list[str], environment: Mapping[str, str], manifests: Manife
     if settings.workers > 1:
         supervision.check_bridges(wanted, settings.workers)
     with open_listener(settings, environment) as listening:
-        job = Job(settings, wanted, environment, listening, settings.derive_keys("request state"))
+        job = Job(
+            settings,
+            wanted,
+            environment,
+            listening,
+            state_keys=settings.derive_keys("request state"),
+            peer_keys=settings.derive_keys("forwarding"),
+            name=make_host_name(),
+        )
         if sys.stderr.isatty():
             _greet(job)
         if settings.workers > 1:
@@ -118,13 +124,11 @@ def _serve_together(job: Job) -> None:
     """Serve with several processes, which reach each other on ports of their own."""
     is_replica = bool(job.settings.redis_url and job.settings.state_keys)
     numbers = range(job.settings.workers)
-    inner = [open_door(job.settings, n) if is_replica else listen("127.0.0.1", 0) for n in numbers]
-    ports = tuple(one.getsockname()[1] for one in inner)
-    secret = secrets.token_hex(32).encode()
-    host = within_machine(inner[0])
+    inner = [bind_peer_socket(job.settings, n) if is_replica else listen("127.0.0.1", 0) for n in numbers]
+    addresses = tuple(local_address(each) for each in inner)
 
     def serve(index: int, beat: Callable[[], None]) -> None:
-        process.serve(job, WorkerPlace(Workers(index, ports, secret, host), inner[index], beat))
+        process.serve(job, WorkerPlace(index, addresses, inner[index], beat))
 
     manager = ServiceManager(job.environment)
     supervision.run(job.listening, len(inner), serve, job.settings.stalled_seconds, manager)

@@ -19,6 +19,7 @@ from bridgehead.runtime.metrics import Metrics
 from .auth.grants import Grant
 from .auth.rejection import reject_method
 from .events.stream import EventStreams
+from .ownership.forwarding import OWN_METRICS
 from .registry import BridgeStatus, Registry
 from .request import HostRequest
 from .routes import ALIVE, EVENTS, METRICS, NO_OAUTH, READY, RESOURCE, Route
@@ -35,8 +36,8 @@ from .telemetry.metrics import HostMetrics
 
 if TYPE_CHECKING:
     from .database import HostDatabase
+    from .ownership.forwarding import Peers
     from .replicas.replica import Replica
-    from .workers.forwarding import Workers
 
 _NOT_STORED = (JSON, (b"cache-control", b"no-store"))
 
@@ -49,17 +50,17 @@ class Pages:
         registry: Registry,
         metrics: HostMetrics,
         describe_resource: Callable[[HostRequest, str | None], Response] | None = None,
-        workers: Workers | None = None,
+        peers: Peers | None = None,
         replica: Replica | None = None,
         database: HostDatabase | None = None,
     ) -> None:
         self._registry = registry
         self._metrics = metrics
-        self._workers = workers
+        self._peers = peers
         self.events = EventStreams(events.feed)
         self.events.declare_metrics(metrics.metrics)
-        if workers is not None:
-            self.events.follow = workers.follow_events
+        if peers is not None and peers.owners.siblings:
+            self.events.follow = peers.follow_events
         self._replica = replica
         self._database = database
         self.is_ending = False
@@ -130,7 +131,9 @@ class Pages:
 
     def own_sources(self) -> Iterator[tuple[SourceLabels, Metrics]]:
         """Yield `sources`, labelled with this worker's number if there are several."""
-        return self.sources(() if self._workers is None else (("worker", str(self._workers.index)),))
+        owners = None if self._peers is None else self._peers.owners
+        is_one_of_several = owners is not None and owners.siblings
+        return self.sources((("worker", str(owners.index)),) if owners and is_one_of_several else ())
 
     def sources(self, given: SourceLabels = ()) -> Iterator[tuple[SourceLabels, Metrics]]:
         """Yield every metric set with its labels: the host's, the stores', and each bridge's."""
@@ -146,8 +149,8 @@ class Pages:
 
     async def _all_metrics(self, request: HostRequest) -> Response:
         texts = [self.own_metrics()]
-        if self._workers is not None:
-            asked = (self._workers.fetch_metrics(number) for number in self._workers.others)
+        if self._peers is not None:
+            asked = (self._peers.ask(name, OWN_METRICS) for name in self._peers.owners.siblings)
             texts += await asyncio.gather(*asked)
         if OPENMETRICS in request.headers.get(b"accept", b""):
             page = to_openmetrics(join_pages(texts))

@@ -95,7 +95,7 @@ class Views:
             # Tasks are found by it: equal in every process, another one once a caller has fewer rights.
             scope=repr(key),
         )
-        dispatcher.multi_round.used_states = self._nonces
+        dispatcher.multi_round.nonces = self._nonces
         if isinstance(dispatcher, TracedDispatcher) and self._tracer is not None:
             dispatcher.tracer = self._tracer
         return Application(

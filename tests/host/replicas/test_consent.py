@@ -10,7 +10,7 @@ import pytest
 
 from bridgehead.host.replicas.consent import ReplicatedConsent
 from bridgehead.host.workers.consent import SharedConsent
-from bridgehead.mcp import UsedStates
+from bridgehead.mcp import MemoryNonces
 from tests.runtime.stores.test_redis import connected
 from tests.support.redis_server import RedisServer, running_redis
 
@@ -39,7 +39,7 @@ async def consent(
         with closing(SharedConsent(tmp_path, time)) as shared:
             yield shared.use
     else:
-        yield UsedStates(time).use
+        yield MemoryNonces(time).use
 
 
 async def use(consent: Use, nonce: str) -> bool:

@@ -23,9 +23,9 @@ from bridgehead.runtime.timing import Clock
 
 from ..auth.grants import Grant
 from ..auth.rejection import HostRejection, reject_method, reject_path
+from ..ownership.forwarding import END_SESSION as PEER_END_SESSION
+from ..ownership.forwarding import OWN_STATE
 from ..request import HostRequest
-from ..workers.forwarding import END_SESSION as PEER_END_SESSION
-from ..workers.forwarding import OWN_STATE
 from . import clients, layout, overview, tools
 from .forms import InvalidField, read_arguments, read_fields
 from .history import History
@@ -37,9 +37,9 @@ from .snapshot import Snapshot, SnapshotCollector, merge
 
 if TYPE_CHECKING:
     from ..auth.tokens import Tokens, TokenStore
+    from ..ownership.forwarding import Peers
     from ..registry import BridgeStatus, Registry
     from ..views import Views
-    from ..workers.forwarding import Workers
 
 REPORT_SECONDS = 3.0
 """Longest wait for a bridge's report on its far side."""
@@ -70,7 +70,7 @@ class Dashboard:
         count_call: CountCall,
         tokens: Tokens | None = None,
         token_store: TokenStore | None = None,
-        workers: Workers | None = None,
+        peers: Peers | None = None,
         oauth: OAuthSignIn | None = None,
     ) -> None:
         self._registry = registry
@@ -83,7 +83,7 @@ class Dashboard:
         self._count_call = count_call
         self._tokens = tokens
         self._token_store = token_store
-        self._workers = workers
+        self._peers = peers
         self._oauth = oauth
         """None if people cannot sign in at an authorisation server."""
         self._reports: dict[str, tuple[float, Report]] = {}
@@ -232,8 +232,9 @@ class Dashboard:
     async def _collect(self) -> Snapshot:
         """Collect the state of all workers; one that does not answer is left out."""
         snapshots = [self._collector.collect()]
-        if self._workers is not None:
-            answers = await asyncio.gather(*(self._workers.ask(n, OWN_STATE) for n in self._workers.others))
+        if self._peers is not None:
+            asked = (self._peers.ask(name, OWN_STATE) for name in self._peers.owners.siblings)
+            answers = await asyncio.gather(*asked)
             for answer in answers:
                 with suppress(msgspec.MsgspecError):  # the worker has ended (an empty answer)
                     snapshots.append(msgspec.json.decode(answer, type=Snapshot))
@@ -353,11 +354,11 @@ class Dashboard:
         _check_act(grant)
         handle, worker = form.get("handle", ""), form.get("worker", "")
         has_ended = handle.isalnum() and self._collector.end_session(handle)
-        others = () if self._workers is None else self._workers.others
-        if self._workers is not None and not has_ended and handle.isalnum():
+        others = () if self._peers is None else self._peers.owners.siblings
+        if self._peers is not None and not has_ended and handle.isalnum():
             for other in (number for number in others if str(number) == worker):
                 path = f"{PEER_END_SESSION}?{quote(handle)}"
-                has_ended = bool(await self._workers.ask(other, path))
+                has_ended = bool(await self._peers.ask(other, path))
         if not has_ended:
             raise HostRejection(404, "There is no such session any more.", "session")
         log.info("a session was ended", session=handle, client=grant.name, address=request.address)

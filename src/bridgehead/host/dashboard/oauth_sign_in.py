@@ -13,11 +13,11 @@ from __future__ import annotations
 import hmac
 import inspect
 import secrets
-from collections.abc import Awaitable, Mapping
+from collections.abc import Mapping
 from functools import partial
-from typing import Protocol
 from urllib.parse import urlsplit
 
+from bridgehead.mcp import NonceStore
 from bridgehead.runtime import logs
 from bridgehead.runtime.http import Proxies
 from bridgehead.runtime.timing import Clock
@@ -44,13 +44,6 @@ ANSWER = ("code", "state", "iss", "error", "error_description")
 _MOST_ANSWER = 8192
 _STATE_PARTS = 3
 _OWN_SITES = (b"same-origin", b"none")
-
-
-class NonceStore(Protocol):
-    """Remembers used nonces in memory, in a file of all workers, or in Redis."""
-
-    def use(self, nonce: str, expires: float) -> bool | Awaitable[bool]:
-        """Mark a nonce as used until it expires; return whether it was unused."""
 
 
 class OAuthSignIn:
