@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
-from bridgehead.mcp import Limits, MemoryNonces, Tasks, TaskStore
+from bridgehead.mcp import Limits, MemoryNonces, Tasks
 from bridgehead.mcp.http.guard import Guard
 from bridgehead.runtime import directories, events, logs
 from bridgehead.runtime.manifest import Manifest
-from bridgehead.runtime.sqlite_tasks import open_task_store
+from bridgehead.runtime.tasks import open_task_store
 from bridgehead.runtime.timing import Clock
 
 from .app import HostApplication
@@ -229,21 +229,15 @@ class ApplicationFactory:
 
     @cached_property
     def _tasks(self) -> Tasks:
+        open_store = partial(open_task_store, self._settings, "host")
         if self._peers is None:
-            return Tasks(self._limits, self._open_task_store)
+            return Tasks(self._limits, open_store)
         return Tasks(
             self._limits,
-            self._open_task_store,
+            open_store,
             id_prefix=self._peers.owners.id_prefix,
             fetch=self._peers.fetch_task,
         )
-
-    def _open_task_store(self) -> TaskStore:
-        if self._settings.database_url is None:
-            return open_task_store(self._settings, "host")
-        from .task_database import PostgresTaskStore
-
-        return PostgresTaskStore(self._settings.database_url)
 
     @cached_property
     def _nonces(self) -> RedisNonces | SqliteNonces | MemoryNonces:

@@ -190,7 +190,7 @@ def serve(manifest: Manifest, environment: Mapping[str, str]) -> int:
 
     def open_store() -> TaskStore:
         from .directories import StateSettings  # late: most servers never have a task
-        from .sqlite_tasks import open_task_store
+        from .tasks import open_task_store
 
         return open_task_store(StateSettings(narrow(environment, StateSettings.declared)), manifest.name)
 

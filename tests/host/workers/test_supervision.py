@@ -140,7 +140,7 @@ async def test_a_worker_that_dies_is_replaced_and_its_sessions_begin_again(
         session_id = hello.headers["mcp-session-id"]
         session: Headers = {"Mcp-Session-Id": session_id, "MCP-Protocol-Version": HANDSHAKE}
 
-        os.kill(pids[int(session_id.partition("~")[0])], signal.SIGKILL)
+        os.kill(pids[int(session_id.partition("~")[0].rpartition(".")[2])], signal.SIGKILL)
         await asyncio.to_thread(host.wait_for, "serving")
 
         for _ in range(6):

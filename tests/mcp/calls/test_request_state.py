@@ -10,7 +10,7 @@ from msgspec import Raw
 
 from bridgehead.mcp import Limits, ProtocolError
 from bridgehead.mcp.calls import request_state
-from bridgehead.mcp.calls.request_state import Seal, MemoryNonces, fingerprint
+from bridgehead.mcp.calls.request_state import MemoryNonces, Seal, fingerprint
 from tests.mcp.calls.two_rounds import RED, refused, second_round, stateless
 
 

@@ -1,8 +1,9 @@
 """Forwarding: a request about a session or a task goes to the process that owns it, on whichever machine.
 
-Processes reach each other at sockets of their own; `routing` says which requests are forwarded. Each request there is signed, with a key that only the
+Processes reach each other at sockets of their own. Each request there is signed, with a key that only the
 processes of this service have, for one process and for a few minutes. A client's own token goes along and is
-checked by the owner. A forwarded request is answered there and never forwarded again.
+checked by the owner. A forwarded request is answered there and never forwarded again. Which requests are
+forwarded is decided in `routing`.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from bridgehead.runtime.stores import StoreUnavailable
 from .owners import Owners
 
 if TYPE_CHECKING:
-    from bridgehead.mcp.tasks.record import TaskRecord
+    from bridgehead.mcp import TaskRecord
 
 PEER = b"x-bridgehead-peer"
 """Carries the signature: the name of the addressed process, a time in seconds, and an HMAC."""
@@ -132,7 +133,7 @@ class Peers:
         answer = b"" if owner is None else await self.ask(owner, f"{OWN_TASK}?{quote(task_id, safe='')}")
         if not answer:
             return None
-        from bridgehead.mcp.tasks.record import TaskRecord
+        from bridgehead.mcp import TaskRecord  # late: most hosts never have a task
 
         return msgspec.msgpack.decode(answer, type=TaskRecord)
 

@@ -336,7 +336,7 @@ class Tasks:
             return
         for run in self._running.values():
             if run.record is not None and run.close():
-                self._unstored[run.record.id] = run.record.interrupt(self._clock())
+                run.record = self._unstored[run.record.id] = run.record.interrupt(self._clock())
         if self._background:
             await asyncio.wait(self._background, timeout=_STOP_SECONDS)
         for task in self._background:

@@ -1,7 +1,7 @@
 """Store: that a task was made, and how it ended. The interface, and the store in memory.
 
 A store counts tasks and results against the limits and forgets them when they expire. It does not know how a
-running task fares: its process does. A store that outlives its process shows unfinished tasks of a process that
+running task fares: its process does. A store that outlives its process shows the unfinished tasks of one that
 is gone as interrupted.
 """
 

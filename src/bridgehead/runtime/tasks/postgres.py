@@ -1,4 +1,4 @@
-"""Task database: the tasks of all replicas in PostgreSQL, so that results outlive the machine that made them.
+"""PostgreSQL tasks: the tasks of all replicas, so that results outlive the machine that made them.
 
 Every process renews a lease every few seconds. An unfinished task whose process has no lease is interrupted.
 The database's clock decides on leases, so the clocks of the machines need not agree.
@@ -14,11 +14,12 @@ from contextlib import suppress
 
 from msgspec.structs import astuple
 
-from bridgehead.mcp import Limits
+from bridgehead.mcp.limits import Limits
 from bridgehead.mcp.tasks.record import Kept, TaskRecord, TooManyTasks, check_new_task, check_payload
-from bridgehead.runtime import logs
-from bridgehead.runtime.errors import BridgeError
-from bridgehead.runtime.stores import postgres
+
+from .. import logs
+from ..errors import BridgeError
+from ..stores import postgres
 
 RENEW_SECONDS = 10.0
 LEASE_SECONDS = 30.0
@@ -50,7 +51,7 @@ update host_tasks set status = $2, message = $3, payload = $4, updated = $5
 where id = $1 and expires > $6 and {_RUNNING}
 returning id"""  # noqa: S608
 
-log = logs.logger("host.tasks")
+log = logs.logger("tasks")
 
 
 class PostgresTaskStore:

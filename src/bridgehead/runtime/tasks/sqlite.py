@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from filelock import FileLock, Timeout
 from msgspec.structs import astuple
@@ -23,11 +23,7 @@ from msgspec.structs import astuple
 from bridgehead.mcp.limits import Limits
 from bridgehead.mcp.tasks.record import Kept, TaskRecord, TooManyTasks, check_new_task, check_payload
 
-from .directories import StateSettings, open_state
-from .stores.sqlite import create_private, open_database, transaction
-
-if TYPE_CHECKING:
-    from bridgehead.mcp import TaskStore
+from ..stores.sqlite import create_private, open_database, transaction
 
 FILE = "tasks.sqlite3"
 _T = TypeVar("_T")
@@ -199,8 +195,3 @@ class SqliteTaskStore:
             "UPDATE tasks SET status = ?, message = ?, payload = ?, size = ?, updated = ? WHERE id = ?",
             (record.status, record.message, record.payload, len(record.payload), record.updated, record.id),
         )
-
-
-def open_task_store(settings: StateSettings, part: str) -> TaskStore:
-    """Return the store of one part of the product, in its state folder."""
-    return SqliteTaskStore(lambda: open_state(settings, part))

@@ -1,0 +1,1 @@
+"""Tests of where tasks are kept."""
