@@ -20,7 +20,7 @@ from .telemetry.exporting import find_endpoint, wanted_signals
 
 _TRY_SECONDS = 3.0
 
-SHARED = "request limits, changes, tasks, used confirmations, revoked tokens"
+SHARED = "request limits, changes, who has which session or task, used confirmations, revoked tokens"
 """What replicas agree on through Redis, whatever else is set."""
 APART = "connections and streams open at once, and metrics"
 """What each replica has for itself."""

@@ -156,8 +156,8 @@ class DatabaseSettings(Settings):
         "BRIDGEHEAD_DATABASE_URL",
         POSTGRES_URL,
         None,
-        "PostgreSQL for what must never be lost: records, tokens, usage, budgets, audit. Needs "
-        "`bridgehead[postgres]`. Behind a bouncer in transaction mode, add "
+        "PostgreSQL for what must never be lost: records, tokens, usage, budgets, audit, results of tasks. "
+        "Needs `bridgehead[postgres]`. Behind a bouncer in transaction mode, add "
         "`?statement_cache_size=0`. `?statement_timeout=2000` limits a statement to 2 seconds instead of 5.",
         secret=True,
         shown="files and SQLite on this machine",
