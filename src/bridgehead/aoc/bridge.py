@@ -42,7 +42,7 @@ INSTRUCTIONS = (
 def make_bridge(
     settings: AocSettings, *, clock: Clock | None = None, watch_every: float = watching.EVERY_SECONDS
 ) -> Bridge[Workspace]:
-    """Make the bridge; it reads nothing before it is served."""
+    """Make the bridge; no file is read before it is served."""
 
     @asynccontextmanager
     async def lifespan() -> AsyncIterator[Workspace]:
@@ -82,6 +82,7 @@ def make_bridge(
         lifespan=lifespan,
         dialect=AocDialect(),
         contract_revision=CONTRACT_REVISION,
+        # Full output schemas would cost every conversation tokens for the fields of a board.
         output_schemas="outline",
         changing={"resources"},
         subscribable=True,

@@ -1,6 +1,6 @@
 """Demo: a tour of the aoc bridge, offline. An invented puzzle, solved in several ways, timed and ranked.
 
-The solvers are small programs that stand for models: each one's time is measured around its own work.
+The solvers are small functions that stand for models; each is timed by itself.
 """
 
 from __future__ import annotations
@@ -63,15 +63,16 @@ SHORT_NAME = "fox"
 
 @contextmanager
 def trial(folder: Path) -> Iterator[Trial]:
-    """Invent a puzzle to fetch."""
+    """Provide a folder with an invented puzzle to fetch."""
     _invent(folder)
     yield Trial({"AOC_DATA_DIR": str(folder)}, "fetch_instruction", "Lanterns", {"day": 1})
 
 
 def show_demo(console: Console) -> bool:
-    """Show the bridge, and tell whether everything was as it should be."""
+    """Show the bridge; return whether every step gave the expected result."""
     with TemporaryDirectory() as folder:
-        environment = {"AOC_DATA_DIR": folder}  # and nothing of the person's own
+        # Only this: the user's own settings and records stay out of the demo.
+        environment = {"AOC_DATA_DIR": folder}
         _invent(Path(folder))
         with DemoScript(console, "aoc", environment) as guide:
             _show(guide)
@@ -105,7 +106,7 @@ def _show(guide: DemoScript) -> None:
 
 
 def _timed(guide: DemoScript, name: str, solve: Callable[[], int]) -> dict[str, int | str]:
-    """Solve the puzzle and say how long that took; a wrong answer counts as a failure of the demo."""
+    """Solve the puzzle; return the arguments that record its time. A wrong answer fails the demo."""
     begin = time.perf_counter()
     answer = solve()
     spent = ceil((time.perf_counter() - begin) * 1000)

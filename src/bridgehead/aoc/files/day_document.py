@@ -1,4 +1,4 @@
-"""Day document: the bytes of a day's records, decoded by one rule, grown by new entries. Pure.
+"""Day document: the bytes of a day's records: decoding, and inserting new entries. Pure.
 
 The document is one JSON object, `{"day": 1, "entries": [...]}`, newest entry first, one entry a line. A new
 entry is inserted behind the opening bracket and no other byte changes: unknown keys, older entries and the
@@ -82,7 +82,7 @@ class DayDocument(Struct):
         space = _end_of_space(self.rest, 0)
         is_first = self.rest[space : space + 1] == b"]"
         joint = b"" if is_first else b","
-        if not space:  # a file without any layout gets some where it grows
+        if not space:  # a minified file: new entries get lines of their own all the same
             joint += b"\n  " if is_first else _INDENT
         lines = [_INDENT + encode_entry(entry, key) for entry in entries]
         return DayDocument(self.head, b",".join(lines) + joint + self.rest)
@@ -128,7 +128,7 @@ def split_document(data: bytes, insert_at: int) -> DayDocument:
 
 
 def decode_day(data: bytes, day: int) -> DecodedDay:
-    """Decode a day's file, by the one rule for what is valid; raises `CorruptDay`."""
+    """Decode a day's file; raises `CorruptDay`. The only place that decides what is valid."""
     text = data.removeprefix(BYTE_ORDER_MARK)
     try:
         found = _decode_day(text)
@@ -176,7 +176,7 @@ def group_entries(entries: list[Entry]) -> dict[Group, Runs]:
 
 
 def explain(error: Exception, data: bytes) -> CorruptDay:
-    """Turn a decoder's error into our words, with the line."""
+    """Explain a decoder's error in the words of the file format, with its line."""
     text = str(error)
     entry = _ENTRY_PATH.search(text)
     missing = _MISSING.search(text)
@@ -261,7 +261,7 @@ def _refuse_repeated_keys(data: bytes, quotes: int) -> None:
     """
     if b"\\" not in data and data.count(b'"') == quotes:
         return
-    import json  # the one decoder that shows each pair of an object
+    import json  # the only decoder that shows each pair of an object; msgspec keeps the last one
 
     def unique(pairs: list[tuple[str, object]]) -> None:
         names = [name for name, _ in pairs]

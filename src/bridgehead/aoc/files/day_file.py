@@ -112,8 +112,8 @@ class DayFile:
                 if cached.document is not None:
                     document = cached.document.with_new(entries[::-1], self._key)
                     self._write(document.data)
-                    # The document has all that was in the journal. A torn journal holds nothing that was
-                    # answered.
+                    # The document has all entries of the journal. A torn journal has none that was
+                    # acknowledged.
                     if self.has_journal:
                         self._drop_journal()
                     cached.size = len(document.head) + len(document.rest)
@@ -140,7 +140,7 @@ class DayFile:
                         and not entry.is_withdrawn
                         and canonical_name(entry.llm) == group.llm
                     ):
-                        # The mark goes before the entry's closing brace; no other byte changes.
+                        # Insert the mark before the entry's closing brace; no other byte changes.
                         end = next(islice(day_document.spans_of_entries(day.data), place, None))[1] - 1
                         mark = b', "withdrawn": "%b"' % format_timestamp(self._clock.now()).encode()
                         self._write(day.data[:end] + mark + day.data[end:])

@@ -63,12 +63,12 @@ class Entry(Struct, gc=False):
 
     @property
     def source(self) -> Source:
-        """Who took the time."""
+        """Whether the time was measured; without the key it counts as claimed."""
         return MEASURED if self.source_key == MEASURED else CLAIMED
 
     @property
     def is_withdrawn(self) -> bool:
-        """Whether it no longer counts."""
+        """Whether the record no longer counts."""
         return bool(self.withdrawn)
 
 
@@ -86,12 +86,12 @@ class NewEntry(Struct, frozen=True):
 
     @property
     def group(self) -> Group:
-        """The group it counts in."""
+        """The group that the record counts in."""
         return Group(self.llm, self.phase, self.measure or SOLVING)
 
 
 def format_timestamp(seconds: float) -> str:
-    """Write a moment as ISO 8601 in UTC, with milliseconds."""
+    """Format seconds since the epoch as ISO 8601 in UTC, with milliseconds."""
     whole, thousandths = divmod(int(seconds * 1000), 1000)
     return f"{_format_second(whole)}.{thousandths:03}Z"
 

@@ -77,9 +77,9 @@ def _time(milliseconds: float | None) -> str:
 
 
 def table(board: Board, width: int | None) -> Table:
-    """Make a table of at most this width; None sets no limit.
+    """Make a table of at most `width` columns of the terminal; None sets no limit.
 
-    Columns about the spread are dropped first; a model's name is never cut.
+    Columns that do not fit are left out, the least important first; a model's name is folded, never cut.
     """
     from rich.table import Table
     from rich.text import Text
@@ -99,7 +99,7 @@ def table(board: Board, width: int | None) -> Table:
 
 
 def _fitting(rows: list[dict[str, str]], width: int | None) -> list[str]:
-    """Choose the columns that have something in them and fit."""
+    """Choose the columns that are not empty and that fit."""
     chosen = [name for name in _HEADINGS if name in _ESSENTIAL or any(cells[name] for cells in rows)]
     if width is None:
         return chosen
@@ -112,7 +112,7 @@ def _fitting(rows: list[dict[str, str]], width: int | None) -> list[str]:
 
 
 def table_width(rows: list[dict[str, str]], headings: Iterable[str]) -> int:
-    """Return how wide a table of these columns is."""
+    """Return the width of a table with these columns."""
     from rich.cells import cell_len
 
     widths = [max(cell_len(text) for text in (name, *(cells[name] for cells in rows))) for name in headings]
@@ -120,7 +120,7 @@ def table_width(rows: list[dict[str, str]], headings: Iterable[str]) -> int:
 
 
 def natural_width(board: Board) -> int:
-    """Return how wide the table is with every column."""
+    """Return the width of the table with every column that is not empty."""
     rows = [_cells(row) for row in board.rows]
     return table_width(rows, _fitting(rows, None))
 

@@ -109,12 +109,12 @@ def _parse_day(number: str) -> int:
 
 
 def complete_day_number(value: str, given: dict[str, str], ctx: Context[Workspace]) -> list[str]:
-    """Complete the number in a URI with the days that there are."""
+    """Complete the number in a URI, for days that have a puzzle."""
     return _complete(value, ctx.state.days())
 
 
 def complete_input_number(value: str, given: dict[str, str], ctx: Context[Workspace]) -> list[str]:
-    """Complete the number in a URI with the days that have an input."""
+    """Complete the number in a URI, for days that have an input."""
     return _complete(value, list(instructions.list_inputs(ctx.state.folders.inputs)))
 
 

@@ -148,7 +148,8 @@ async def record_speed(args: RecordSpeed, ctx: Context[Workspace]) -> Answer[Rec
     key = None if ctx.idempotency_key is None else key_of(ctx.principal, ctx.idempotency_key)
     entry, figures, average = await ctx.state.recorder.record(run, id(ctx.connection), key)
     text = f"Recorded {llm} Day {args.day} Phase {args.phase}: {args.speed_ms}ms (avg: {average}ms)"
-    # Clients of the contract's revision get exactly the contract's text; others are asked about odd records.
+    # Clients of the contract's revision get exactly the contract's text; others get a question about a
+    # doubtful record.
     if ctx.revision.name != CONTRACT_REVISION:
         year, doubts = ctx.state.year, []
         if args.speed_ms == 0:
