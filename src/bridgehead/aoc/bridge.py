@@ -82,7 +82,7 @@ def make_bridge(
         lifespan=lifespan,
         dialect=AocDialect(),
         contract_revision=CONTRACT_REVISION,
-        # Full output schemas would cost every conversation tokens for the fields of a board.
+        # Every conversation carries the tool list; an outline is half as long as the full schemas.
         output_schemas="outline",
         changing={"resources"},
         subscribable=True,

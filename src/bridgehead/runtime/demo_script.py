@@ -130,6 +130,7 @@ class DemoScript:
     def _call(self, tool: str, arguments: dict[str, Any], on_progress: Progress | None) -> dict[str, Any]:
         params: dict[str, Any] = {"name": tool, "arguments": arguments}
         if on_progress is not None:
+            # A server sends progress only for a request that carries a token.
             params["_meta"] = {"progressToken": "shown"}
         return self.request("tools/call", params, on_progress)
 
@@ -151,7 +152,7 @@ class DemoScript:
         return result
 
     def expect(self, holds: bool) -> None:  # noqa: FBT001 - a statement, not an option
-        """Count a failure unless what the demo claims holds."""
+        """Count a failure unless the condition holds."""
         self.failures += not holds
 
     def _end(self) -> int:
@@ -164,7 +165,7 @@ class DemoScript:
 
     def _send(self, message: dict[str, Any]) -> None:
         assert self._process.stdin is not None  # noqa: S101 - it was asked for
-        with suppress(OSError):  # it has ended, which the missing answer shows
+        with suppress(OSError):  # the bridge has ended; `_read_answer` reports it
             self._process.stdin.write(json.dumps(message).encode() + b"\n")
             self._process.stdin.flush()
 

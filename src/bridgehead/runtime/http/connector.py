@@ -94,6 +94,7 @@ class Connector:
         except BaseException:
             transport.abort()
             raise
+        # `start_tls` returns None if the connection closed during the handshake.
         if secure is None:
             raise ConnectFailed("the proxy closed the connection")
         connection.connection_made(secure)
@@ -131,6 +132,7 @@ class _ProxyReply(asyncio.Protocol):
 def _make_tls() -> ssl.SSLContext:
     """Make a context with the system's certificates; reads files, so run it in a thread."""
     context = ssl.create_default_context()
+    # This client speaks nothing else; a server must not choose HTTP/2.
     context.set_alpn_protocols(["http/1.1"])
     return context
 
