@@ -1,4 +1,4 @@
-"""Doctor: checks everything between this machine and the game, for one screen."""
+"""Doctor: check everything between this machine and the game."""
 
 from __future__ import annotations
 

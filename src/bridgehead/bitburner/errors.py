@@ -15,7 +15,7 @@ class NotConnected(Unavailable):
 
 
 class Disconnected(Unavailable):
-    """The game went away while it was being asked."""
+    """The game disconnected before it answered."""
 
     code = "disconnected"
 
@@ -69,7 +69,7 @@ class RemoteFailure(BridgeError):
 
     @property
     def is_missing_file(self) -> bool:
-        """Whether the game said that there is no such file, in the words of either generation."""
+        """Whether the error means a missing file, in the words of either generation (2.x, 3.x)."""
         # 3.x appends "Filename: …", and a file's own name may contain these words.
         text = self.remote_message.lower().partition("filename:")[0]
         return "exist" in text or "not found" in text
@@ -106,7 +106,7 @@ class BackupFailed(StorageError):
 
 
 class Declined(BridgeError):
-    """The user was asked, and said no."""
+    """The user was asked and declined."""
 
     code = "declined"
 

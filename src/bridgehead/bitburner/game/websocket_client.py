@@ -1,4 +1,4 @@
-"""WebSocketClient: keeps a connection to the address in BITBURNER_RPC_URL, retried with a growing pause."""
+"""WebSocketClient: keep a connection to the address in BITBURNER_RPC_URL, with backoff."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class WebSocketClient:
         )
 
     async def _connect_once(self, attempt: int) -> bool:
-        """Connect and serve the link until it ends; False if no connection came about."""
+        """Connect and serve the link until it closes; return False if no connection was made."""
         log.info("dialling", url=self._shown, attempt=attempt)
         try:
             if self._is_relay:

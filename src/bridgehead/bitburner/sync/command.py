@@ -1,4 +1,4 @@
-"""Command: `bridgehead bitburner sync FOLDER`, a line for each change, for as long as it runs."""
+"""Command: `bridgehead bitburner sync FOLDER`; prints a line for each change."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def add_parser(commands: object) -> None:
 def run(options: Namespace, environment: Mapping[str, str]) -> int:
     """Run the command and return the exit status."""
     settings = BitburnerSettings({"MCP_LOG_LEVEL": "error", **environment})
-    servers = tuple(dict.fromkeys(paths.validate_server(one) for one in options.server or (paths.HOME,)))
+    servers = tuple(dict.fromkeys(map(paths.validate_server, options.server or (paths.HOME,))))
     folder = Folder(options.folder.resolve(), servers)
     console = Console(highlight=False)
     try:
@@ -126,9 +126,10 @@ async def _run(settings: BitburnerSettings, folder: Folder, options: Namespace, 
 
 
 async def _stay(sync: Sync, session: Session, console: Console) -> None:
-    """Stay in step until a signal comes."""
+    """Stay in step until a signal arrives."""
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
+    # `signal.signal`, because Windows' loop has no `add_signal_handler`.
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: loop.call_soon_threadsafe(stop.set))
     running = asyncio.create_task(sync.run())

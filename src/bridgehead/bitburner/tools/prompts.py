@@ -1,4 +1,4 @@
-"""Prompts: writing a script and lowering the cost of one, with the definitions that matter."""
+"""Prompts: write a script, and lower the RAM cost of one, with the relevant definitions."""
 
 from __future__ import annotations
 

@@ -45,7 +45,7 @@ async def home_files(ctx: Context[Session]) -> list[ResourceItem]:
 
 
 async def complete_server(value: str, _: dict[str, str], ctx: Context[Session]) -> list[str]:
-    """Complete a server's name; a game that cannot list them has at least home."""
+    """Complete a server's name; a game before 2.6 cannot list them, but has home."""
     if ctx.state.connection.link is None:
         return []
     try:
@@ -62,7 +62,7 @@ async def complete_path(value: str, arguments: dict[str, str], ctx: Context[Sess
 
 
 async def _names(session: Session, on: str) -> list[str]:
-    """List a server's files without waiting for a game: a list that is shown in passing may be empty."""
+    """List a server's files without waiting for a game: clients ask for lists unprompted."""
     if session.connection.link is None:
         return []
     try:

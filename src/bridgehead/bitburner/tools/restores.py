@@ -1,4 +1,4 @@
-"""Restores: the tool that lists, compares and brings back earlier contents of files."""
+"""Restores: the tool that lists, compares and restores earlier contents of files."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class NotRestored(Struct):
 
 
 class Restored(Struct):
-    """Output of restore_file: what was written, what is kept, or what differs."""
+    """Output of restore_file: the restored file or files, the kept versions, or the diff."""
 
     written: Written | None = None
     versions: list[KeptVersion] | None = None

@@ -1,4 +1,4 @@
-"""Saves: the tool that keeps the player's save file on this machine."""
+"""Saves: the tool that stores the player's save file on this machine."""
 
 from __future__ import annotations
 
@@ -69,6 +69,7 @@ def packed(save: Save) -> bytes:
     from base64 import b64decode
 
     try:
+        # A binary save is gzip already, one character per byte; others are base64 of the plain JSON.
         if save.binary:
             data = save.save.encode("latin-1")
         else:

@@ -45,7 +45,7 @@ class Cooldowns:
         self._reading: asyncio.Task[None] | None = None
 
     def start(self, names: Callable[[], Iterable[str]], adopt: Callable[[str, float], None]) -> None:
-        """Call `adopt` for cool-downs of other replicas; after missed notices, the keys of `names` are read."""
+        """Call `adopt` for cool-downs of other replicas; after a gap, read the keys of `names`."""
         self._names, self._adopt = names, adopt
         channel = f"cooldown:{self._space}"
         self._unsubscribe = self._redis.notices.subscribe(channel, self._handle_notice, self._catch_up)
