@@ -1,4 +1,4 @@
-"""Report: the bridge's part of the host's page: providers, money, and usage by day, model and client."""
+"""Report: providers, money, and usage by day, model and client for the host's page."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def _describe_api(service: Service) -> tuple[Fact, ...]:
 
 
 def _tabulate(dimension: str, history: list[UsageRow]) -> ReportTable:
-    # Dearest first. Uncertain money counts: it may have been spent.
+    # Most expensive first. Uncertain money counts: it may have been spent.
     def rank(row: UsageRow) -> tuple[float, int, str]:
         return -row.counts.cost_usd - row.counts.uncertain_usd, -row.counts.calls, getattr(row, dimension)
 

@@ -1,4 +1,4 @@
-"""Prompts that a person picks in a client: review code, complete code, explain something."""
+"""Prompts: review code, complete code, explain something."""
 
 from __future__ import annotations
 
