@@ -67,6 +67,7 @@ def make_bridge(
         try:
             yield workspace
         finally:
+            # The database last: finishing the writes under way needs it.
             preparing.cancel()
             watcher.cancel()
             await workspace.close()

@@ -279,6 +279,7 @@ def _check(workspace: Workspace, _chosen: Namespace, _settings: AocSettings) -> 
 def _init(workspace: Workspace, chosen: Namespace, settings: AocSettings) -> int:
     from .starter import make_starter
 
+    # Without an argument: the folder of the configured year, which may be inside the data directory.
     folder = (
         Path(chosen.folder or settings.data_dir or default_data_dir(str(Path.cwd()))).expanduser().absolute()
     )
@@ -296,6 +297,7 @@ def _run(workspace: Workspace, chosen: Namespace, _settings: AocSettings) -> int
     from .files.names import clean_name
     from .measuring import Measurement, measure
 
+    # argparse keeps the `--` in front of the remaining words.
     command = chosen.command[1:] if chosen.command[:1] == ["--"] else chosen.command
     if not command:
         raise InvalidArgument(

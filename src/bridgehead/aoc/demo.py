@@ -45,7 +45,8 @@ def _by_slices() -> int:
 
 def _by_thinking() -> int:
     lit = 0
-    while (lit + 1) ** 2 <= LANTERNS:  # only the lanterns of squares are turned an odd number of times
+    # Only the lanterns of squares are turned an odd number of times.
+    while (lit + 1) ** 2 <= LANTERNS:
         lit += 1
     return lit
 
@@ -110,5 +111,6 @@ def _timed(guide: DemoScript, name: str, solve: Callable[[], int]) -> dict[str, 
     begin = time.perf_counter()
     answer = solve()
     spent = ceil((time.perf_counter() - begin) * 1000)
+    # A lantern is turned once for each of its divisors, so those of the square numbers stay lit.
     guide.expect(answer == isqrt(LANTERNS))
     return {"day": 1, "phase": 1, "llm_name": name, "speed_ms": spent}

@@ -132,6 +132,7 @@ def find_problems(data: bytes, day: int) -> Iterator[str]:
     try:
         entries = dict(enumerate(day_document.decode_day(data, day).entries))
     except CorruptDay as problem:
+        # The decoder stops at the first problem; a user wants to see all of them.
         wrong_entries, entries = _decode_singly(text, day)
         yield from wrong_entries or [
             f"{problem}. Fix or move the file: until then no record of this day counts"

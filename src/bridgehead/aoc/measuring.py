@@ -74,6 +74,7 @@ def measure(workspace: Workspace, wanted: Measurement, report: Callable[[str], N
         raise NotFound(f"There is no input for day {wanted.day}.", next_step=f"Put it into {path}.")
     times: list[int] = []
     verdict: Verdict = "unknown"
+    # Negative numbers are warm-up runs: checked like the others, but their times are not recorded.
     for number in range(-wanted.warm_up, wanted.runs):
         ended = _run(wanted.command, path, wanted.timeout)
         what = (

@@ -196,6 +196,7 @@ class Workspace:
             return replace(whole, rows=[row for row in whole.rows if row.llm in wanted])
 
         name = aliases.look_up(filters.llm)
+        # Narrowed after ranking: a model's rank is among all models.
         own = narrow(view)
         if own.rows:
             return own

@@ -32,6 +32,7 @@ async def examine(environment: Mapping[str, str], wait: float = WAIT_SECONDS) ->
     """Check everything; wait up to `wait` seconds for a game to dial in."""
     from .changes.history import History
 
+    # Quiet unless the user has set a level: log lines between the findings would only confuse.
     settings = BitburnerSettings({"MCP_LOG_LEVEL": "error", **environment})
     findings = [settings_finding(BitburnerSettings(environment), environment)]
     try:

@@ -119,6 +119,7 @@ class PatternTooSlow(InvalidArgument):
 
 def add_note(error: BridgeError, note: str) -> BridgeError:
     """Append a sentence to the message: what the failure means for the operation."""
+    # `args` too: `str(error)`, which clients see, is made from it.
     error.message = f"{error.message} {note}"
     error.args = (f"{error.message} {error.next_step}" if error.next_step else error.message,)
     return error

@@ -152,6 +152,7 @@ async def open_session(
     connection = GameConnection(settings, counters, clock)
     relay = Relay(connection, settings.rpc_timeout_ms / 1000)
     session = Session(settings, connection, relay, clock)
+    # Before the port opens: the first game is compared with what earlier processes wrote to it.
     await session.differences.load()
 
     prover = peer_auth.Prover(peer_auth.load_key(settings), clock)
@@ -176,6 +177,8 @@ async def open_session(
 
     task = asyncio.get_running_loop().create_task(keep_connecting())
     try:
+        # Wait until it is known whether the port is ours: the first call must be able to tell why there is no
+        # game.
         await connector.settled.wait()
         yield session
     finally:

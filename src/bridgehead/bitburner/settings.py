@@ -224,7 +224,8 @@ class BitburnerSettings(StateSettings, LogSettings):
             raise SettingError("RPC_RECONNECT_MAX_MS", str(self.reconnect_max_ms), wanted)
         if self.tls_key is not None and self.tls_cert is None:
             raise SettingError("BITBURNER_TLS_KEY", str(self.tls_key), "left out without BITBURNER_TLS_CERT")
-        self.tls()  # raises now if the certificate cannot be used, not when a game connects
+        # Raises now if the certificate cannot be used, not when a game connects.
+        self.tls()
 
     def tls(self) -> SSLContext | None:
         """Return the context for `wss`; None for `ws`."""

@@ -39,7 +39,8 @@ _INSTRUCTIONS = (
 
 def make_bridge(settings: MercurySettings, metrics: Metrics | None = None) -> Bridge[Service]:
     """Make the bridge. Nothing is opened until it is served."""
-    opened: list[Service] = []  # empty until the bridge is served; metrics are declared before
+    # Empty until the bridge is served; metrics are declared before.
+    opened: list[Service] = []
     if metrics is not None:
         _declare_metrics(metrics, opened)
 
@@ -173,7 +174,8 @@ def serve(bridge: Bridge[Service], settings: MercurySettings) -> int:
         # each.
         from bridgehead.mcp import socket_loop
 
-        settings.configure_logs()  # after the first answer, which must not wait for it
+        # After the first answer, which must not wait for it.
+        settings.configure_logs()
         return socket_loop()
 
     return stdio.run(bridge, loop_factory=make_loop)

@@ -30,6 +30,7 @@ async def report(service: Service) -> Report:
     total = UsageCounts()
     for row in by_model:
         total.add(row.counts)
+    # `spending("")` includes the per-client budgets of a client without a name.
     shared = [spending for spending in budgets if spending.cap.client is None]
     limits = [
         Fact(

@@ -327,6 +327,7 @@ class MercurySettings(StateSettings, DatabaseSettings, ReplicaSettings, LogSetti
     )
 
     def __init__(self, environment: Mapping[str, str]) -> None:
+        # Lower case first, so that upper case wins.
         proxies = {name: value for name in _PROXIES if (value := environment.get(name.lower()))}
         super().__init__({**proxies, **environment})
 

@@ -133,6 +133,7 @@ def _release(settings: MercurySettings, span: Span, *, is_agreed: bool) -> int:
         return 0
     question = f"{sends} {days} may have cost up to ${uncertain.uncertain_usd:.6f}."
     if not is_agreed:
+        # Never by default in a script: released money can be spent again.
         if not sys.stdin.isatty():
             sys.stderr.write(
                 f"{question} Nothing was released. Add --yes to release it without a question.\n"

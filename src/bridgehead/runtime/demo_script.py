@@ -55,7 +55,8 @@ class DemoScript:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             env={"PYTHONPATH": HOME, **environment, "LOG_LEVEL": "error"},
-            cwd=HOME,  # not the user's folder: its .env is not meant for a demo
+            # Not the user's folder: its .env is not meant for a demo.
+            cwd=HOME,
         )
         self._last_id = 0
         self.failures = 0
@@ -117,7 +118,8 @@ class DemoScript:
 
             result = self._call(tool, arguments, change)
         if not self._console.is_terminal:
-            self._console.line()  # rich ends the last line of a live panel on terminals only
+            # Rich ends the last line of a live panel on terminals only.
+            self._console.line()
         return result
 
     def _show_call(self, why: str, tool: str, arguments: dict[str, Any]) -> None:

@@ -119,7 +119,8 @@ class Feed:
         if not self._listeners:
             return
         if not self._process:
-            import secrets  # not before there is a listener: it delays a server's first answer
+            # Not before there is a listener: it delays a server's first answer.
+            import secrets
 
             self._process = secrets.token_hex(6)
         self._count += 1

@@ -247,7 +247,8 @@ def _make_handler(stream: TextIO, form: str) -> logging.Handler:
 
     # A class inside a function, because `logging` is imported late (see the module's docstring).
     class LogHandler(logging.StreamHandler[TextIO]):
-        dropped = 0  # guarded by the lock that `Handler.handle` holds around `emit`
+        # Guarded by the lock that `Handler.handle` holds around `emit`.
+        dropped = 0
 
         def format(self, record: logging.LogRecord) -> str:
             head = {

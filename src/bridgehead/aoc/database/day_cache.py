@@ -70,6 +70,7 @@ class DayCache:
             for phase, llm, measure, times, measured in rows:
                 group = group_of(llm, phase, measure)
                 runs = Runs(times, len(times) - measured)
+                # Two spellings of one name are one group.
                 groups[group] = runs if group not in groups else groups[group].merged(runs)
             cached = self._days[state.day] = CachedDay(state.revision, groups)
         elif state.revision > cached.revision:

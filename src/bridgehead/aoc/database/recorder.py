@@ -212,6 +212,7 @@ class DatabaseRecorder:
         if not is_new and locked[0]["stored"] < len(batch):
             # Some keys were stored before this batch, by an earlier attempt or another replica.
             rows = await connection.fetch(_KNOWN, [waiting.key for waiting in batch])
+            # Records of this very batch have the day's new revision: they are no repeats.
             known = {
                 key: NewEntry(llm, phase, time, moment, measure, source)
                 for key, day, phase, llm, time, moment, measure, source, revision in rows

@@ -177,7 +177,8 @@ def export_folder(workspace: Workspace, folders: layout.Folders, database: postg
         if new:
             file = DayFile(lock, day, workspace.clock)
             file.append(new)
-            file.fold()  # other programs read the file only, never its journal
+            # Other programs read the file only, never its journal.
+            file.fold()
             moved.records += len(new)
     attempts, stored = Attempts(folders.attempts, 10.0), DatabaseAttempts(database, workspace.year)
     for day in layout.DAYS:

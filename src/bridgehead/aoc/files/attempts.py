@@ -209,6 +209,7 @@ class Stopwatch:
         """Begin an attempt; it is durable when this returns."""
         step = self._step(secrets.token_hex(6), "started", llm, phase, SOLVING)
         self._attempts.append(day, [step])
+        # Nothing is lost by this: those attempts are timed by their timestamps.
         if len(self._began) >= MAX_RUNNING:
             self._began.clear()
         self._began[step.attempt] = time.monotonic()
@@ -219,6 +220,7 @@ class Stopwatch:
 
         Raises `NotFound`.
         """
+        # The clock is read before the file: reading must not count as solving time.
         now, monotonic = self._clock.now(), time.monotonic()
         day, steps = self._attempts.find(attempt)
         if not steps:

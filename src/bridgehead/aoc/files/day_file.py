@@ -131,6 +131,7 @@ class DayFile:
         try:
             with self._lock.held(self._path):
                 self._cached = None
+                # The record may still be in the journal, where it cannot be marked: fold first.
                 self._fold()
                 day = read_day(self._lock.folder, self._day)
                 for place, entry in enumerate([] if day is None else day.entries):
@@ -157,6 +158,7 @@ class DayFile:
 
         Return whether it was folded.
         """
+        # Checked before the lock is taken: a fold that is not due must not make writers wait.
         written = identify(self._journal_path)
         if written is None or self._clock.now() - written.modified / 1e9 < idle_seconds:
             return False
@@ -249,7 +251,7 @@ class DayFile:
         self._check_room(len(data))
         path = Path(os.path.realpath(self._path))  # replace what a symbolic link points to, not the link
         try:
-            like = path.stat()
+            like = path.stat()  # its mode and group, which the new file keeps
         except FileNotFoundError:
             like = None
         durable.replace(path, data, mode=_READABLE, like=like, share=self._share())

@@ -186,6 +186,7 @@ def check_answer(folder: str, day: int, phase: int, answer: str) -> Verdict:
     if proposed == known:
         return "right"
     right, wrong = _number(known), _number(proposed)
+    # As the site does: a hint only if both are numbers.
     if right is None or wrong is None:
         return "wrong"
     return "too_high" if wrong > right else "too_low"

@@ -112,6 +112,7 @@ class Recorder:
         answer = self._by_key.get(key) if key is not None else None
         if answer is None or (answer.done() and (answer.cancelled() or answer.exception())):
             answer = self._queue(run.day).add(self._entry(run))
+            # Remembered before the write: a repeat that arrives meanwhile waits for the same answer.
             if key is not None:
                 if len(self._by_key) >= MAX_KEYS:
                     del self._by_key[next(iter(self._by_key))]
@@ -160,6 +161,7 @@ class Recorder:
 
     async def close(self) -> None:
         """Finish the writes under way, and fold the journals."""
+        # Bounded like a write's wait for the folder's lock.
         busy = [queue.task for queue in self._days.values() if queue.task is not None]
         if busy:
             await asyncio.wait(busy, timeout=self._lock_wait)

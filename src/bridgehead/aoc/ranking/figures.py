@@ -82,10 +82,12 @@ def figures(parts: Sequence[Runs]) -> Figures:
     n = sum(len(part.ordered) for part in parts)
     total = sum(part.total for part in parts)
     stdev = None
-    if n > 1:  # integers up to the last step: the subtraction would cancel the digits of floats
+    # Integers up to the last step: the subtraction would cancel the digits of floats.
+    if n > 1:
         squares = sum(part.squares for part in parts)
         stdev = math.sqrt((n * squares - total**2) / (n * (n - 1)))
     ordered = [part.ordered for part in parts if part.ordered]
+    # Nearest rank: the ceiling of 0.95 n, counted from 0.
     p95 = at_rank(ordered, -(-n * 95 // 100) - 1) if n >= ENOUGH_FOR_P95 else None
     best = min(times[0] for times in ordered)
     return Figures(n, best, _median(ordered, n), total / n, stdev, p95)

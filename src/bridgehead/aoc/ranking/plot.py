@@ -154,6 +154,7 @@ def _save(
         figure = Figure(facecolor=theme.paper)
         picture = _Picture(figure, lines, [*footnotes, *fonts.notes], theme, fonts)
         picture.compose(title, is_relative=is_relative)
+        # Without dates: the same board gives the same bytes.
         metadata = (
             {"Date": None} if suffix == ".svg" else {"CreationDate": None} if suffix == ".pdf" else None
         )

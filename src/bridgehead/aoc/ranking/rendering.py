@@ -35,6 +35,7 @@ _HEADINGS = (
     "cost",
 )
 _ESSENTIAL = ("rank", "model", "slower", "median")
+# The order in which columns are left out on a narrow terminal: figures about the spread first.
 _DROPPED_FIRST = (
     "p95",
     "stdev",
@@ -142,6 +143,7 @@ def markdown(board: Board) -> str:
     rows = [_cells(row) for row in board.rows]
     headings = _fitting(rows, None)
     rules = ("---" if heading == "model" else "---:" for heading in headings)
+    # A pipe in a model's name would begin another column.
     written = (
         [cells[heading].replace("\\", "\\\\").replace("|", "\\|") for heading in headings] for cells in rows
     )

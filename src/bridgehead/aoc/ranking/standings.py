@@ -94,7 +94,8 @@ def _rank_runs(tallies: dict[str, Tally], counts: Mapping[str, AttemptCounts]) -
     models = [Model(llm, puzzles, draws) for llm, puzzles in sorted(tallies.items())]
     places = _places(models)
     rows: list[Row] = []
-    rank, first_high = 0, -1.0  # the rank under way, and the upper end of its first model's interval
+    # The rank under way, and the upper end of its first model's interval.
+    rank, first_high = 0, -1.0
     for place, standing in enumerate(places, start=1):
         ratio = standing.ratio
         # A model shares the rank if its interval overlaps that of the first one on it. Comparing with the

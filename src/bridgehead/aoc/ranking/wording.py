@@ -24,7 +24,8 @@ _MEASURES = {"solving": "solving time", "execution": "execution time"}
 def duration(milliseconds: float) -> str:
     """Format a time with three digits, in the largest unit that it fills."""
     for unit, size in _UNITS:
-        if milliseconds >= size * 0.9995:  # rounds up to one whole unit: 1 s, not 1,000 ms
+        # Rounds up to one whole unit: 1 s, not 1,000 ms.
+        if milliseconds >= size * 0.9995:
             return f"{_three_digits(milliseconds / size)} {unit}"
     return f"{_three_digits(milliseconds)} ms"
 

@@ -22,6 +22,7 @@ _OTHERS = 0o077
 
 def parse_cookie(text: str) -> str:
     """Return the cookie's value from pasted text, with or without its name."""
+    # Pasted from a browser's developer tools it may be `session=…`, or in quotes.
     value = text.strip().removeprefix("session=").strip().strip('"')
     if not _COOKIE.fullmatch(value):
         raise InvalidArgument(

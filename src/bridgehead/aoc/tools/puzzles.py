@@ -70,6 +70,7 @@ def list_resources(ctx: Context[Workspace]) -> list[ResourceItem]:
         )
         for day in ctx.state.days()
     ]
+    # The contract's list has days only.
     if ctx.revision.name == CONTRACT_REVISION:
         return days
     return days + [

@@ -145,6 +145,7 @@ async def record_speed(args: RecordSpeed, ctx: Context[Workspace]) -> Answer[Rec
 
     llm = _name(args.llm_name, args.llm)
     run = NewRun(args.day, args.phase, llm, args.speed_ms, args.measure or None, args.source or None)
+    # A request that a client repeats after a lost answer is recorded once.
     key = None if ctx.idempotency_key is None else key_of(ctx.principal, ctx.idempotency_key)
     entry, figures, average = await ctx.state.recorder.record(run, id(ctx.connection), key)
     text = f"Recorded {llm} Day {args.day} Phase {args.phase}: {args.speed_ms}ms (avg: {average}ms)"

@@ -36,6 +36,7 @@ def apply_replacements(filename: str, content: str, replacements: list[Replaceme
         if count != one.count:
             label = "old_text" if len(replacements) == 1 else f"old_text of edit {number}"
             raise _make_mismatch(filename, content, one, count, label)
+        # In order: a later edit sees, and may replace, the text of an earlier one.
         content = content.replace(one.old_text, one.new_text)
     return content
 
@@ -75,6 +76,7 @@ def _find_nearest(lines: list[str], wanted: list[str]) -> tuple[int | None, floa
     """Return the index of the lines most similar to the wanted ones, and the similarity from 0 to 1."""
     best, likeness = None, 0.0
     sought = "\n".join(_normalize(line) for line in wanted)
+    # `autojunk` would ignore frequent characters, which in code are most of the text.
     matcher = SequenceMatcher(autojunk=False)
     matcher.set_seq2(sought)
     for start in range(min(len(lines), _MAX_SEARCHED)):

@@ -201,6 +201,7 @@ class FileWriter:
                 f"{change.to_filename} is on {change.to_server} already. {NOTHING_CHANGED}",
                 next_step="Choose another name, or set overwrite; what it holds is kept for restore_file.",
             )
+        # Write first, then delete: a failure in between leaves two copies, never none.
         target = Write(change.to_server, change.to_filename, content, change.because)
         written = await self._put(target, there, content)
         try:
@@ -247,6 +248,7 @@ class FileWriter:
             is_new = previous is None
         kept = recorded = None
         warning = ""
+        # An equal content adds no version; it is pushed all the same.
         if previous != content:
             kept, recorded, warning = await self._keep(change, previous, content, restored)
         await self._exchange(self._remote.push(filename, content, server), recorded)

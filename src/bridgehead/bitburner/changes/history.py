@@ -102,6 +102,7 @@ class History:
             newest = max([entry.name for entry in entries if entry.name.endswith(ending)], default="0")
             # Names sort by time. If the clock was set back, continue after the file's newest version.
             moment = max(int(version.at * 1000), int(newest.partition("-")[0]))
+            # Counter and process: several versions may be recorded in one millisecond, also by two processes.
             unique = f"{next(self._count):08x}{os.getpid():x}"
             if newest > f"{moment:013d}-{unique}":
                 moment += 1

@@ -80,6 +80,7 @@ class Link:
         future: asyncio.Future[Raw] = loop.create_future()
         self._pending[request_id] = future
         began = loop.time()
+        # The game may never answer (a request that it cannot read gets no reply), so every call has a limit.
         self._deadlines.watch(future, began + timeout)
         self._outbox.post(request_id, wire.encode_request(request_id, method, params))
         try:
@@ -102,6 +103,7 @@ class Link:
         """Handle frames until the socket closes."""
         try:
             while True:
+                # As bytes: msgspec decodes the UTF-8 itself.
                 self._handle_frame(await self._socket.recv(decode=False))
         except ConnectionClosed as closed:
             if closed.sent is not None and closed.sent.code == CloseCode.MESSAGE_TOO_BIG:

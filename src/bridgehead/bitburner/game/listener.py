@@ -77,6 +77,7 @@ class Listener:
         """Refuse foreign origins, and guests without a proof of the key."""
         origin = request.headers.get("Origin")
         if request.path == RELAY_PATH:
+            # A browser always sends an Origin (RFC 6455, 4.1), so no page can pose as a guest.
             if origin is None and self._prover.verify_claim(request.headers):
                 return None
             return socket.respond(

@@ -67,6 +67,7 @@ def _canonical(text: str) -> list[str]:
 
 
 def _check_extension(text: str, name: str) -> None:
+    # Programs are protected by this: in 2.x, deleteFile of NUKE.exe succeeds, and the player loses it.
     stem, dot, extension = name.rpartition(".")
     if not stem or dot + extension not in EXTENSIONS:
         allowed = " ".join(EXTENSIONS)

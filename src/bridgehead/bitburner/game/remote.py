@@ -50,6 +50,7 @@ METHODS = frozenset(
 )
 """All requests that are ever sent to a game."""
 
+# By words that both generations use; the first hint whose words occur is taken.
 _HINTS = (
     (("exist", "not found"), "list_files tells which files are there."),
     (("hostname", "server"), "list_servers tells which servers there are; names are case-sensitive."),

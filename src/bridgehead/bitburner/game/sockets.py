@@ -88,6 +88,7 @@ class Outbox:
         """Send as much as the connection can take."""
         connection = self._connection
         self._size = 0
+        # Nothing can be sent any more; `Link.run` fails the calls.
         if connection.state is not State.OPEN:
             self._waiting.clear()
         while self._waiting and connection.transport.get_write_buffer_size() <= _MAX_UNSENT:

@@ -49,6 +49,7 @@ class WebSocketClient:
         self.settled = asyncio.Event()
         """Set from the start: the address may answer late, and start-up does not wait for it."""
         self.settled.set()
+        # A relay proves itself by a key that only processes of this user have, so it is on this machine.
         self._is_local = Address(parts.hostname or "", 0).is_loopback
         self._is_relay = self._is_local and parts.path == RELAY_PATH
 

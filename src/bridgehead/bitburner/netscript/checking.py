@@ -51,7 +51,7 @@ def check_script(
     for use in script.find_uses():
         is_certain = not use.is_guarded and use.name not in _OF_EVERY_OBJECT | _UNDOCUMENTED
         if is_certain and use.name not in definitions.members[definitions.namespaces[use.parent]]:
-            unknown.setdefault(use.path, use)
+            unknown.setdefault(use.path, use)  # a name that is used often is reported once
     ordered = sorted(unknown.values(), key=lambda use: (use.line, use.column))[:_MAX_PROBLEMS]
     return [_describe_unknown(use, source, definitions, search) for use in ordered]
 
@@ -60,6 +60,7 @@ def _describe_unknown(
     use: ApiUse, source: str, definitions: Definitions, search: DefinitionSearch
 ) -> Problem:
     """Suggest functions of that name in other namespaces first, then similar names."""
+    # `ns.connect` most likely means `ns.singularity.connect`, the same name elsewhere.
     interface = definitions.namespaces[use.parent]
     near = [f"{use.parent}.{name}".lstrip(".") for name in search.suggest(use.name, interface, _MAX_NAMES)]
     elsewhere = [path for path, _ in definitions.functions_by_name.get(use.name, ())]

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from .definitions import Definitions
 
 BASE = 1.6
+# Not functions of the API: the game charges for access to its page too.
 _PAGE = {"document": 25.0, "window": 25.0}
 # Without shorthand_property_identifier_pattern: the game does not count a name that is only destructured, so
 # `const { hack } = ns` counts where `hack` is used.
@@ -97,6 +98,7 @@ def itemise(sources: list[Source], definitions: Definitions, total: float | None
         itemised = Itemised(items, round(BASE + sum(item.ram_gb for item in items), 2))
         if total is not None and abs(itemised.sum_gb - total) < _CLOSE:
             return itemised
+        # If no factor gives the game's total, the first one is shown: a player without Source-File 4.
         best = best or itemised
     return best or Itemised([], BASE)
 

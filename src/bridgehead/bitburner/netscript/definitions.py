@@ -152,6 +152,7 @@ def _read(text: str) -> Iterator[Declaration]:
         if node.type == "comment":
             comment = node
             continue
+        # `export declare interface X` is wrapped twice: unwrap it down to the interface.
         declared: Node | None = node
         while declared is not None and declared.type in ("export_statement", "ambient_declaration"):
             declared = next((child for child in declared.named_children if child.type != "comment"), None)
@@ -206,6 +207,7 @@ def _make(
 ) -> Declaration:
     signature = parsing.text_of(node)
     description = _COMMENT_EDGES.sub("", parsing.text_of(comment)).strip() if comment is not None else ""
+    # The grammar makes the semicolon behind a member a sibling of it.
     end = ";" if node.next_sibling is not None and node.next_sibling.type == ";" else ""
     text, first = f"{' ' * node.start_point[1]}{signature}{end}", node
     if comment is not None:

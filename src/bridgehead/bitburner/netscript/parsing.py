@@ -97,7 +97,8 @@ def find_syntax_problem(root: Node) -> SyntaxProblem | None:
                     return SyntaxProblem("'return' outside of a function", *place_of(node))
         return None
     node = root
-    while True:  # down to the innermost broken node
+    # Down to the innermost broken node: the outer ones span most of the file.
+    while True:
         broken = next(
             (child for child in node.children if child.has_error or child.is_missing or child.is_error), None
         )

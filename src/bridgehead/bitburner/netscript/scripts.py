@@ -216,7 +216,8 @@ class Script:
         while scope.type not in _SCOPES and scope.parent is not None:
             scope = scope.parent
         names = self._scopes.setdefault(scope.id, {})
-        if text_of(name) in names:  # declared twice: it is uncertain which of the two is meant
+        # Declared twice: it is uncertain which of the two is meant.
+        if text_of(name) in names:
             binding = _Binding(is_foreign=True)
         names[text_of(name)] = binding
 
@@ -258,7 +259,8 @@ class Script:
                 return values.pop() if len(values) == 1 else None
             parent = self.resolve(node.child_by_field_name("object"), steps + 1)
             return None if parent is None or not name else self._enter(parent, name)
-        if node.type == "object_pattern":  # a parameter that is destructured where it is declared
+        # A parameter that is destructured where it is declared.
+        if node.type == "object_pattern":
             parameter, owner = node, node.parent
             if owner is not None and owner.type != "formal_parameters":  # TypeScript has a node in between
                 parameter, owner = owner, owner.parent
@@ -275,6 +277,8 @@ class Script:
         return path if path in self._namespaces else None
 
     def _is_ns_parameter(self, function: Node, index: int, parameter: Node, steps: int) -> bool:
+        # A type decides, whatever the name. Without one: JSDoc, or the name `ns`, which callbacks of other
+        # libraries use for other things.
         annotation = parameter.child_by_field_name("type")
         if annotation is not None:
             return _NS_TYPE.fullmatch(text_of(annotation)) is not None
@@ -288,6 +292,7 @@ class Script:
         elif parent is not None and parent.type == "variable_declarator":
             declared = parent.child_by_field_name("name")
             called = text_of(declared) if declared is not None else ""
+        # The game calls `main` with ns as its first argument.
         if called == "main" and index == 0:
             return True
         calls = self._calls.get(called, []) if called else []

@@ -94,7 +94,8 @@ async def _run(settings: BitburnerSettings, folder: Folder, options: Namespace, 
         connection = session.connection
         if connection.link is None:
             waiting = f"Waiting up to {options.wait:g} s for the game to connect …"
-            if not console.is_terminal:  # a status is shown on terminals only, and logs need it too
+            # A status is shown on terminals only, and logs need it too.
+            if not console.is_terminal:
                 console.print(waiting)
             with console.status(waiting):
                 await connection.wait_for_game(options.wait)
@@ -110,6 +111,7 @@ async def _run(settings: BitburnerSettings, folder: Folder, options: Namespace, 
             changes = sum(action.changes_something for action in planned)
             console.print(f"{changes} changes would be made; nothing was changed.")
             return 0
+        # Before the files: an editor that opens one can already complete ns.
         folder.write_definitions(await session.remote.get_definitions())
         with console.status("Comparing both sides …"):
             actions = await sync.run_once()

@@ -113,6 +113,7 @@ class Sync:
                     self._show_once("failed", action.place, str(failure))
 
         await asyncio.gather(*(carry_out(action) for action in actions))
+        # Stored after each pass, so that an interrupted sync does not take old changes for new ones.
         if any(action.kind in ("agree", "push", "pull", "delete_game", "delete_local") for action in actions):
             await asyncio.to_thread(self._folder.store_base, self._base)
 
@@ -126,6 +127,7 @@ class Sync:
 
         self._session.connection.on_change.append(self._wake.set)
         self._session.on_change.append(wake_up)
+        # A group, because neither watcher is of use without the other: if one fails, both end.
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self._watch_folder())
             tasks.create_task(self._watch_game())
@@ -161,7 +163,8 @@ class Sync:
                 if place is None or content is None or self._base.get(place) is None:
                     return False
                 if digest(content) == self._base[place]:
-                    continue  # an event of our own write, or a save without a change
+                    # An event of our own write, or a save without a change.
+                    continue
                 try:
                     await self._send(place, content, self._base[place], "")
                 except (BridgeError, OSError):
@@ -198,6 +201,7 @@ class Sync:
                     self._base.pop(place, None)
                 else:
                     self._base[place] = digest(content)
+                # Both sides hold the same, so the copy of an earlier conflict is settled.
                 beside = folder.find_beside(place)
                 if beside is not None:
                     durable.remove(beside)
@@ -215,6 +219,7 @@ class Sync:
             case "conflict":
                 await self._keep_both(place)
             case "delete_game":
+                # Only what was seen: if the file changed since, the owner refuses, and it is compared again.
                 delete = Delete(*place, "sync", if_match=digest(self._game[place]))
                 await self._session.writer.apply(delete)
                 self._base.pop(place, None)
@@ -230,7 +235,8 @@ class Sync:
     async def _push(self, place: Place, why: str) -> None:
         content = await asyncio.to_thread(self._folder.read, self._folder.path_of(place))
         if content is None:
-            return  # deleted again, or still being written: the next change event pushes it
+            # Deleted again, or still being written: the next change event pushes it.
+            return
         seen = self._game.get(place)
         await self._send(place, content, "" if seen is None else digest(seen), why)
 

@@ -183,7 +183,8 @@ class Folder:
         if self.ignores_case() and any(
             paths.matches(relative.lower(), pattern.lower()) for pattern in _ALWAYS_IGNORED
         ):
-            return True  # here `.Bridgehead/state.json` is our own file
+            # Here `.Bridgehead/state.json` is our own file.
+            return True
         return any(paths.matches(relative, pattern) for pattern in (*_ALWAYS_IGNORED, *self._patterns()))
 
     def _patterns(self) -> tuple[str, ...]:
@@ -224,6 +225,7 @@ class Folder:
             stat = path.stat()
         except OSError:
             return None
+        # Time and size stand for the content, so that a scan reads only files that were written to.
         mark = (stat.st_mtime_ns, stat.st_size)
         cached = self._cache.get(path)
         if cached is not None and cached[0] == mark:
@@ -251,7 +253,8 @@ class Folder:
                 except UnicodeDecodeError:
                     self.left_out[path.relative_to(self.root).as_posix()] = "It is not a text in UTF-8."
                     return None
-        return None  # still being written; the next change event reads it again
+        # Still being written; the next change event reads it again.
+        return None
 
     def write(self, place: Place, content: str) -> None:
         """Write a file atomically."""
@@ -311,6 +314,7 @@ class Folder:
             path = self.root / DEFINITIONS
             if not path.exists() or path.read_text(encoding="utf-8") != text:
                 self._replace(path, text)
+            # The user's own tsconfig.json is never overwritten.
             if not (self.root / CONFIG).exists():
                 self._replace(
                     self.root / CONFIG, msgspec.json.format(msgspec.json.encode(_TSCONFIG)).decode()

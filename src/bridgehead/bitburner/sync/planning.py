@@ -42,6 +42,7 @@ def make_plan(
     base: Digests, local: Digests, game: Digests, rules: Rules, reverted: frozenset[Place] = frozenset()
 ) -> list[Action]:
     """Decide for every file. The game lost those in `reverted` by loading an older save."""
+    # Actions against the direction of a one-way sync.
     against = {"pull": ("push", "delete_game"), "push": ("pull", "delete_local"), "both": ()}[rules.mode]
     actions = []
     for place in sorted({*base, *local, *game}):

@@ -106,6 +106,7 @@ class CallObserver:
     def _end(self, call: Invocation, outcome: Outcome, seconds: float) -> None:
         if call.kind != "tool":
             return
+        # Calls that wait are counted when they begin (`begin` above).
         if not outcome.waited:  # its arguments did not fit, so the call never began
             self._calls.add(call.name)
         if outcome.status == "error":

@@ -93,6 +93,7 @@ async def search_definitions(args: SearchDefinitions, ctx: Context[Session]) -> 
         near = f" Like it: {', '.join(found.near)}." if found.near else ""
         text = f"Nothing in the definitions fits {args.query!r}.{near}"
         return Answer(_join(text, index.note), FoundDefinitions([], 0, found.near))
+    # An interface that is named exactly is shown with all members; a search result only with its own text.
     exact = args.query.strip().removesuffix("()").lower()
     shown = []
     for one in found.declarations:

@@ -186,6 +186,7 @@ async def get_all_files(args: GetAllFiles, ctx: Context[Session]) -> Answer[AllF
 
     raw = await ctx.state.remote.call("getAllFiles", server=paths.validate_server(args.server))
     all_files = decode_result("getAllFiles", raw, list[File])
+    # Of all files, also those that the glob leaves out.
     damage = " ".join(describe_damage([(one.filename, one.content) for one in all_files]))
     if args.glob is None and args.max_bytes is None:
         # The game's own JSON is the answer: encoding it again would only take time.

@@ -144,6 +144,7 @@ async def files_on_server(args: OfServer, ctx: Context[Session]) -> Answer[Liste
     for difference in await session.differences.check_all(session.remote):
         if difference.server != on:
             continue
+        # A file that the game has lost is listed too.
         if difference.filename not in names:
             files.append(ListedFile(difference.filename, 0))
         for one in files:

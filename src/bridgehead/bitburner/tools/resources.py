@@ -30,6 +30,7 @@ async def read(variables: dict[str, str], ctx: Context[Session]) -> list[TextRes
     try:
         on, name = paths.validate_server(variables["server"]), paths.validate_filename(variables["path"])
         content = await ctx.state.remote.read(name, on)
+    # The code for a missing resource differs between revisions of the protocol.
     except (InvalidArgument, RemoteFailure) as error:
         raise ProtocolError(ctx.revision.missing_resource_code, str(error)) from None
     return [TextResource(uri=paths.make_uri(on, name), mime_type=paths.guess_mime_type(name), text=content)]

@@ -116,6 +116,7 @@ async def _restore_several(session: Session, on: str, args: RestoreFile) -> Answ
     failed: list[NotRestored] = []
     for name in dict.fromkeys(names):
         try:
+            # One after the other; a file that fails does not keep the others from being restored.
             await _restore(session, on, name, None)
             restored.append(name)
         except BridgeError as error:

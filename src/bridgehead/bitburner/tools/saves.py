@@ -93,6 +93,7 @@ def _store(settings: BitburnerSettings, name: str, data: bytes) -> Path:
     place = folder(settings)
     try:
         durable.replace(place / name, data)
+        # Names begin with the UTC time, so they sort by age.
         for old in sorted(place.glob(f"*{_SUFFIX}"))[:-_MAX_SAVES]:
             with suppress(PermissionError):  # Windows: another process reads it; the next save prunes it
                 old.unlink(missing_ok=True)

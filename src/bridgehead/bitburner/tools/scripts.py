@@ -192,6 +192,7 @@ async def _collect_sources(session: Session, on: str, name: str) -> list[Source]
     names: dict[str, str] | None = None  # most scripts import nothing, and then no list is asked for
     found: dict[str, Source] = {}
     waiting = [name]
+    # Breadth is bounded, and a file that is imported in a circle is read once.
     while waiting and len(found) < _MAX_IMPORTS:
         current = waiting.pop()
         if current in found:

@@ -121,6 +121,7 @@ async def _run_matching(job: Job) -> MatchResult:
     except TimeoutError:
         return MatchResult(ran_away=True)
     finally:
+        # After a timeout, and also if the call itself is cancelled.
         if process.returncode is None:
             process.kill()
             await process.wait()

@@ -195,6 +195,7 @@ async def delete_file(args: DeleteFile, ctx: Context[Session]) -> Answer[Deleted
     from ..changes.file_writer import Delete
 
     name, on = paths.validate_filename(args.filename), paths.validate_server(args.server)
+    # Before the delete: the user is asked with the scripts that would break.
     importers = await find_importers(ctx.state, on, name)
     imported = f"It is imported by {', '.join(importers)}." if importers else ""
     question = elicitation(f"Delete {name} on {on}?{f' {imported}' if imported else ''}", _AGREEMENT)

@@ -95,6 +95,7 @@ class ApiClient:
         try:
             body = await self._fetch(exchange, request.path, limit, request.model)
         finally:
+            # Also after a failure: it decides whether the send is released or uncertain.
             request.is_written = exchange.is_written
         return read_response(body, request, self._clock.monotonic() - started)
 

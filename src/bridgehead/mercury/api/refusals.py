@@ -32,6 +32,7 @@ def refused(
             next_step=f"Try again {when}, with fewer calls at once or smaller max_tokens.",
         )
     if status in (UNAUTHORISED, FORBIDDEN):
+        # 403 counts as 401, so that the key cools down like any refused one.
         message = f"The Mercury API does not accept the key ({status}): {quote}"
         return MercuryError("INVALID_API_KEY", message, status=UNAUTHORISED)
     if status == PAYMENT_REQUIRED:

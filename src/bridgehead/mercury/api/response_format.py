@@ -54,6 +54,7 @@ def _make_validator(schema: bytes) -> Any:
         raise ValueError(f"{uri} is another document")
 
     try:
+        # `RegexOptions` is the linear-time engine; the default one backtracks.
         return jsonschema_rs.validator_for(
             schema.decode(), retriever=refuse_reference, pattern_options=jsonschema_rs.RegexOptions()
         )

@@ -154,6 +154,7 @@ class StreamedAnswer:
         return MercuryError("STREAM_INCOMPLETE", f"The stream broke: {why}.", content=self.text)
 
     def _read_event(self, data: bytes, now: float, read: Callable[[bytes], wire.Chunk]) -> None:
+        # Not JSON: the vendor's (and OpenAI's) last event.
         if data == _DONE:
             self.is_done = True
             return

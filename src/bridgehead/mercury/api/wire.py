@@ -19,6 +19,7 @@ EDIT = "/edit/completions"
 DECISIONS = "/decisions"
 MODELS = "/models"
 
+# Without `include_usage` a stream has no usage, and its cost would be unknown.
 _STREAMED = b',"stream":true,"stream_options":{"include_usage":true}}'
 
 

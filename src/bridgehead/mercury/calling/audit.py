@@ -80,6 +80,7 @@ class Audit:
     def end(self, invocation: Invocation, outcome: Outcome, seconds: float) -> None:
         """Queue the lines of a tool call that has ended."""
         context = invocation.context
+        # A call that never reached the model (invalid arguments, a list of models) gets a line of its own.
         entries = self._open.pop(context, None)
         if entries is None:
             entry = Entry(invocation.name, identify_client(context), fields=logs.context_fields())

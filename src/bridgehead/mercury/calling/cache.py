@@ -125,6 +125,7 @@ class Cache:
     def remember(self, call: Call, arguments: bytes) -> None:
         """Remember a call by its encoded arguments: equal bytes need not be decoded and checked again."""
         self._argument_bytes += len(arguments) + len(call.body)
+        # All at once, which needs no order of use.
         if self._argument_bytes > MAX_ARGUMENT_BYTES:
             self._calls.clear()
             self._argument_bytes = 0

@@ -58,6 +58,7 @@ class Call(wire.Request, kw_only=True):
     def turn_to(self, target: Target) -> None:
         """Send to another provider and model from now on; the cache key stays the same."""
         self.provider = target.provider
+        # `body` stays, because it is the cache key: the answer is cached under the requested model.
         if target.model != self.model:
             self.model = target.model
             self.sent_body = wire.write({**json.decode(self.body), "model": target.model})
@@ -101,6 +102,7 @@ class CallFactory:
         self, tool: str, path: str, args: CallArguments, context: Context[Any], *, stream: bool = False
     ) -> Call:
         """Make a call from its arguments, which become the body of the request; raises `MercuryError`."""
+        # For this server alone: neither reaches the API, and calls that differ only in these share an answer.
         cache, timeout = args.cache, args.timeout_ms
         args.cache = args.timeout_ms = UNSET
         is_model_named = args.model is not UNSET

@@ -108,7 +108,7 @@ class Completer:
         is_cached = self._cache.is_enabled and call.cache != "bypass"
         try:
             targets = self._route(call)
-            response_format.check_schema(call.response_format)
+            response_format.check_schema(call.response_format)  # before the call costs anything
             # Equal calls under way share one answer. Not streams: each goes to its own client as it grows.
             if is_cached and call.cache == "use" and not call.is_streamed:
                 completion = await self._share(call, targets)
@@ -189,6 +189,7 @@ class Completer:
             try:
                 return await self._send(call, provider, key, deadline, report)
             except MercuryError as error:
+                # At once, and not as a retry: nothing is wrong with the service.
                 another = _replace_key(provider, key, error, refused_keys)
                 if another is not None:
                     key = another
@@ -200,6 +201,7 @@ class Completer:
                     "retrying", code=error.code, status=error.status, seconds=round(delay, 3), tool=call.tool
                 )
             await asyncio.sleep(delay)
+            # The best key may be another one by now: cool-downs end, and the file may have changed.
             key, refused_keys, attempt = provider.keys.pick(), set(), attempt + 1
 
     async def _send(

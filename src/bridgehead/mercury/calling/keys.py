@@ -60,6 +60,7 @@ class Keys:
             )
         if len(self._until) == 1:  # an only key never cools down
             return next(iter(self._until))
+        # All keys that are not cooling down count as 0, and `min` returns the first of them.
         now = self._clock.monotonic()
         return min(self._until, key=lambda key: max(0.0, self._until[key] - now))
 

@@ -187,6 +187,7 @@ class PostgresBudget:
         while True:
             try:
                 return await database.writer.run(partial(self._reserve, reservation=reservation, caps=caps))
+            # The same id is sent again, so a reservation that was stored before counts once.
             except (Unavailable, TimedOut) as failure:
                 if isinstance(failure, TimedOut) or loop.time() > until:
                     # It may be booked although the answer was lost, and nothing will be sent.

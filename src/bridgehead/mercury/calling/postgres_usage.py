@@ -195,6 +195,7 @@ class PostgresUsage:
         if self._writing is not None:
             await asyncio.wait([self._writing])
         await self._write_quietly()
+        # A failed write has set the timer again.
         if self._timer is not None:
             self._timer.cancel()
         while (batch := self._next_batch()) is not None:

@@ -114,6 +114,7 @@ class Provider:
         try:
             await self.api.fetch_models(self.keys.pick(), seconds)
         except MercuryError as error:
+            # A server that refuses the list itself (a 404) is up: not every compatible one has a list.
             is_there = error.status is not None and not error.is_outage and error.code not in _UNUSABLE
             self.problem = "" if is_there else str(error)
         else:

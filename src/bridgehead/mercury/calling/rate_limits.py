@@ -168,7 +168,7 @@ class RateLimits:
                     retry_after=delay,
                     next_step=f"Try again in {format_seconds(delay)}, or raise {scope.setting}.",
                 )
-            await asyncio.sleep(delay)
+            await asyncio.sleep(delay)  # then take again: another call may have been faster
 
     async def _take(self, parts: Parts) -> WindowEntries | tuple[Scope, float, dict[str, int]]:
         """Take room in all windows; or return the limit that blocks, the seconds to wait, and the rest."""
@@ -234,6 +234,7 @@ class RateLimits:
     def _client(self, account: str) -> Scope:
         scope = self._clients.get(account)
         if scope is None:
+            # A client without an entry in its windows has nothing to lose.
             if len(self._clients) >= MAX_CLIENTS:
                 now = self._clock.monotonic()
                 self._clients = {name: one for name, one in self._clients.items() if not one.is_idle(now)}

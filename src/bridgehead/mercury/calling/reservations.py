@@ -58,6 +58,8 @@ class Reservations:
         Unless the block settles it, the exception that leaves the block decides how the send ended.
         """
         catalogue = provider.catalogue
+        # With a budget, prices and the longest answer have to be known before the send; otherwise the list
+        # may come later.
         if self._budget.is_set or self._rate_limits.needs_output_length:
             await catalogue.load(deadline - self._clock.monotonic())
         else:
@@ -114,6 +116,7 @@ class Reservations:
                     charged_usd=settled,
                     expected_usd=worst,
                 )
+                # The cached price list is wrong: the next send reads a new one.
                 catalogue.expire()
         else:
             if reservation.worst_usd is None:  # without a budget it is priced only now, for the report

@@ -32,6 +32,7 @@ class Retries(Struct, frozen=True):
         delay = error.retry_after
         if delay is None:
             delay = min(self.backoff.delay(attempt, self.draw), self.backoff.limit)
+        # A retry that could only time out is not begun.
         return delay if delay < seconds_left else None
 
 
@@ -73,6 +74,7 @@ class Breaker:
             return 0.0
         if now < self._probe_at:
             return self._probe_at - now
+        # One probe at a time: a service that has just recovered must not get all waiting calls at once.
         if self._is_probing:
             return self._wait
         self._is_probing = True

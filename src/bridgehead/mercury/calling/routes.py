@@ -91,6 +91,7 @@ class Route(Struct, forbid_unknown_fields=True, frozen=True):
 
     def fits(self, call: Routed) -> bool:
         """Return whether a call matches. A route without a model is for calls that name none."""
+        # A caller that names a model gets that one, unless a route is about this very name.
         if call.is_model_named and not self.model:
             return False
         size = len(call.body)

@@ -57,6 +57,7 @@ class Run:
         self.count += 1
         self.states.append((self.elapsed_ms, text))
         if len(self.states) > MAX_STATES or len(self.states) * len(text) > MAX_STATE_CHARACTERS:
+            # The newest one always stays: it is the text that the page shows.
             self.states = [*self.states[:-1:2], self.states[-1]]
         self._changed.set()
 

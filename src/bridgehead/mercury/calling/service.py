@@ -65,6 +65,7 @@ class Service:
         self.keys, self.catalogue = self.mercury.keys, self.mercury.catalogue
         self.cache = Cache(settings, clock)
         self.runs = Runs(clock)
+        # Without Redis each process counts and shares by itself.
         windows = single_flight = None
         if redis is not None:
             from bridgehead.runtime.stores.rate_windows import SharedWindows

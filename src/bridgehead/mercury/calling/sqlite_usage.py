@@ -166,6 +166,7 @@ class SqliteUsage:
                         self._thread, self._commit, counts, [work for work, _ in batch]
                     )
                 except Exception as error:  # noqa: BLE001 - passed on to each waiting caller
+                    # Counts stay in memory until the next timer: taking them again here would loop for ever.
                     can_write = False
                     if counts and self._usage is not None:
                         self._usage.restore_counts(counts)
@@ -205,6 +206,7 @@ class SqliteUsage:
         """Open the file once, and again if it was removed or replaced."""
         folder = self._folder = self._folder or self._open_folder()
         path = folder / FILE
+        # Compared by inode: writes to a deleted or replaced file would succeed, and be lost.
         if self._connection is not None:
             with suppress(FileNotFoundError):
                 if path.stat().st_ino == self._inode:

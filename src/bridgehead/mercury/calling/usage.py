@@ -241,6 +241,7 @@ class Usage:
         counts.prompt_tokens += used.prompt_tokens
         counts.completion_tokens += used.completion_tokens
         counts.total_tokens += used.total_tokens
+        # Not in `counts`: the store would add the cost a second time.
         if is_booked:
             self._models.setdefault(model, UsageCounts()).add(UsageCounts(cost_usd=cost or 0.0))
         elif cost is not None:

@@ -34,6 +34,7 @@ class UsageSpool:
         data = msgspec.json.encode(list(counts.items()))
         try:
             folder = self._open_state() / _FOLDER
+            # Private: names of clients are in it.
             folder.mkdir(mode=0o700, exist_ok=True)
             durable.replace(folder / f"{number}.json", data)
         except (OSError, StorageError) as failure:

@@ -106,6 +106,7 @@ async def run(args: Batch, ctx: Context[Service]) -> BatchResult:
                 items[index] = error
             await ctx.progress(len(items), total=total)
 
+    # Beside the workers' own progress, which comes only when a prompt is done.
     beating = asyncio.create_task(_beat(ctx, items, total))
     try:
         async with asyncio.TaskGroup() as group:

@@ -91,6 +91,7 @@ async def add_files(args: Chat, ctx: Context[Service]) -> None:
     names, args.files = args.files, UNSET
     quoted = quote_files(names, await read_files(names, ctx))
     last = args.messages[-1]
+    # Never into a tool's or an assistant's message: those are not the user's words.
     if last.role == "user" and last.content:
         last.content = f"{last.content}\n\n{quoted}"
     else:

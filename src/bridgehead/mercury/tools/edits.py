@@ -118,6 +118,7 @@ class NextEdit(CompletionArguments, kw_only=True):
             line = lines[number - 1]
             if column > len(line.rstrip("\r\n")) + 1:
                 raise _wrong("cursor", f"line {number} has {len(line.rstrip())} columns, not {column}")
+            # A column behind the last character is allowed: the cursor at the end of the line.
             lines[number - 1] = f"{line[: column - 1]}{CURSOR}{line[column - 1 :]}"
         # `_tag` ends the region with a line feed, so the region's own last one is dropped.
         before, region, after = lines[: first - 1], lines[first - 1 : last], lines[last:]

@@ -85,6 +85,7 @@ def _open(folder: str, steps: list[str]) -> int:
     here = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         for step in folders:
+            # Relative to the open folder: a rename of one above it cannot lead elsewhere.
             inner = os.open(step, os.O_RDONLY | os.O_DIRECTORY | _NO_FOLLOW, dir_fd=here)
             os.close(here)
             here = inner

@@ -63,6 +63,7 @@ class Progress:
             return None
         if self._sending is not None:
             self._news = text
+            # Wait for the notification under way, so that a slow client slows the stream.
             return asyncio.shield(self._sending)
         now = self._loop.time()
         if now - self._last >= TOGETHER_SECONDS or not self._has_begun:

@@ -99,7 +99,8 @@ class Connection(asyncio.Protocol):
         if "\r" in start or "\n" in start or not own.count("\r") == own.count("\n") == len(lines):
             raise ValueError("a request's target and headers cannot contain line breaks")
         head = f"{start} HTTP/1.1\r\n{self._fixed_headers}{own}\r\n".encode("latin-1")
-        request.is_written = True  # before the write: one that fails may have sent a part
+        # Before the write: one that fails may have sent a part.
+        request.is_written = True
         transport.write(head + body if isinstance(body, bytes) else head)
         return response
 
@@ -116,7 +117,8 @@ class Connection(asyncio.Protocol):
             raise self._lost or ConnectionBroken("it was never made")
         self._transport.write(data)
         if self._writable is not None:
-            await self._writable  # never for longer than the exchange, which cancels this task
+            # Never for longer than the exchange, which cancels this task.
+            await self._writable
 
     def abandon(self, reason: str, cause: BaseException | None = None) -> None:
         """Close it; reading its response raises with this reason."""

@@ -89,7 +89,11 @@ class Connector:
             authority = f"{host}:{self._port}"
             head = f"CONNECT {authority} HTTP/1.1\r\nHost: {authority}\r\n{_credentials(proxy)}\r\n"
             transport.write(head.encode("latin-1"))
-            _check_tunnel(await reply.head)
+            status_line = (await reply.head).partition(b"\r\n")[0].decode("latin-1")
+            version, _, rest = status_line.partition(" ")
+            # Any 2xx opens the tunnel (RFC 9110, 9.3.6).
+            if not version.startswith("HTTP/1.") or not rest.startswith("2"):
+                raise ConnectFailed(f"the proxy refused ({status_line})")  # noqa: TRY301
             secure = await self._loop.start_tls(transport, connection, tls, server_hostname=self._host)
         except BaseException:
             transport.abort()
@@ -139,10 +143,3 @@ def _make_tls() -> ssl.SSLContext:
 
 def _credentials(proxy: Proxy) -> str:
     return "" if proxy.authorization is None else f"Proxy-Authorization: {proxy.authorization}\r\n"
-
-
-def _check_tunnel(head: bytes) -> None:
-    status_line = head.partition(b"\r\n")[0].decode("latin-1")
-    version, _, rest = status_line.partition(" ")
-    if not version.startswith("HTTP/1.") or not rest.startswith("2"):
-        raise ConnectFailed(f"the proxy refused ({status_line})")

@@ -362,7 +362,8 @@ class Redis:
             else:
                 command.answer.set_exception(StoreError(f"Redis refused {command.words[0]}: {answer}"))
         if unusable is not None:
-            raise unusable  # takes the connection down, but not before every other command has its answer
+            # Takes the connection down, but not before every other command has its answer.
+            raise unusable
 
     def _words_of(self, command: _Command) -> Sequence[Any]:
         """Return the words of a command, with the script's text the first time on this connection."""

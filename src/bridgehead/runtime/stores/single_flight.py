@@ -110,7 +110,8 @@ class SingleFlight:
 
     async def _renew(self, name: str, token: str) -> None:
         while True:
-            await asyncio.sleep(LOCK_SECONDS / 3)  # two renewals may fail before the lock expires
+            # Two renewals may fail before the lock expires.
+            await asyncio.sleep(LOCK_SECONDS / 3)
             with suppress(StoreUnavailable, StoreError):
                 await self._redis.run(RENEW, _keys(name)[1:], [token, round(LOCK_SECONDS * 1000)])
 

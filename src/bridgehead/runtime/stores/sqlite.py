@@ -60,7 +60,8 @@ def open_database(path: Path, schema: Sequence[str], version: int, *, what: str)
                     raise
                 time.sleep(_RETRY_SECONDS)
         connection.execute("PRAGMA synchronous=FULL")
-        connection.execute("PRAGMA fullfsync=ON")  # for macOS, as in `durable.flush`; no effect elsewhere
+        # For macOS, as in `durable.flush`; no effect elsewhere.
+        connection.execute("PRAGMA fullfsync=ON")
         # Truncate the WAL after a checkpoint: without a limit it stays as large as it ever was.
         connection.execute(f"PRAGMA journal_size_limit={_MAX_WAL_BYTES}")
         existing = connection.execute("PRAGMA user_version").fetchone()[0]

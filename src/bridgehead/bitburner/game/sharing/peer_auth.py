@@ -68,6 +68,7 @@ class Prover:
         """Return whether a guest knows the key; a claim is valid once, and for a minute."""
         nonce, time = headers.get(NONCE, ""), headers.get(TIME, "")
         proof = self._sign("guest", nonce, time)
+        # In constant time, and before anything else of the headers is parsed.
         if not hmac.compare_digest(proof.encode(), headers.get(PROOF, "").encode("utf-8", "replace")):
             return False
         now = self._clock.now()

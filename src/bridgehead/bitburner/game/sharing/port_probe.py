@@ -44,6 +44,7 @@ async def connect_as_guest(settings: BitburnerSettings, prover: Prover, url: str
             url,
             ssl=_trust_any_certificate() if url.startswith("wss") else None,
             additional_headers={**claim, TIMEOUT: str(settings.rpc_timeout_ms)},
+            # The environment's proxy is not for loopback.
             proxy=None,
             **{**sockets.make_options(settings), "open_timeout": _GUEST_SECONDS},
         )

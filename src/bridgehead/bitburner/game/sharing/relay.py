@@ -122,9 +122,11 @@ class _Guest:
 
     async def serve(self) -> None:
         try:
+            # The guest plugs the game in only when it hears that there is one.
             await self.tell_status()
             while True:
                 frame = await self._socket.recv(decode=False)
+                # Backpressure: at the limit nothing more is read, so the guest's own socket fills up.
                 await self._room.acquire()
                 self.begin(self._answer(frame))
         except ConnectionClosed:
@@ -148,6 +150,7 @@ class _Guest:
             self._room.release()
 
     async def _reply(self, asked: GuestRequest) -> bytes:
+        # Only known methods: a guest of another version must not send anything else to the game.
         operation = self._operations.get(asked.method)
         if operation is None and asked.method not in METHODS:
             return wire.encode_error(asked.id, _UNKNOWN_METHOD)
