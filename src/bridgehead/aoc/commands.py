@@ -255,7 +255,7 @@ def _need_database(workspace: Workspace) -> postgres.Database:
 def _print_moved(moved: Moved, where: str) -> int:
     sys.stdout.write(
         f"Moved {moved.records} records and {moved.steps} steps of attempts {where}; "
-        f"{moved.aliases} aliases. What was there already stays.\n"
+        f"{moved.aliases} aliases. Existing records and steps are unchanged.\n"
     )
     for problem in moved.problems:
         sys.stderr.write(f"bridgehead aoc: skipped: {problem}\n")

@@ -31,7 +31,7 @@ from .workspace import open_workspace
 _SHOWN = 3
 """How many problems `doctor` shows."""
 _LIKELY_NAME = re.compile(r"day\W*\d+.*\.(md|jsonl?|txt)", re.IGNORECASE)
-"""Names that somebody may expect to be read; other files in the folders are ignored."""
+"""Names that a user may expect to be read; other files in the folders are ignored."""
 
 
 class Problem(NamedTuple):
@@ -127,7 +127,7 @@ def _speeds(folder: str, name: str) -> Iterator[str]:
 
 
 def find_problems(data: bytes, day: int) -> Iterator[str]:
-    """Find every problem of a day's records, with its line and what to do."""
+    """Find every problem of a day's records, with its line and a next step."""
     text = data.removeprefix(BYTE_ORDER_MARK)
     try:
         entries = dict(enumerate(day_document.decode_day(data, day).entries))
@@ -202,7 +202,7 @@ async def examine(environment: Mapping[str, str]) -> list[Finding]:
         records,
     ]
     if not report.problems:
-        findings.append(Finding("files", "right", f"{report.files} read, all whole"))
+        findings.append(Finding("files", "right", f"{report.files} read, all valid"))
     findings += [
         Finding("files", "wrong", f"{problem.path}: {problem.text}", "bridgehead aoc check")
         for problem in report.problems[:_SHOWN]

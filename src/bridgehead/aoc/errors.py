@@ -36,7 +36,7 @@ class AocDialect(Dialect):
         return ToolError(_invalid_arguments(tool, problem))
 
     def translate(self, error: Exception) -> Failure | None:
-        """Let the model read what went wrong with a tool."""
+        """Turn failures into tool errors, which the model can read."""
         if isinstance(error, InvalidArgument):
             return ToolError(f"{_INVALID}: {error}")
         if isinstance(error, BridgeError):

@@ -40,7 +40,7 @@ _VERDICTS = {
 
 
 class Measurement(Struct, frozen=True):
-    """What to run, how often, and for whom."""
+    """A program to run, the number of runs, and the model that wrote it."""
 
     llm: str
     day: int

@@ -36,7 +36,7 @@ TOOLSETS = Toolsets(
 
 
 class AocSettings(LogSettings, DatabaseSettings):
-    """What the environment says about the aoc bridge."""
+    """All settings of the aoc bridge."""
 
     data_dir = Setting(
         "AOC_DATA_DIR",

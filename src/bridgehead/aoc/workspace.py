@@ -150,7 +150,7 @@ class Workspace:
         return instructions.check_answer(self.folders.answers, day, phase, answer)
 
     def prepare(self) -> None:
-        """Import what records and rankings need before the first call does. Blocks."""
+        """Import the modules of records and rankings before the first call needs them. Blocks."""
         from .ranking import standings  # noqa: F401 - imported for its side effect
 
         _ = self.records, self.attempts

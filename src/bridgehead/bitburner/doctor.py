@@ -65,7 +65,7 @@ def _check_folder(what: str, folder: Path) -> Finding:
         return Finding(what, "wrong", f"{folder} cannot be written to", "Choose another folder.")
     if os.name != "nt" and mode & _OTHERS:
         advice = f"chmod 700 {folder}"
-        return Finding(what, "note", f"{folder} can be looked into by other users ({mode:o})", advice)
+        return Finding(what, "note", f"{folder} is readable by other users ({mode:o})", advice)
     return Finding(what, "right", str(folder))
 
 

@@ -1,4 +1,4 @@
-"""Errors of the bitburner bridge, beside those that every bridge has. Each says what to do next."""
+"""Errors of the bitburner bridge, beside those of all bridges. Each has a next step."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ class PatternTooSlow(InvalidArgument):
 
 
 def add_note(error: BridgeError, note: str) -> BridgeError:
-    """Append a sentence to the message: what the failure means for the operation."""
+    """Append a sentence to the message, about the effect of the failure on the operation."""
     # `args` too: `str(error)`, which clients see, is made from it.
     error.message = f"{error.message} {note}"
     error.args = (f"{error.message} {error.next_step}" if error.next_step else error.message,)

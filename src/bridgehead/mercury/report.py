@@ -73,7 +73,7 @@ def _describe_api(service: Service) -> tuple[Fact, ...]:
     providers = (
         Fact(
             f"Provider {name}",
-            "left alone for a while: it keeps failing" if name in down else provider.problem or "up",
+            "paused for a while: it keeps failing" if name in down else provider.problem or "up",
         )
         for name, provider in service.providers.items()
     )

@@ -1,4 +1,4 @@
-"""What at least two bridges need: settings, errors, logs, metrics, durable files, an HTTP client, manifests.
+"""Shared by bridges: settings, errors, logs, metrics, durable files, an HTTP client, stores, manifests.
 
 Knows no bridge. Every module here is cheap to import, because a server's first answer waits for it; expensive
 imports (logging, rich, argparse) happen on first use. The modules in `__all__` are public to bridges, also to

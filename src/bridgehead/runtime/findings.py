@@ -28,7 +28,7 @@ class Finding(Struct, frozen=True):
     verdict: Verdict
     text: str
     advice: str = ""
-    """What to do about it."""
+    """The next step."""
 
 
 def table(findings: Iterable[Finding]) -> Table:

@@ -390,7 +390,7 @@ def _timestamp(seconds: float) -> str:
 
 
 class LogSettings(Settings):
-    """What is logged."""
+    """Level and format of the log."""
 
     log_level = Setting("LOG_LEVEL", choice(*LEVELS), DEFAULT_LEVEL, "The lowest level that is logged.")
     mcp_log_level = Setting(

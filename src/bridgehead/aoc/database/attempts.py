@@ -1,4 +1,4 @@
-"""Attempts in PostgreSQL: who tried what, how it ended and how long it took. Blocks."""
+"""Attempts in PostgreSQL: which model tried which puzzle, how it ended and how long it took. Blocks."""
 
 from __future__ import annotations
 

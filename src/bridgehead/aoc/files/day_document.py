@@ -44,18 +44,18 @@ RULES = {
     "speed_ms": "a whole number of milliseconds, 0 or more",
     "timestamp": "a text",
 }
-"""What each key must be, in words."""
+"""The requirement for each key, for error messages."""
 
 
 class CorruptDay(Exception):
-    """Bytes that are not the records of this day; the text says why, and in which line if known."""
+    """The bytes are not the records of this day; the message gives the reason, and the line if known."""
 
     def __init__(self, problem: str, line: int | None = None) -> None:
         super().__init__(problem if line is None else f"line {line}: {problem}")
 
 
 def corrupt_file(path: str, problem: CorruptDay) -> StorageError:
-    """Make the error for a corrupt file, which stays as it is."""
+    """Make the error for a corrupt file, which is not changed."""
     return StorageError(
         f"{path} is corrupt and was left as it is: {problem}.",
         next_step="Fix or move the file; `bridgehead aoc check` lists every problem.",
@@ -172,7 +172,7 @@ def group_entries(entries: list[Entry]) -> dict[Group, Runs]:
     return groups
 
 
-# --- what is wrong, and where ------------------------------------------------------------------------------
+# --- problems and their lines ------------------------------------------------------------------------------
 
 
 def explain(error: Exception, data: bytes) -> CorruptDay:
@@ -198,7 +198,7 @@ def explain(error: Exception, data: bytes) -> CorruptDay:
 
 
 class RawDay(Struct):
-    """A day whose entries are not decoded, to look at each by itself."""
+    """A day with undecoded entries, to check each by itself."""
 
     entries: list[Raw]
 

@@ -171,7 +171,7 @@ class DayFile:
         return True
 
     def _read_cached(self) -> _CachedDay:
-        """Return the day as the disk has it; read only what others have changed since the last write."""
+        """Return the day as it is on the disk; read only changes by others since the last write."""
         cached = self._cached
         if cached is not None and cached.identity == identify(self._path):
             if cached.journal == identify(self._journal_path):

@@ -19,7 +19,7 @@ MAX_MS = 2**63 - 1
 Milliseconds = Annotated[int, Meta(ge=0, le=MAX_MS)]
 Name = Annotated[str, Meta(min_length=1)]
 Measure = Literal["solving", "execution"]
-"""What was timed: a model until it had the solution, or its program while it ran."""
+"""Solving: a model was timed until it had the solution. Execution: its program while it ran."""
 Source = Literal["claimed", "measured"]
 """Whether the time was reported by a model, or taken by a clock."""
 RecordKey = Literal["speedMs", "speed_ms"]
@@ -58,7 +58,7 @@ class Entry(Struct, gc=False):
 
     @property
     def measure(self) -> Measure:
-        """What was timed; without the key, solving time, as the contract calls it."""
+        """The measure; without the key it is solving time, as in the contract."""
         return EXECUTION if self.measure_key == EXECUTION else SOLVING
 
     @property

@@ -37,7 +37,7 @@ class Instruction(Struct, frozen=True):
 
     @property
     def text(self) -> str:
-        """The whole puzzle as a client gets it."""
+        """The complete puzzle for a client."""
         second = self.phase2 if self.problem is None else f"(Phase 2 cannot be shown: {self.problem})"
         if second is None:
             return f"# Day {self.day}\n\n{self.phase1}"

@@ -91,7 +91,7 @@ def decode_lines(lines: list[bytes]) -> list[Entry]:
 
 
 def as_new(entry: Entry) -> NewEntry:
-    """Return a journal's entry as it is written into the file."""
+    """Convert a journal's entry for writing into the file."""
     return NewEntry(
         entry.llm,
         entry.phase,

@@ -48,7 +48,7 @@ def canonical_name(name: str) -> str:
 
 
 def clean_name(name: str) -> str:
-    """Return a name as it is recorded; refuse control characters, empty and overlong names."""
+    """Return the form of a name for records; refuse control characters, empty and overlong names."""
     if any(is_control(character) for character in name.strip()):
         raise InvalidArgument(
             "llm_name has control characters in it.", next_step="Give the name as one line of plain text."

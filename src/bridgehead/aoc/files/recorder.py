@@ -216,7 +216,7 @@ class _DayQueue:
             self.fold_when_idle()
 
     def fold_when_idle(self) -> None:
-        """If there is a journal, fold it once nobody has written to it for a moment."""
+        """Schedule the folding of the journal, if there is one, for when it has been idle for a moment."""
         if self.file.has_journal:
             self._cancel_fold()
             self._folding = asyncio.get_running_loop().call_later(IDLE_SECONDS, self._start_fold)
@@ -234,7 +234,7 @@ class _DayQueue:
     async def _fold(self) -> None:
         was_tried = True
         try:
-            # Half the pause: this process's own last write must not count as somebody else's.
+            # Half the pause: this process's own last write must not count as another process's.
             was_tried = await asyncio.to_thread(self._fold_quietly, IDLE_SECONDS / 2)
         finally:
             self.task = None

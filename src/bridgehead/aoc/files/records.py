@@ -160,7 +160,7 @@ class Records:
             return known
 
     def _read_on(self, day: int, known: _FileRuns) -> _FileRuns | None:
-        """Add what the journal has gained, so that a large day is not decoded again for each record."""
+        """Add the journal's new entries, so that a large day is not decoded again for each record."""
         path = os.path.join(self._folder, layout.journal_name(day))
         tail = read_journal_tail(path, known.identity[1])
         if tail is None:

@@ -35,7 +35,7 @@ class Fetcher(Struct):
     report: Callable[[str], None]
 
     def fetch_day(self, day: int, *, again: bool = False) -> None:
-        """Fetch what is missing of a day; `again` requests the text for a second phase unlocked since."""
+        """Fetch the missing files of a day; `again` requests the text for a second phase unlocked since."""
         self._check_is_out(day)
         folders = self.workspace.folders
         self._keep_out_of_git()  # before the first text is written
@@ -50,10 +50,10 @@ class Fetcher(Struct):
             for phase, answer in enumerate(page.answers, start=1):
                 self._save(Path(folders.answers) / layout.answer_name(day, phase), answer + "\n")
         else:
-            self.report(f"{first} is there already")
+            self.report(f"{first} exists already")
         puzzle_input = Path(folders.inputs) / layout.input_name(day)
         if puzzle_input.exists():
-            self.report(f"{puzzle_input} is there already")
+            self.report(f"{puzzle_input} exists already")
         else:
             self._save(puzzle_input, self.client.get(f"/{self.workspace.year}/day/{day}/input"))
         self.report(REMINDER)

@@ -47,7 +47,7 @@ START_SCHEMA: dict[str, Any] = {
 
 
 class StartedAttempt(Struct, frozen=True):
-    """An attempt whose clock runs."""
+    """An attempt under way."""
 
     attempt: str
     day: int

@@ -76,7 +76,7 @@ speed_history gives single runs, speed_leaderboard with a day and a phase the ra
 
 
 class SolveDay(Arguments):
-    """What `solve_day` takes."""
+    """Arguments of `solve_day`."""
 
     day: Day
     phase: Phase = 1
@@ -84,7 +84,7 @@ class SolveDay(Arguments):
 
 
 class CompareModels(Arguments):
-    """What `compare_models` takes."""
+    """Arguments of `compare_models`."""
 
     day: Day | UnsetType = UNSET
     phase: Phase | UnsetType = UNSET

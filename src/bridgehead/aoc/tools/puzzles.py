@@ -14,7 +14,7 @@ TEXT = "text/plain"
 
 
 class FetchInstruction(Arguments):
-    """What `fetch_instruction` takes."""
+    """Arguments of `fetch_instruction`."""
 
     day: Day
 
@@ -24,7 +24,7 @@ FETCH_SCHEMA = {
     "properties": {"day": {"type": "integer", "description": "Day number (1-25)"}},
     "required": ["day"],
 }
-"""The contract's schema, for clients of its revision; `FetchInstruction` is what is enforced."""
+"""The contract's schema, for clients of its revision; arguments are checked against `FetchInstruction`."""
 
 
 def declare(bridge: Bridge[Workspace], year: int) -> None:

@@ -17,9 +17,9 @@ from ..workspace import Workspace
 
 
 class RecordSpeed(Arguments):
-    """What `record_speed` takes. Only the first four are in the contract.
+    """Arguments of `record_speed`. `llm`, an alias of `llm_name`, is accepted but not published.
 
-    `llm` is understood, not published.
+    The contract has only day, phase, speed_ms and llm_name.
     """
 
     day: Day
@@ -41,7 +41,7 @@ CONTRACT_SCHEMA: dict[str, Any] = {
     },
     "required": ["day", "phase", "llm_name", "speed_ms"],
 }
-"""The contract's schema, for clients of its revision; `RecordSpeed` is what is enforced."""
+"""The contract's schema, for clients of its revision; arguments are checked against `RecordSpeed`."""
 
 RECORD_SCHEMA: dict[str, Any] = {
     "type": "object",
@@ -67,7 +67,7 @@ RECORD_SCHEMA: dict[str, Any] = {
 
 
 class RecordedSpeed(Struct, frozen=True):
-    """A record on disk, and what this LLM's runs of the same day, phase and measure come to, in ms."""
+    """A stored record, with the figures of this LLM's runs of the same day, phase and measure, in ms."""
 
     day: int
     phase: int

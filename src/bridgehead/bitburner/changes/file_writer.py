@@ -147,7 +147,7 @@ class FileWriter:
         self.on_change: list[Callable[[FileChange], None]] = []
 
     async def apply(self, change: Change) -> ChangeResult:
-        """Make a change as a whole, or raise and say whether anything was changed."""
+        """Make a change completely, or raise an error that says whether anything was changed."""
         link = await self._connection.require_link()
         if link.is_shared:
             try:

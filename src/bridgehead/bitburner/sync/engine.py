@@ -70,7 +70,7 @@ class Sync:
         return len(self._base)
 
     async def plan(self) -> list[Action]:
-        """Compare both sides and return what is to be done; nothing is changed."""
+        """Compare both sides and return the actions; nothing is changed."""
         self._base = await asyncio.to_thread(self._folder.load_base)
         # Read the game before the folder: where case is ignored, its spellings decide the local names.
         contents: dict[Place, str] = {}

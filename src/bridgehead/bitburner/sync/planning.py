@@ -31,7 +31,7 @@ class Action(Struct, frozen=True):
 
 
 class Rules(Struct, frozen=True):
-    """What a plan may do."""
+    """The limits of a plan."""
 
     mode: Mode = "both"
     deletes: bool = False
