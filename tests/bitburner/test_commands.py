@@ -98,7 +98,7 @@ async def test_the_doctor_sees_folders_that_others_can_look_into(tmp_path: Path)
         BITBURNER_READ_ONLY="1",
     )
 
-    assert "can be looked into by other users (755)" in flat(said)
+    assert "is readable by other users (755)" in flat(said)
     assert "reading only" in said
 
 

@@ -17,7 +17,7 @@ def _folder(text: str) -> str | None:
 
 
 def _site(text: str) -> str:
-    """Accept HTTPS, or this machine: a cookie must not travel in the open."""
+    """Accept HTTPS, or plain HTTP to this machine: the cookie must not be sent unencrypted."""
     is_local = text.startswith(("http://127.0.0.1:", "http://localhost:", "http://[::1]:"))
     if not (text.startswith("https://") or is_local):
         raise ValueError(text)
@@ -36,7 +36,7 @@ TOOLSETS = Toolsets(
 
 
 class AocSettings(LogSettings, DatabaseSettings):
-    """What the environment says about the aoc bridge."""
+    """All settings of the aoc bridge."""
 
     data_dir = Setting(
         "AOC_DATA_DIR",

@@ -125,7 +125,7 @@ def _examine_tool_filter(environment: Mapping[str, str]) -> Finding:
         settings = ToolFilterSettings(environment)
     except BridgeError as error:
         return Finding("offered", "wrong", error.message, error.next_step)
-    filters = [f"{name}={shown}" for name, shown in settings.summary() if name in settings.given]
+    filters = [f"{name}={shown}" for name, shown in settings.summary() if name in settings.configured]
     return Finding("offered", "right", f"what passes {', '.join(filters)}" if filters else "every tool")
 
 

@@ -44,11 +44,11 @@ def read_server_environment(declared: type[Settings], environment: Mapping[str, 
     """Return what a server with these settings needs; raises SettingError if it could not start."""
     settings = declared(narrow(environment, declared.declared))
     secrets = [setting.name for setting in declared.declared if setting.is_secret]
-    needs = ServerEnvironment({}, {}, tuple(name for name in secrets if name not in settings.given))
+    needs = ServerEnvironment({}, {}, tuple(name for name in secrets if name not in settings.configured))
     for setting in declared.declared:
         value = settings.values[setting.name]
         if (
-            setting.name not in settings.given
+            setting.name not in settings.configured
             or setting.name in _TRANSPORT_SETTINGS
             or value == setting.default
         ):

@@ -37,7 +37,7 @@ def _parse_url(text: str) -> str:
 
 
 def is_place(text: str) -> bool:
-    """Tell whether a text has the form [credentials@]host[:port]."""
+    """Return whether a text has the form [credentials@]host[:port]."""
     host = text.rpartition("@")[2]
     if not host.endswith("]") and ":" in host:
         host, _, port = host.rpartition(":")
@@ -54,7 +54,7 @@ def _parse_keys(text: str) -> tuple[str, ...]:
 
 
 def is_key(text: str) -> bool:
-    """Tell whether a text can be a key: printable, in one piece, and not a placeholder."""
+    """Return whether a text can be a key: printable, without spaces, and not a placeholder."""
     return (
         text.isascii() and text.isprintable() and not any(c in " \"'<>\\" for c in text) and "..." not in text
     )
@@ -327,6 +327,7 @@ class MercurySettings(StateSettings, DatabaseSettings, ReplicaSettings, LogSetti
     )
 
     def __init__(self, environment: Mapping[str, str]) -> None:
+        # Lower case first, so that upper case wins.
         proxies = {name: value for name in _PROXIES if (value := environment.get(name.lower()))}
         super().__init__({**proxies, **environment})
 
@@ -339,7 +340,7 @@ class MercurySettings(StateSettings, DatabaseSettings, ReplicaSettings, LogSetti
         return changed
 
     def check(self) -> None:
-        """Refuse values that contradict each other."""
+        """Refuse combinations of values that are invalid."""
         if self.api_keys and self.api_key_file is not None:
             raise SettingError(
                 "MERCURY_API_KEY_FILE", str(self.api_key_file), "unset where MERCURY_API_KEY is set"
@@ -355,7 +356,7 @@ class MercurySettings(StateSettings, DatabaseSettings, ReplicaSettings, LogSetti
         )
         has_budget = self.client_budgets != () or any(amount is not None for amount in budgets)
         if self.redis_url is not None and self.database_url is None and has_budget:
-            # Redis means several replicas, and it may forget what it acknowledged; budgets must not.
+            # Redis means several replicas. It may forget a write that it acknowledged, and a budget must not.
             wanted = "a postgresql:// address: budgets of replicas are kept in PostgreSQL, not in Redis"
             raise SettingError("BRIDGEHEAD_DATABASE_URL", "", wanted)
         if self.max_retry_delay < self.retry_delay:

@@ -1,4 +1,4 @@
-"""Directories: where state lives: folders private to the user, or Redis and PostgreSQL for replicas."""
+"""Directories: the places where state lives: private folders, or Redis and PostgreSQL for replicas."""
 
 from __future__ import annotations
 
@@ -102,7 +102,10 @@ class ReplicaSettings(Settings):
     )
 
     def derive_keys(self, purpose: str) -> tuple[bytes, ...]:
-        """Derive the keys of one purpose; no other purpose opens what they seal. Random if none is set."""
+        """Derive the keys of one purpose; a random one if none is set.
+
+        Each purpose has its own, so that something sealed for one cannot be presented for another.
+        """
         import hmac
         from secrets import token_bytes
 

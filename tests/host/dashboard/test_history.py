@@ -120,7 +120,7 @@ def test_a_failure_is_short_and_without_secrets() -> None:
 def test_notices_are_kept_and_calls_are_not_listened_to() -> None:
     feed, history = Feed(), History(Clock())
     feed.join(history.notices)
-    assert not feed.hears_calls
+    assert not feed.has_call_listeners
 
     feed.publish("call.failed", bridge="aoc")
     for number in range(MOST_NOTICES + 5):

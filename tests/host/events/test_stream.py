@@ -77,7 +77,7 @@ async def test_there_is_room_for_some_readers_and_a_place_comes_free(
             while (await scraped(host))["bridgehead_event_readers"]:
                 await asyncio.sleep(0.01)
         await opened(host)
-    assert not events.feed.hears_calls
+    assert not events.feed.has_call_listeners
 
 
 async def test_a_reader_that_is_too_slow_is_told_what_it_missed(tmp_path: Path) -> None:

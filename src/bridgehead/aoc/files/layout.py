@@ -40,17 +40,17 @@ _SPEEDS_FILE = re.compile(r"day(\d\d)\.json", re.ASCII)
 
 
 def two_digits(day: int) -> str:
-    """Write a day with two digits, as URIs and file names have it."""
+    """Format a day with two digits, as in URIs and file names."""
     return f"{day:02}"
 
 
 def day_uri(day: int) -> str:
-    """Give the URI of a day's instructions."""
+    """Return the URI of a day's instructions."""
     return f"aoc://day{day:02}"
 
 
 def input_uri(day: int) -> str:
-    """Give the URI of a day's input."""
+    """Return the URI of a day's input."""
     return f"aoc://day{day:02}/input"
 
 
@@ -65,7 +65,7 @@ def markdown_name(day: int, phase: int) -> str:
 
 
 def legacy_name(day: int) -> str:
-    """Name the contract's older file with both phases of a day."""
+    """Name the older file of the contract, which has both phases of a day."""
     return f"day{day:02}.json"
 
 

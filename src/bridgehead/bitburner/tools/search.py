@@ -1,8 +1,8 @@
 """Search: the tool that finds lines in files by a regular expression.
 
-The matching runs in a process of its own, because a pattern can be written that runs for years, and a process
-is the one thing that can be stopped in the middle of it. Starting one costs some 50 ms a search, and nothing
-otherwise. (A linear-time matcher would need a compiled dependency for this one tool.)
+The matching runs in a process of its own, because some patterns would run for years, and only a process can
+be stopped in the middle of a match. Starting it takes about 50 ms per search. (A linear-time matcher would
+need a compiled dependency for this one tool.)
 """
 
 from __future__ import annotations
@@ -121,6 +121,7 @@ async def _run_matching(job: Job) -> MatchResult:
     except TimeoutError:
         return MatchResult(ran_away=True)
     finally:
+        # After a timeout, and also if the call itself is cancelled.
         if process.returncode is None:
             process.kill()
             await process.wait()

@@ -220,7 +220,7 @@ class CallMetrics:
             if self._note_failure is not None:
                 self._note_failure(self._bridge, call, outcome)
         self._seconds.observe(seconds, call.name, outcome.status)
-        if events.feed.hears_calls:
+        if events.feed.has_call_listeners:
             self._publish(call, outcome, seconds)
         self._audit(call, outcome, seconds)
 

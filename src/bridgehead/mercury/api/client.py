@@ -1,7 +1,7 @@
-"""Client: sends requests to the Mercury API over pooled connections, bounded in size and time.
+"""Client: send requests to the Mercury API over pooled connections, bounded in size and time.
 
-Every network failure becomes a `MercuryError` here and nowhere else. A request is sent once, with the key it
-is given; retries, choice of keys and limits belong to `calling`.
+Every network failure becomes a `MercuryError` here and nowhere else. A request is sent once, with the given
+key; retries, choice of keys and limits belong to `calling`.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ Headers = tuple[tuple[str, str], ...]
 
 
 class TimeLimit(Struct, frozen=True):
-    """How long a request may take, and the setting that says so."""
+    """A time limit, and the setting that it comes from."""
 
     seconds: float
     setting: str
@@ -89,19 +89,20 @@ class ApiClient:
         return await self._fetch(exchange, endpoint + MODELS, TimeLimit(seconds, _MODELS_LIMIT))
 
     async def complete(self, request: Request, key: str, limit: TimeLimit) -> Completion:
-        """Send a request once and return the whole answer."""
+        """Send a request once and return the complete answer."""
         started = self._clock.monotonic()
         exchange = self._exchange("POST", request.path, request.payload, key, request.trace)
         try:
             body = await self._fetch(exchange, request.path, limit, request.model)
         finally:
+            # Also after a failure: it decides whether the send is released or uncertain.
             request.is_written = exchange.is_written
         return read_response(body, request, self._clock.monotonic() - started)
 
     async def stream(self, request: Request, key: str, limit: TimeLimit, report: Report) -> Completion:
-        """Send a request once, report the answer as it grows, and return the whole of it.
+        """Send a request once, report the answer as it grows, and return the complete one.
 
-        Once the answer has begun, a failure carries what had come and is never retried.
+        Once the answer has begun, a failure carries the text so far and is never retried.
         """
         started = self._clock.monotonic()
         answer = StreamedAnswer(is_diffusing=request.is_diffusing, max_bytes=self._max_bytes)
@@ -109,7 +110,7 @@ class ApiClient:
         has_begun = False
         try:
             async with asyncio.timeout(limit.seconds):
-                # Entered by hand, because the limit for the first byte covers the head alone.
+                # Entered by hand, because the limit for the first byte covers only the head.
                 response = await self._begin(exchange, limit)
                 try:
                     if response.status != _OK:
@@ -144,7 +145,8 @@ class ApiClient:
             ) from problem
 
     async def _read_answer(self, response: Response, answer: StreamedAnswer, report: Report) -> None:
-        # Reads only after the client has taken what came before, so nothing piles up here.
+        # The next read waits until the client has taken the text so far: a slow client slows the API, and
+        # nothing piles up here.
         monotonic = self._clock.monotonic
         try:
             while piece := await response.read(self._idle_seconds):
@@ -153,8 +155,8 @@ class ApiClient:
                     if waiting is not None:
                         await waiting
                 if answer.is_done:
-                    # Read up to the end of the body if it comes at once: only then the pool keeps the
-                    # connection. Nothing in it can change the answer, so a failure here is none.
+                    # Read to the end of the body if it comes at once: only then can the pool reuse the
+                    # connection. Nothing in it can change the answer, so a failure here does not matter.
                     with suppress(TimeoutError, ConnectionBroken):
                         async with asyncio.timeout(_CLOSING_SECONDS):
                             while await response.read(_CLOSING_SECONDS):
@@ -220,6 +222,7 @@ def _too_slow(what: str, limit: TimeLimit, *, is_written: bool) -> MercuryError:
 
 def read_retry_after(milliseconds: str | None, value: str | None, now: float) -> float | None:
     """Read `retry-after-ms` and `Retry-After` (seconds or a date) in seconds from now; None if invalid."""
+    # `retry-after-ms` first: it is the more precise of the two.
     for text, unit in ((milliseconds, 1000.0), (value, 1.0)):
         try:
             seconds = float(text or "") / unit

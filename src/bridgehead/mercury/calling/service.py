@@ -1,6 +1,6 @@
-"""Service: everything that the mercury bridge holds open while it serves.
+"""Service: the parts of a running mercury bridge.
 
-Cheap to import, because a server's first answer waits for it; opening loads the rest.
+Cheap to import, because a server's first answer waits for it; opening imports the rest.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _log = logs.logger("mercury")
 
 
 class Service:
-    """What is open while the bridge serves. Making it asks nothing of the API yet."""
+    """The parts of a running bridge. Creating it sends nothing yet."""
 
     def __init__(self, settings: MercurySettings, clock: Clock | None = None) -> None:
         import random
@@ -65,6 +65,7 @@ class Service:
         self.keys, self.catalogue = self.mercury.keys, self.mercury.catalogue
         self.cache = Cache(settings, clock)
         self.runs = Runs(clock)
+        # Without Redis each process counts and shares by itself.
         windows = single_flight = None
         if redis is not None:
             from bridgehead.runtime.stores.rate_windows import SharedWindows
@@ -111,12 +112,12 @@ class Service:
         return [name for name, provider in self.providers.items() if provider.breaker.is_waiting(now)]
 
     async def check(self) -> None:
-        """Ask the providers and the books how they are, without a call."""
+        """Check the providers and the budget's books, without a paid call."""
         keyed = [provider for provider in self.providers.values() if provider.keys.count]
         await asyncio.gather(*(provider.check(_CHECK_SECONDS) for provider in keyed), self.budget.check())
 
     async def close(self) -> None:
-        """Write what is left, and close everything. The books come first: ends of sends are money."""
+        """Write the rest, and close everything. The books come first: ends of sends are money."""
         self.audit.close()
         await self.books.close()
         await self.usage_store.close()
@@ -126,14 +127,14 @@ class Service:
             await provider.close()
 
     async def list_able_models(self, path: str) -> tuple[str, ...]:
-        """Return the models that this server allows and that can be used with an endpoint, if known."""
+        """Return the allowed models that can be used with an endpoint; empty if unknown."""
         allowed = self.settings.allowed_models
         return tuple(name for name in await self.catalogue.list_able(path) if not allowed or name in allowed)
 
     def make_call(
         self, tool: str, path: str, args: CallArguments, context: Context[Any], *, stream: bool = False
     ) -> Call:
-        """Make a call from its arguments; raises `MercuryError`, which the audit has a line for."""
+        """Make a call from its arguments; a `MercuryError` is audited and raised."""
         try:
             return self.calls.make(tool, path, args, context, stream=stream)
         except MercuryError as error:

@@ -1,4 +1,4 @@
-"""Progress: sends a growing answer to the client as progress notifications, and a heartbeat in between.
+"""Progress: send a growing answer to the client as progress notifications, with heartbeats in between.
 
 The first piece is sent at once, later ones together, at most every 50 ms. While the client does not read, the
 caller waits, so the stream is not read either. Does nothing for calls without a progress token.
@@ -19,7 +19,7 @@ TOGETHER_SECONDS = 0.05
 
 
 class Growing(Protocol):
-    """A text that grows, or is replaced: `StreamedAnswer`, or a test's."""
+    """A text that grows or is replaced: `StreamedAnswer`, or a fake in a test."""
 
     def take_news(self) -> str:
         """Return the text since the last call."""
@@ -63,6 +63,7 @@ class Progress:
             return None
         if self._sending is not None:
             self._news = text
+            # Wait for the notification under way, so that a slow client slows the stream.
             return asyncio.shield(self._sending)
         now = self._loop.time()
         if now - self._last >= TOGETHER_SECONDS or not self._has_begun:
@@ -90,7 +91,7 @@ class Progress:
         """Send the news or a heartbeat, or rearm if neither is due."""
         silent = self._loop.time() - self._last
         if self._sending is not None or (self._news is None and silent < self._heartbeat):
-            # Never at once: while a notification waits for a slow client, the timer would spin.
+            # At least a millisecond: while a notification waits for a slow client, the timer would spin.
             self._arm(self._loop.time() + max(0.001, min(self._heartbeat, self._heartbeat - silent)))
             return
 
