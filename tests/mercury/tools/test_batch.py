@@ -10,7 +10,7 @@ import pytest
 from bridgehead.mercury.bridge import manifest
 from bridgehead.mercury.settings import MercurySettings
 from bridgehead.mercury.simulator import Fault, Simulator
-from tests.mercury.process import BridgeProcess, bridge_process, environment
+from tests.mercury.process import HEARTBEAT_SECONDS, BridgeProcess, bridge_process, environment
 from tests.support.task_client import TaskClient, connect
 from tests.support.waiting import PATIENCE
 
@@ -179,7 +179,7 @@ async def test_costs_have_no_noise_at_their_end(client: BridgeProcess, api: Simu
 
 async def test_a_slow_batch_shows_signs_of_life_that_grow(api: Simulator, tmp_path: Path) -> None:
     api.faults.next(Fault(delay=3.0, says="slow"))
-    async with bridge_process(api.url, tmp_path, MERCURY_HEARTBEAT_MS="50") as client:
+    async with bridge_process(api.url, tmp_path, **{HEARTBEAT_SECONDS: "0.05"}) as client:
         await client.call("mercury_batch", {"prompts": ["quick", "slow"], "concurrency": 2}, progress=7)
         values = [notice["progress"] for notice in client.progress()]
 
