@@ -127,4 +127,4 @@ def _serve_together(job: Job) -> None:
         process.serve(job, WorkerPlace(Workers(index, ports, secret, host), inner[index], beat))
 
     manager = ServiceManager(job.environment)
-    supervision.run(job.listening, len(inner), serve, job.settings.stalled_seconds, manager)
+    supervision.run(job.listening, len(inner), serve, manager)
