@@ -88,6 +88,12 @@ def test_every_setting_of_the_distribution_is_in_the_page(setting: Setting[Any])
     assert ("**Secret.**" in row) is setting.is_secret
 
 
+def test_every_setting_has_one_purpose_and_every_purpose_names_settings_that_exist() -> None:
+    named = [name for names in generate.PURPOSES.values() for name in names]
+
+    assert sorted(named) == sorted({setting.name for setting in SETTINGS})
+
+
 def test_the_example_of_an_env_file_has_the_settings_that_people_set_most_and_each_exists() -> None:
     shown = re.findall(r"^#([A-Z_0-9]+)=", ENV_EXAMPLE, re.MULTILINE)
 
