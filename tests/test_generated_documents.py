@@ -21,7 +21,6 @@ import pytest
 from msgspec import Raw
 
 import bridgehead
-from bridgehead.bitburner.simulator import Game
 from bridgehead.commands import tool_arguments
 from bridgehead.mercury.simulator import Simulator
 from bridgehead.runtime import env_file, plugins
@@ -30,6 +29,7 @@ from bridgehead.runtime.settings import Setting, Settings
 from docs import generate
 from tests.bitburner.playing import FILES, played
 from tests.support.checked import connect
+from tests.support.game import Game
 from tests.support.waiting import PATIENCE
 
 ROOT = Path(__file__).parent.parent

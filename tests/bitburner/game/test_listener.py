@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from bridgehead.bitburner.game import sockets
-from bridgehead.bitburner.simulator import Game
 from tests.bitburner.playing import FILES, PAGE, Play, bridged, played
+from tests.support.game import Game
 from tests.support.waiting import until
 
 

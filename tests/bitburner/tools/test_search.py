@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from bridgehead.bitburner.simulator import Game
 from bridgehead.bitburner.tools import search
 from bridgehead.bitburner.tools.matching import Job, find_matches
 from tests.bitburner.playing import Play, played
+from tests.support.game import Game
 from tests.support.waiting import PATIENCE
 
 

@@ -6,10 +6,11 @@ from typing import Any
 
 import pytest
 
-from bridgehead.bitburner.simulator import Faults, Game
+from bridgehead.bitburner.simulator import Faults
 from bridgehead.mcp.revisions import V2025_06_18, V2026_07_28
 from tests.bitburner.playing import FILES, SCRIPT, Play, bridged, played
 from tests.support.asking import Person, solve
+from tests.support.game import Game
 
 ASKABLE: dict[str, Any] = {"elicitation": {}}
 

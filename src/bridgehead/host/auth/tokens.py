@@ -162,8 +162,8 @@ class TokenFile:
                 raise StorageError(
                     f"The token {token.name} in {self.path} has its rights in the form of an older version: "
                     f"{', '.join(old)} among its bridges.",
-                    next_step=f"Run bridgehead token revoke {token.name} and add it again with its rights. To "
-                    'keep the token itself, edit its entry: "events": true instead of "right:events".',
+                    next_step=f"Run bridgehead token revoke {token.name} and add it again with its rights. "
+                    'To keep the token itself, edit its entry: "events": true instead of "right:events".',
                 )
         return found
 
