@@ -16,6 +16,7 @@ from tests.mercury.process import (
     bridge_process,
     error_of,
 )
+from tests.support import mercury_journal
 from tests.support.waiting import PATIENCE
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -162,7 +163,7 @@ async def test_cancelling_ends_the_request_to_the_api(client: BridgeProcess, api
     await client.progress_until(2)
     client.cancel(request_id)
 
-    await api.requests.until(lambda journal: journal[0].aborted is not None, within=PATIENCE)
+    await mercury_journal.until(api.requests, lambda journal: journal[0].aborted is not None, within=PATIENCE)
 
 
 @pytest.mark.parametrize("tool", [TOOL, "mercury_chat_completion"])
@@ -171,10 +172,10 @@ async def test_cancelling_before_the_first_byte_ends_the_request_too(
 ) -> None:
     api.faults.next(Fault(delay=10 * PATIENCE))
     request_id, _ = client.start(tool, {"messages": ask()})
-    await api.requests.until(lambda journal: journal[0])
+    await mercury_journal.until(api.requests, lambda journal: journal[0])
     client.cancel(request_id)
 
-    await api.requests.until(lambda journal: journal[0].aborted is not None, within=PATIENCE)
+    await mercury_journal.until(api.requests, lambda journal: journal[0].aborted is not None, within=PATIENCE)
 
 
 async def test_silence_is_bridged_with_signs_of_life_that_are_no_text(api: Simulator, tmp_path: Path) -> None:
