@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from bridgehead.bitburner.simulator import Game
 from tests.bitburner.playing import FILES, bridged, played
 from tests.bitburner.serving import HOST, environment
+from tests.support.game import Game
 from tests.support.ports import free_port
 from tests.support.waiting import PATIENCE
 

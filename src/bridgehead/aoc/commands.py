@@ -327,7 +327,7 @@ def _session_file(settings: AocSettings) -> Path:
 def _fetch(workspace: Workspace, chosen: Namespace, settings: AocSettings) -> int:
     from bridgehead.runtime.http import Proxies
 
-    from .site.client import SiteClient
+    from .site.client import SITE_URL, SiteClient
     from .site.cookie import read_cookie
     from .site.fetching import Fetcher
 
@@ -338,10 +338,8 @@ def _fetch(workspace: Workspace, chosen: Namespace, settings: AocSettings) -> in
         )
     path = _session_file(settings)
     # HTTPS_PROXY and its like are no settings of ours: every program reads them.
-    proxy = Proxies.from_environment(os.environ).choose(settings.site_url)
-    client = SiteClient(
-        settings.site_url, read_cookie(path), settings.contact, path.parent / "requests", proxy
-    )
+    proxy = Proxies.from_environment(os.environ).choose(SITE_URL)
+    client = SiteClient(SITE_URL, read_cookie(path), settings.contact, path.parent / "requests", proxy)
 
     def report(line: str) -> None:
         sys.stdout.write(f"{line}\n")

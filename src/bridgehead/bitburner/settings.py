@@ -155,18 +155,6 @@ class BitburnerSettings(StateSettings, LogSettings):
         0,
         "How many attempts to connect may fail in a row. 0 is no limit.",
     )
-    ping_interval_ms = Setting(
-        "BITBURNER_PING_INTERVAL_MS",
-        whole(10, _DAY_MS),
-        15_000,
-        "How often an idle game is pinged, in milliseconds.",
-    )
-    ping_timeout_ms = Setting(
-        "BITBURNER_PING_TIMEOUT_MS",
-        whole(10, _DAY_MS),
-        10_000,
-        "How many milliseconds a game may take to answer a ping before it is disconnected.",
-    )
     max_frame_bytes = Setting(
         "BITBURNER_MAX_FRAME_BYTES",
         BYTES,
@@ -175,12 +163,6 @@ class BitburnerSettings(StateSettings, LogSettings):
     )
     write_max_bytes = Setting(
         "FILE_WRITE_MAX_BYTES", BYTES, 1_000_000, "The largest file that can be written, in UTF-8 bytes."
-    )
-    search_ms = Setting(
-        "BITBURNER_SEARCH_MS",
-        whole(10, 60_000),
-        3000,
-        "How many milliseconds a search pattern may run before it is stopped.",
     )
     toolsets = Setting(
         "BITBURNER_TOOLSETS",
@@ -202,9 +184,6 @@ class BitburnerSettings(StateSettings, LogSettings):
     )
     backup_max_files = Setting(
         "BITBURNER_BACKUP_MAX_FILES", whole(1, 100_000), 2000, "How many previous contents to keep."
-    )
-    backup_max_bytes = Setting(
-        "BITBURNER_BACKUP_MAX_BYTES", BYTES, 200_000_000, "How many bytes of previous contents to keep."
     )
 
     @property

@@ -131,4 +131,4 @@ def _serve_together(job: Job) -> None:
         process.serve(job, WorkerPlace(index, addresses, inner[index], beat))
 
     manager = ServiceManager(job.environment)
-    supervision.run(job.listening, len(inner), serve, job.settings.stalled_seconds, manager)
+    supervision.run(job.listening, len(inner), serve, manager)

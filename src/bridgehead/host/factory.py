@@ -57,12 +57,9 @@ def limits_of(settings: HostSettings) -> Limits:
         shutdown_seconds=settings.shutdown_seconds,
         sessions_per_caller=settings.sessions_per_client,
         session_idle_seconds=settings.session_seconds,
-        streams_per_caller=settings.streams_per_client,
         http_requests_per_caller=settings.requests_per_client,
-        tasks=settings.tasks,
-        tasks_per_caller=settings.tasks_per_client,
         task_bytes=settings.task_bytes,
-        task_bytes_per_caller=settings.task_bytes_per_client,
+        task_bytes_per_caller=settings.task_bytes // 4,
         task_seconds=settings.task_seconds,
     )
 
@@ -258,7 +255,7 @@ class ApplicationFactory:
     def _metrics(self) -> HostMetrics:
         metrics = HostMetrics(self._views.callers)
         metrics.limits |= {
-            ("client", "connections"): float(self._settings.connections_per_client),
+            ("client", "connections"): float(self._settings.connections_per_address),
             ("all", "connections"): float(self._settings.connections),
             ("all", "sessions"): float(self._limits.sessions),
             ("all", "streams"): float(self._limits.listen_streams),

@@ -113,12 +113,6 @@ class HostSettings(OAuthSettings, ToolFilterSettings, StateSettings, DatabaseSet
     workers = Setting(
         "BRIDGEHEAD_WORKERS", whole(1, 256), 1, "The number of worker processes. Some bridges allow only one."
     )
-    stalled_seconds = Setting(
-        "BRIDGEHEAD_STALLED_SECONDS",
-        number(2, 3600),
-        30.0,
-        "With several workers, replace one whose event loop is blocked for this long.",
-    )
     auth = Setting(
         "BRIDGEHEAD_AUTH",
         choice("auto", "on", "off"),
@@ -176,13 +170,8 @@ class HostSettings(OAuthSettings, ToolFilterSettings, StateSettings, DatabaseSet
         "BRIDGEHEAD_CONNECTIONS",
         whole(1, 10**6),
         10_000,
-        "How many connections may be open at once, in each process.",
-    )
-    connections_per_client = Setting(
-        "BRIDGEHEAD_CONNECTIONS_PER_CLIENT",
-        whole(1, 10**6),
-        5000,
-        "How many of them may come from one address. Trusted proxies are not limited.",
+        "How many connections may be open at once, in each process. One address may have half of them; "
+        "trusted proxies may have all.",
     )
     sessions_per_client = Setting(
         "BRIDGEHEAD_SESSIONS_PER_CLIENT",
@@ -197,43 +186,19 @@ class HostSettings(OAuthSettings, ToolFilterSettings, StateSettings, DatabaseSet
         1800.0,
         "How many seconds a session may be idle before it is closed. Many clients never close theirs.",
     )
-    streams_per_client = Setting(
-        "BRIDGEHEAD_STREAMS_PER_CLIENT",
-        whole(1, 10**6),
-        250,
-        "How many streams one token or address may have open.",
-    )
     requests_per_client = Setting(
         "BRIDGEHEAD_REQUESTS_PER_CLIENT",
         whole(1, 10**6),
         1000,
         "How many requests of one token or address are served at once.",
     )
-    tasks = Setting(
-        "BRIDGEHEAD_TASKS",
-        whole(1, 10**6),
-        10_000,
-        "How many tasks are kept for all clients, running or ended.",
-    )
-    tasks_per_client = Setting(
-        "BRIDGEHEAD_TASKS_PER_CLIENT",
-        whole(1, 10**6),
-        500,
-        "How many tasks are kept for one token or address.",
-    )
     task_bytes = Setting(
         "BRIDGEHEAD_TASK_BYTES",
         BYTES,
         128 * 1024 * 1024,
-        "How many bytes of task results are kept for all clients.",
+        "How many bytes of task results are kept for all clients. One token or address may have a quarter, "
+        "which is also the largest result.",
         shown="128mib",
-    )
-    task_bytes_per_client = Setting(
-        "BRIDGEHEAD_TASK_BYTES_PER_CLIENT",
-        BYTES,
-        32 * 1024 * 1024,
-        "How many bytes of task results are kept for one token or address. Also the largest result.",
-        shown="32mib",
     )
     task_seconds = Setting(
         "BRIDGEHEAD_TASK_SECONDS",
@@ -252,12 +217,6 @@ class HostSettings(OAuthSettings, ToolFilterSettings, StateSettings, DatabaseSet
         FLAG,
         default=False,
         about="Share the port with another process, so that a new host can take over from an old one.",
-    )
-    blocked_seconds = Setting(
-        "BRIDGEHEAD_BLOCKED_SECONDS",
-        number(0, 3600),
-        1.0,
-        "Log a tool that blocks the event loop for this many seconds. 0 turns this off.",
     )
     probe_seconds = Setting(
         "BRIDGEHEAD_PROBE_SECONDS",
@@ -333,6 +292,11 @@ class HostSettings(OAuthSettings, ToolFilterSettings, StateSettings, DatabaseSet
             raise SettingError(
                 "BRIDGEHEAD_OAUTH_CLIENT_ID", "", "set where BRIDGEHEAD_OAUTH_CLIENT_SECRET is"
             )
+
+    @property
+    def connections_per_address(self) -> int:
+        """Half of all, so that one address that opens as many as it can leaves room for the others."""
+        return max(1, self.connections // 2)
 
     @property
     def is_loopback(self) -> bool:

@@ -160,8 +160,8 @@ CODES = {
     ),
     "RESPONSE_TOO_LARGE": Row(
         "api_error",
-        "The answer has more than MERCURY_MAX_RESPONSE_SIZE bytes.",
-        "Ask for less (max_tokens), or raise MERCURY_MAX_RESPONSE_SIZE.",
+        "The API's answer is larger than this server accepts.",
+        "Ask for less (max_tokens).",
         may_be_billed=True,
     ),
     "STOPPED": Row(

@@ -2,8 +2,8 @@
 
 import pytest
 
-from bridgehead.bitburner.simulator import World
 from tests.bitburner.simulator.asking import FILES, ask
+from tests.support.game import World
 
 
 @pytest.mark.parametrize("generation", [2, 3])

@@ -9,7 +9,6 @@ import re
 from typing import Annotated
 
 from msgspec import Meta, Struct
-from msgspec.structs import replace
 
 from ..settings import AocSettings
 
@@ -125,12 +124,7 @@ class Folders(Struct, frozen=True):
 
 def find_folders(settings: AocSettings, current: str) -> Folders:
     """Return the folders of the configured year."""
-    found = folders_in(settings.data_dir or default_data_dir(current), settings.year)
-    return replace(
-        found,
-        instructions=settings.instructions_dir or found.instructions,
-        speeds=settings.speeds_dir or found.speeds,
-    )
+    return folders_in(settings.data_dir or default_data_dir(current), settings.year)
 
 
 def folders_in(data: str, year: int) -> Folders:

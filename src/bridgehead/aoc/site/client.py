@@ -20,6 +20,7 @@ from bridgehead.runtime.http import BodyTooLarge, ConnectFailed, ConnectionBroke
 
 from ..files.locking import FolderLock
 
+SITE_URL = "https://adventofcode.com"
 GAP_SECONDS = 5.0
 BOARD_SECONDS = 15 * 60.0
 REQUEST_SECONDS = 30.0

@@ -31,6 +31,9 @@ if TYPE_CHECKING:
 
     from ..settings import BitburnerSettings
 
+MAX_BYTES = 200_000_000
+"""All versions together. The limit by count is reached first, unless files are huge: then this one keeps the
+disk from filling up."""
 _SUFFIX = ".json"
 _KEY_LETTERS = 16
 
@@ -80,7 +83,7 @@ class History:
         self.is_on = settings.backup_dir != OFF
         self._settings = settings
         self._max_files = settings.backup_max_files
-        self._max_bytes = settings.backup_max_bytes
+        self.max_bytes = MAX_BYTES
         self._clock = clock
         self._count = itertools.count()
 
@@ -108,9 +111,9 @@ class History:
                 moment += 1
             name = f"{moment:013d}-{unique}-{key}"
             data = msgspec.json.encode(version)
-            if len(data) > self._max_bytes:
+            if len(data) > self.max_bytes:
                 raise OSError(  # noqa: TRY301 - one report for every reason not to keep it
-                    f"it takes {len(data)} bytes, and BITBURNER_BACKUP_MAX_BYTES is {self._max_bytes}"
+                    f"it takes {len(data)} bytes, and all backups may take {self.max_bytes}"
                 )
             durable.replace(folder / f"{name}{_SUFFIX}", data)
             self._prune(folder, entries, len(data))
@@ -139,11 +142,11 @@ class History:
         """Delete the oldest versions above the limits, but a file's last version only after all others."""
         durable.sweep(folder, self._clock.now())
         count, size = len(entries) + 1, sum([entry.size for entry in entries]) + added
-        if count <= self._max_files and size <= self._max_bytes:
+        if count <= self._max_files and size <= self.max_bytes:
             return
         last = {entry.key: entry.name for entry in entries}
         for entry in sorted(entries, key=lambda entry: (last[entry.key] == entry.name, entry.name)):
-            if count <= self._max_files and size <= self._max_bytes:
+            if count <= self._max_files and size <= self.max_bytes:
                 return
             count, size = count - 1, size - entry.size
             # Windows refuses while another process reads the file; the next write prunes it.

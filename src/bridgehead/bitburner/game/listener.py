@@ -106,7 +106,7 @@ class Listener:
         async with self._admission:
             current = self._connection.link
             if current is not None:
-                if await current.is_alive(self._settings.ping_timeout_ms / 1000):
+                if await current.is_alive(sockets.PING_TIMEOUT_SECONDS):
                     self._connection.report_rejection(origin, "another game is connected and answers", "")
                     await socket.close(TRY_LATER, SECOND_GAME)
                     return

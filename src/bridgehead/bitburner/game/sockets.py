@@ -16,6 +16,10 @@ RELAY_PATH = "/bridgehead/relay"
 MARK = "Bridgehead"
 """The response header that identifies a bridge."""
 TIMEOUT = "Bridgehead-Timeout-Ms"
+PING_INTERVAL_SECONDS = 15.0
+"""How often an idle game is pinged: often enough that no router on the way forgets the connection."""
+PING_TIMEOUT_SECONDS = 10.0
+"""How long a game may take to answer a ping. Its page can be busy for seconds, when it saves for example."""
 _CLOSE_SECONDS = 1.0
 _HARD_LIMIT_FACTOR = 4
 """The library closes the connection for a frame above its limit, so that is set above ours: a frame between
@@ -35,8 +39,8 @@ def make_options(settings: BitburnerSettings) -> dict[str, Any]:
     return {
         "compression": None,
         "max_size": _HARD_LIMIT_FACTOR * settings.max_frame_bytes,
-        "ping_interval": settings.ping_interval_ms / 1000,
-        "ping_timeout": settings.ping_timeout_ms / 1000,
+        "ping_interval": PING_INTERVAL_SECONDS,
+        "ping_timeout": PING_TIMEOUT_SECONDS,
         "open_timeout": _OPEN_SECONDS,
         "close_timeout": _CLOSE_SECONDS,
         "logger": logger,

@@ -79,38 +79,8 @@ class Token(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True,
         )
 
 
-RIGHTS = {
-    "right:spend": "may_spend",
-    "right:events": "events",
-    "right:dashboard": "dashboard",
-    "right:admin": "admin",
-}
-"""How the file writes rights that version 0.1 did not have: as names among the bridges.
-
-0.1 refuses a file with a field that it does not know, and takes these for bridges that there are none of. A
-right that this version does not know opens nothing either.
-"""
-_RIGHT = "right:"
-
-
-def _to_file(token: Token) -> Token:
-    """Return an entry as an older version can read it."""
-    rights = [name for name, field in RIGHTS.items() if getattr(token, field)]
-    if not rights:
-        return token
-    return replace(
-        token, bridges=(*(token.bridges or (EVERYTHING,)), *rights), **dict.fromkeys(RIGHTS.values(), False)
-    )
-
-
-def _from_file(token: Token) -> Token:
-    """Return an entry with its rights where they belong."""
-    if not any(name.startswith(_RIGHT) for name in token.bridges):
-        return token
-    given = {RIGHTS[name]: True for name in token.bridges if name in RIGHTS}
-    bridges = tuple(name for name in token.bridges if not name.startswith(_RIGHT))
-    # Without a bridge beside them they must not become a token for all of them, which is written as none.
-    return replace(token, bridges=() if bridges == (EVERYTHING,) else bridges or (NO_BRIDGE,), **given)
+_OLD_RIGHT = "right:"
+"""How versions before 0.3 wrote rights: as names among the bridges, `right:events` for example."""
 
 
 class TokenList(Struct, frozen=True, forbid_unknown_fields=True):
@@ -185,9 +155,22 @@ class TokenFile:
 
     def read(self) -> TokenList:
         """Return what the file says; a file that is not there says nothing."""
+        found = self._read()
+        for token in found.tokens:
+            old = [name for name in token.bridges if name.startswith(_OLD_RIGHT)]
+            if old:  # taken for bridges, they would open nothing: the token would lose rights silently
+                raise StorageError(
+                    f"The token {token.name} in {self.path} has its rights in the form of an older version: "
+                    f"{', '.join(old)} among its bridges.",
+                    next_step=f"Run bridgehead token revoke {token.name} and add it again with its rights. "
+                    'To keep the token itself, edit its entry: "events": true instead of "right:events".',
+                )
+        return found
+
+    def _read(self) -> TokenList:
+        """Return the entries as they are, so that one in an old form can be revoked."""
         try:
-            found = msgspec.json.decode(durable.read(self.path), type=TokenList)
-            return replace(found, tokens=tuple(map(_from_file, found.tokens)))
+            return msgspec.json.decode(durable.read(self.path), type=TokenList)
         except FileNotFoundError:
             return TokenList()
         except OSError as failure:
@@ -227,12 +210,10 @@ class TokenFile:
             # Protects read, change and write against other commands and the dashboard. Readers need no lock:
             # the file is replaced as a whole.
             with FileLock(f"{self.path}.lock", timeout=_LOCK_SECONDS, mode=0o600):
-                found = self.read()
+                found = self._read()
                 tokens = list(found.tokens)
                 yield tokens
-                data = msgspec.json.format(
-                    msgspec.json.encode(replace(found, tokens=tuple(map(_to_file, tokens))))
-                )
+                data = msgspec.json.format(msgspec.json.encode(replace(found, tokens=tuple(tokens))))
                 durable.replace(self.path, data + b"\n")
         except Timeout:
             raise StorageError(

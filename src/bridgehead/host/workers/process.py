@@ -143,7 +143,7 @@ async def _serve_until(
         await inner.start(listening)
         await peers.owners.announce(own_address(job.settings, listening))
     server = _server(job, app, handler)
-    watchdog = Watchdog(job.settings.blocked_seconds, app.metrics.blocked.add)
+    watchdog = Watchdog(app.metrics.blocked.add)
     manager = ServiceManager(job.environment if place is None else {})  # the parent notifies for its workers
     beating = asyncio.create_task(_beat(manager if place is None else place))
     await server.start(job.listening, None if certificate is None else certificate.context)
@@ -205,7 +205,7 @@ def _server(job: Job, app: HostApplication, handler: Handler) -> Server:
     return Server(
         handler,
         max_connections=job.settings.connections,
-        max_per_address=job.settings.connections_per_client,
+        max_per_address=job.settings.connections_per_address,
         unlimited=app.proxies,
         by_address=app.metrics.connections,
         keep_alive_seconds=job.settings.idle_seconds,

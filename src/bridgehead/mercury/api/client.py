@@ -35,6 +35,11 @@ from .wire import MODELS, Request
 Report = Callable[[StreamedAnswer], Awaitable[None] | None]
 """Called when an answer has grown. The result is awaited, so a slow client slows the stream."""
 
+CONNECT_SECONDS = 5.0
+"""TCP and TLS together. Nothing was sent by then, so another try costs nothing but time."""
+MAX_RESPONSE_BYTES = 16_000_000
+"""The largest response. Many times what a model can generate: only a broken server sends more, and each call
+in flight may hold this much."""
 _OK = 200
 _HEADERS = (
     ("Accept", "application/json, text/event-stream"),
@@ -62,8 +67,7 @@ class ApiClient:
     def __init__(self, settings: MercurySettings, clock: Clock) -> None:
         self._url = settings.api_url
         self._clock = clock
-        self._max_bytes = settings.max_response_size
-        self._first_byte_seconds = settings.first_byte_timeout / 1000
+        self._first_byte_seconds = settings.request_timeout / 1000
         self._idle_seconds = settings.idle_timeout / 1000
         proxies = Proxies(
             https=settings.https_proxy,
@@ -73,8 +77,7 @@ class ApiClient:
         )
         self._pool = Pool(
             settings.api_url,
-            connect_seconds=settings.connect_timeout / 1000,
-            max_connections=settings.max_connections,
+            connect_seconds=CONNECT_SECONDS,
             proxy=proxies.choose(settings.api_url),
             headers=_HEADERS,
         )
@@ -105,7 +108,7 @@ class ApiClient:
         Once the answer has begun, a failure carries the text so far and is never retried.
         """
         started = self._clock.monotonic()
-        answer = StreamedAnswer(is_diffusing=request.is_diffusing, max_bytes=self._max_bytes)
+        answer = StreamedAnswer(is_diffusing=request.is_diffusing, max_bytes=MAX_RESPONSE_BYTES)
         exchange = self._exchange("POST", request.path, request.payload, key, request.trace)
         has_begun = False
         try:
@@ -135,7 +138,7 @@ class ApiClient:
     async def _begin(self, exchange: Exchange, limit: TimeLimit) -> Response:
         """Send a request and wait for the head of its response."""
         if self._first_byte_seconds < limit.seconds:
-            limit = TimeLimit(self._first_byte_seconds, "MERCURY_FIRST_BYTE_TIMEOUT")
+            limit = TimeLimit(self._first_byte_seconds, "REQUEST_TIMEOUT")
         try:
             async with asyncio.timeout(limit.seconds):
                 return await exchange.__aenter__()
@@ -183,9 +186,9 @@ class ApiClient:
 
     async def _read_body(self, response: Response, seconds: float) -> bytes:
         try:
-            return await response.read_body(self._max_bytes, seconds)
+            return await response.read_body(MAX_RESPONSE_BYTES, seconds)
         except BodyTooLarge as problem:
-            message = f"The answer has more than the {self._max_bytes:,} bytes that this server takes."
+            message = f"The answer has more than the {MAX_RESPONSE_BYTES:,} bytes that this server takes."
             raise MercuryError("RESPONSE_TOO_LARGE", message) from problem
 
     async def _read_refusal(self, response: Response, path: str, model: str) -> MercuryError:

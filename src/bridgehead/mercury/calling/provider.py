@@ -27,6 +27,11 @@ if TYPE_CHECKING:
     from bridgehead.runtime.stores.redis import Redis
 
 _log = logs.logger("mercury.provider")
+BREAKER_FAILURES = 10
+"""Failures in a row after which no requests are sent. More than the tries of two calls, so that one unlucky
+call never pauses the others."""
+BREAKER_SECONDS = 15.0
+"""How long none are sent. Short, because one request then finds out whether the service is back."""
 _MINUTE = 60.0
 _BREAKER = "breaker"
 _KEY = "key:"
@@ -62,13 +67,12 @@ class Provider:
         self.catalogue = Catalogue(self.api, self.keys, clock, settings, terms)
         self.problem = ""
         """The failure of the last health check; empty if it succeeded."""
-        self._breaker_seconds = settings.breaker_wait / 1000
         self.breaker = Breaker(
-            settings.breaker_failures,
-            self._breaker_seconds,
+            BREAKER_FAILURES,
+            BREAKER_SECONDS,
             self._publish_breaker,
             # While this replica probes, the others keep waiting.
-            on_probe=lambda: self._announce(_BREAKER, self._breaker_seconds),
+            on_probe=lambda: self._announce(_BREAKER, BREAKER_SECONDS),
         )
         self.rate_limit: Scope | None = None
         if entry is not None and entry.requests_per_minute is not None:
@@ -101,7 +105,7 @@ class Provider:
         kind = "breaker.opened" if is_open else "breaker.closed"
         events.publish(kind, bridge="mercury", provider=self.name)
         if is_open:
-            self._announce(_BREAKER, self._breaker_seconds)
+            self._announce(_BREAKER, BREAKER_SECONDS)
         elif self._cooldowns is not None:
             self._cooldowns.end(_BREAKER)
 

@@ -26,6 +26,9 @@ if TYPE_CHECKING:
     from .budget import BudgetStore
     from .usage import UsageBackend
 
+USAGE_DAYS = 400
+"""How long usage by day, model and client is kept: a year and a month, so that a month can be compared with
+the same one a year ago."""
 _JITTER = 0.2
 _CHECK_SECONDS = 5.0
 _log = logs.logger("mercury")
@@ -80,14 +83,14 @@ class Service:
             from .sqlite_budget import SqliteBudget
             from .sqlite_usage import SqliteUsage
 
-            sqlite = SqliteUsage(open_state, clock, keep_days=settings.usage_days)
+            sqlite = SqliteUsage(open_state, clock, keep_days=USAGE_DAYS)
             self.usage_store, self.books = sqlite, SqliteBudget(sqlite)
         else:
             from .postgres_budget import PostgresBudget
             from .postgres_usage import PostgresUsage
 
             url = settings.database_url
-            self.usage_store = PostgresUsage(url, open_state, clock, keep_days=settings.usage_days)
+            self.usage_store = PostgresUsage(url, open_state, clock, keep_days=USAGE_DAYS)
             self.books = PostgresBudget(url)
         self.usage = Usage(self.usage_store, clock, self.catalogue.price)
         self.budget = Budget(self.books, clock, BudgetLimits.from_settings(settings))

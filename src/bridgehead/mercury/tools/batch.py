@@ -118,10 +118,12 @@ async def run(args: Batch, ctx: Context[Service]) -> BatchResult:
 
 
 async def _beat(ctx: Context[Service], items: Sized, total: int) -> None:
-    """Report progress while prompts are slow: many clients time out after a minute without any."""
+    """Report progress while prompts are slow: many clients give up after a minute without any."""
+    from .progress import HEARTBEAT_SECONDS  # late, as in chat: the first answer does not need it
+
     done = beats = 0
     while True:
-        await asyncio.sleep(ctx.state.settings.heartbeat / 1000)
+        await asyncio.sleep(HEARTBEAT_SECONDS)
         if len(items) == total:
             return
         if len(items) != done:

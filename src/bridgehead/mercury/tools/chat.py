@@ -115,7 +115,7 @@ async def ask_model(call: Call, ctx: Context[Service]) -> Completion:
     from .progress import Progress
 
     service = ctx.state
-    async with Progress(ctx, service.settings.heartbeat / 1000):
+    async with Progress(ctx):
         return await service.completer.complete(call, ctx)
 
 
@@ -134,7 +134,7 @@ async def stream(args: Chat, ctx: Context[Service]) -> Encoded | Answer[Completi
         completion = cached.at(now)
         await ctx.progress(1, message=completion.content)
     else:
-        async with Progress(ctx, service.settings.heartbeat / 1000) as progress:
+        async with Progress(ctx) as progress:
             if call.is_diffusing and shows_apps(ctx.client):
                 # The diffusion page polls the states of this run, and can stop it.
                 run = service.runs.begin(identify_account(ctx), about)

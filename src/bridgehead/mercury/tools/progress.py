@@ -14,6 +14,8 @@ from typing import Any, Protocol, Self
 
 from bridgehead.mcp import Context
 
+HEARTBEAT_SECONDS = 5.0
+"""After this long without progress a heartbeat is sent. Many clients give up after 60 s without any."""
 TOGETHER_SECONDS = 0.05
 """Minimum time between two notifications; pieces in between are joined."""
 
@@ -28,9 +30,8 @@ class Growing(Protocol):
 class Progress:
     """Progress of one call; entered while the call runs."""
 
-    def __init__(self, context: Context[Any], heartbeat: float) -> None:
+    def __init__(self, context: Context[Any]) -> None:
         self._context = context
-        self._heartbeat = heartbeat
         self._is_wanted = context.wants_progress
         self._loop = asyncio.get_running_loop()
         self._last = self._loop.time()
@@ -44,7 +45,7 @@ class Progress:
 
     async def __aenter__(self) -> Self:
         if self._is_wanted:
-            self._timer = self._loop.call_later(self._heartbeat, self._send_due)
+            self._timer = self._loop.call_later(HEARTBEAT_SECONDS, self._send_due)
         return self
 
     async def __aexit__(
@@ -90,9 +91,9 @@ class Progress:
     def _send_due(self) -> None:
         """Send the news or a heartbeat, or rearm if neither is due."""
         silent = self._loop.time() - self._last
-        if self._sending is not None or (self._news is None and silent < self._heartbeat):
+        if self._sending is not None or (self._news is None and silent < HEARTBEAT_SECONDS):
             # At least a millisecond: while a notification waits for a slow client, the timer would spin.
-            self._arm(self._loop.time() + max(0.001, min(self._heartbeat, self._heartbeat - silent)))
+            self._arm(self._loop.time() + max(0.001, min(HEARTBEAT_SECONDS, HEARTBEAT_SECONDS - silent)))
             return
 
         async def send_now() -> None:
@@ -104,7 +105,7 @@ class Progress:
 
         self._sending = self._loop.create_task(send_now())
         self._sending.add_done_callback(forget)
-        self._arm(self._loop.time() + self._heartbeat)
+        self._arm(self._loop.time() + HEARTBEAT_SECONDS)
 
     async def _send(self, text: Growing | None) -> None:
         self._news = None
