@@ -6,7 +6,7 @@ import pytest
 
 from bridgehead.host.dashboard.history import (
     INTERVAL,
-    MOST_NOTICES,
+    MAX_NOTICES,
     SLOTS,
     Counts,
     History,
@@ -123,11 +123,11 @@ def test_notices_are_kept_and_calls_are_not_listened_to() -> None:
     assert not feed.hears_calls
 
     feed.publish("call.failed", bridge="aoc")
-    for number in range(MOST_NOTICES + 5):
+    for number in range(MAX_NOTICES + 5):
         feed.publish("budget.reached", bridge="mercury", share=number)
     feed.publish("far_side.lost", bridge="aoc", says="Gone.")
 
     first, second, *_ = history.notices.last
     assert (first.kind, first.bridge, first.says) == ("far_side.lost", "aoc", "Gone.")
-    assert second.says == f"share {MOST_NOTICES + 4}"
-    assert len(history.notices.last) == MOST_NOTICES
+    assert second.says == f"share {MAX_NOTICES + 4}"
+    assert len(history.notices.last) == MAX_NOTICES

@@ -29,8 +29,8 @@ AWAY, DENIED, MISMATCH = "oauth", "oauth_denied", "oauth_mismatch"
 """Reasons: the issuer does not answer; it refuses; its answer is invalid."""
 OPENID = "openid"
 _OK = 200
-_MOST_CLIENT_ERROR = 499
-_MOST_WORDS = 200
+_MAX_CLIENT_ERROR = 499
+_MAX_WORDS = 200
 _ENDPOINTS = ("authorization_endpoint", "token_endpoint")
 _BASIC, _POST = "client_secret_basic", "client_secret_post"
 
@@ -146,7 +146,7 @@ class CodeFlow:
             tokens = {}
         if answer.status == _OK:
             return tokens
-        if answer.status > _MOST_CLIENT_ERROR:
+        if answer.status > _MAX_CLIENT_ERROR:
             raise self._issuer_unreachable(Unavailable(f"It answered with status {answer.status}."))
         raise self._explain_exchange(str(tokens.get("error", f"status {answer.status}")))
 
@@ -184,7 +184,7 @@ class CodeFlow:
 
     def _explain_refusal(self, answer: Mapping[str, str]) -> HostRejection:
         """Word an authorisation response that carries an error."""
-        error, details = (answer.get(name, "")[:_MOST_WORDS] for name in ("error", "error_description"))
+        error, details = (answer.get(name, "")[:_MAX_WORDS] for name in ("error", "error_description"))
         if error == "access_denied":
             message = (
                 f"{self.issuer_name} did not give access: consent was denied, or your account has no right "
@@ -197,7 +197,7 @@ class CodeFlow:
 
     def _explain_exchange(self, error: str) -> HostRejection:
         """Word a failed exchange by its OAuth error code."""
-        log.warn("the authorisation server refused a code", issuer=self._issuer, problem=error[:_MOST_WORDS])
+        log.warn("the authorisation server refused a code", issuer=self._issuer, problem=error[:_MAX_WORDS])
         if error == "invalid_grant":
             message = "This sign-in was used already, or took too long. Sign in again."
             return HostRejection(400, message, DENIED)
@@ -207,7 +207,7 @@ class CodeFlow:
                 "to check BRIDGEHEAD_OAUTH_CLIENT_ID and BRIDGEHEAD_OAUTH_CLIENT_SECRET."
             )
             return HostRejection(502, message, DENIED)
-        message = f"{self.issuer_name} gave no token: {error[:_MOST_WORDS]}. Tell whoever runs this server."
+        message = f"{self.issuer_name} gave no token: {error[:_MAX_WORDS]}. Tell whoever runs this server."
         return HostRejection(502, message, DENIED)
 
 

@@ -26,7 +26,7 @@ Post = Callable[[str, dict[str, str], dict[str, str]], Awaitable["Fetched"]]
 """Posts a form with further headers to an address."""
 
 FETCH_SECONDS = 5.0
-_MOST_BYTES = 1_000_000
+_MAX_BYTES = 1_000_000
 _OK = 200
 _PLAIN = re.compile(r"[\x21-\x7e]{1,2000}")
 
@@ -113,7 +113,7 @@ async def _ask(url: str, proxies: Proxies, headers: dict[str, str], body: bytes 
         return await http.fetch(
             url,
             seconds=FETCH_SECONDS,
-            max_bytes=_MOST_BYTES,
+            max_bytes=_MAX_BYTES,
             headers=accept.items(),
             proxy=proxies.choose(url),
             body=body,

@@ -42,8 +42,8 @@ INVALID = "token_invalid"
 LEEWAY_SECONDS = 30.0
 REMEMBER_SECONDS = 60.0
 _EXPIRED = "The token has expired. Get a new one from its issuer."
-_MOST_REMEMBERED = 1024
-_MOST_TOKEN = 16 * 1024
+_MAX_REMEMBERED = 1024
+_MAX_TOKEN = 16 * 1024
 _PLAIN = re.compile(r"[\x21-\x7e]{1,100}")
 _HOST = re.compile(r"[A-Za-z0-9.:\[\]-]{1,255}")
 
@@ -113,7 +113,7 @@ class OAuthIssuer:
 
     def _read_header(self, token: str) -> tuple[str, str]:
         """Return the id of the key, empty where the token names none, and the algorithm."""
-        if len(token) > _MOST_TOKEN:
+        if len(token) > _MAX_TOKEN:
             raise InvalidToken("The token is too long.", INVALID)
         try:
             header = self._header(token)
@@ -145,7 +145,7 @@ class OAuthIssuer:
         except _ODD:
             raise InvalidToken("The token has claims that cannot be read.", INVALID) from None
         self._remembered[digest] = (grant, self._clock.monotonic() + REMEMBER_SECONDS)
-        if len(self._remembered) > _MOST_REMEMBERED:
+        if len(self._remembered) > _MAX_REMEMBERED:
             self._remembered.popitem(last=False)
         return grant
 

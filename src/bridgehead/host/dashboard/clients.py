@@ -14,7 +14,7 @@ from .overview import write_failures, write_notices
 from .snapshot import Snapshot
 
 _WHATS = ("sessions", "streams", "requests", "connections")
-_MOST_CALLERS = 50
+_MAX_CALLERS = 50
 
 
 def write_clients(
@@ -109,7 +109,7 @@ def _write_limits(snapshot: Snapshot) -> Html:
 
     rows = [
         [name, *(write_meter(what, counts.get(what, 0)) for what in _WHATS)]
-        for name, counts in sorted(callers.items(), key=rank)[:_MOST_CALLERS]
+        for name, counts in sorted(callers.items(), key=rank)[:_MAX_CALLERS]
     ]
     heads = [("Caller", False), *((what.capitalize(), True) for what in _WHATS)]
     return table(heads, rows, caption="What each caller has open, and its limit in each process")

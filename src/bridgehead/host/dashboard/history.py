@@ -25,10 +25,10 @@ INTERVAL = 5.0
 """Seconds between two looks at the counters. Slots begin at whole multiples, the same in every process."""
 SLOTS = 180
 """Intervals that are kept: a quarter of an hour."""
-MOST_FAILURES = 100
-MOST_NOTICES = 50
-_MOST_TEXT = 600
-_MOST_PARTS = 8
+MAX_FAILURES = 100
+MAX_NOTICES = 50
+_MAX_TEXT = 600
+_MAX_PARTS = 8
 _TOOL_SECONDS = "bridgehead_tool_seconds"
 _TOLD = ("far_side.*", "breaker.*", "budget.*")
 
@@ -104,7 +104,7 @@ class History:
         self._clock = clock
         self._slots: deque[tuple[int, dict[str, Counts]]] = deque(maxlen=SLOTS)
         self._before: dict[str, Counts] = {}
-        self._failures: deque[Failure] = deque(maxlen=MOST_FAILURES)
+        self._failures: deque[Failure] = deque(maxlen=MAX_FAILURES)
         self.notices = NoticeBoard()
 
     @property
@@ -160,8 +160,8 @@ class NoticeBoard(Listener):
     """Keeps the last events that an operator wants to know of, and hears of no call."""
 
     def __init__(self) -> None:
-        super().__init__(_TOLD, MOST_NOTICES)
-        self._last: deque[Event] = deque(maxlen=MOST_NOTICES)
+        super().__init__(_TOLD, MAX_NOTICES)
+        self._last: deque[Event] = deque(maxlen=MAX_NOTICES)
 
     def put(self, event: Event) -> None:
         """Keep an event, if it is one of those."""
@@ -231,11 +231,11 @@ def describe_failure(outcome: Outcome) -> tuple[str, str]:
 
 def _first_text(value: object) -> str:
     contents = getattr(value, "content", None)
-    parts = contents[:_MOST_PARTS] if isinstance(contents, list) else [value]
+    parts = contents[:_MAX_PARTS] if isinstance(contents, list) else [value]
     texts = (str(getattr(part, "text", "")) for part in parts)
     return next((text for text in texts if text), "The tool says no more.")
 
 
 def _shorten(text: str) -> str:
-    cleaned = logs.scrubbed(text[: 2 * _MOST_TEXT])
-    return cleaned if len(cleaned) <= _MOST_TEXT else cleaned[: _MOST_TEXT - 1] + "…"
+    cleaned = logs.scrubbed(text[: 2 * _MAX_TEXT])
+    return cleaned if len(cleaned) <= _MAX_TEXT else cleaned[: _MAX_TEXT - 1] + "…"

@@ -41,7 +41,7 @@ LOOK_SCOPES = (DASHBOARD_SCOPE, f"{SCOPE}:read")
 ACT_SCOPES = (ADMIN_SCOPE, DASHBOARD_SCOPE, SCOPE)
 ANSWER = ("code", "state", "iss", "error", "error_description")
 """Parameters of an authorisation response that are passed on."""
-_MOST_ANSWER = 8192
+_MAX_ANSWER = 8192
 _STATE_PARTS = 3
 _OWN_SITES = (b"same-origin", b"none")
 
@@ -142,7 +142,7 @@ class OAuthSignIn:
 
 def read_answer(query: Mapping[str, str]) -> dict[str, str]:
     """Return the parameters of an authorisation response, and nothing else."""
-    return {name: query[name] for name in ANSWER if 0 < len(query.get(name, "")) <= _MOST_ANSWER}
+    return {name: query[name] for name in ANSWER if 0 < len(query.get(name, "")) <= _MAX_ANSWER}
 
 
 def write_landing(query: Mapping[str, str]) -> layout.Page:

@@ -15,12 +15,12 @@ from .html import NOTHING, Child, Html, join, link, table, tag
 from .layout import Page, badge, duration, empty, latency, number, plural, section, size, tile, tiles, when
 from .snapshot import BridgeState, Snapshot
 
-MOST_SHOWN = 5
+MAX_SHOWN = 5
 """Failures and notices on the first page."""
 _MINUTE_SLOTS = 12
-_LEAST_SLOTS = 24
+_MIN_SLOTS = 24
 """Shortest time that a chart shows: two minutes."""
-_MOST_FACTS = 4
+_MAX_FACTS = 4
 _MANY_FAILED = 0.05
 
 
@@ -44,11 +44,11 @@ def write_overview(snapshot: Snapshot, reports: Mapping[str, Report], grant: Gra
             section("Bridges", _write_cards(snapshot, reports, grant), name="bridges"),
             section(
                 "Recent failures",
-                write_failures(failures, snapshot.taken, MOST_SHOWN),
+                write_failures(failures, snapshot.taken, MAX_SHOWN),
                 name="failures",
                 note=seen,
             ),
-            section("Notices", write_notices(snapshot.notices[:MOST_SHOWN], snapshot.taken), name="notices"),
+            section("Notices", write_notices(snapshot.notices[:MAX_SHOWN], snapshot.taken), name="notices"),
         ]
     )
     return Page("Overview", body, layout.OVERVIEW, is_live=True)
@@ -101,7 +101,7 @@ def _write_charts(snapshot: Snapshot, bridge: str | None = None) -> Html:
     # would look like a drop.
     now = current_slot(snapshot.taken)
     up = now - current_slot(min(process.started for process in snapshot.processes))
-    slots = range(now - min(SLOTS, max(_LEAST_SLOTS, up)), now)
+    slots = range(now - min(SLOTS, max(_MIN_SLOTS, up)), now)
     since = f"{duration(len(slots) * INTERVAL)} ago"
     calls = [
         Series(titles[name], [_of(snapshot, slot, name).calls / INTERVAL for slot in slots]) for name in names
@@ -146,9 +146,7 @@ def _write_cards(snapshot: Snapshot, reports: Mapping[str, Report], grant: Grant
         title = (
             tag("a", bridge.title, href=link(layout.BRIDGE, name=bridge.name)) if is_open else bridge.title
         )
-        facts = (
-            [(fact.label, fact.value) for fact in report.facts[:_MOST_FACTS]] if report is not None else []
-        )
+        facts = [(fact.label, fact.value) for fact in report.facts[:_MAX_FACTS]] if report is not None else []
         facts += [("Calls in 15 min", number(quarter.calls)), ("Median", latency(quarter.quantile(0.5)))]
         cards.append(
             tag(

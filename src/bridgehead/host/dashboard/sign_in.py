@@ -37,7 +37,7 @@ OAUTH = "/dashboard/oauth/"
 PROOF = "csrf"
 """The form field of the CSRF proof."""
 _FORM_LIMITS = Limits(message_bytes=256 * 1024, body_seconds=10.0)
-_MOST_FIELDS = 200
+_MAX_FIELDS = 200
 _PAGE, _TOKEN = "bridgehead_page", "bridgehead_token"
 _PORT = re.compile(rb":([0-9]{1,5})$")
 _GOOD = re.compile(r"[A-Za-z0-9._~-]{1,4000}")
@@ -184,7 +184,7 @@ class SignIn:
             check_length(http.headers, _FORM_LIMITS)
             body = await read_body(http, _FORM_LIMITS)
         try:
-            pairs = parse_qsl(body.decode(), keep_blank_values=True, max_num_fields=_MOST_FIELDS)
+            pairs = parse_qsl(body.decode(), keep_blank_values=True, max_num_fields=_MAX_FIELDS)
         except ValueError:
             raise HostRejection(400, "The form cannot be read.", "form") from None
         form, cookies = dict(pairs), read_cookies(request)

@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     from ..telemetry.metrics import HostMetrics
     from ..views import Views
 
-MOST_SESSIONS = 200
+MAX_SESSIONS = 200
 """Most sessions of one process in a snapshot, the last used first."""
-_MOST_NAME = 80
+_MAX_NAME = 80
 
 
 class BridgeState(Struct):
@@ -184,7 +184,7 @@ class SnapshotCollector:
         for bridge, session in self._views.sessions():
             client = session.connection.client
             info: Mapping[str, object] = {} if client is None else client.info
-            words = (str(info.get(key) or "")[:_MOST_NAME] for key in ("name", "version"))
+            words = (str(info.get(key) or "")[:_MAX_NAME] for key in ("name", "version"))
             states.append(
                 SessionState(
                     make_handle(session.id),
@@ -197,7 +197,7 @@ class SnapshotCollector:
                     bool(session.in_use),
                 )
             )
-        return sorted(states, key=lambda state: (not state.is_busy, state.idle_seconds))[:MOST_SESSIONS]
+        return sorted(states, key=lambda state: (not state.is_busy, state.idle_seconds))[:MAX_SESSIONS]
 
     def end_session(self, handle: str) -> bool:
         """End a session of this process; return False if it has none with that handle."""

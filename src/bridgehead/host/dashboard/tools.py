@@ -25,8 +25,8 @@ from .layout import Page, badge, empty, form, hidden, latency, section
 
 CALL_SECONDS = 60.0
 """How long a page waits for a tool."""
-_MOST_TEXT = 100_000
-_MOST_PARTS = 50
+_MAX_TEXT = 100_000
+_MAX_PARTS = 50
 _IMAGES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
 _REVISION = next(revision for revision in REVISIONS.values() if revision.stateless)
 
@@ -207,7 +207,7 @@ def write_answer(answered: Answered) -> Html:
     if answered.problem:
         return section("Answer", tag("p", answered.problem, class_="problem"), name="answer", note=note)
     contents = result.get("content")
-    parts = [_write_part(part) for part in (contents if isinstance(contents, list) else [])[:_MOST_PARTS]]
+    parts = [_write_part(part) for part in (contents if isinstance(contents, list) else [])[:_MAX_PARTS]]
     structured = result.get("structuredContent")
     if structured is not None:
         summary = tag("summary", "Structured content")
@@ -231,4 +231,4 @@ def _format(value: Any) -> str:
 
 
 def _shorten(text: str) -> str:
-    return text if len(text) <= _MOST_TEXT else text[:_MOST_TEXT] + f"\n… ({len(text):,} characters in all)"
+    return text if len(text) <= _MAX_TEXT else text[:_MAX_TEXT] + f"\n… ({len(text):,} characters in all)"
