@@ -131,7 +131,7 @@ class Registry:
             return
         probe = status.manifest.probe
         every = self._probe_seconds if probe else min(_READ_SECONDS, self._probe_seconds)
-        # Jitter, so that hosts that started together do not all probe a paid API at the same moment.
+        # With jitter, so that hosts that started together do not all probe at the same moment.
         pause, was_up = Backoff(base=every, limit=every, jitter=_JITTER), None
         while True:
             if probe is not None:

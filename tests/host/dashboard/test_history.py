@@ -45,14 +45,14 @@ def counting() -> tuple[Metrics, Callable[..., None]]:
 def test_calls_are_counted_by_the_interval_in_which_they_ended() -> None:
     clock, (metrics, observe) = Clock(), counting()
     history = History(clock)
-    history.look({"aoc": metrics})
+    history.sample({"aoc": metrics})
     for _ in range(3):
         observe(0.004, "echo", "ok")
     observe(2.0, "echo", "error")
     clock.at += INTERVAL
-    history.look({"aoc": metrics})
+    history.sample({"aoc": metrics})
     clock.at += INTERVAL
-    history.look({"aoc": metrics})
+    history.sample({"aoc": metrics})
 
     ((slot, bridges),) = history.slots.items()
     assert slot == current_slot(clock.at) - 2
@@ -65,7 +65,7 @@ def test_only_so_much_is_kept() -> None:
     for _ in range(SLOTS + 20):
         observe(0.1, "echo", "ok")
         clock.at += INTERVAL
-        history.look({"aoc": metrics})
+        history.sample({"aoc": metrics})
     assert SLOTS - 2 <= len(history.slots) <= SLOTS
     clock.at += SLOTS * INTERVAL
     assert history.slots == {}
