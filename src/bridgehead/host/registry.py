@@ -130,9 +130,9 @@ class Registry:
         if not self._probe_seconds:
             return
         probe = status.manifest.probe
-        every = self._probe_seconds if probe else min(_READ_SECONDS, self._probe_seconds)
+        seconds = self._probe_seconds if probe else min(_READ_SECONDS, self._probe_seconds)
         # With jitter, so that hosts that started together do not all probe at the same moment.
-        pause, was_up = Backoff(base=every, limit=every, jitter=_JITTER), None
+        pause, was_up = Backoff(base=seconds, limit=seconds, jitter=_JITTER), None
         while True:
             if probe is not None:
                 status.probe_problem = await _try_probe(status.name, probe(self.lifespans[bridge].value))

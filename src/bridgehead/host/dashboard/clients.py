@@ -209,7 +209,7 @@ _REASONS = {
     "grant": "The token does not open what was asked for.",
     "oauth": "The authorisation server cannot be reached.",
     "oauth_denied": "The authorisation server refused a sign-in, or its user did.",
-    "oauth_mismatch": "The authorisation server said something that cannot be believed.",
+    "oauth_mismatch": "The authorisation server sent an invalid answer.",
     "oauth_state": "A sign-in came back to another browser, too late, or twice.",
     "limit": "The token's limit of requests a minute was reached.",
     "too_many": "A caller had too much open at once.",

@@ -149,7 +149,7 @@ class Dashboard:
     async def _answer_page(self, request: HostRequest) -> Response:
         session = await self._sign_in.identify(request)
         try:
-            made = await (
+            page = await (
                 self._post(request, session) if request.method == "POST" else self._get(request, session)
             )
         except Rejection as rejection:
@@ -157,16 +157,16 @@ class Dashboard:
             self._count_rejection(request.reason)
             status, message = rejection.response.status, rejection.error.message
             if session.grant is None:
-                made = self._ask_to_sign_in(session, message, status)
+                page = self._ask_to_sign_in(session, message, status)
             else:
-                made = Page("Not possible", _write_problem("Not possible", message), status=status)
+                page = Page("Not possible", _write_problem("Not possible", message), status=status)
         except BridgeError as failure:
-            made = Page("Failed", _write_problem("That did not work", str(failure)), status=500)
-        if isinstance(made, Response):
-            return made
+            page = Page("Failed", _write_problem("That did not work", str(failure)), status=500)
+        if isinstance(page, Response):
+            return page
         grant = session.grant
         return layout.render(
-            made,
+            page,
             who=grant.name if grant is not None else None,
             proof=session.proof,
             cookies=session.cookies,

@@ -158,6 +158,6 @@ def read_arguments(fields: list[Field], form: Mapping[str, str]) -> dict[str, An
             arguments[field.name] = msgspec.json.decode(text.strip().encode())
         except (msgspec.DecodeError, RecursionError) as error:
             expected = {"integer": "a whole number", "number": "a number", "boolean": "true or false"}
-            wanted = expected.get(field.kind, f"JSON ({error})")
-            raise InvalidField(field.name, f"Expected {wanted}.") from None
+            value_type = expected.get(field.kind, f"JSON ({error})")
+            raise InvalidField(field.name, f"Expected {value_type}.") from None
     return arguments

@@ -126,8 +126,8 @@ class SnapshotCollector:
         clients: dict[str, dict[str, int]] = {}
         for (client,), count in read(host, "bridgehead_client_requests_total").items():
             clients.setdefault(client, {})["made"] = int(count)
-        for (client, what), count in read(host, "bridgehead_client_open").items():
-            clients.setdefault(client, {})[what] = int(count)
+        for (client, resource), count in read(host, "bridgehead_client_open").items():
+            clients.setdefault(client, {})[resource] = int(count)
         process = ProcessState(
             self._worker,
             total(host, "process_start_time_seconds"),
@@ -144,8 +144,8 @@ class SnapshotCollector:
             notices=self._history.notices.last,
             sessions=self.sessions(),
             open={
-                what: int(total(host, name))
-                for what, name in (
+                resource: int(total(host, name))
+                for resource, name in (
                     ("sessions", "bridgehead_sessions"),
                     ("streams", "bridgehead_streams"),
                     ("connections", "bridgehead_connections"),
@@ -154,7 +154,9 @@ class SnapshotCollector:
             },
             clients=clients,
             limits={
-                what: int(limit) for (scope, what), limit in self._metrics.limits.items() if scope == "client"
+                resource: int(limit)
+                for (scope, resource), limit in self._metrics.limits.items()
+                if scope == "client"
             },
             tasks={status: int(count) for (status,), count in read(host, "bridgehead_tasks").items()},
             rejections={why: int(count) for (why,), count in read(host, "bridgehead_refusals_total").items()},
