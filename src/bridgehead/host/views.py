@@ -112,6 +112,7 @@ class Views:
 
     def _restrict(self, name: str, *, may_write: bool, may_spend: bool) -> Bridge[Any]:
         bridge, rule = self._registry.bridges[name], self._offering
+        # The operator's lists still hold: a read-only token opens fewer tools than they do, never more.
         if not may_write:
             rule = ToolFilter(read_only=True, allow=rule.allow, deny=rule.deny)
         part = bridge if rule.is_everything else restrict(bridge, rule)

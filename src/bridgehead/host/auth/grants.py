@@ -32,6 +32,9 @@ ADMIN_SCOPE = f"{SCOPE}:admin"
 class Grant(Struct, frozen=True):
     """One caller and its rights."""
 
+    # The dashboard seals grants into cookies (`sign_in`), and those of an older version are decoded with this
+    # class: a new field needs a default that opens nothing.
+
     name: str | None
     """The caller's name in limits, logs and usage; None if callers need no token."""
     full: frozenset[str] = frozenset()

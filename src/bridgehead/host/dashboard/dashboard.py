@@ -360,9 +360,10 @@ class Dashboard:
         _check_act(grant)
         handle, worker = form.get("handle", ""), form.get("worker", "")
         has_ended = handle.isalnum() and self._collector.end_session(handle)
-        others = () if self._workers is None else self._workers.others
+        # The session may be another worker's, which the form names. Its number is compared with the known
+        # ones: the form decides neither the port nor the path of the request.
         if self._workers is not None and not has_ended and handle.isalnum():
-            for other in (number for number in others if str(number) == worker):
+            for other in (number for number in self._workers.others if str(number) == worker):
                 path = f"{PEER_END_SESSION}?{quote(handle)}"
                 has_ended = bool(await self._workers.ask(other, path))
         if not has_ended:

@@ -146,6 +146,7 @@ class Webhook:
             if status in _OK:
                 return True
             problem = f"status {status}" if status else "no answer"
+            # Other 4xx would be the same next time: dropped, so that later events are not held up.
             if status and status < _SERVER_FAULT and status not in _TRANSIENT:
                 log.error("the webhook refused events", problem=problem, events=len(events))
                 return False
