@@ -114,6 +114,7 @@ def merged(old: Mapping[str, Any] | None, new: Mapping[str, Any]) -> dict[str, A
         return dict(new)
     entry = dict(new)
     if "command" in old and "command" in new:
+        # A variable that is passed on now must not stay in `env`, where its old value would override it.
         passed = _list(new, "env_vars")
         kept = {name: value for name, value in mapping(old, "env").items() if name not in passed}
         entry["env"] = {**kept, **mapping(new, "env")}

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from bridgehead.host.auth.jwks import AGAIN_SECONDS, FRESH_SECONDS, USABLE_SECONDS
+from bridgehead.host.auth.jwks import FRESH_SECONDS, RETRY_SECONDS, USABLE_SECONDS
 from tests.support.host_authority import AUDIENCE, RealClock, authority, guarded
 from tests.support.host_server import bearer, hosting
 from tests.support.waiting import until
@@ -18,7 +18,7 @@ async def test_a_new_key_is_fetched_but_not_for_every_unknown_one(tmp_path: Path
     async with guarded(tmp_path, clock) as (host, issuer):
         assert (await host.try_call("/mcp", "alpha_echo", bearer(issuer.token()))).status == 200
         issuer.add_key("second", "ec")
-        clock.ahead += AGAIN_SECONDS
+        clock.ahead += RETRY_SECONDS
         assert (await host.try_call("/mcp", "alpha_echo", bearer(issuer.token(key="second")))).status == 200
 
         stranger = issuer.forget_key("first")
