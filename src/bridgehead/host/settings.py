@@ -340,7 +340,8 @@ class HostSettings(OAuthSettings, ToolFilterSettings, StateSettings, DatabaseSet
             # Parsed here first, so that an error names the option and not a variable that nobody set.
             try:
                 is_valid = bool(value.strip())
-                setting.kind.parse(value)
+                if is_valid:
+                    setting.kind.parse(value)
             except ValueError:
                 is_valid = False
             if not is_valid:
