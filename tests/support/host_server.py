@@ -153,7 +153,7 @@ async def hosting(
     server = Server(
         app,
         max_connections=settings.connections,
-        max_per_address=settings.connections_per_client,
+        max_per_address=settings.connections_per_address,
         unlimited=app.proxies,
         by_address=app.metrics.connections,
         keep_alive_seconds=settings.idle_seconds,

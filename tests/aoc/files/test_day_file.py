@@ -164,10 +164,12 @@ async def test_a_folder_that_cannot_be_written_to_is_a_clear_error(data: Data) -
 
 @pytest.mark.skipif(sys.platform != "linux", reason="other systems have no /sys")
 async def test_a_file_system_that_cannot_be_written_to_is_a_clear_error(data: Data) -> None:
-    error = await refused_record(data, RUN, AOC_SPEEDS_DIR="/sys")
+    data.speeds.symlink_to("/sys")
+
+    error = await refused_record(data, RUN)
 
     assert (error["code"], "Nothing was recorded" in error["message"]) == (-1, True)
-    assert "/sys/day01.json" in error["message"]
+    assert str(data.speeds_file(1)) in error["message"]
 
 
 def journal_of(data: Data) -> Path:

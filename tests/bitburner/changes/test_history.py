@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from bridgehead.bitburner.changes.history import History, Version
+from bridgehead.bitburner.changes.history import MAX_BYTES, History, Version
 from bridgehead.bitburner.errors import BackupFailed
 from bridgehead.runtime.errors import NotFound
 from tests.bitburner.playing import settings
@@ -14,9 +14,11 @@ from tests.support.clock import Clock
 from tests.support.posix import is_private
 
 
-def made(folder: Path, **environment: str) -> History:
+def made(folder: Path, max_bytes: int = MAX_BYTES, **environment: str) -> History:
     chosen = settings(folder, BITBURNER_BACKUP_DIR=str(folder / "kept"), **environment)
-    return History(chosen, Clock(1_000_000.0, step=1.0))
+    history = History(chosen, Clock(1_000_000.0, step=1.0))
+    history.max_bytes = max_bytes
+    return history
 
 
 def keep(history: History, filename: str, content: str | None, **more: Any) -> str:
@@ -62,7 +64,7 @@ def test_where_nothing_else_is_left_last_versions_go_too(tmp_path: Path) -> None
 
 
 def test_bytes_are_bounded(tmp_path: Path) -> None:
-    backups = made(tmp_path, BITBURNER_BACKUP_MAX_BYTES="2000")
+    backups = made(tmp_path, max_bytes=2000)
     for number in range(10):
         keep(backups, f"f{number}.js", "x" * 500)
 
@@ -72,8 +74,8 @@ def test_bytes_are_bounded(tmp_path: Path) -> None:
 
 
 def test_a_content_over_the_bound_cannot_be_kept(tmp_path: Path) -> None:
-    with pytest.raises(BackupFailed, match="BITBURNER_BACKUP_MAX_BYTES"):
-        keep(made(tmp_path, BITBURNER_BACKUP_MAX_BYTES="100"), "a.js", "x" * 100)
+    with pytest.raises(BackupFailed, match="all backups may take 100"):
+        keep(made(tmp_path, max_bytes=100), "a.js", "x" * 100)
 
 
 def test_kept_contents_are_private(tmp_path: Path) -> None:
@@ -222,9 +224,9 @@ def test_a_version_may_be_as_large_as_all_of_them_and_no_larger(tmp_path: Path) 
     keep(history, "a.js", "x" * 1000)
     size = (history.folder / kept_files(history)[0]).stat().st_size
 
-    keep(made(tmp_path / "as", BITBURNER_BACKUP_MAX_BYTES=str(size)), "a.js", "x" * 1000)
+    keep(made(tmp_path / "as", max_bytes=size), "a.js", "x" * 1000)
     with pytest.raises(BackupFailed, match=f"it takes {size} bytes"):
-        keep(made(tmp_path / "over", BITBURNER_BACKUP_MAX_BYTES=str(size - 1)), "a.js", "x" * 1000)
+        keep(made(tmp_path / "over", max_bytes=size - 1), "a.js", "x" * 1000)
 
 
 def test_exactly_as_many_versions_are_kept_as_there_is_room_for(tmp_path: Path) -> None:
@@ -234,7 +236,7 @@ def test_exactly_as_many_versions_are_kept_as_there_is_room_for(tmp_path: Path) 
     assert [version.content for version in history.list_versions("home", "a.js")] == ["4", "3", "2"]
 
     size = (history.folder / kept_files(history)[0]).stat().st_size
-    by_bytes = made(tmp_path / "bytes", BITBURNER_BACKUP_MAX_BYTES=str(3 * size))
+    by_bytes = made(tmp_path / "bytes", max_bytes=3 * size)
     for number in range(5):
         keep(by_bytes, "a.js", str(number))
     assert [version.content for version in by_bytes.list_versions("home", "a.js")] == ["4", "3", "2"]

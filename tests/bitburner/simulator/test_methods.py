@@ -2,9 +2,9 @@
 
 import pytest
 
-from bridgehead.bitburner.simulator import World
 from tests.bitburner.simulator.asking import FILES, ask
 from tests.support.clock import Clock
+from tests.support.game import World
 
 
 @pytest.mark.parametrize("generation", [2, 3])

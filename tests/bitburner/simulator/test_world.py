@@ -3,10 +3,10 @@
 import gzip
 import json
 
-from bridgehead.bitburner.simulator import World
 from bridgehead.bitburner.simulator.world import Times, address
 from tests.bitburner.simulator.asking import FILES, ask
 from tests.support.clock import Clock
+from tests.support.game import World
 
 
 def test_the_save_file_is_gzip_with_one_character_a_byte() -> None:

@@ -8,7 +8,7 @@ import jwt
 import pytest
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from bridgehead.host.auth.jwks import AGAIN_SECONDS, FRESH_SECONDS, USABLE_SECONDS, SigningKeys
+from bridgehead.host.auth.jwks import FRESH_SECONDS, RETRY_SECONDS, USABLE_SECONDS, SigningKeys
 from bridgehead.runtime.errors import Unavailable
 from tests.support.clock import Clock
 from tests.support.waiting import until
@@ -41,7 +41,7 @@ async def test_a_key_that_was_withdrawn_is_gone_after_the_next_fetch() -> None:
     assert await issuer.keys.find("old", "ES256") is not None
     issuer.listed = [key("new")]
     for turn in (2, 3):
-        issuer.clock.advance(FRESH_SECONDS + AGAIN_SECONDS)
+        issuer.clock.advance(FRESH_SECONDS + RETRY_SECONDS)
         issuer.keys.known("new", "ES256")
         await until(lambda turn=turn: issuer.asked == turn)  # type: ignore[misc]
         await asyncio.sleep(0)
@@ -124,7 +124,7 @@ async def test_an_unknown_key_is_asked_for_every_half_minute() -> None:
     issuer = Issuer()
     issuer.listed = [key("one")]
     await issuer.keys.find("one", "ES256")
-    for seconds, asked in ((AGAIN_SECONDS - 1, 1), (1, 2)):
+    for seconds, asked in ((RETRY_SECONDS - 1, 1), (1, 2)):
         issuer.clock.advance(seconds)
         assert await issuer.keys.find("two", "ES256") is None
         assert issuer.asked == asked

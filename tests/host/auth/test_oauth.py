@@ -9,7 +9,7 @@ import jwt
 import pytest
 from cryptography.hazmat.primitives.asymmetric import rsa
 
-from bridgehead.host.auth.jwks import AGAIN_SECONDS, FRESH_SECONDS, USABLE_SECONDS
+from bridgehead.host.auth.jwks import FRESH_SECONDS, RETRY_SECONDS, USABLE_SECONDS
 from tests.support.clock import Clock
 from tests.support.host_authority import AUDIENCE, authority, guarded
 from tests.support.host_command import run
@@ -302,7 +302,7 @@ async def test_a_new_key_is_fetched_but_not_for_every_unknown_one(tmp_path: Path
     async with guarded(tmp_path, clock) as (host, issuer):
         assert (await host.try_call("/mcp", "alpha_echo", bearer(issuer.token()))).status == 200
         issuer.add_key("second", "ec")
-        clock.advance(AGAIN_SECONDS)
+        clock.advance(RETRY_SECONDS)
         assert (await host.try_call("/mcp", "alpha_echo", bearer(issuer.token(key="second")))).status == 200
 
         stranger = issuer.forget_key("first")

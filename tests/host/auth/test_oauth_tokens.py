@@ -150,9 +150,9 @@ async def test_a_token_may_be_as_long_as_the_limit(monkeypatch: pytest.MonkeyPat
     made = token(padding="x" * 10_000)  # 16 KiB is the limit
     await Checked().check(made)
 
-    monkeypatch.setattr(oauth, "_MOST_TOKEN", len(made))
+    monkeypatch.setattr(oauth, "_MAX_TOKEN", len(made))
     await Checked().check(made)
-    monkeypatch.setattr(oauth, "_MOST_TOKEN", len(made) - 1)
+    monkeypatch.setattr(oauth, "_MAX_TOKEN", len(made) - 1)
     with pytest.raises(InvalidToken, match="too long"):
         await Checked().check(made)
 
@@ -214,7 +214,7 @@ async def test_a_remembered_token_ends_on_the_second() -> None:
 
 
 async def test_of_many_tokens_the_oldest_is_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(oauth, "_MOST_REMEMBERED", 2)
+    monkeypatch.setattr(oauth, "_MAX_REMEMBERED", 2)
     checked = Checked()
     made = [token(jti=str(number)) for number in range(3)]
     for one in made:

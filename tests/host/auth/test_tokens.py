@@ -15,6 +15,7 @@ from bridgehead.host.auth import tokens as module
 from bridgehead.host.auth.grants import EVERYTHING, Grant
 from bridgehead.host.auth.revocation import TokenWatch
 from bridgehead.host.auth.tokens import (
+    NO_BRIDGE,
     FileTokens,
     Token,
     TokenFile,
@@ -384,6 +385,63 @@ def test_entries_are_written_without_what_is_the_default(file: TokenFile) -> Non
     assert sorted(entry) == ["created", "hash", "id", "name"]
     assert entry["created"] == NOW
     assert isinstance(file.read().tokens[0], Token)
+
+
+@pytest.mark.parametrize("field", ["may_spend", "events", "dashboard", "admin"])
+@pytest.mark.parametrize("bridges", [(), ("aoc",), (NO_BRIDGE,)])
+def test_each_right_is_written_by_its_name_and_comes_back(
+    tmp_path: Path, field: str, bridges: tuple[str, ...]
+) -> None:
+    file = TokenFile(tmp_path / "tokens.json")
+    token, _ = create_token("one", NOW, bridges=bridges, **{field: True})
+    file.add(token)
+
+    (written,) = json.loads(file.path.read_bytes())["tokens"]
+    assert (written[field], tuple(written.get("bridges", ()))) == (True, bridges)
+    assert file.read().tokens == (token,)
+
+
+def test_rights_in_the_form_of_an_older_version_are_refused_and_can_be_revoked(tmp_path: Path) -> None:
+    file = TokenFile(tmp_path / "tokens.json")
+    kept, _ = create_token("kept", NOW)
+    file.add(kept)
+    file.add(create_token("watcher", NOW, bridges=("*", "right:events"))[0])
+
+    with pytest.raises(StorageError, match="right:events among its bridges") as refusal:
+        file.read()
+    tokens = FileTokens(file)
+    tokens.read()
+
+    assert "bridgehead token revoke watcher" in str(refusal.value)
+    assert "The token watcher in" in tokens.problem
+    assert len(tokens) == 0
+    file.revoke("watcher")
+    assert file.read().tokens == (kept,)
+
+
+def test_a_token_has_only_the_rights_that_it_was_given(tmp_path: Path) -> None:
+    file = TokenFile(tmp_path / "tokens.json")
+    file.add(create_token("plain", NOW)[0])
+    grant = file.read().tokens[0].grant()
+
+    assert (grant.full, grant.reading, grant.per_minute) == (frozenset({"*"}), frozenset(), 0)
+    rights = [grant.metrics, grant.may_spend, grant.events, grant.dashboard, grant.admin]
+    assert rights == [False] * 5
+
+
+async def test_a_file_in_a_folder_of_its_own_is_private_and_not_known_until_it_is_read(
+    tmp_path: Path,
+) -> None:
+    file = TokenFile(tmp_path / "host" / "tokens.json")
+    file.add(create_token("one", NOW)[0])
+    tokens = FileTokens(file)
+
+    assert file.where == str(tmp_path / "host" / "tokens.json")
+    if sys.platform != "win32":
+        assert file.path.parent.stat().st_mode & 0o777 == 0o700
+    assert not tokens.is_known
+    tokens.read()
+    assert tokens.is_known
 
 
 # --- tokens that are revoked elsewhere ---------------------------------------------------------------------

@@ -6,7 +6,7 @@ import pytest
 
 from bridgehead.host.dashboard.history import (
     INTERVAL,
-    MOST_NOTICES,
+    MAX_NOTICES,
     SLOTS,
     Counts,
     History,
@@ -31,14 +31,14 @@ def counting() -> tuple[Metrics, Callable[..., None]]:
 def test_calls_are_counted_by_the_interval_in_which_they_ended() -> None:
     clock, (metrics, observe) = Clock(), counting()
     history = History(clock)
-    history.look({"aoc": metrics})
+    history.sample({"aoc": metrics})
     for _ in range(3):
         observe(0.004, "echo", "ok")
     observe(2.0, "echo", "error")
     clock.advance(INTERVAL)
-    history.look({"aoc": metrics})
+    history.sample({"aoc": metrics})
     clock.advance(INTERVAL)
-    history.look({"aoc": metrics})
+    history.sample({"aoc": metrics})
 
     ((slot, bridges),) = history.slots.items()
     assert slot == current_slot(clock.now()) - 2
@@ -51,7 +51,7 @@ def test_only_so_much_is_kept() -> None:
     for _ in range(SLOTS + 20):
         observe(0.1, "echo", "ok")
         clock.advance(INTERVAL)
-        history.look({"aoc": metrics})
+        history.sample({"aoc": metrics})
     assert SLOTS - 2 <= len(history.slots) <= SLOTS
     clock.advance(SLOTS * INTERVAL)
     assert history.slots == {}
@@ -106,14 +106,14 @@ def test_a_failure_is_short_and_without_secrets() -> None:
 def test_notices_are_kept_and_calls_are_not_listened_to() -> None:
     feed, history = Feed(), History(Clock())
     feed.join(history.notices)
-    assert not feed.hears_calls
+    assert not feed.has_call_listeners
 
     feed.publish("call.failed", bridge="aoc")
-    for number in range(MOST_NOTICES + 5):
+    for number in range(MAX_NOTICES + 5):
         feed.publish("budget.reached", bridge="mercury", share=number)
     feed.publish("far_side.lost", bridge="aoc", says="Gone.")
 
     first, second, *_ = history.notices.last
     assert (first.kind, first.bridge, first.says) == ("far_side.lost", "aoc", "Gone.")
-    assert second.says == f"share {MOST_NOTICES + 4}"
-    assert len(history.notices.last) == MOST_NOTICES
+    assert second.says == f"share {MAX_NOTICES + 4}"
+    assert len(history.notices.last) == MAX_NOTICES

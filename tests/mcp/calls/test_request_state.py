@@ -10,7 +10,7 @@ from msgspec import Raw
 
 from bridgehead.mcp import Limits, ProtocolError
 from bridgehead.mcp.calls import request_state
-from bridgehead.mcp.calls.request_state import Seal, UsedStates, fingerprint
+from bridgehead.mcp.calls.request_state import MemoryNonces, Seal, fingerprint
 from tests.mcp.calls.two_rounds import RED, refused, second_round, stateless
 from tests.support.clock import Clock
 
@@ -159,7 +159,7 @@ def test_of_many_states_the_oldest_is_forgotten_for_a_new_one_and_never_for_one_
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(request_state, "_MAX_USED", 2)
-    used = UsedStates(lambda: 1000.0)
+    used = MemoryNonces(lambda: 1000.0)
     assert [used.use(nonce, 1060.0) for nonce in ("a", "b", "c")] == [True, True, True]
 
     assert [used.use(nonce, 1060.0) for nonce in ("b", "c", "b")] == [False, False, False]
@@ -168,7 +168,7 @@ def test_of_many_states_the_oldest_is_forgotten_for_a_new_one_and_never_for_one_
 
 def test_a_state_is_used_once_and_forgotten_when_it_could_not_come_again() -> None:
     clock = Clock(1000.0)
-    used = UsedStates(clock.now)
+    used = MemoryNonces(clock.now)
 
     assert [used.use("a", 1060.0), used.use("a", 1060.0), used.use("b", 1060.0)] == [True, False, True]
     clock.advance(60.0)

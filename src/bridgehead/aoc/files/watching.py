@@ -1,4 +1,4 @@
-"""Watching: notice changed puzzles, inputs and records, and notify subscribers.
+"""Watching: detect changed puzzles, inputs and records, and notify subscribers.
 
 Polls the file system, which works on every disk (network drives too) and costs a fraction of a millisecond.
 """
@@ -38,8 +38,8 @@ async def watch(
 ) -> None:
     """Announce every change in the folders and in the database, until cancelled.
 
-    The first look at the database always counts as a change: a client that subscribed before it may have
-    missed one.
+    The first look at the database always counts as a change: a client may have subscribed and missed one
+    before it.
     """
     before: Seen = look(folders)
     elsewhere: object = None
@@ -48,7 +48,7 @@ async def watch(
         now = look(folders)
         try:
             found = await look_elsewhere()
-        except BridgeError:  # a call for a board reports it
+        except BridgeError:  # whoever asks for a board gets the error
             found = elsewhere
         if found != elsewhere:
             bridge.changed.resource(layout.LEADERBOARD_URI)
@@ -64,7 +64,7 @@ async def watch(
 
 
 def look(folders: Folders) -> Seen:
-    """Take the state of everything that can change."""
+    """Return the state of everything that can change."""
     resources: dict[str, object] = {
         layout.day_uri(day): files for day, files in instructions.list_days(folders.instructions).items()
     }

@@ -1,6 +1,6 @@
-"""Redaction: removes secrets from everything that the API sends, as soon as it is read.
+"""Redaction: remove secrets from everything that the API sends, as soon as it is read.
 
-An upstream may echo the key it was sent: in a refusal, a warning, an answer, a model's name. Results,
+An upstream may echo the key that it was sent: in a refusal, a warning, an answer, a model's name. Results,
 notifications, log lines and audit lines are made from redacted data only, so none of them can show a key.
 """
 
@@ -13,11 +13,11 @@ from msgspec import json
 from bridgehead.runtime import logs
 
 _ESCAPE, _UNICODE, _SLASH = b"\\", b"\\u00", b"\\/"
-"""JSON escapes that can hide a secret; no other escape stands for a character of one."""
+"""JSON escapes that can hide a secret; no other escape encodes a character of one."""
 
 
 def may_need_redaction(data: bytes) -> bool:
-    """Tell quickly whether JSON may contain a secret; false positives only cost time."""
+    """Check quickly whether JSON may contain a secret; false positives only cost time."""
     # Searching for one byte is ten times as fast as for two, and most answers have no escapes at all.
     return (_ESCAPE in data and (_UNICODE in data or _SLASH in data)) or logs.may_show_secret(data)
 
@@ -43,14 +43,14 @@ def _redact(value: Any) -> Any:
 
 
 def count_held(text: str) -> int:
-    """Return how many characters at the end of a text may be the beginning of a secret.
+    """Return the number of characters at the end of a text that may be the beginning of a secret.
 
     The caller holds them back until more text decides, so that a secret split over two pieces is found.
     """
     held = 0
     for secret in logs.secrets():
-        # A whole secret is redacted already, so only a shorter beginning of one can be left. The earliest
-        # start wins: it holds back the most.
+        # Complete secrets are redacted already, so only a shorter beginning can be left. The earliest start
+        # counts: it holds back the most.
         tail = text[1 - len(secret) :]
         start = tail.find(secret[0])
         while start >= 0 and not secret.startswith(tail[start:]):

@@ -1,7 +1,7 @@
-"""Wire: requests to the Mercury API, and the shapes of its responses, read tolerantly.
+"""Wire: requests to the Mercury API, and the shapes of its responses, decoded tolerantly. Pure.
 
-Both forms of `usage` are accepted, unknown fields are ignored, and nearly every field may be missing. Nothing
-here does I/O. `completions` decides what a response means for a call.
+Both forms of `usage` are accepted, unknown fields are ignored, and nearly every field may be missing.
+`completions` decides what a response means for a call.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ EDIT = "/edit/completions"
 DECISIONS = "/decisions"
 MODELS = "/models"
 
+# Without `include_usage` a stream has no usage, and its cost would be unknown.
 _STREAMED = b',"stream":true,"stream_options":{"include_usage":true}}'
 
 
@@ -37,7 +38,7 @@ class Request(Struct):
     trace: tuple[tuple[str, str], ...] = ()
     """Headers that propagate the caller's trace."""
     is_written: bool = False
-    """Whether anything of the current send was written. If not, the API certainly got nothing of it."""
+    """Whether any byte of the current send was written. If not, the API certainly received nothing."""
 
     @property
     def payload(self) -> bytes:
@@ -77,14 +78,14 @@ class ApiUsage(Struct):
 
 
 class FunctionCall(Struct):
-    """The function that the model wants to be called."""
+    """The function that the model wants to call."""
 
     name: str = ""
     arguments: str = ""
 
 
 class ToolCall(Struct):
-    """A call of a tool that the model asks for."""
+    """A tool call that the model asks for."""
 
     id: str = ""
     function: FunctionCall | None = None
@@ -92,14 +93,14 @@ class ToolCall(Struct):
 
 
 class Message(Struct):
-    """The model's message, as a text or in parts."""
+    """The model's message, as a string or (some compatible servers) in parts."""
 
     content: str | list[dict[str, Any]] | None = None
     tool_calls: list[ToolCall] | None = None
 
     @property
     def text(self) -> str:
-        """The text of it."""
+        """The text of all parts."""
         if isinstance(self.content, list):
             return "".join(str(part.get("text", "")) for part in self.content)
         return self.content or ""
@@ -114,7 +115,7 @@ class Choice(Struct):
 
 
 class ApiError(Struct):
-    """Why the API refuses a request."""
+    """The API's reason for refusing a request."""
 
     message: str = ""
     type: str | None = None
@@ -123,7 +124,7 @@ class ApiError(Struct):
 
 
 class CompletionResponse(Struct):
-    """A whole answer."""
+    """A complete answer."""
 
     choices: list[Choice] | None = None
     answers: dict[str, Any] | None = None
@@ -206,7 +207,7 @@ class Refusal(Struct):
     error: ApiError | str | None = None
     message: str | None = None
     detail: Any = None
-    """The reason, from servers made with FastAPI."""
+    """The reason, in FastAPI's form."""
 
 
 T = TypeVar("T")
