@@ -168,7 +168,8 @@ def deploy() -> None:
 
 
 def fuzz() -> None:
-    """Begin anywhere unless ARGS has a seed."""
+    """Install atheris first (35 MB, no other verb needs it); begin anywhere unless ARGS has a seed."""
+    run("python", "-m", "pip", "install", "--quiet", *locked("fuzz"))
     run("python", "-m", "tests.fuzz", "--seconds", variable("SECONDS", "120"), *shlex.split(variable("ARGS")))
 
 
@@ -189,6 +190,7 @@ def lock() -> None:
         ("team", ["pyproject.toml", *extras], "runtime"),
         ("dev", ["pyproject.toml", "--group", "dev"], "runtime"),
         ("deploy", ["--group", "deploy"], "dev"),
+        ("fuzz", ["--group", "fuzz"], "dev"),
         ("site", ["--group", "site"], "dev"),
         ("installers", ["--group", "installers"], "dev"),
         ("build", ["--group", "build"], "dev"),
@@ -265,7 +267,7 @@ VERBS = {
         "send raw bad requests to the HTTP server and to its peers, and compare", module("tests.adversary")
     ),
     "fuzz": Verb(
-        "search for bytes that break the HTTP server or JSON-RPC; SECONDS=3600 searches for an hour",
+        "search for bytes that break the HTTP server or JSON-RPC, with atheris; SECONDS=3600 takes an hour",
         fuzz,
     ),
     "soak": Verb(

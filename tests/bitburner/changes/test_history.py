@@ -37,6 +37,19 @@ def test_what_is_kept_comes_back(tmp_path: Path) -> None:
     assert backups.find_undo("home", "a.js", None).name == version
 
 
+def test_the_current_content_is_kept_once_however_often_it_is_recorded(tmp_path: Path) -> None:
+    backups = made(tmp_path)
+    first = keep(backups, "a.js", "1")
+
+    same = backups.record_current(Version("home", "a.js", 2_000_000.0, "undo", "1"))
+    other = backups.record_current(Version("home", "a.js", 3_000_000.0, "undo", "2"))
+
+    assert same == first
+    assert other != first
+    assert backups.load("home", "a.js", other).content == "2"
+    assert names(backups) == ["a.js", "a.js"]
+
+
 def test_files_of_the_same_name_on_other_servers_are_apart(tmp_path: Path) -> None:
     backups = made(tmp_path)
     version = keep(backups, "a.js", "1")

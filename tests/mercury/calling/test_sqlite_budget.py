@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from bridgehead.mercury.calling.budget import Amounts, BudgetLimits, ReleasedSends
+from bridgehead.mercury.calling.budget import Amounts, BudgetLimits, ReleasedSends, Reservation
 from bridgehead.mercury.calling.sqlite_budget import release_uncertain
 from bridgehead.mercury.calling.sqlite_usage import FILE, open_database
 from bridgehead.mercury.calling.usage import Span
@@ -67,3 +67,45 @@ async def test_a_file_that_is_no_database_reserves_nothing_and_is_named(tmp_path
         payer = Payer(books, clock, BudgetLimits(Amounts(1.0)))
         with pytest.raises(StorageError, match=FILE):
             await payer.reserve("me", 0.5)
+
+
+async def test_a_send_that_costs_nothing_commits_nothing(tmp_path: Path) -> None:
+    clock = GivenClock()
+    async with open_sqlite(tmp_path, clock) as books:
+        payer = Payer(books, clock, BudgetLimits(Amounts(0.5)))
+        await payer.reserve("me", 0.0)
+
+        assert await payer.amounts() == (0.0, 0.0, 0.0)
+
+
+async def test_an_uncertain_send_of_unknown_price_is_counted_without_money(tmp_path: Path) -> None:
+    clock = GivenClock()
+    unpriced = Reservation(day=TODAY, payer="me", model="mercury-2", client="editor", seconds=60.0)
+    async with open_sqlite(tmp_path, clock) as books:
+        Payer(books, clock, BudgetLimits()).end(unpriced, "uncertain")
+        await books.spending(TODAY, [])  # behind it in the same queue
+        with closing(open_database(tmp_path / FILE)) as other, sqlite.transaction(other):
+            released = release_uncertain(other, EVER)
+
+    assert released == [ReleasedSends(TODAY, "mercury-2", "editor", 1, 0.0)]
+
+
+async def test_an_end_that_cannot_be_booked_is_logged_and_one_that_can_is_not(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    clock = GivenClock()
+    async with open_sqlite(tmp_path, clock) as books:
+        payer = Payer(books, clock, BudgetLimits(Amounts(1.0)))
+        booked, lost = await payer.reserve("me", 0.25), await payer.reserve("me", 0.125)
+        payer.end(booked, "settled", 0.25)
+        await payer.amounts()
+        assert caplog.records == []
+
+        with closing(open_database(tmp_path / FILE)) as other:
+            other.execute("DROP TABLE sends")
+        payer.end(lost, "settled", 0.125)
+        with pytest.raises(StorageError):
+            await payer.amounts()
+
+    [record] = caplog.records
+    assert "the end of a send was not booked" in record.getMessage()
