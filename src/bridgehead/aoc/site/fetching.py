@@ -100,7 +100,7 @@ class Fetcher(Struct):
         top = Path(self.workspace.folders.inputs).parent
         texts = Path(self.workspace.folders.instructions)
         ignore_puzzles(top)
-        # AOC_INSTRUCTIONS_DIR may put the texts outside of the data folder.
+        # The folder of the texts may be a link to elsewhere.
         if texts.parent != top:
             texts.mkdir(parents=True, exist_ok=True)
             if not (texts / ".gitignore").exists():
