@@ -7,23 +7,24 @@ the session goes on, and the client is notified that the lists may have changed.
 from __future__ import annotations
 
 import asyncio
+import inspect
 import os
 import shlex
 import subprocess
 import sys
 import threading
+import traceback
 from collections.abc import Mapping
 from contextlib import suppress
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from bridgehead.mcp import run_on_loop
-from bridgehead.runtime import plugins
+from bridgehead.runtime import bridge_files, plugins
 from bridgehead.runtime.command_line import Parser, completed_by
-from bridgehead.runtime.errors import InvalidArgument
+from bridgehead.runtime.manifest import Manifest, serve
 
 from .client_entries import end_server
 from .traffic import Traffic, show
@@ -32,7 +33,9 @@ _ABOUT = """\
 Serve a bridge on standard input and output, restart it whenever its files change, and show the traffic.
 Put this command into a client's configuration in place of the bridge's own.
 
-  bridgehead dev weather_bridge.bridge          a module with `manifest` or `bridge`
+  bridgehead dev server.py                      a file with a bridge
+  bridgehead dev server.py:weather              one of the bridges in it
+  bridgehead dev weather_bridge.bridge          a module
   bridgehead dev aoc --inspect                  print the command that opens a bridge in the MCP Inspector
 """
 CHILD = "--child"
@@ -48,8 +51,9 @@ _LISTS = ("tools", "resources", "prompts")
 def parser() -> Parser:
     """Return the parser of the command line."""
     command = Parser(prog="bridgehead dev", description=_ABOUT)
-    target = command.add_argument("target", metavar="MODULE", help="a module, or the name of a bridge")
-    completed_by(target, lambda *_: plugins.names())
+    about = "a file, a module, or the name of a bridge"
+    target = command.add_argument("target", metavar="BRIDGE", help=about)
+    completed_by(target, lambda *_: bridge_files.suggestions())
     command.add_argument(
         "--inspect",
         action="store_true",
@@ -62,30 +66,28 @@ def parser() -> Parser:
 def main(arguments: list[str], environment: Mapping[str, str]) -> int:
     """Serve until the client closes standard input."""
     if arguments[:1] == [CHILD]:
-        return _serve_module(arguments[1], environment)
+        return _serve_file(arguments[1], environment)
     options = parser().parse_args(arguments)
     target: str = options.target
     command = [sys.executable, "-m", "bridgehead"]
-    if target in plugins.names():
-        spec = find_spec(plugins.load(target).make.__module__)
+    try:
+        source = bridge_files.find(target)
+    except plugins.UnknownBridge:
+        raise bridge_files.BridgeFileError(
+            f"There is no module or bridge {target!r}.",
+            next_step=f"Name a Python file, a module, or one of {', '.join(plugins.names())}.",
+        ) from None
+    if source is None:
+        folder = _folder_of(plugins.load(target))
         command += [target]
     else:
-        sys.path.insert(0, "")  # a module in the current folder, as with `python -m`
-        try:
-            spec = find_spec(target)
-        except (ModuleNotFoundError, ValueError):
-            spec = None
+        folder = Path(source.path).parent
         command += ["dev", CHILD, target]
-    if spec is None or spec.origin is None:
-        raise InvalidArgument(
-            f"There is no module or bridge {target!r}.",
-            next_step=f"Name a module that Python finds from here, or one of {', '.join(plugins.names())}.",
-        )
     if options.inspect:
         # Not `environment`: the bridge reads .env again itself, and the shell does not know its values.
         sys.stdout.write(f"{inspector_command(target, os.environ)}\n")
         return 0
-    return run_on_loop(_serve(command, Path(spec.origin).parent, is_quiet=options.quiet))
+    return run_on_loop(_serve(command, folder, is_quiet=options.quiet))
 
 
 def inspector_command(target: str, environment: Mapping[str, str]) -> str:
@@ -104,22 +106,19 @@ def inspector_command(target: str, environment: Mapping[str, str]) -> str:
     return " ".join([*start, subprocess.list2cmdline(server) if is_windows else shlex.join(server)])
 
 
-def _serve_module(name: str, environment: Mapping[str, str]) -> int:
-    """Serve the module's `manifest` or `bridge`. This runs in the child process."""
-    from importlib import import_module
+def _folder_of(bridge: Manifest) -> Path:
+    return Path(inspect.getfile(bridge.make)).parent
 
-    from bridgehead.mcp import Bridge, stdio
-    from bridgehead.runtime import manifest
 
-    sys.path.insert(0, "")
-    module = import_module(name)
-    declared = getattr(module, "manifest", None)
-    if isinstance(declared, manifest.Manifest):
-        return manifest.serve(declared, environment)
-    bridge = getattr(module, "bridge", None)
-    if isinstance(bridge, Bridge):
-        return stdio.run(bridge)
-    raise InvalidArgument(f"{name} has neither `manifest` nor `bridge`.", next_step="Declare one of them.")
+def _serve_file(target: str, environment: Mapping[str, str]) -> int:
+    """Serve the bridge in a file or module. This runs in the child process."""
+    try:
+        bridge = bridge_files.load(target)
+    except bridge_files.BridgeFileError as failure:
+        if failure.__cause__ is not None:  # whoever is writing the file needs every frame
+            traceback.print_exception(failure.__cause__)
+        raise
+    return serve(bridge, environment)
 
 
 async def _serve(command: list[str], folder: Path, *, is_quiet: bool) -> int:

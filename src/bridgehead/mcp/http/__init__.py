@@ -14,8 +14,9 @@ __all__ = ["LOOPBACK", "Application", "application", "asgi", "run"]
 
 def run(app: Application, host: str = "127.0.0.1", port: int = 3000) -> None:
     """Serve the application until a signal ends the process."""
-    from ..process import run_to_end, socket_loop
+    from ..process import check_may_serve, run_to_end, socket_loop
     from .server import listen, serve
 
+    check_may_serve()
     seconds = app.dispatcher.limits.shutdown_seconds
     run_to_end(serve(app, listen(host, port), shutdown_seconds=seconds), socket_loop, seconds)
