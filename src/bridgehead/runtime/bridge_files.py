@@ -1,6 +1,6 @@
 r"""Bridge files: loads a bridge from a Python file or module that its author names on the command line.
 
-A target is the name of a bridge (`aoc`), a path (`server.py`, `C:\work\server.py`) or a module
+A target is the name of a bridge (`aoc`), a path (`server.py`, `C:\mine\server.py`) or a module
 (`weather_bridge.bridge`); after a path or module, `:name` picks an object in it. A file is imported as Python
 itself would import it: with the files beside it, and as a part of its package if it is in one. A plain
 `Bridge` gets a manifest made for it, so that commands handle one kind of thing.

@@ -109,7 +109,6 @@ async def principal(headers: Headers, **options: Any) -> str:
     """Return who calls, as a tool sees it."""
     import socket
 
-
     app = application(make_whoami(), **options)
     with socket.create_server(("127.0.0.1", 0)) as listener:
         async with own_server(app, listener):
