@@ -81,7 +81,7 @@ def test_the_page_names_every_public_module() -> None:
 
 
 def names_for_authors() -> Iterator[str]:
-    """Give what an author can write: names of the engine, options of what declares and serves, the context."""
+    """Give what an author can write: names of the engine, options of declarations, the context."""
     yield from mcp.__all__
     for function in (mcp.Bridge, mcp.Bridge.tool, mcp.http.application, mcp.in_memory.connect):
         yield from (name for name in signature(function).parameters if name not in {"self", "bridge"})
