@@ -6,11 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from bridgehead.install import command
-from bridgehead.runtime import bridge_files
 from tests.support.person import COMMAND, Person
 
-from .desk import Desk, Said, servers
+from .desk import Desk, servers
 
 SERVER = """
 from bridgehead.mcp import Arguments, Bridge, Context
@@ -38,21 +36,11 @@ def person(tmp_path: Path) -> Person:
     return Person(tmp_path / "somebody")
 
 
-def install(desk: Desk, *arguments: str) -> Said:
-    extra = () if "--remove" in arguments else ("--command", str(desk.program))
-    try:
-        status = command.run([*arguments, *extra], desk.machine({}), bridge_files.load)
-    except SystemExit as left:
-        status = int(left.code or 0)
-    said = desk.capsys.readouterr()
-    return Said(status, said.out, said.err)
-
-
 @pytest.mark.parametrize("word", ["server.py", "./server.py", "server.py:weather"])
 def test_the_entry_has_the_absolute_path_and_the_name_of_the_bridge(
     desk: Desk, server: Path, word: str
 ) -> None:
-    said = install(desk, "cursor", word)
+    said = desk.install("cursor", word)
 
     assert said.status == 0, said
     entry = servers(desk.cursor)["weather"]
@@ -61,10 +49,10 @@ def test_the_entry_has_the_absolute_path_and_the_name_of_the_bridge(
 
 
 def test_it_is_updated_and_removed_by_its_path_even_if_the_file_is_gone(desk: Desk, server: Path) -> None:
-    install(desk, "cursor", "server.py")
-    again = install(desk, "cursor", "server.py")
+    desk.install("cursor", "server.py")
+    again = desk.install("cursor", "server.py")
     server.unlink()
-    removed = install(desk, "cursor", "server.py", "--remove")
+    removed = desk.install("cursor", "server.py", "--remove")
 
     assert "already there" in again.out
     assert "weather  removed" in removed.out
@@ -72,7 +60,7 @@ def test_it_is_updated_and_removed_by_its_path_even_if_the_file_is_gone(desk: De
 
 
 def test_removing_a_file_that_was_not_installed_changes_nothing(desk: Desk, server: Path) -> None:
-    said = install(desk, "cursor", "server.py", "--remove")
+    said = desk.install("cursor", "server.py", "--remove")
 
     assert said.status == 0
     assert f"{server}  not there" in said.out
@@ -80,10 +68,10 @@ def test_removing_a_file_that_was_not_installed_changes_nothing(desk: Desk, serv
 
 def test_a_bridge_in_a_file_does_not_replace_a_bridge_of_the_same_name(desk: Desk, server: Path) -> None:
     server.write_text(SERVER.replace('"weather"', '"aoc"'), encoding="utf-8")
-    install(desk, "cursor", "aoc")
+    desk.install("cursor", "aoc")
     before = servers(desk.cursor)
 
-    said = install(desk, "cursor", "server.py")
+    said = desk.install("cursor", "server.py")
 
     assert said.status == 1
     assert "There is a server named aoc that starts something else." in said.err
@@ -93,7 +81,7 @@ def test_a_bridge_in_a_file_does_not_replace_a_bridge_of_the_same_name(desk: Des
 def test_a_file_without_a_bridge_or_that_is_missing_writes_nothing(desk: Desk, server: Path) -> None:
     server.write_text("x = 1\n", encoding="utf-8")
 
-    said = [install(desk, "cursor", word) for word in ("server.py", "missing.py")]
+    said = [desk.install("cursor", word) for word in ("server.py", "missing.py")]
 
     assert [each.status for each in said] == [2, 2]
     assert "server.py has no Bridge or Manifest at its top level" in said[0].err
@@ -102,7 +90,7 @@ def test_a_file_without_a_bridge_or_that_is_missing_writes_nothing(desk: Desk, s
 
 
 def test_a_file_is_not_at_an_address(desk: Desk, server: Path) -> None:
-    said = install(desk, "cursor", str(server), "--url", "https://b.example.com")
+    said = desk.install("cursor", str(server), "--url", "https://b.example.com")
 
     assert said.status == 2
     assert "--url goes with names of bridges, not with files" in said.err

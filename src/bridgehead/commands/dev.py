@@ -44,6 +44,9 @@ END_SECONDS = 2.0
 POLL_MS = 500
 MAX_LINE_BYTES = 64 * 1024 * 1024
 """Longest message of a bridge; asyncio's own limit is 64 KiB."""
+MAX_FOLDERS = 500
+"""Folders that are watched. More means that the file is in a folder of other things, such as a home."""
+_NOT_SOURCE = ("__pycache__", "node_modules")
 _INTERNAL_ERROR = -32603
 _LISTS = ("tools", "resources", "prompts")
 
@@ -133,7 +136,14 @@ async def _serve(command: list[str], folder: Path, *, is_quiet: bool) -> int:
     async def watch() -> None:
         known = _modification_times(folder)
         # It also polls: a change may come before the watcher is ready, and the watcher does not say when.
-        watcher = awatch(folder, watch_filter=PythonFilter(), rust_timeout=POLL_MS, yield_on_timeout=True)
+        # Not recursive: below a home folder that would be every folder of the user.
+        watcher = awatch(
+            *list_source_folders(folder),
+            watch_filter=PythonFilter(),
+            rust_timeout=POLL_MS,
+            yield_on_timeout=True,
+            recursive=False,
+        )
         async for _ in watcher:
             current = _modification_times(folder)
             if current == known:
@@ -151,11 +161,26 @@ async def _serve(command: list[str], folder: Path, *, is_quiet: bool) -> int:
     return 0
 
 
+def list_source_folders(folder: Path) -> list[Path]:
+    """Return a folder and those below it that may have the author's modules, at most MAX_FOLDERS."""
+    folders = []
+    for name, below, files in os.walk(folder):
+        if "pyvenv.cfg" in files and name != str(folder):
+            below.clear()  # an environment: what is installed there is not being written
+            continue
+        folders.append(Path(name))
+        below[:] = [each for each in below if each.isidentifier() and each not in _NOT_SOURCE]
+        if len(folders) == MAX_FOLDERS:
+            break
+    return folders
+
+
 def _modification_times(folder: Path) -> dict[Path, int]:
     times = {}
-    for path in folder.rglob("*.py"):
-        with suppress(OSError):  # deleted since rglob saw it
-            times[path] = path.stat().st_mtime_ns
+    for each in list_source_folders(folder):
+        for path in each.glob("*.py"):
+            with suppress(OSError):  # deleted since glob saw it
+                times[path] = path.stat().st_mtime_ns
     return times
 
 
