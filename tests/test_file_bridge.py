@@ -43,7 +43,7 @@ def person(tmp_path: Path) -> Person:
         (["call", "server.py", "get_weather", "city=Lima"], "It rains in Lima."),
         (["call", "./server.py:weather", "get_weather", "city=Lima"], "It rains in Lima."),
         (["install", "cursor", "server.py"], "weather  added"),
-        (["dev", "server.py", "--inspect"], "dev server.py --quiet"),
+        (["dev", "server.py", "--inspect"], "server.py --quiet"),
         (["token", "add", "ann", "--bridges", "server.py"], ""),
         (["completion", "words", "--", "call"], "server.py\n"),
         (["completion", "words", "--", "call", "server.py"], "get_weather\n"),

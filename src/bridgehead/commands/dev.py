@@ -85,6 +85,7 @@ def main(arguments: list[str], environment: Mapping[str, str]) -> int:
         command += [target]
     else:
         folder = Path(source.path).parent
+        target = target if source.module else source.target
         command += ["dev", CHILD, target]
     if options.inspect:
         # Not `environment`: the bridge reads .env again itself, and the shell does not know its values.
