@@ -76,8 +76,9 @@ def main(arguments: list[str], environment: Mapping[str, str], manifests: Manife
         if sys.stderr.isatty():
             token = "" if settings.needs_auth else " --no-token"
             url = job.address
-            if len(served) == 1:  # only of a bridge that is installed `install` knows the path
-                url = f"{url}/{next(iter(served))}/mcp --name {next(iter(served))}"
+            # Without names `install` adds the bridges that are installed; that in a file has to be named.
+            if in_files := [name for name in served if name not in plugins.names()]:
+                url = f"{url}/{in_files[0]}/mcp --name {in_files[0]}"
             sys.stderr.write(
                 f"Bridgehead {__version__} serves {', '.join(served)} at {job.address}/mcp\n"
                 f"Connect a client: bridgehead install CLIENT --url {url}{token}\n"
