@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -110,10 +111,11 @@ def test_a_file_may_import_the_files_beside_it_and_they_may_import_it(tmp_path: 
 
 
 def test_a_file_may_have_the_name_of_a_module_that_is_loaded_or_no_name_for_a_module(tmp_path: Path) -> None:
-    for name in ("json", "my-server"):
-        write(tmp_path / f"{name}.py", ONE.format(name=f"of-{name}"))
-        assert bridge_files.load(f"{name}.py").name == f"of-{name}"
+    for number, name in enumerate(("json", "colorsys", "my-server", "my.server")):
+        write(tmp_path / f"{name}.py", ONE.format(name=f"number-{number}"))
+        assert bridge_files.load(f"{name}.py").name == f"number-{number}"
     assert sys.modules["json"].__file__ != str(tmp_path / "json.py")
+    assert "bridge" not in vars(import_module("colorsys"))  # of the standard library, and seldom imported
 
 
 def test_a_module_is_found_from_the_current_folder(tmp_path: Path) -> None:

@@ -145,13 +145,11 @@ def _import(source: Source, shown: str) -> ModuleType:
     name = source.module or _module_name(source.path)
     known = sys.modules.get(name)
     if known is not None and not _is_from(known, source.path):
-        # A file may be called json.py; replacing the module of that name would break whoever uses it.
-        name = "bridgehead_file_" + re.sub(r"\W", "_", source.path)
+        name = _unique_name(source.path)  # the module of that name stays what its users expect
         known = sys.modules.get(name)
     if known is not None:
         return known
     invalidate_caches()
-    spec = None
     try:
         with redirect_stdout(sys.stderr), load_without_serving():
             parent = name.rpartition(".")[0]
@@ -165,7 +163,9 @@ def _import(source: Source, shown: str) -> ModuleType:
             spec.loader.exec_module(module)
     except Unserved:
         # It serves its bridge without `if __name__ == "__main__"`. What it declared until then counts.
-        return sys.modules[name]
+        if name in sys.modules:
+            return sys.modules[name]
+        raise BridgeFileError(f"The package of {shown} serves a bridge when it is imported.") from None
     except KeyboardInterrupt:
         raise
     except BaseException as failure:  # SystemExit included
@@ -182,8 +182,18 @@ def _module_name(path: str) -> str:
     while os.path.isfile(os.path.join(folder, "__init__.py")):
         folder, package = os.path.split(folder)
         parts.insert(0, package)
+    if parts == [stem] and ("." in stem or stem in sys.stdlib_module_names):
+        # A calendar.py must not become the `calendar` of the standard library: neither this module, nor by
+        # being found first.
+        if folder not in sys.path:
+            sys.path.append(folder)
+        return _unique_name(path)
     _search_first(folder)
     return ".".join(parts)
+
+
+def _unique_name(path: str) -> str:
+    return f"bridgehead_file_{path.encode().hex()}"
 
 
 def _search_first(folder: str) -> None:
