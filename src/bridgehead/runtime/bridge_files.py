@@ -193,7 +193,7 @@ def _module_name(path: str) -> str:
 
 
 def _unique_name(path: str) -> str:
-    return f"bridgehead_file_{path.encode().hex()}"
+    return f"bridgehead_file_{os.fsencode(path).hex()}"
 
 
 def _search_first(folder: str) -> None:
