@@ -65,6 +65,21 @@ RECORD = """\
 {"day": 1, "entries": [{"llm": "fox", "phase": 1, "speedMs": 12, "timestamp": "2025-12-01T10:30:00.000Z"}]}
 """
 
+SERVER = """\
+from bridgehead.mcp import Arguments, Bridge, Context
+
+weather = Bridge("weather", "1.0.0")
+
+
+class Forecast(Arguments):
+    place: str
+
+
+@weather.tool("The forecast for a place.", read_only=True)
+def forecast(args: Forecast, ctx: Context[None]) -> str:
+    return f"{args.place}: fine"
+"""
+
 
 def commands(document: Path) -> list[str]:
     """The commands of a document, each in one line."""
@@ -127,7 +142,8 @@ def run_until_it_speaks(arguments: str, settings: dict[str, str], home: Path) ->
 
 @pytest.fixture
 def home(tmp_path: Path) -> Path:
-    """The home of a person who has Cursor, and an invented puzzle that was solved once."""
+    """The home of a person with Cursor, a bridge in a file, and an invented puzzle that was solved once."""
+    (tmp_path / "server.py").write_text(SERVER, encoding="utf-8")
     (tmp_path / ".cursor").mkdir()
     (tmp_path / "puzzles").mkdir()
     (tmp_path / "instructions").mkdir()

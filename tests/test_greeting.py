@@ -69,6 +69,17 @@ def test_a_host_says_where_it_is_and_how_to_connect(tmp_path: Path) -> None:
     assert lines[2] == f"Look at it:       {address}/"
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no pty")
+def test_a_host_of_a_file_says_how_to_connect_to_its_bridge(tmp_path: Path) -> None:
+    text = 'from bridgehead.mcp import Bridge\nmine = Bridge("weather", "1")\n'
+    (tmp_path / "server.py").write_text(text, encoding="utf-8")
+    with terminal(tmp_path, "serve", str(tmp_path / "server.py"), "--port", "0") as (_, shown):
+        lines = read_lines(shown, 4)
+
+    address = lines[0].rpartition(" ")[2].removesuffix("/mcp")
+    assert lines[1].endswith(f"--url {address}/weather/mcp --name weather --no-token")
+
+
 def test_a_client_that_starts_a_bridge_sees_no_greeting(tmp_path: Path) -> None:
     done = subprocess.run(
         [str(COMMAND), "aoc"],
