@@ -153,7 +153,7 @@ async def test_a_tool_may_know_the_answer_to_the_very_same_arguments_again(revis
             "colour is not a known property; valid properties are count, color, name, items",
         ),
         ({}, "count is required"),
-        ({"count": "1"}, "count must be an integer (got '1')"),
+        ({"count": "1"}, "count must be an integer (got '1'): send 1 without quotes around it"),
         ({"count": True}, "count must be an integer (got true)"),
         ({"count": 1.5}, "count must be an integer (got 1.5)"),
         ({"count": None}, "count must be an integer (got null)"),

@@ -1,0 +1,230 @@
+"""Signatures: an ordinary function as a tool. Its parameters become the input, its docstring describes them.
+
+`def add(a: int, b: int = 2) -> int` needs no struct: one is made of its parameters. A parameter with the type
+`Context` gets the context. Everything that clients or msgspec would refuse later is refused here, when the
+tool is declared, with the names of the tool and the parameter.
+"""
+
+from __future__ import annotations
+
+import copy
+import inspect
+import re
+from collections.abc import Callable
+from typing import Annotated, Any, get_args, get_origin, get_type_hints
+
+import msgspec
+from msgspec import Meta, Struct
+
+from ..errors import DeclarationError
+from .handlers import is_context, parameter_names, takes_struct
+from .schema import flat_schema
+
+NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
+"""What every client takes as a tool's name; the APIs of Anthropic and OpenAI refuse others."""
+_SUPPORTED = "str, int, float, bool, list, dict, Literal, an enum, a dataclass or a Struct"
+_SECTIONS = re.compile(r"^\s*(Args|Arguments|Parameters|Params)\s*:?\s*$", re.MULTILINE)
+_OTHER_SECTION = re.compile(r"^\s*(Returns?|Raises|Yields|Examples?|Notes?)\s*:?\s*$")
+_GOOGLE = re.compile(r"^\s*\*{0,2}(\w+)\s*(?:\([^)]*\))?\s*:\s+(.+)$")
+_NUMPY = re.compile(r"^\s*(\w+)\s*:\s*\S.*$|^\s*(\w+)\s*$")
+_SPHINX = re.compile(r"^\s*:param\s+(?:[^:]*\s)?(\w+)\s*:\s*(.+)$")
+
+
+def adapt(function: Callable[..., Any]) -> Callable[[Any, Any], Any]:
+    """Return a handler for a function that takes its arguments one by one, or a struct alone."""
+    names = parameter_names(function)
+    annotations = getattr(function, "__annotations__", {})
+    context_name = next(
+        (name for name in names if name in annotations and is_context(annotations[name])), None
+    )
+    if takes_struct(function):
+        return lambda arguments, _context: function(arguments)
+    fields = tuple(name for name in names if name != context_name)
+
+    def call(arguments: Any, context: Any) -> Any:
+        values = {name: getattr(arguments, name) for name in fields}
+        if context_name is not None:
+            values[context_name] = context
+        return function(**values)
+
+    return call
+
+
+def input_type(function: Callable[..., Any], name: str, base: type[Struct]) -> type[Struct]:
+    """Return the struct of a function's arguments: the declared one, or one made of its parameters."""
+    hints = read_hints(function, name)
+    names = parameter_names(function)
+    if takes_struct(function):
+        declared: type[Struct] = hints[names[0]]
+        return declared
+    described = read_docstring(function)[1]
+    fields: list[Any] = []
+    for parameter in inspect.signature(function).parameters.values():
+        kind: Any = hints.get(parameter.name)
+        if parameter.kind in {parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD, parameter.POSITIONAL_ONLY}:
+            star = "**" if parameter.kind is parameter.VAR_KEYWORD else "*"
+            star = "" if parameter.kind is parameter.POSITIONAL_ONLY else star
+            raise DeclarationError(
+                f"Tool {name}: the parameter {star}{parameter.name} cannot be an argument, which has a name "
+                "and a type of its own. Use ordinary parameters."
+            )
+        if parameter.name not in hints:
+            raise DeclarationError(
+                f"Tool {name}: the parameter {parameter.name} has no type. Annotate it, "
+                f"for example {parameter.name}: str."
+            )
+        if is_context(kind):
+            continue
+        if parameter.name in described and not _has_description(kind):
+            kind = Annotated[kind, Meta(description=described[parameter.name])]
+        if parameter.default is parameter.empty:
+            fields.append((parameter.name, kind))
+        elif isinstance(parameter.default, list | dict | set):
+            fields.append((parameter.name, kind, msgspec.field(default_factory=_copier(parameter.default))))
+        else:
+            fields.append((parameter.name, kind, parameter.default))
+    title = "".join(word.title() for word in name.replace("-", "_").split("_"))
+    return msgspec.defstruct(f"{title}Arguments", fields, bases=(base,), kw_only=True)
+
+
+def _copier(default: Any) -> Callable[[], Any]:
+    return lambda: copy.deepcopy(default)
+
+
+def _has_description(kind: Any) -> bool:
+    metadata = get_args(kind)[1:] if get_origin(kind) is Annotated else ()
+    return any(isinstance(item, Meta) and item.description for item in metadata)
+
+
+def read_hints(function: Callable[..., Any], name: str) -> dict[str, Any]:
+    """Return the evaluated annotations of a function."""
+    try:
+        return get_type_hints(function, include_extras=True)
+    except NameError as problem:
+        raise DeclarationError(
+            f"Tool {name}: its signature names {problem.name!r}, which its module does not define. Define or "
+            "import it there, outside of functions."
+        ) from problem
+
+
+# --- docstrings --------------------------------------------------------------------------------------------
+
+
+def read_docstring(function: Callable[..., Any]) -> tuple[str, dict[str, str]]:
+    """Split a docstring into the description and what it says of each parameter.
+
+    Google's and NumPy's sections and Sphinx's `:param name:` are understood.
+    """
+    text = inspect.getdoc(function) or ""
+    parameters = {match[1]: match[2] for line in text.splitlines() if (match := _SPHINX.match(line))}
+    section = _SECTIONS.search(text)
+    if section is not None:
+        parameters |= _read_section(text[section.end() :].splitlines())
+    lines: list[str] = []
+    for line in text.splitlines():
+        if (
+            _SECTIONS.match(line)
+            or _OTHER_SECTION.match(line)
+            or line.lstrip().startswith((":param", ":return"))
+        ):
+            break
+        lines.append(line)
+    # One paragraph a line: the line breaks of source code mean nothing to a model.
+    paragraphs = "\n".join(lines).strip().split("\n\n")
+    return "\n\n".join(" ".join(paragraph.split()) for paragraph in paragraphs), parameters
+
+
+def _read_section(lines: list[str]) -> dict[str, str]:
+    found: dict[str, str] = {}
+    name = ""
+    is_numpy = any(set(line.strip()) == {"-"} for line in lines[:2])
+    outermost = min(
+        (_indent(line) for line in lines if line.strip() and set(line.strip()) != {"-"}), default=0
+    )
+    for line in lines:
+        if _OTHER_SECTION.match(line):
+            break
+        google = None if is_numpy else _GOOGLE.match(line)
+        numpy = _NUMPY.match(line) if is_numpy and _indent(line) == outermost else None
+        if google is not None and _indent(line) == outermost:
+            name = google[1]
+            found[name] = google[2].strip()
+        elif numpy is not None:
+            name = numpy[1] or numpy[2]
+            found[name] = ""
+        elif name and line.strip() and set(line.strip()) != {"-"}:
+            found[name] = f"{found[name]} {line.strip()}".strip()
+    return {name: text for name, text in found.items() if text}
+
+
+def _indent(line: str) -> int:
+    return len(line) - len(line.lstrip())
+
+
+# --- checks ------------------------------------------------------------------------------------------------
+
+
+def check_function(function: Callable[..., Any], name: str) -> None:
+    """Refuse what cannot be called as a tool."""
+    names = parameter_names(function)
+    if names[:1] == ("self",) or names[:1] == ("cls",):
+        raise DeclarationError(
+            f"Tool {name} is a method, and nobody would pass its {names[0]!r}. Declare a function, or the "
+            "method of an object: bridge.tool(object.method)."
+        )
+    if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
+        raise DeclarationError(
+            f"Tool {name} is a generator. Return the whole answer, and send progress with ctx.progress."
+        )
+
+
+def check_name(name: str, what: str) -> None:
+    """Refuse a name that clients refuse."""
+    if not NAME.fullmatch(name):
+        raise DeclarationError(
+            f"{what} {name!r}: clients refuse this name. Use up to 64 letters, digits, '_' and '-'."
+        )
+
+
+def check_description(description: str, what: str, name: str) -> None:
+    """Refuse a part that says nothing of itself: a model chooses by the description."""
+    if not description.strip():
+        raise DeclarationError(
+            f"{what} {name} has no description, and a model chooses by it. Write one in the declaration or "
+            "as the function's docstring."
+        )
+
+
+def check_input(kind: type[Struct], name: str) -> None:
+    """Refuse an input that has no decoder or no schema, and name the parameter."""
+    for each in msgspec.structs.fields(kind):
+        try:
+            msgspec.json.Decoder(each.type)
+            flat_schema(each.type)
+        except (TypeError, ValueError) as problem:
+            raise DeclarationError(
+                f"Tool {name}: the parameter {each.name} has the type {show_type(each.type)}. "
+                f"{explain(problem)}"
+            ) from problem
+
+
+def explain(problem: Exception) -> str:
+    """Say why msgspec refuses a type, and what to use instead."""
+    text = str(problem)
+    if "union" in text.lower():
+        return (
+            "JSON cannot tell its alternatives apart. Give each Struct a tag (tag=True), or use one "
+            "parameter for each."
+        )
+    if "contains itself" in text:
+        return f"{text}."
+    return f"It has no JSON Schema. Use {_SUPPORTED}."
+
+
+def show_type(kind: Any) -> str:
+    """Show a type as its author wrote it, more or less."""
+    return (
+        kind.__qualname__
+        if isinstance(kind, type) and not get_args(kind)
+        else str(kind).replace("typing.", "")
+    )
