@@ -12,7 +12,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from bridgehead.mcp import INTERNAL_ERROR, INVALID_PARAMS, RESOURCE_NOT_FOUND, Dialect, Failure, ProtocolError, ToolError
+from bridgehead.mcp import (
+    INTERNAL_ERROR,
+    INVALID_PARAMS,
+    RESOURCE_NOT_FOUND,
+    Dialect,
+    Failure,
+    ProtocolError,
+    ToolError,
+)
 from bridgehead.runtime.errors import BridgeError, InvalidArgument
 
 if TYPE_CHECKING:

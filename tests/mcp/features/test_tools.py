@@ -45,7 +45,7 @@ class Sum(Struct):
     note: str | None = None
 
 
-bridge: Bridge[None] = Bridge("shop", "1")
+bridge: Bridge[None] = Bridge("shop", "1", numeric_strings=False)
 
 
 @bridge.tool(
@@ -337,21 +337,6 @@ async def test_an_input_schema_can_be_given_instead_of_made() -> None:
     special.tool("Take it.", input_schema=given)(order)
     async with connect(special) as client:
         assert (await client.request("tools/list"))["tools"][0]["inputSchema"] == given
-
-
-async def test_a_tool_whose_input_is_not_strict_is_a_bug_of_the_bridge(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
-    lax: Bridge[None] = Bridge("lax", "1")
-
-    @lax.tool("Take anything.")
-    def anything(args: Sum, ctx: Context[None]) -> str:
-        return "no"
-
-    async with connect(lax) as client:
-        assert (await client.error("tools/list"))["code"] == -32603
-
-    assert "anything must be an Arguments struct" in caplog.text
 
 
 async def test_a_whole_float_is_an_integer_as_json_schema_has_it() -> None:

@@ -15,18 +15,8 @@ from msgspec import Struct
 from ..calls.context import Context
 from ..lazy_imports import asyncio, inspect
 
-# The flag of a coroutine function, from `inspect`, whose import would delay the first answer.
-_CO_COROUTINE = 0x80
 _STRUCT_AND_CONTEXT = 2
 _Value = TypeVar("_Value")
-
-
-def is_async(handler: Callable[..., Any]) -> bool:
-    """Whether a handler is a coroutine function."""
-    code = getattr(handler, "__code__", None)
-    if code is None:  # a callable object, or a partial
-        return inspect.iscoroutinefunction(handler)
-    return bool(code.co_flags & _CO_COROUTINE)
 
 
 def run_in_thread(handler: Callable[..., Any]) -> Callable[..., Any]:

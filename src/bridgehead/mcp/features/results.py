@@ -1,8 +1,8 @@
 """Results: what a tool's function returns, and how it goes on the wire in each revision.
 
 Text and content blocks are sent as they are. Any other value is structured content, which has to be an
-object: what is not one goes into `{"result": …}`. The same value is in the text as JSON, for clients that read
-only text.
+object: what is not one goes into `{"result": …}`. The same value is in the text as JSON, for clients that
+read only text.
 """
 
 from __future__ import annotations
@@ -21,7 +21,6 @@ from typing import (
     cast,
     get_args,
     get_origin,
-    get_type_hints,
 )
 
 import msgspec
@@ -91,7 +90,9 @@ class ReturnType:
 
     @cached_property
     def _declared(self) -> tuple[Form, Any]:
-        return _classify(get_type_hints(self._function, include_extras=True).get("return", Any))
+        from .signatures import read_hints  # late: a tool that returns text never needs it
+
+        return _classify(read_hints(self._function, self._tool).get("return", Any))
 
     @property
     def form(self) -> Form:
@@ -124,7 +125,7 @@ class ReturnType:
 
     def check(self) -> None:
         """Refuse a type that cannot be returned."""
-        from .signatures import explain, read_hints, show_type  # late: only a checked declaration needs them
+        from .signatures import explain, read_hints, show_type
 
         kind = read_hints(self._function, self._tool).get("return", Any)
         try:
@@ -178,8 +179,8 @@ def _by_schema(kind: Any) -> tuple[Form, Any]:
         message = "bytes cannot be shown to a model"
         raise TypeError(message)
     schema = output_schema(kind)
-    if schema.get("type") == "string" and not {"format", "contentEncoding"} & schema.keys():
-        return "content", None  # a literal or an enum of strings: text
+    if schema.get("type") == "string":
+        return "content", None  # a literal, an enum of strings, a date: text
     return ("object" if schema.get("type") == "object" else "wrapped"), kind
 
 
@@ -216,7 +217,7 @@ def _content_of(value: Any, returns: ReturnType | None) -> list[Content] | None:
         return list(value) if all(isinstance(item, _BLOCKS) for item in value) else None
     if value is None and (returns is None or returns.form != "wrapped"):
         return [Text(DONE)]
-    if returns is not None and returns.form == "content":  # an enum of strings
+    if returns is not None and returns.form == "content":  # an enum of strings, a date
         return [Text(str(msgspec.to_builtins(value)))]
     return None
 

@@ -8,6 +8,7 @@ tool is declared, with the names of the tool and the parameter.
 from __future__ import annotations
 
 import copy
+import functools
 import inspect
 import re
 from collections.abc import Callable
@@ -98,6 +99,8 @@ def _has_description(kind: Any) -> bool:
 
 def read_hints(function: Callable[..., Any], name: str) -> dict[str, Any]:
     """Return the evaluated annotations of a function."""
+    while isinstance(function, functools.partial):
+        function = function.func
     try:
         return get_type_hints(function, include_extras=True)
     except NameError as problem:
@@ -135,24 +138,19 @@ def read_docstring(function: Callable[..., Any]) -> tuple[str, dict[str, str]]:
 
 
 def _read_section(lines: list[str]) -> dict[str, str]:
+    """Read the lines of a section of parameters, up to the next section."""
+    end = next((place for place, line in enumerate(lines) if _OTHER_SECTION.match(line)), len(lines))
+    is_numpy = any(set(line.strip()) == {"-"} for line in lines[:2])
+    lines = [line for line in lines[:end] if line.strip() and set(line.strip()) != {"-"}]
+    outermost = min(map(_indent, lines), default=0)
     found: dict[str, str] = {}
     name = ""
-    is_numpy = any(set(line.strip()) == {"-"} for line in lines[:2])
-    outermost = min(
-        (_indent(line) for line in lines if line.strip() and set(line.strip()) != {"-"}), default=0
-    )
     for line in lines:
-        if _OTHER_SECTION.match(line):
-            break
-        google = None if is_numpy else _GOOGLE.match(line)
-        numpy = _NUMPY.match(line) if is_numpy and _indent(line) == outermost else None
-        if google is not None and _indent(line) == outermost:
-            name = google[1]
-            found[name] = google[2].strip()
-        elif numpy is not None:
-            name = numpy[1] or numpy[2]
-            found[name] = ""
-        elif name and line.strip() and set(line.strip()) != {"-"}:
+        match = (_NUMPY if is_numpy else _GOOGLE).match(line) if _indent(line) == outermost else None
+        if match is not None:
+            name = match[1] or match[2]
+            found[name] = "" if is_numpy else match[2].strip()
+        elif name:
             found[name] = f"{found[name]} {line.strip()}".strip()
     return {name: text for name, text in found.items() if text}
 
