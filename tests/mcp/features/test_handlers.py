@@ -3,7 +3,7 @@
 from typing import Any
 
 from bridgehead.mcp import Arguments, Context
-from bridgehead.mcp.features.handlers import is_context, make_handler, parameter_names, settle, takes_struct
+from bridgehead.mcp.features.handlers import make_handler, settle
 
 
 class Named(Arguments):
@@ -30,39 +30,9 @@ def beside(args: Named, count: int) -> str:
     return args.name * count
 
 
-def later(args: "Later", ctx: Context[None]) -> str:  # type: ignore[name-defined]  # noqa: F821
-    return str(args)
-
-
 def test_a_function_that_takes_a_struct_and_the_context_is_its_own_handler() -> None:
     assert [make_handler(function) is function for function in (plain, unannotated)] == [True, True]
     assert [make_handler(function) is function for function in (alone, apart, beside)] == [False] * 3
-
-
-def test_only_a_strict_struct_with_nothing_but_the_context_beside_it_holds_the_arguments() -> None:
-    taking = [
-        function.__name__ for function in (plain, unannotated, alone, apart, beside) if takes_struct(function)
-    ]
-
-    assert taking == ["plain", "unannotated", "alone"]
-
-
-def test_a_type_that_is_defined_later_is_not_taken_for_a_struct_yet() -> None:
-    assert not takes_struct(later)
-
-
-def test_a_context_is_known_evaluated_or_not() -> None:
-    kinds: list[Any] = [Context, Context[None], "Context", "mcp.Context[State]", None, int, "int", "Contexts"]
-
-    assert [is_context(kind) for kind in kinds] == [True] * 5 + [False] * 3
-
-
-def test_the_self_of_a_bound_method_is_no_parameter() -> None:
-    class Shop:
-        def sell(self, count: int) -> int:
-            return count
-
-    assert (parameter_names(Shop().sell), parameter_names(Shop.sell)) == (("count",), ("self", "count"))
 
 
 async def test_a_value_is_given_whether_it_is_there_or_still_to_come() -> None:

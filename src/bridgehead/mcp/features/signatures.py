@@ -7,9 +7,7 @@ tool is declared, with the names of the tool and the parameter.
 
 from __future__ import annotations
 
-import copy
 import functools
-import inspect
 import re
 from collections.abc import Callable
 from typing import Annotated, Any, get_args, get_origin, get_type_hints
@@ -18,8 +16,11 @@ import msgspec
 from msgspec import Meta, Struct
 
 from ..errors import DeclarationError
-from .handlers import is_context, parameter_names, takes_struct
+from .parameters import is_context, parameter_names, takes_struct
 from .schema import flat_schema
+
+# Flags of a code object, as in `inspect`, whose import would delay the first answer by 5 ms.
+_VARARGS, _VARKEYWORDS, _GENERATOR = 0x04, 0x08, 0x20 | 0x200
 
 NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 """What every client takes as a tool's name; the APIs of Anthropic and OpenAI refuse others."""
@@ -58,38 +59,64 @@ def input_type(function: Callable[..., Any], name: str, base: type[Struct]) -> t
     if takes_struct(function):
         declared: type[Struct] = hints[names[0]]
         return declared
-    described = read_docstring(function)[1]
+    for star, name_of_rest in _find_rest(function).items():
+        raise DeclarationError(
+            f"Tool {name}: the parameter {star}{name_of_rest} cannot be an argument, which has a name and "
+            "a type of its own. Use ordinary parameters."
+        )
+    described, defaults = read_docstring(function)[1], _read_defaults(function)
     fields: list[Any] = []
-    for parameter in inspect.signature(function).parameters.values():
-        kind: Any = hints.get(parameter.name)
-        if parameter.kind in {parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD, parameter.POSITIONAL_ONLY}:
-            star = "**" if parameter.kind is parameter.VAR_KEYWORD else "*"
-            star = "" if parameter.kind is parameter.POSITIONAL_ONLY else star
+    for parameter in names:
+        if parameter not in hints:
             raise DeclarationError(
-                f"Tool {name}: the parameter {star}{parameter.name} cannot be an argument, which has a name "
-                "and a type of its own. Use ordinary parameters."
+                f"Tool {name}: the parameter {parameter} has no type. Annotate it, for example "
+                f"{parameter}: str."
             )
-        if parameter.name not in hints:
-            raise DeclarationError(
-                f"Tool {name}: the parameter {parameter.name} has no type. Annotate it, "
-                f"for example {parameter.name}: str."
-            )
+        kind: Any = hints[parameter]
         if is_context(kind):
             continue
-        if parameter.name in described and not _has_description(kind):
-            kind = Annotated[kind, Meta(description=described[parameter.name])]
-        if parameter.default is parameter.empty:
-            fields.append((parameter.name, kind))
-        elif isinstance(parameter.default, list | dict | set):
-            fields.append((parameter.name, kind, msgspec.field(default_factory=_copier(parameter.default))))
+        if parameter in described and not _has_description(kind):
+            kind = Annotated[kind, Meta(description=described[parameter])]
+        if parameter not in defaults:
+            fields.append((parameter, kind))
+        elif isinstance(defaults[parameter], list | dict | set):
+            fields.append((parameter, kind, msgspec.field(default_factory=_copier(defaults[parameter]))))
         else:
-            fields.append((parameter.name, kind, parameter.default))
+            fields.append((parameter, kind, defaults[parameter]))
     title = "".join(word.title() for word in name.replace("-", "_").split("_"))
     return msgspec.defstruct(f"{title}Arguments", fields, bases=(base,), kw_only=True)
 
 
 def _copier(default: Any) -> Callable[[], Any]:
-    return lambda: copy.deepcopy(default)
+    return lambda: type(default)(default)
+
+
+def _find_rest(function: Callable[..., Any]) -> dict[str, str]:
+    """Return the parameters that have no name or take any number of values, by how they are written."""
+    code = getattr(function, "__code__", None)
+    if code is None:
+        return {}
+    named = code.co_argcount + code.co_kwonlyargcount
+    rest = list(code.co_varnames[named:])
+    found = {"": code.co_varnames[0]} if code.co_posonlyargcount else {}
+    if code.co_flags & _VARARGS:
+        found["*"] = rest.pop(0)
+    if code.co_flags & _VARKEYWORDS:
+        found["**"] = rest.pop(0)
+    return found
+
+
+def _read_defaults(function: Callable[..., Any]) -> dict[str, Any]:
+    if isinstance(function, functools.partial):
+        return {**_read_defaults(function.func), **function.keywords}
+    names, positional = parameter_names(function), getattr(function, "__defaults__", None) or ()
+    code = getattr(function, "__code__", None)
+    last = len(names) - (0 if code is None else code.co_kwonlyargcount)
+    with_defaults = names[last - len(positional) : last]
+    return {
+        **dict(zip(with_defaults, positional, strict=True)),
+        **(getattr(function, "__kwdefaults__", None) or {}),
+    }
 
 
 def _has_description(kind: Any) -> bool:
@@ -118,7 +145,7 @@ def read_docstring(function: Callable[..., Any]) -> tuple[str, dict[str, str]]:
 
     Google's and NumPy's sections and Sphinx's `:param name:` are understood.
     """
-    text = inspect.getdoc(function) or ""
+    text = _dedent(function.__doc__ or "")
     parameters = {match[1]: match[2] for line in text.splitlines() if (match := _SPHINX.match(line))}
     section = _SECTIONS.search(text)
     if section is not None:
@@ -155,6 +182,12 @@ def _read_section(lines: list[str]) -> dict[str, str]:
     return {name: text for name, text in found.items() if text}
 
 
+def _dedent(docstring: str) -> str:
+    first, *rest = docstring.expandtabs().splitlines() or [""]
+    margin = min((_indent(line) for line in rest if line.strip()), default=0)
+    return "\n".join([first.strip(), *(line[margin:].rstrip() for line in rest)]).strip()
+
+
 def _indent(line: str) -> int:
     return len(line) - len(line.lstrip())
 
@@ -170,7 +203,8 @@ def check_function(function: Callable[..., Any], name: str) -> None:
             f"Tool {name} is a method, and nobody would pass its {names[0]!r}. Declare a function, or the "
             "method of an object: bridge.tool(object.method)."
         )
-    if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
+    code = getattr(function, "__code__", None)
+    if code is not None and code.co_flags & _GENERATOR:
         raise DeclarationError(
             f"Tool {name} is a generator. Return the whole answer, and send progress with ctx.progress."
         )
