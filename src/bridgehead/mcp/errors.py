@@ -90,4 +90,4 @@ class Dialect:
 
         Nothing of the exception is in it, which may hold secrets.
         """
-        return ToolError(f"The tool failed (reference {reference}). The server's log has the details.")
+        return ToolError(f"Internal error (reference {reference}). The server's log has the details.")
