@@ -5,22 +5,12 @@ import io
 from rich.console import Console
 
 from bridgehead.commands.traffic import Entry, Traffic, show
-
-
-class Times:
-    """A clock that goes on by a tenth of a second each time it is read."""
-
-    def __init__(self) -> None:
-        self.now = 0.0
-
-    def __call__(self) -> float:
-        self.now += 0.1
-        return self.now
+from tests.support.clock import Clock
 
 
 def test_an_answer_names_what_it_answers_and_how_long_that_took() -> None:
     entries: list[Entry] = []
-    traffic = Traffic(entries.append, Times())
+    traffic = Traffic(entries.append, Clock(step=0.1).monotonic)
     traffic.add("client", b'{"id":1,"method":"tools/call","params":{"name":"greet"}}')
     traffic.add("server", b'{"id":1,"result":{}}')
 

@@ -9,7 +9,8 @@ import pytest
 from bridgehead.host.telemetry.access_log import LINES_PER_MINUTE
 from bridgehead.runtime import logs
 from tests.host.telemetry.test_metrics import scraped
-from tests.support.host_server import Clock, Host, bearer, hosting
+from tests.support.clock import Clock
+from tests.support.host_server import Host, bearer, hosting
 from tests.support.http_server import JSON_POST
 from tests.support.messages import Json, call
 from tests.support.posix import resource
@@ -65,7 +66,7 @@ async def test_connections_that_are_opened_and_left_do_not_keep_others_out(tmp_p
     most, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     count = min(5000, (most - 500) // 2)
     settings = {"BRIDGEHEAD_IDLE_SECONDS": "4", "BRIDGEHEAD_CONNECTIONS": str(2 * (count + 100))}
-    async with hosting(tmp_path, settings, clock=Clock(stands_still=True)) as host:
+    async with hosting(tmp_path, settings, clock=Clock()) as host:
         left = []
         try:
             for number in range(count):

@@ -3,7 +3,6 @@
 import os
 import subprocess
 import sys
-from typing import Any
 
 from bridgehead.aoc.settings import AocSettings
 from bridgehead.aoc.site.client import SiteClient
@@ -12,6 +11,7 @@ from bridgehead.aoc.workspace import open_workspace
 from tests.aoc.data import Data
 from tests.aoc.site.stand_in import COOKIE, Site
 from tests.support import constants
+from tests.support.clock import Clock
 from tests.support.stdio_peer import ROOT
 from tests.support.waiting import PATIENCE
 
@@ -19,27 +19,11 @@ BRIDGE = (sys.executable, "-m", "tests.support.constants", "aoc")
 SITE_URL = "bridgehead.aoc.site.client:SITE_URL"
 
 
-class Clock:
-    """A clock that stands still, but for those who sleep by it."""
-
-    def __init__(self, now: float = 1.8e9) -> None:
-        self.time = now
-        self.slept: list[float] = []
-
-    def now(self) -> float:
-        return self.time
-
-    def sleep(self, seconds: float) -> None:
-        self.slept.append(seconds)
-        self.time += seconds
-
-
 def fetcher(
     data: Data, site: Site, clock: Clock, said: list[str] | None = None, cookie: str = COOKIE
 ) -> Fetcher:
     """Make a fetcher for a user with a cookie."""
     settings = AocSettings(data.environment(AOC_YEAR="2024"))
-    any_clock: Any = clock
     client = SiteClient(
         site.url,
         cookie,
@@ -48,7 +32,7 @@ def fetcher(
         sleep=clock.sleep,
         now=clock.now,
     )
-    return Fetcher(open_workspace(settings, any_clock), client, (said if said is not None else []).append)
+    return Fetcher(open_workspace(settings, clock), client, (said if said is not None else []).append)
 
 
 def paths(site: Site) -> list[str]:

@@ -9,8 +9,9 @@ import pytest
 from bridgehead.aoc.site.client import GAP_SECONDS
 from bridgehead.runtime.errors import BridgeError
 from tests.aoc.data import Data
-from tests.aoc.site.person import BRIDGE, SITE_URL, Clock, fetcher, paths, typed, variables
+from tests.aoc.site.person import BRIDGE, SITE_URL, fetcher, paths, typed, variables
 from tests.aoc.site.stand_in import COOKIE, Site
+from tests.support.clock import Clock
 from tests.support.posix import is_private
 from tests.support.stdio_peer import ROOT
 from tests.support.waiting import PATIENCE
@@ -32,7 +33,7 @@ def test_a_private_leaderboard_is_fetched_every_fifteen_minutes_at_most(data: Da
     fetcher(data, site, clock).fetch_board(77)
     with pytest.raises(BridgeError, match="less than 15 minutes ago"):
         fetcher(data, site, clock).fetch_board(77)
-    clock.time += 15 * 60
+    clock.advance(15 * 60)
     fetcher(data, site, clock).fetch_board(77)
 
     assert len(site.asked) == 2
@@ -75,7 +76,7 @@ def test_a_person_keeps_the_cookie_in_a_private_file_and_fetches_with_it(data: D
     assert (kept.returncode, is_private(session)) == (0, True)
     assert all(process.returncode == 0 for process in processes), said
     assert not any(COOKIE in text for text in (*said, kept.stdout, kept.stderr))
-    gaps = [later.moment - earlier.moment for earlier, later in pairwise(site.asked)]
+    gaps = [later.arrived - earlier.arrived for earlier, later in pairwise(site.asked)]
     assert len(site.asked) >= 2
     assert all(gap >= GAP_SECONDS - 0.1 for gap in gaps)  # over both processes
 

@@ -7,8 +7,9 @@ import pytest
 from bridgehead.aoc.site.fetching import REMINDER
 from bridgehead.runtime.errors import BridgeError
 from tests.aoc.data import Data
-from tests.aoc.site.person import Clock, fetcher, paths
+from tests.aoc.site.person import fetcher, paths
 from tests.aoc.site.stand_in import Site
+from tests.support.clock import Clock
 
 
 def test_a_day_is_fetched_once_and_cached_for_ever(data: Data, site: Site) -> None:

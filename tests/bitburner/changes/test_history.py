@@ -10,26 +10,13 @@ from bridgehead.bitburner.changes.history import MAX_BYTES, History, Version
 from bridgehead.bitburner.errors import BackupFailed
 from bridgehead.runtime.errors import NotFound
 from tests.bitburner.playing import settings
+from tests.support.clock import Clock
 from tests.support.posix import is_private
-
-
-class Ticking:
-    """A clock that goes on by a second whenever it is looked at."""
-
-    def __init__(self) -> None:
-        self._now = 1_000_000.0
-
-    def now(self) -> float:
-        self._now += 1
-        return self._now
-
-    def monotonic(self) -> float:
-        return self._now
 
 
 def made(folder: Path, max_bytes: int = MAX_BYTES, **environment: str) -> History:
     chosen = settings(folder, BITBURNER_BACKUP_DIR=str(folder / "kept"), **environment)
-    history = History(chosen, Ticking())
+    history = History(chosen, Clock(1_000_000.0, step=1.0))
     history.max_bytes = max_bytes
     return history
 
@@ -48,6 +35,19 @@ def test_what_is_kept_comes_back(tmp_path: Path) -> None:
 
     assert backups.load("home", "a.js", version).content == "é\r\n\0"
     assert backups.find_undo("home", "a.js", None).name == version
+
+
+def test_the_current_content_is_kept_once_however_often_it_is_recorded(tmp_path: Path) -> None:
+    backups = made(tmp_path)
+    first = keep(backups, "a.js", "1")
+
+    same = backups.record_current(Version("home", "a.js", 2_000_000.0, "undo", "1"))
+    other = backups.record_current(Version("home", "a.js", 3_000_000.0, "undo", "2"))
+
+    assert same == first
+    assert other != first
+    assert backups.load("home", "a.js", other).content == "2"
+    assert names(backups) == ["a.js", "a.js"]
 
 
 def test_files_of_the_same_name_on_other_servers_are_apart(tmp_path: Path) -> None:
@@ -216,7 +216,7 @@ def test_a_version_says_its_size_and_when_it_was_kept(tmp_path: Path) -> None:
 
 
 def test_without_a_folder_of_its_own_it_is_in_the_state_directory(tmp_path: Path) -> None:
-    history = History(settings(tmp_path), Ticking())
+    history = History(settings(tmp_path), Clock(step=1.0))
     keep(history, "a.js", "1")
 
     assert history.folder == tmp_path / "bitburner" / "backups"

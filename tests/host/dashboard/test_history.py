@@ -19,21 +19,7 @@ from bridgehead.runtime import logs
 from bridgehead.runtime.errors import BridgeError
 from bridgehead.runtime.events import Feed
 from bridgehead.runtime.metrics import Metrics
-
-
-class Clock:
-    """Stands still until it is moved."""
-
-    def __init__(self) -> None:
-        self.at = 1_000_000.0
-
-    def now(self) -> float:
-        """Tell the time of day."""
-        return self.at
-
-    def monotonic(self) -> float:
-        """Tell the same."""
-        return self.at
+from tests.support.clock import Clock
 
 
 def counting() -> tuple[Metrics, Callable[..., None]]:
@@ -49,13 +35,13 @@ def test_calls_are_counted_by_the_interval_in_which_they_ended() -> None:
     for _ in range(3):
         observe(0.004, "echo", "ok")
     observe(2.0, "echo", "error")
-    clock.at += INTERVAL
+    clock.advance(INTERVAL)
     history.sample({"aoc": metrics})
-    clock.at += INTERVAL
+    clock.advance(INTERVAL)
     history.sample({"aoc": metrics})
 
     ((slot, bridges),) = history.slots.items()
-    assert slot == current_slot(clock.at) - 2
+    assert slot == current_slot(clock.now()) - 2
     assert (bridges["aoc"].calls, bridges["aoc"].errors) == (4, 1)
 
 
@@ -64,10 +50,10 @@ def test_only_so_much_is_kept() -> None:
     history = History(clock)
     for _ in range(SLOTS + 20):
         observe(0.1, "echo", "ok")
-        clock.at += INTERVAL
+        clock.advance(INTERVAL)
         history.sample({"aoc": metrics})
     assert SLOTS - 2 <= len(history.slots) <= SLOTS
-    clock.at += SLOTS * INTERVAL
+    clock.advance(SLOTS * INTERVAL)
     assert history.slots == {}
 
 

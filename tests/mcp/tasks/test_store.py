@@ -13,18 +13,9 @@ from bridgehead.mcp.tasks.record import TaskRecord, TooManyTasks
 from bridgehead.mcp.tasks.store import MemoryTaskStore, TaskStore
 from bridgehead.runtime.tasks.postgres import PostgresTaskStore
 from bridgehead.runtime.tasks.sqlite import SqliteTaskStore
+from tests.support.clock import Clock
 
 LIMITS = Limits(tasks=6, tasks_per_caller=3, task_bytes=100, task_bytes_per_caller=60)
-
-
-class Clock:
-    """A clock that stands still until it is set."""
-
-    def __init__(self, now: float) -> None:
-        self.now = now
-
-    def __call__(self) -> float:
-        return self.now
 
 
 def record(
@@ -42,12 +33,12 @@ def clock() -> Clock:
 def made(request: pytest.FixtureRequest, tmp_path: Path, clock: Clock) -> TaskStore:
     """A store of each kind, not open yet."""
     if request.param == "memory":
-        return MemoryTaskStore(clock)
+        return MemoryTaskStore(clock.now)
     if request.param == "sqlite":
-        return SqliteTaskStore(lambda: tmp_path, clock)
+        return SqliteTaskStore(lambda: tmp_path, clock.now)
     url = request.getfixturevalue("database_url")
     db.main(["migrate"], {"BRIDGEHEAD_DATABASE_URL": url})
-    return PostgresTaskStore(url, clock)
+    return PostgresTaskStore(url, clock.now)
 
 
 @pytest_asyncio.fixture
@@ -90,10 +81,10 @@ async def test_a_task_that_was_never_made_is_not_kept_by_a_change(store: TaskSto
 
 async def test_a_task_is_forgotten_when_it_expires(store: TaskStore, clock: Clock) -> None:
     await store.create(record("a", seconds=60))
-    clock.now = 1059.9
+    clock.set(1059.9)
     assert await store.read("a") is not None
 
-    clock.now = 1060.0
+    clock.set(1060.0)
     assert await store.read("a") is None
     assert not await store.write(record("a", seconds=60).move("completed", 1060.0, "", b"{}"))
 
@@ -113,7 +104,7 @@ async def test_a_forgotten_task_makes_room(store: TaskStore) -> None:
 async def test_expired_tasks_make_room(store: TaskStore, clock: Clock) -> None:
     for task_id in ("a", "b", "c"):
         await store.create(record(task_id))
-    clock.now = 1060.0
+    clock.set(1060.0)
 
     await store.create(record("d", created=1060.0))
     assert await store.read("d") is not None
