@@ -1,6 +1,8 @@
 """Smoke: installs what was built as a person would, outside of the project, and uses every bridge once."""
 
+import json
 import os
+import shutil
 import subprocess
 import sys
 import time
@@ -57,8 +59,13 @@ def smoke(built: dist.Built, folder: Path) -> bool:
     """Try everything that was built, in an empty folder, and tell whether all was well."""
     wheel, archive = installed(built.wheel, folder / "wheel"), copied(built.archive, folder / "archive")
     outcomes = [passes(way.name, what, check) for way in (wheel, archive) for what, check in checks(way)]
-    for way in (by_pipx(built.wheel, folder), by_uv(built.wheel, folder)):
+    by_tools = (by_pipx(built.wheel, folder), by_uv(built.wheel, folder))
+    for way in by_tools:
         outcomes += [passes(way.name, what, check) for what, check in first_checks(way)]
+    tools = installers(folder)
+    for way in (wheel, *by_tools):
+        outcomes.append(passes(way.name, "new", partial(new_project, way, tools)))
+    outcomes.append(passes("wheel", "new, by uvx", partial(registry_entry, wheel, built.wheel, tools)))
     python = str(Path(wheel.command[0]).with_name(f"python{SUFFIX}"))
     for name, path in built.bundles.items():
         way = unpacked(path, folder / f"bundle-{name}", python)
@@ -186,6 +193,62 @@ def demo(way: Way, name: str) -> None:
     """The demo of a bridge goes well, with the simulator that the distribution comes with."""
     done = way.run("demo", name)
     assert done.returncode == 0, done
+
+
+def new_project(way: Way, tools: Path) -> None:
+    """A project of `bridgehead new` works: its file as it is, and its bridge by name after `make install`."""
+    project = way.home / "smoke-bridge"
+    done = way.run("new", "smoke", str(project))
+    assert done.returncode == 0, done
+    file = way.run("call", str(project / "src/smoke_bridge/bridge.py"), "read_note", "name=welcome")
+    assert (file.returncode, "Edit src/smoke_bridge/bridge.py" in file.stdout) == (0, True), file
+    make = shutil.which("make")
+    if make is None:  # Windows
+        return
+    installed = subprocess.run(
+        [make, "install", "test"],
+        # The machine's own environment: it says where packages come from.
+        env={**os.environ, "PATH": f"{tools}{os.pathsep}{os.environ['PATH']}"},
+        cwd=project,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=dist.PATIENCE,
+        check=False,
+    )
+    assert installed.returncode == 0, installed
+    done = way.run("call", "smoke", "read_note", "name=welcome")
+    assert (done.returncode, "Edit src/smoke_bridge/bridge.py" in done.stdout) == (0, True), done
+
+
+def registry_entry(way: Way, wheel: Path, tools: Path) -> None:
+    """A client that starts a new project by its server.json, as registries have it, gets its bridge."""
+    project, packages = way.home / "listed-bridge", way.home / "packages"
+    done = way.run("new", "listed", str(project))
+    assert done.returncode == 0, done
+    dist.run(
+        *(sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", str(packages)), str(project)
+    )
+    shutil.copy(wheel, packages)
+    (package,) = json.loads((project / "server.json").read_text(encoding="utf-8"))["packages"]
+    command = (
+        str(tools / f"{package['runtimeHint']}{SUFFIX}"),
+        *_words(package.get("runtimeArguments", [])),
+        f"{package['identifier']}=={package['version']}",
+        *_words(package.get("packageArguments", [])),
+    )
+    # Neither is published: uv finds both here, and what they need at its index.
+    own = {"UV_FIND_LINKS": str(packages), "UV_PYTHON": sys.executable, "UV_PYTHON_DOWNLOADS": "never"}
+    with Client(command, {**os.environ, **own}, way.home) as client:
+        introduced = client.hello()
+        assert introduced["name"] == "listed", introduced
+        text = client.call("read_note", {"name": "welcome"})
+        assert "Edit src/listed_bridge/bridge.py" in text, text
+
+
+def _words(arguments: list[dict[str, str]]) -> list[str]:
+    """Return the words of arguments in a registry's file."""
+    return [word for each in arguments for word in (each.get("name"), each.get("value")) if word]
 
 
 def doctor(way: Way) -> None:

@@ -1,8 +1,10 @@
 """The public face: what the layers above import of the engine and of the runtime, and what its page says."""
 
 import ast
+import re
 from collections.abc import Iterator
 from importlib import import_module
+from inspect import signature
 from pathlib import Path
 
 import pytest
@@ -12,6 +14,7 @@ from bridgehead import mcp, runtime
 
 SOURCE = Path(bridgehead.__file__).parent
 PAGE = (SOURCE.parents[1] / "docs" / "public-api.md").read_text(encoding="utf-8")
+ENGINE_PAGE = (SOURCE.parents[1] / "docs" / "engine.md").read_text(encoding="utf-8")
 LOWER = ("bridgehead.mcp", "bridgehead.runtime")
 PUBLIC_MODULES = {
     "bridgehead.mcp",
@@ -30,6 +33,8 @@ PUBLIC_MODULES = {
     "bridgehead.runtime.stores.redis",
     "bridgehead.runtime.stores.single_flight",
 }
+ENGINE_ONLY = {"cancel", "is_interrupted", "miss_extension", "outlet", "supply_answers", "used_answers"}
+"""Members of the context that only the engine uses."""
 ABOVE = sorted(
     path
     for path in SOURCE.rglob("*.py")
@@ -73,3 +78,15 @@ def test_what_is_exported_is_there() -> None:
 
 def test_the_page_names_every_public_module() -> None:
     assert [name for name in sorted(PUBLIC_MODULES) if f"`{name}`" not in PAGE] == []
+
+
+def names_for_authors() -> Iterator[str]:
+    """Give what an author can write: names of the engine, options of declarations, the context."""
+    yield from mcp.__all__
+    for function in (mcp.Bridge, mcp.Bridge.tool, mcp.http.application, mcp.in_memory.connect):
+        yield from (name for name in signature(function).parameters if name not in {"self", "bridge"})
+    yield from (name for name in vars(mcp.Context) if not name.startswith("_") and name not in ENGINE_ONLY)
+
+
+def test_the_page_of_the_engine_explains_every_name_and_option_of_an_author() -> None:
+    assert [name for name in names_for_authors() if not re.search(rf"\b{name}\b", ENGINE_PAGE)] == []

@@ -4,8 +4,8 @@ Owns the reading of the command line: nothing else in the distribution looks at 
 environment. What it reads it hands on as values. Deliberately imports nothing at the top that takes time,
 because every server starts through this module; a command imports what it needs when it is chosen.
 
-The name of a bridge alone serves it to the client that started this process; what follows the name is one of
-its own commands. Every other command is in `bridgehead.commands`.
+The name of a bridge alone, or the path of its file, serves it to the client that started this process; what
+follows the name is one of its own commands. Every other command is in `bridgehead.commands`.
 """
 
 import os
@@ -27,6 +27,8 @@ MCP servers, called bridges, on a protocol engine of their own.
 bridges (the name alone serves it to an MCP client on standard input and output):
 {bridges}
 
+Wherever a bridge is named, the path of a Python file with a bridge of your own works too.
+
 commands:
 {commands}
 
@@ -44,9 +46,12 @@ _WRONG_USAGE = 2
 _INTERRUPTED = 130
 
 
-def main() -> int:
-    """Run the command that the command line names, and return the exit status."""
-    match sys.argv[1:]:
+def main(arguments: "list[str] | None" = None) -> int:
+    """Run the command that the command line names, and return the exit status.
+
+    `arguments` replace the command line. The script of another distribution passes its bridge's name.
+    """
+    match sys.argv[1:] if arguments is None else arguments:
         case ["--version" | "-V"]:
             return _print(f"bridgehead {__version__}\n")
         case [] | ["help" | "--help" | "-h"]:
@@ -76,6 +81,7 @@ def _choose(name: str, arguments: list[str], environment: "Mapping[str, str]") -
     """Run a command, serve a bridge, or run one of a bridge's own commands."""
     from bridgehead.runtime import env_file, manifest, plugins
 
+    bridge = None
     # Built-in bridges first: a server that a client starts does not import the list of commands.
     if not plugins.is_built_in(name):
         from bridgehead.commands import COMMANDS
@@ -84,14 +90,18 @@ def _choose(name: str, arguments: list[str], environment: "Mapping[str, str]") -
             from importlib import import_module
 
             return _show(import_module(COMMANDS[name][0]), arguments, environment)
+        from bridgehead.runtime import bridge_files
+
+        if bridge_files.is_file(name):
+            bridge = bridge_files.load(name)
     try:
-        bridge = plugins.load(name)
+        bridge = bridge or plugins.load(name)
     except plugins.UnknownBridge:
         return _refuse(f"Unknown command {name!r}.", like=name)
     if not arguments:
         # Windows takes an input of nothing (NUL) for a terminal too; nobody reads a greeting in a pipe.
         if os.isatty(0) and (os.name != "nt" or os.isatty(2)):
-            _greet(bridge)
+            _greet(bridge, name)
         return manifest.serve(bridge, environment)
     commands = bridge.load_commands()
     if commands is None:
@@ -99,9 +109,8 @@ def _choose(name: str, arguments: list[str], environment: "Mapping[str, str]") -
     return _show(commands, arguments, env_file.narrow(environment, bridge.settings.declared))
 
 
-def _greet(bridge: "Manifest") -> None:
+def _greet(bridge: "Manifest", name: str) -> None:
     """Explain to a person at a terminal that the bridge waits for an MCP client."""
-    name = bridge.name
     sys.stderr.write(
         f"Bridgehead {__version__}: {bridge.title}, waiting for an MCP client on standard input.\n"
         f"A client starts it by itself once `bridgehead install CLIENT {name}` has added it.\n"

@@ -63,3 +63,12 @@ def test_a_server_elsewhere_is_reached_as_the_client_would(person: Person, tmp_p
 
     assert status == 0
     assert found["Cursor: bridgehead"]["text"].startswith(f"{url} answers; ")
+
+
+def test_the_dead_entry_of_a_file_is_replaced_by_its_path(person: Person) -> None:
+    path = str(person.home / "server.py")
+
+    _, found = examined(person, {"weather": {"command": str(COMMAND), "args": [path]}})
+
+    assert found["Cursor: weather"]["verdict"] == "wrong"
+    assert found["Cursor: weather"]["advice"] == f"bridgehead install cursor {path} --force"

@@ -10,7 +10,7 @@ from pathlib import Path
 from queue import Queue
 from typing import Any
 
-from bridgehead.commands.dev import inspector_command
+from bridgehead.commands.dev import MAX_FOLDERS, inspector_command, list_source_folders
 from tests.support.person import COMMAND, Person
 from tests.support.waiting import PATIENCE
 
@@ -179,3 +179,38 @@ def test_a_module_that_is_not_there_is_one_line(person: Person) -> None:
     assert done.returncode == 2
     assert done.stderr.startswith("bridgehead dev: There is no module or bridge 'nowhere.at_all'.")
     assert done.stderr.count("\n") == 1
+
+
+def test_only_folders_that_may_have_modules_of_the_author_are_watched(tmp_path: Path) -> None:
+    for name in ("package/inner", ".git/objects", "node_modules/x", "env/lib", "my-data", "__pycache__"):
+        (tmp_path / name).mkdir(parents=True)
+    (tmp_path / "env" / "pyvenv.cfg").write_text("", encoding="utf-8")
+
+    watched = {path.relative_to(tmp_path).as_posix() for path in list_source_folders(tmp_path)}
+
+    assert watched == {".", "package", "package/inner"}
+
+
+def test_the_number_of_watched_folders_has_a_limit(tmp_path: Path) -> None:
+    for number in range(MAX_FOLDERS + 10):
+        (tmp_path / f"folder{number}").mkdir()
+
+    assert len(list_source_folders(tmp_path)) == MAX_FOLDERS
+
+
+def test_a_file_is_served_and_a_change_of_a_file_beside_it_too(person: Person) -> None:
+    (person.home / "beside").mkdir()
+    beside = person.home / "beside" / "words.py"
+    beside.write_text("SAID = 'before'\n", encoding="utf-8")
+    text = MODULE.format(said="x").replace('"x"', "SAID") + "from beside.words import SAID\n"
+    (person.home / "small server.py").write_text(text, encoding="utf-8")
+    with developing(person, "small server.py:bridge") as client:
+        greet(client)
+        before = say(client)
+        beside.write_text("SAID = 'afterwards'\n", encoding="utf-8")
+        client.wait_for("words.py changed")
+        client.wait_for("prompts/list_changed")
+        after = say(client)
+
+    assert before["result"]["content"][0]["text"] == "before"
+    assert after["result"]["content"][0]["text"] == "afterwards"

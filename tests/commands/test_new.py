@@ -45,22 +45,48 @@ def test_every_file_is_what_it_says(person: Person) -> None:
         "my-notes": "my_notes_bridge.bridge:manifest"
     }
     registry = json.loads((project / "server.json").read_text(encoding="utf-8"))
-    assert registry["packages"][0]["identifier"] == "my-notes-bridge"
+    (package,) = registry["packages"]
+    assert package["identifier"] == "my-notes-bridge"
+    # uvx starts the script that has the name of the distribution, and hands on nothing that is not here.
+    assert not {"runtimeArguments", "packageArguments"} & {*package}
+    assert settings["project"]["scripts"] == {"my-notes-bridge": "my_notes_bridge.__main__:main"}
+    readme = (project / "README.md").read_text(encoding="utf-8")
+    assert f"mcp-name: {registry['name']}\n" in readme
     assert "${{ matrix.os }}" in (project / ".github/workflows/test.yml").read_text(encoding="utf-8")
     assert "$" not in (project / "README.md").read_text(encoding="utf-8")
     assert "local.mk" in (project / ".gitignore").read_text(encoding="utf-8")
 
 
-def test_the_installed_bridge_is_a_bridge_like_any_other(person: Person, tmp_path: Path) -> None:
-    project = make(person)
-    site = tmp_path / "site"
+def register(project: Path, site: Path) -> str:
+    """Register the bridge as an installer would, without one; return the path to find both."""
     installed = site / "my_notes_bridge-0.1.0.dist-info"
     installed.mkdir(parents=True)
     (installed / "METADATA").write_text("Name: my-notes-bridge\nVersion: 0.1.0\n", encoding="utf-8")
     (installed / "entry_points.txt").write_text(
         "[bridgehead.bridges]\nmy-notes = my_notes_bridge.bridge:manifest\n", encoding="utf-8"
     )
-    path = os.pathsep.join((str(site), str(project / "src")))
+    return os.pathsep.join((str(site), str(project / "src")))
+
+
+def test_its_own_command_serves_it(person: Person, tmp_path: Path) -> None:
+    path = register(make(person), tmp_path / "site")
+    hello = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}
+
+    done = subprocess.run(
+        [sys.executable, "-m", "my_notes_bridge"],
+        env=person.environment(PYTHONPATH=path),
+        input=json.dumps({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello}) + "\n",
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+        check=True,
+    )
+
+    assert json.loads(done.stdout)["result"]["serverInfo"]["name"] == "my-notes"
+
+
+def test_the_installed_bridge_is_a_bridge_like_any_other(person: Person, tmp_path: Path) -> None:
+    path = register(make(person), tmp_path / "site")
 
     done = person.run("call", "my-notes", "read_note", "name=welcome", PYTHONPATH=path)
 

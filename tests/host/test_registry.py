@@ -8,6 +8,7 @@ import pytest
 from bridgehead.host import registry as registry_module
 from bridgehead.host.registry import Registry, installed
 from bridgehead.runtime import events, plugins
+from bridgehead.runtime.errors import BridgeError
 from bridgehead.runtime.events import Listener
 from bridgehead.runtime.settings import SettingError
 from tests.host.telemetry.test_metrics import scraped
@@ -91,3 +92,18 @@ async def test_nothing_is_looked_at_where_that_is_switched_off(tmp_path: Path) -
         await host.try_call("/mcp", "alpha_echo")
 
     assert host.far["alpha"].probed == 0
+
+
+def test_a_bridge_in_a_file_is_served_under_its_own_name_beside_others(tmp_path: Path) -> None:
+    path = tmp_path / "served_from_a_file.py"
+    path.write_text('from bridgehead.mcp import Bridge\nmine = Bridge("My Weather", "1")\n', encoding="utf-8")
+
+    assert tuple(installed(["aoc", str(path)])) == ("aoc", "my-weather")
+
+
+def test_two_bridges_of_one_name_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "another_aoc.py"
+    path.write_text('from bridgehead.mcp import Bridge\nmine = Bridge("aoc", "1")\n', encoding="utf-8")
+
+    with pytest.raises(BridgeError, match="Two of the bridges to serve are called 'aoc'"):
+        installed(["aoc", str(path)])

@@ -9,6 +9,8 @@ from msgspec import Struct
 
 from bridgehead.install import command
 from bridgehead.install.machine import Machine
+from bridgehead.runtime import bridge_files
+from bridgehead.runtime.manifest import Manifest
 
 from .stand_ins import BRIDGES
 
@@ -49,11 +51,16 @@ class Desk:
         needs_command = not {"--url", "--remove", "--list", "--command"} & {*arguments}
         extra = ("--command", str(self.program)) if needs_command else ()
         try:
-            status = command.run([*arguments, *extra], self.machine(environment or {}), BRIDGES.__getitem__)
+            status = command.run([*arguments, *extra], self.machine(environment or {}), load)
         except SystemExit as left:
             status = int(left.code or 0)
         said = self.capsys.readouterr()
         return Said(status, said.out, said.err)
+
+
+def load(target: str) -> Manifest:
+    """Load a stand-in, or a file as it is."""
+    return bridge_files.load(target) if bridge_files.is_file(target) else BRIDGES[target]
 
 
 def everything(folder: Path) -> dict[str, bytes]:

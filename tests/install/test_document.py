@@ -19,7 +19,11 @@ COMMANDS = [
 
 
 @pytest.mark.parametrize("line", COMMANDS)
-def test_every_command_of_the_document_works(desk: Desk, line: str) -> None:
+def test_every_command_of_the_document_works(desk: Desk, monkeypatch: pytest.MonkeyPatch, line: str) -> None:
+    monkeypatch.chdir(desk.project)
+    (desk.project / "server.py").write_text(
+        'from bridgehead.mcp import Bridge\nmine = Bridge("mine", "1")\n', encoding="utf-8"
+    )
     settings, arguments = line.split("bridgehead install", maxsplit=1)
     environment = dict(word.split("=", maxsplit=1) for word in settings.split())
 

@@ -15,7 +15,7 @@ from typing import Any
 from rich.console import Console
 
 from bridgehead.mcp import Bridge, ProtocolError, Tool, in_memory, run_on_loop
-from bridgehead.runtime import plugins
+from bridgehead.runtime import bridge_files
 from bridgehead.runtime.command_line import Parser, completed_by
 from bridgehead.runtime.errors import BridgeError
 from bridgehead.runtime.logs import LogSettings
@@ -30,6 +30,7 @@ Calls one tool and prints its answer.
   bridgehead call aoc fetch_instruction day=1
   bridgehead call mercury mercury_chat_stream 'messages=[{"role": "user", "content": "Hello"}]'
   bridgehead call bitburner write_file filename=a.js content=@a.js
+  bridgehead call server.py greet name=Ada      a tool of your own, in a file
 
 `bridgehead tools BRIDGE` shows which tools there are and what they take.
 """
@@ -40,7 +41,8 @@ _QUIET = {"MCP_LOG_LEVEL": "error", "LOG_FORMAT": "pretty"}
 def parser() -> Parser:
     """Return the parser of the command line."""
     command = Parser(prog="bridgehead call", description=_ABOUT)
-    completed_by(command.add_argument("bridge"), lambda *_: plugins.names())
+    bridge = command.add_argument("bridge", metavar="BRIDGE", help="its name, file or module")
+    completed_by(bridge, lambda *_: bridge_files.suggestions())
     completed_by(command.add_argument("tool"), lambda before, environment: _tools(before[0], environment))
     about = "an argument; key=@FILE reads a file, key=@- standard input; @@ is an @"
     pairs = command.add_argument("pairs", nargs="*", default=(), metavar="key=value", help=about)
@@ -54,7 +56,7 @@ def main(arguments: list[str], environment: Mapping[str, str]) -> int:
     command = parser()
     options = command.parse_args(arguments)
     settings = {**_QUIET, **environment}
-    bridge = make_bridge(plugins.load(options.bridge), settings)
+    bridge = make_bridge(bridge_files.load(options.bridge), settings)
     tool = bridge.tools.get(options.tool)
     if tool is None:
         command.refuse(f"{options.bridge} has no tool {options.tool!r}", options.tool, bridge.tools)
@@ -84,7 +86,7 @@ def main(arguments: list[str], environment: Mapping[str, str]) -> int:
 
 def _tools(bridge: str, environment: Mapping[str, str]) -> dict[str, Tool]:
     try:
-        return make_bridge(plugins.load(bridge), environment).tools
+        return make_bridge(bridge_files.load(bridge), environment).tools
     except BridgeError:  # completion has nowhere to show an error
         return {}
 

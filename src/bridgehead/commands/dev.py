@@ -7,23 +7,24 @@ the session goes on, and the client is notified that the lists may have changed.
 from __future__ import annotations
 
 import asyncio
+import inspect
 import os
 import shlex
 import subprocess
 import sys
 import threading
+import traceback
 from collections.abc import Mapping
 from contextlib import suppress
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from bridgehead.mcp import run_on_loop
-from bridgehead.runtime import plugins
+from bridgehead.runtime import bridge_files, plugins
 from bridgehead.runtime.command_line import Parser, completed_by
-from bridgehead.runtime.errors import InvalidArgument
+from bridgehead.runtime.manifest import Manifest, serve
 
 from .client_entries import end_server
 from .traffic import Traffic, show
@@ -32,7 +33,9 @@ _ABOUT = """\
 Serve a bridge on standard input and output, restart it whenever its files change, and show the traffic.
 Put this command into a client's configuration in place of the bridge's own.
 
-  bridgehead dev weather_bridge.bridge          a module with `manifest` or `bridge`
+  bridgehead dev server.py                      a file with a bridge
+  bridgehead dev server.py:weather              one of the bridges in it
+  bridgehead dev weather_bridge.bridge          a module
   bridgehead dev aoc --inspect                  print the command that opens a bridge in the MCP Inspector
 """
 CHILD = "--child"
@@ -41,6 +44,9 @@ END_SECONDS = 2.0
 POLL_MS = 500
 MAX_LINE_BYTES = 64 * 1024 * 1024
 """Longest message of a bridge; asyncio's own limit is 64 KiB."""
+MAX_FOLDERS = 500
+"""Folders that are watched. More means that the file is in a folder of other things, such as a home."""
+_NOT_SOURCE = ("__pycache__", "node_modules")
 _INTERNAL_ERROR = -32603
 _LISTS = ("tools", "resources", "prompts")
 
@@ -48,8 +54,9 @@ _LISTS = ("tools", "resources", "prompts")
 def parser() -> Parser:
     """Return the parser of the command line."""
     command = Parser(prog="bridgehead dev", description=_ABOUT)
-    target = command.add_argument("target", metavar="MODULE", help="a module, or the name of a bridge")
-    completed_by(target, lambda *_: plugins.names())
+    about = "a file, a module, or the name of a bridge"
+    target = command.add_argument("target", metavar="BRIDGE", help=about)
+    completed_by(target, lambda *_: bridge_files.suggestions())
     command.add_argument(
         "--inspect",
         action="store_true",
@@ -62,30 +69,29 @@ def parser() -> Parser:
 def main(arguments: list[str], environment: Mapping[str, str]) -> int:
     """Serve until the client closes standard input."""
     if arguments[:1] == [CHILD]:
-        return _serve_module(arguments[1], environment)
+        return _serve_file(arguments[1], environment)
     options = parser().parse_args(arguments)
     target: str = options.target
     command = [sys.executable, "-m", "bridgehead"]
-    if target in plugins.names():
-        spec = find_spec(plugins.load(target).make.__module__)
+    try:
+        source = bridge_files.find(target)
+    except plugins.UnknownBridge:
+        raise bridge_files.BridgeFileError(
+            f"There is no module or bridge {target!r}.",
+            next_step=f"Name a Python file, a module, or one of {', '.join(plugins.names())}.",
+        ) from None
+    if source is None:
+        folder = _folder_of(plugins.load(target))
         command += [target]
     else:
-        sys.path.insert(0, "")  # a module in the current folder, as with `python -m`
-        try:
-            spec = find_spec(target)
-        except (ModuleNotFoundError, ValueError):
-            spec = None
+        folder = Path(source.path).parent
+        target = target if source.module else source.target
         command += ["dev", CHILD, target]
-    if spec is None or spec.origin is None:
-        raise InvalidArgument(
-            f"There is no module or bridge {target!r}.",
-            next_step=f"Name a module that Python finds from here, or one of {', '.join(plugins.names())}.",
-        )
     if options.inspect:
         # Not `environment`: the bridge reads .env again itself, and the shell does not know its values.
         sys.stdout.write(f"{inspector_command(target, os.environ)}\n")
         return 0
-    return run_on_loop(_serve(command, Path(spec.origin).parent, is_quiet=options.quiet))
+    return run_on_loop(_serve(command, folder, is_quiet=options.quiet))
 
 
 def inspector_command(target: str, environment: Mapping[str, str]) -> str:
@@ -104,22 +110,19 @@ def inspector_command(target: str, environment: Mapping[str, str]) -> str:
     return " ".join([*start, subprocess.list2cmdline(server) if is_windows else shlex.join(server)])
 
 
-def _serve_module(name: str, environment: Mapping[str, str]) -> int:
-    """Serve the module's `manifest` or `bridge`. This runs in the child process."""
-    from importlib import import_module
+def _folder_of(bridge: Manifest) -> Path:
+    return Path(inspect.getfile(bridge.make)).parent
 
-    from bridgehead.mcp import Bridge, stdio
-    from bridgehead.runtime import manifest
 
-    sys.path.insert(0, "")
-    module = import_module(name)
-    declared = getattr(module, "manifest", None)
-    if isinstance(declared, manifest.Manifest):
-        return manifest.serve(declared, environment)
-    bridge = getattr(module, "bridge", None)
-    if isinstance(bridge, Bridge):
-        return stdio.run(bridge)
-    raise InvalidArgument(f"{name} has neither `manifest` nor `bridge`.", next_step="Declare one of them.")
+def _serve_file(target: str, environment: Mapping[str, str]) -> int:
+    """Serve the bridge in a file or module. This runs in the child process."""
+    try:
+        bridge = bridge_files.load(target)
+    except bridge_files.BridgeFileError as failure:
+        if failure.__cause__ is not None:  # whoever is writing the file needs every frame
+            traceback.print_exception(failure.__cause__)
+        raise
+    return serve(bridge, environment)
 
 
 async def _serve(command: list[str], folder: Path, *, is_quiet: bool) -> int:
@@ -134,7 +137,14 @@ async def _serve(command: list[str], folder: Path, *, is_quiet: bool) -> int:
     async def watch() -> None:
         known = _modification_times(folder)
         # It also polls: a change may come before the watcher is ready, and the watcher does not say when.
-        watcher = awatch(folder, watch_filter=PythonFilter(), rust_timeout=POLL_MS, yield_on_timeout=True)
+        # Not recursive: below a home folder that would be every folder of the user.
+        watcher = awatch(
+            *list_source_folders(folder),
+            watch_filter=PythonFilter(),
+            rust_timeout=POLL_MS,
+            yield_on_timeout=True,
+            recursive=False,
+        )
         async for _ in watcher:
             current = _modification_times(folder)
             if current == known:
@@ -152,11 +162,26 @@ async def _serve(command: list[str], folder: Path, *, is_quiet: bool) -> int:
     return 0
 
 
+def list_source_folders(folder: Path) -> list[Path]:
+    """Return a folder and those below it that may have the author's modules, at most MAX_FOLDERS."""
+    folders = []
+    for name, below, files in os.walk(folder):
+        if "pyvenv.cfg" in files and name != str(folder):
+            below.clear()  # an environment: what is installed there is not being written
+            continue
+        folders.append(Path(name))
+        below[:] = [each for each in below if each.isidentifier() and each not in _NOT_SOURCE]
+        if len(folders) == MAX_FOLDERS:
+            break
+    return folders
+
+
 def _modification_times(folder: Path) -> dict[Path, int]:
     times = {}
-    for path in folder.rglob("*.py"):
-        with suppress(OSError):  # deleted since rglob saw it
-            times[path] = path.stat().st_mtime_ns
+    for each in list_source_folders(folder):
+        for path in each.glob("*.py"):
+            with suppress(OSError):  # deleted since glob saw it
+                times[path] = path.stat().st_mtime_ns
     return times
 
 

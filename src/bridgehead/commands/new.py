@@ -28,6 +28,7 @@ Make a project with a bridge of your own. It runs and its tests pass: change it 
 _FILES = {
     "pyproject.toml": "pyproject.toml.txt",
     "src/{package}/__init__.py": "init.py.txt",
+    "src/{package}/__main__.py": "main.py.txt",
     "src/{package}/bridge.py": "bridge.py.txt",
     "tests/test_bridge.py": "checks.py.txt",
     "Makefile": "Makefile.txt",

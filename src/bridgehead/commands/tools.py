@@ -12,7 +12,7 @@ from rich.markup import escape
 from rich.table import Table
 
 from bridgehead.mcp import NEWEST_HANDSHAKE, Tool
-from bridgehead.runtime import plugins
+from bridgehead.runtime import bridge_files, plugins
 from bridgehead.runtime.command_line import Parser, completed_by
 from bridgehead.runtime.manifest import make_bridge
 
@@ -23,6 +23,7 @@ Lists the tools of one bridge, or of all.
 
   bridgehead tools
   bridgehead tools mercury --json
+  bridgehead tools server.py                    a bridge of your own, in a file
   bridgehead tools --cost
 """
 BYTES_PER_TOKEN = 4
@@ -32,7 +33,9 @@ BYTES_PER_TOKEN = 4
 def parser() -> Parser:
     """Return the parser of the command line."""
     command = Parser(prog="bridgehead tools", description=_ABOUT)
-    completed_by(command.add_argument("bridge", nargs="?"), lambda *_: plugins.names())
+    about = "its name, file or module (default: all bridges)"
+    bridge = command.add_argument("bridge", metavar="BRIDGE", nargs="?", help=about)
+    completed_by(bridge, lambda *_: bridge_files.suggestions())
     command.add_argument("--json", action="store_true", help="print the tools as a client receives them")
     command.add_argument(
         "--cost",
@@ -46,7 +49,7 @@ def main(arguments: list[str], environment: Mapping[str, str]) -> int:
     """List tools."""
     options = parser().parse_args(arguments)
     manifests = (
-        [plugins.load(options.bridge)]
+        [bridge_files.load(options.bridge)]
         if options.bridge
         else plugins.load_usable(lambda error: sys.stderr.write(f"bridgehead: {error}\n"))
     )

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from bridgehead import __version__
 from bridgehead.mcp.http.server import listen
-from bridgehead.runtime import plugins
+from bridgehead.runtime import bridge_files, plugins
 from bridgehead.runtime.command_line import Parser, completed_by
 from bridgehead.runtime.errors import BridgeError
 from bridgehead.runtime.manifest import Manifest
@@ -31,7 +31,8 @@ Manifests = Callable[[Collection[str]], Mapping[str, Manifest]]
 _EXAMPLES = """\
 examples:
   bridgehead serve                               all bridges, at http://localhost:3000/mcp
-  bridgehead serve --bridges aoc,mercury         two of them, also at /aoc/mcp and /mercury/mcp
+  bridgehead serve aoc mercury                   two of them, also at /aoc/mcp and /mercury/mcp
+  bridgehead serve server.py                     a bridge of your own, in a file
   bridgehead token add alice
   bridgehead serve --host 0.0.0.0                for a team: everyone needs a token
 
@@ -41,10 +42,19 @@ Everything else is a setting: see docs/operations.md.
 
 def main(arguments: list[str], environment: Mapping[str, str], manifests: Manifests = installed) -> int:
     """Serve until a signal ends it, and return the exit status."""
-    options = parser().parse_args(arguments)
+    command = parser()
+    options = command.parse_args(arguments)
+    named: list[str] = vars(options).pop("bridge")  # no setting: a path may have a comma
+    if named and options.bridges:
+        command.error("name the bridges either as arguments or with --bridges")
+    for target in named:
+        try:
+            bridge_files.find(target)
+        except plugins.UnknownBridge:
+            command.refuse(f"Unknown bridge {target!r}", target, plugins.names())
     settings = HostSettings.of(environment, **vars(options))
     settings.configure_logs()
-    served = manifests(settings.bridges)
+    served = manifests(named or settings.bridges)
     # Each process reads tokens and certificate itself. Reading them here too reports a missing token or a
     # broken file once, before the port is bound and workers start.
     open_tokens(settings)
@@ -65,9 +75,12 @@ def main(arguments: list[str], environment: Mapping[str, str], manifests: Manife
         )
         if sys.stderr.isatty():
             token = "" if settings.needs_auth else " --no-token"
+            url = job.address
+            if len(served) == 1:  # only of a bridge that is installed `install` knows the path
+                url = f"{url}/{next(iter(served))}/mcp --name {next(iter(served))}"
             sys.stderr.write(
                 f"Bridgehead {__version__} serves {', '.join(served)} at {job.address}/mcp\n"
-                f"Connect a client: bridgehead install CLIENT --url {job.address}{token}\n"
+                f"Connect a client: bridgehead install CLIENT --url {url}{token}\n"
                 f"Look at it:       {job.address}/\n"
                 "Press Ctrl+C to stop.\n"
             )
@@ -83,9 +96,12 @@ def parser() -> Parser:
     command = Parser(
         prog="bridgehead serve", description="Serve bridges over HTTP, to a team.", epilog=_EXAMPLES
     )
+    about = "their names, files or modules (default: the built-in ones)"
+    bridges = command.add_argument("bridge", metavar="BRIDGE", nargs="*", help=about)
+    completed_by(bridges, lambda *_: bridge_files.suggestions())
     command.add_argument("--host", help="the address to listen on (default: localhost)")
     command.add_argument("--port", help="the port (default: 3000; 0 chooses a free one)")
-    about = "the bridges, separated by commas (default: the built-in ones)"
+    about = "the same, separated by commas"
     completed_by(command.add_argument("--bridges", metavar="NAMES", help=about), lambda *_: plugins.names())
     command.add_argument("--workers", metavar="N", help="how many processes serve (default: 1)")
     command.add_argument("--tls-cert", metavar="FILE", help="certificate chain, to serve https")

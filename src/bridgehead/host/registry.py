@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable, Collection, Mapping
 from typing import Any
 
 from bridgehead.mcp import Bridge, Lifespans
-from bridgehead.runtime import events, logs, plugins
+from bridgehead.runtime import bridge_files, events, logs, plugins
 from bridgehead.runtime.errors import BridgeError
 from bridgehead.runtime.manifest import FarSide, Manifest, read_settings
 from bridgehead.runtime.metrics import Metrics
@@ -180,15 +180,24 @@ async def _try_probe(name: str, probing: Awaitable[None]) -> str:
 
 
 def installed(names: Collection[str] = ()) -> dict[str, Manifest]:
-    """Return the manifests of the named bridges; without names, of the built-in ones.
+    """Return the manifests of bridges by name, file or module; without any, of the built-in ones.
 
     A third-party bridge is served to a team only if it is named.
     """
-    known = plugins.names()
-    for name in names:
-        if name not in known:
-            raise SettingError("BRIDGEHEAD_BRIDGES", name, f"one or more of {', '.join(known)}")
-    return {name: plugins.load(name) for name in tuple(names) or plugins.built_in_names()}
+    manifests: dict[str, Manifest] = {}
+    for target in tuple(names) or plugins.built_in_names():
+        try:
+            manifest = bridge_files.load(target)
+        except plugins.UnknownBridge:
+            wanted = f"one or more of {', '.join(plugins.names())}, or the paths of files"
+            raise SettingError("BRIDGEHEAD_BRIDGES", target, wanted) from None
+        if manifest.name in manifests:
+            raise BridgeError(
+                f"Two of the bridges to serve are called {manifest.name!r}.",
+                next_step="Rename the one in your file, or leave one out.",
+            )
+        manifests[manifest.name] = manifest
+    return manifests
 
 
 def _make_status(manifest: Manifest, environment: Mapping[str, str]) -> BridgeStatus:

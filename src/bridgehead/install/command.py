@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TypeAlias
 from urllib.parse import urlsplit
 
-from bridgehead.runtime import plugins
+from bridgehead.runtime import bridge_files, plugins
 from bridgehead.runtime.command_line import WRONG_USAGE, Parser, completed_by
 from bridgehead.runtime.errors import BridgeError
 from bridgehead.runtime.manifest import Manifest, read_settings
@@ -34,6 +34,7 @@ examples:
   bridgehead install cursor                      all bridges, for this user
   bridgehead install all                         the same in every client that is found
   bridgehead install vscode aoc --scope project  one bridge, in .vscode/mcp.json of this folder
+  bridgehead install cursor server.py            a bridge of your own, in a file
   bridgehead install codex --dry-run             show the changes without writing them
   bridgehead install claude-code --url https://bridges.example.com
   bridgehead install cursor --remove             remove them
@@ -48,7 +49,7 @@ ALL = "all"
 
 def main(arguments: list[str], environment: Mapping[str, str]) -> int:
     """Install bridges on this machine, and return the exit status."""
-    return run(arguments, Machine.here(environment), plugins.load)
+    return run(arguments, Machine.here(environment), bridge_files.load)
 
 
 def run(arguments: list[str], machine: Machine, load_manifest: LoadManifest) -> int:
@@ -65,14 +66,15 @@ def run(arguments: list[str], machine: Machine, load_manifest: LoadManifest) -> 
                 f"{title:24} {state:10} {has if detected.is_installed else '':32} {detected.path}\n"
             )
         return 0
-    _check(command, options)
     try:
+        _check(command, options)
         # Reading, planning and writing are one step: two installations would overwrite each other's entries.
         with files.install_lock(machine.home):
             return _apply(options, machine, load_manifest)
     except BridgeError as failure:
         sys.stderr.write(f"bridgehead install: {failure}\n")
-        return WRONG_USAGE if isinstance(failure, SettingError) else _FAILED
+        is_usage = isinstance(failure, SettingError | bridge_files.BridgeFileError)
+        return WRONG_USAGE if is_usage else _FAILED
 
 
 def parser() -> Parser:
@@ -82,8 +84,9 @@ def parser() -> Parser:
     add = command.add_argument
     about = f"{', '.join(BY_ID)}; all means every one that is found"
     add("client", metavar="CLIENT", nargs="?", choices=(ALL, *BY_ID), help=about)
-    about = f"{', '.join(plugins.names())} (default: all)"
-    completed_by(add("bridge", metavar="BRIDGE", nargs="*", help=about), lambda *_: plugins.names())
+    about = f"{', '.join(plugins.names())}, a file or a module (default: all bridges)"
+    bridge = add("bridge", metavar="BRIDGE", nargs="*", help=about)
+    completed_by(bridge, lambda *_: bridge_files.suggestions())
     add("--list", action="store_true", help="show which clients are found, and which bridges each has")
     add("--remove", action="store_true", help="remove the bridges")
     add("--dry-run", action="store_true", help="show the changes without writing them")
@@ -105,9 +108,17 @@ def _check(parser: Parser, options: argparse.Namespace) -> None:
     """Exit with a usage error for options that are invalid or do not go together."""
     if options.client is None:
         parser.error("no client given")
-    for name in options.bridge:
-        if name not in plugins.names():
+    for at, name in enumerate(options.bridge):
+        try:
+            # A file that is gone can still be removed. The client starts elsewhere: paths are absolute.
+            is_gone = options.remove and bridge_files.is_file(name)
+            source = None if is_gone else bridge_files.find(name)
+        except plugins.UnknownBridge:
             parser.refuse(f"Unknown bridge {name!r}", name, plugins.names())
+        if is_gone or source is not None:
+            options.bridge[at] = bridge_files.make_absolute(name) if source is None else source.target
+    if options.url and any(map(bridge_files.is_file, options.bridge)):
+        parser.error("--url goes with names of bridges, not with files")
     try:
         address = urlsplit(options.url)
     except ValueError:  # such as a bracket that is not closed
@@ -155,7 +166,7 @@ def _apply(options: argparse.Namespace, machine: Machine, load_manifest: LoadMan
                 continue
             if manifest.first_step is not None:
                 step = manifest.first_step(read_settings(manifest, machine.environment))
-                sys.stdout.write(f"  {name}: {step}\n")
+                sys.stdout.write(f"  {manifest.name}: {step}\n")
         sys.stdout.write("  `bridgehead doctor` checks all of it.\n")
     return _FAILED if failures else 0
 

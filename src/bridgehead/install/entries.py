@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 from msgspec import Struct
 
-from bridgehead.runtime import plugins
+from bridgehead.runtime import bridge_files, plugins
 from bridgehead.runtime.env_file import narrow
 
 from .clients import Client
@@ -138,6 +138,12 @@ def mapping(entry: Any, field: str) -> Mapping[str, Any]:
 def _list(entry: Any, field: str) -> list[str]:
     value = entry.get(field) if isinstance(entry, Mapping) else None
     return [item for item in value if isinstance(item, str)] if isinstance(value, list) else []
+
+
+def starts_file(entry: Any) -> str:
+    """Return the path of the bridge that a local entry starts, with its object; empty if it names none."""
+    last = _list(entry, "args")[-1:]
+    return last[0] if last and bridge_files.is_file(last[0]) else ""
 
 
 def is_ours(name: str, entry: Any) -> bool:

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 from msgspec import Struct
 
-from bridgehead.runtime import plugins
+from bridgehead.runtime import bridge_files, plugins
 
 from . import edit, entries
 from .clients import Client
@@ -29,7 +29,7 @@ class Request(Struct, frozen=True, kw_only=True):
 
     client: Client
     bridges: tuple[str, ...] = ()
-    """Empty for all."""
+    """Names, and absolute paths of files; empty for all bridges."""
     name: str = ""
     command: tuple[str, ...] = ("bridgehead",)
     url: str = ""
@@ -68,6 +68,8 @@ def install(
     changes: dict[str, str] = {}
     for name, entry in requested.items():
         is_ours = name in old and entries.is_ours(_known_as(request, name), old[name])
+        # A file may have a bridge that is called like one of ours; neither replaces the other unasked.
+        is_ours = is_ours and bool(entries.starts_file(old[name])) == bool(entries.starts_file(entry))
         if name in old and not request.force and not is_ours and not same(old[name], entry):
             raise InstallError(
                 f"There is a server named {name} that starts something else.",
@@ -87,7 +89,16 @@ def remove(text: str | None, request: Request) -> Plan:
     """Plan to take servers out of a client's file; entries that are not ours stay unless forced."""
     client = request.client
     old = edit.servers(text, client.form, client.section)
-    names = (request.name,) if request.name else request.bridges or (*plugins.names(), entries.ALL)
+    names: tuple[str, ...] = (request.name,) if request.name else (*plugins.names(), entries.ALL)
+    if request.bridges and not request.name:
+        # By its path and not by its name: that is in the file, which may be gone.
+        names = tuple(
+            name
+            for bridge in request.bridges
+            for name in (
+                [known for known, entry in old.items() if entries.starts_file(entry) == bridge] or [bridge]
+            )
+        )
     changes = {}
     for name in names:
         if name not in old:
@@ -118,7 +129,6 @@ def _local(
     notes: list[str] = []
     hidden: list[str] = []
     for bridge in request.bridges or plugins.names():
-        name = request.name or bridge
         try:
             manifest = load_manifest(bridge)
         except plugins.PluginError as error:
@@ -127,6 +137,7 @@ def _local(
             # Without names all bridges are meant, and a broken plugin must not stop the others.
             notes.append(str(error))
             continue
+        name = request.name or (manifest.name if bridge_files.is_file(bridge) else bridge)
         need = entries.read_server_environment(manifest.settings, environment)
         requested[name] = entries.local(
             request.client, (*request.command, bridge), need, write_secrets=request.write_secrets

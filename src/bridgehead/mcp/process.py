@@ -25,6 +25,30 @@ CONSOLE_ENDS = frozenset({2, 5, 6})
 """Windows console events: closed, user logs off, machine shuts down."""
 
 
+class Unserved(BaseException):
+    """A file that is loaded for its bridge tried to serve it. No `except Exception` of the file stops it."""
+
+
+_is_loading = False
+
+
+@contextmanager
+def load_without_serving() -> Iterator[None]:
+    """Make `stdio.run` and `http.run` raise Unserved, so that importing a file cannot start a server."""
+    global _is_loading  # noqa: PLW0603 - the file that is imported calls those functions without arguments of ours
+    was_loading, _is_loading = _is_loading, True
+    try:
+        yield
+    finally:
+        _is_loading = was_loading
+
+
+def check_may_serve() -> None:
+    """Raise Unserved inside of `load_without_serving`."""
+    if _is_loading:
+        raise Unserved
+
+
 def end_signals() -> list[signal.Signals]:
     """Return the signals that shut this process down gracefully.
 

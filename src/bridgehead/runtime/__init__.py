@@ -8,6 +8,7 @@ those of other distributions (docs/public-api.md).
 from bridgehead import msgspec_loader  # noqa: F401 - before anything that imports msgspec
 
 __all__ = [
+    "bridge_files",
     "command_line",
     "demo_script",
     "directories",

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
-from bridgehead.runtime import plugins
+from bridgehead.runtime import bridge_files, plugins
 from bridgehead.runtime.command_line import Parser, completed_by
 from bridgehead.runtime.errors import BridgeError, InvalidArgument
 from bridgehead.runtime.timing import Clock, SystemClock
@@ -88,10 +88,15 @@ def _names(_before: list[str], environment: Mapping[str, str]) -> list[str]:
 
 
 def _add(store: TokenStore, options: argparse.Namespace, now: float) -> None:
-    bridges = tuple(name.strip() for name in (options.bridges or "").split(",") if name.strip())
+    words = tuple(name.strip() for name in (options.bridges or "").split(",") if name.strip())
     known = (*plugins.names(), NO_BRIDGE)
-    for name in bridges:
-        if name not in known:
+    bridges: tuple[str, ...] = ()
+    for name in words:
+        if bridge_files.is_file(name):  # it stands for the name under which `bridgehead serve` serves it
+            bridges += (bridge_files.load(name).name,)
+        elif name in known:
+            bridges += (name,)
+        else:
             raise InvalidArgument(f"Unknown bridge {name!r}.", next_step=f"Available: {', '.join(known)}.")
     token, secret = create_token(
         options.name,

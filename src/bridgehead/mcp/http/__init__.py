@@ -13,9 +13,30 @@ __all__ = ["LOOPBACK", "Application", "application", "asgi", "run"]
 
 
 def run(app: Application, host: str = "127.0.0.1", port: int = 3000) -> None:
-    """Serve the application until a signal ends the process."""
-    from ..process import run_to_end, socket_loop
+    """Serve the application until a signal ends the process; log its address, or print it if nobody logs."""
+    from ..process import check_may_serve, run_to_end, socket_loop
     from .server import listen, serve
 
+    check_may_serve()
     seconds = app.dispatcher.limits.shutdown_seconds
-    run_to_end(serve(app, listen(host, port), shutdown_seconds=seconds), socket_loop, seconds)
+    listening = listen(host, port)
+    _announce(app, host, listening.getsockname()[1])
+    run_to_end(serve(app, listening, shutdown_seconds=seconds), socket_loop, seconds)
+
+
+def _announce(app: Application, host: str, port: int) -> None:
+    import logging
+    import sys
+
+    info = app.dispatcher.bridge.info
+    name = f"[{host}]" if ":" in host and not host.startswith("[") else host
+    lines = [(logging.INFO, f"{info.name} {info.version} at http://{name}:{port}/mcp")]
+    if name not in LOOPBACK and not app.needs_authentication:
+        said = "Whoever reaches this address can call it without a token: pass tokens= to application()."
+        lines.append((logging.WARNING, said))
+    log = logging.getLogger(__name__)
+    for level, line in lines:
+        if log.hasHandlers():
+            log.log(level, line)
+        else:  # a script that configures no logging; standard output may be somebody's pipe
+            sys.stderr.write(f"{line}\n")

@@ -20,7 +20,7 @@ from ..calls.multi_round import Keys
 from ..connection import Connection, NullOutlet
 from ..dispatch import Dispatcher
 from ..limits import Limits
-from ..process import LoopFactory, end_signals, run_to_end
+from ..process import LoopFactory, check_may_serve, end_signals, run_to_end
 from .descriptors import claim, is_watchable, write_all
 
 FIRST_READ = 64 * 1024
@@ -40,6 +40,7 @@ def run(
     The standard loop answers a single call on a pipe sooner than uvloop does; a bridge that mostly uses
     sockets may pass another one.
     """
+    check_may_serve()
     ending = _EndSignals()
     incoming, outgoing = claim()
     dispatcher = Dispatcher(bridge, limits=limits, state_key=state_key)

@@ -30,6 +30,8 @@ class Process:
     def __init__(self, process: subprocess.Popen[bytes], port: int) -> None:
         self.process = process
         self.http = HttpClient(port)
+        self.address = f"busy 1.0.0 at http://127.0.0.1:{port}/mcp\n"
+        """All that it writes to standard error if nothing goes wrong."""
 
     async def post(self, message: Json, headers: Headers | None = None) -> Response:
         return await self.http.request("POST", "/mcp", {**JSON_POST, **(headers or {})}, encode(message))
@@ -99,7 +101,7 @@ async def test_a_signal_answers_the_calls_ends_the_streams_and_exits_with_zero(
         for stream in (in_session, alone):
             assert text((await stream.messages())[-1]) == "it is there"
         assert await server.exit_code() == 0
-    assert errors.read_bytes() == b""
+    assert errors.read_text(encoding="utf-8") == server.address
 
 
 @pytest.mark.parametrize("tool", ["wait", "stuck", "stubborn"])
@@ -124,7 +126,7 @@ async def test_an_idle_process_ends_at_once(errors: Path) -> None:
         await server.session()
         server.process.send_signal(signal.SIGTERM)
         assert await server.exit_code() == 0
-    assert errors.read_bytes() == b""
+    assert errors.read_text(encoding="utf-8") == server.address
 
 
 async def test_a_tool_that_leaves_does_not_take_the_process_with_it(errors: Path) -> None:
