@@ -97,11 +97,4 @@ class Fetcher(Struct):
 
     def _keep_out_of_git(self) -> None:
         """Write `.gitignore` before the first text: the site's texts must not be published by accident."""
-        top = Path(self.workspace.folders.inputs).parent
-        texts = Path(self.workspace.folders.instructions)
-        ignore_puzzles(top)
-        # AOC_INSTRUCTIONS_DIR may put the texts outside of the data folder.
-        if texts.parent != top:
-            texts.mkdir(parents=True, exist_ok=True)
-            if not (texts / ".gitignore").exists():
-                (texts / ".gitignore").write_text("*\n", encoding="utf-8")
+        ignore_puzzles(Path(self.workspace.folders.inputs).parent)

@@ -164,7 +164,7 @@ class PostgresUsage:
         await database.writer.run(add)
 
     async def _prune(self, connection: postgres.Connection) -> None:
-        """Once a day, delete days beyond MERCURY_USAGE_DAYS."""
+        """Once a day, delete days older than are kept."""
         today = utc_day(self._clock.now())
         if self._pruned_on == today:
             return

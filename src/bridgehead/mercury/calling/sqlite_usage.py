@@ -223,7 +223,7 @@ class SqliteUsage:
             connection.close()
 
     def _prune(self, connection: sqlite3.Connection) -> None:
-        """Once a day, delete days beyond MERCURY_USAGE_DAYS."""
+        """Once a day, delete days older than are kept."""
         today = utc_day(self._clock.now())
         if self._pruned_on == today:
             return
