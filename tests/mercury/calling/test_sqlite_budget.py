@@ -70,7 +70,7 @@ async def test_a_file_that_is_no_database_reserves_nothing_and_is_named(tmp_path
 
 
 async def test_a_send_that_costs_nothing_commits_nothing(tmp_path: Path) -> None:
-    clock = GivenClock()
+    clock = Clock(NOON)
     async with open_sqlite(tmp_path, clock) as books:
         payer = Payer(books, clock, BudgetLimits(Amounts(0.5)))
         await payer.reserve("me", 0.0)
@@ -79,7 +79,7 @@ async def test_a_send_that_costs_nothing_commits_nothing(tmp_path: Path) -> None
 
 
 async def test_an_uncertain_send_of_unknown_price_is_counted_without_money(tmp_path: Path) -> None:
-    clock = GivenClock()
+    clock = Clock(NOON)
     unpriced = Reservation(day=TODAY, payer="me", model="mercury-2", client="editor", seconds=60.0)
     async with open_sqlite(tmp_path, clock) as books:
         Payer(books, clock, BudgetLimits()).end(unpriced, "uncertain")
@@ -93,7 +93,7 @@ async def test_an_uncertain_send_of_unknown_price_is_counted_without_money(tmp_p
 async def test_an_end_that_cannot_be_booked_is_logged_and_one_that_can_is_not(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    clock = GivenClock()
+    clock = Clock(NOON)
     async with open_sqlite(tmp_path, clock) as books:
         payer = Payer(books, clock, BudgetLimits(Amounts(1.0)))
         booked, lost = await payer.reserve("me", 0.25), await payer.reserve("me", 0.125)
