@@ -183,6 +183,23 @@ async def test_the_example_of_the_readme_does_what_it_says() -> None:
     assert result["content"] == [{"type": "text", "text": "Hello, Ada!"}]
 
 
+async def test_the_server_for_those_who_come_from_fastmcp_works() -> None:
+    theirs, ours = (ROOT / "docs" / "from-fastmcp.md").read_text(encoding="utf-8").split("```python\n")[1:3]
+    compile(theirs.split("```")[0], "theirs", "exec")  # FastMCP itself is not installed here
+    module = types.ModuleType("from_fastmcp")
+    sys.modules["from_fastmcp"] = module
+    exec(compile(ours.split("```")[0], "ours", "exec"), module.__dict__)  # noqa: S102  (our own text)
+
+    async with connect(module.__dict__["bridge"]) as client:
+        fine = await client.call("forecast", {"place": "Oslo", "days": 2})
+        drowned = await client.call("forecast", {"place": "Atlantis"})
+        stations = await client.request("resources/read", {"uri": "weather://stations"})
+
+    assert fine["structuredContent"] == {"place": "Oslo", "highs": [21, 21]}
+    assert "under water" in drowned["content"][0]["text"]
+    assert stations["contents"][0]["text"] == "Oslo\nLisbon"
+
+
 async def test_the_pieces_of_the_engine_page_make_a_bridge() -> None:
     page = (ROOT / "docs" / "engine.md").read_text(encoding="utf-8")
     pieces = [piece.split("```")[0] for piece in page.split("```python\n")[1:]]
@@ -198,7 +215,7 @@ async def test_the_pieces_of_the_engine_page_make_a_bridge() -> None:
         wrong = await client.call("forecast", {"place": "Oslo", "days": 11})
         prompts = await client.request("prompts/list")
 
-    assert fine["structuredContent"] == {"highs": [21, 21]}
+    assert fine["structuredContent"] == {"highs": [21, 21], "next": ["Pack for the coldest day."]}
     assert drowned["isError"]
     assert "search_places" in drowned["content"][0]["text"]
     assert wrong["content"][0]["text"].endswith("days must be between 1 and 10 (got 11)")

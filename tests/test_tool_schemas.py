@@ -50,6 +50,12 @@ def test_there_are_tools_to_judge() -> None:
     assert len(TOOLS) > 25
 
 
+@pytest.mark.parametrize("tool", TOOLS, ids=lambda tool: tool.name)
+def test_our_bridges_declare_what_the_engine_would_accept(tool: Tool) -> None:
+    """They skip the check when they are declared, to start sooner."""
+    tool.check()
+
+
 def test_every_schema_says_its_type() -> None:
     assert [path for path, schema in everywhere() if "type" not in schema and "anyOf" not in schema] == []
 

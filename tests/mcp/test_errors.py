@@ -3,6 +3,7 @@
 import asyncio
 import re
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -60,7 +61,7 @@ def make(dialect: Dialect | None = None) -> Bridge[None]:
         raise LookupError(HIDDEN)
 
     @bridge.tool("Answer what cannot be encoded.")
-    async def unencodable(args: NoArguments, ctx: Context[None]) -> list[object]:
+    async def unencodable(args: NoArguments, ctx: Context[None]) -> list[Any]:
         return [HIDDEN, object()]
 
     @bridge.tool("Find the far side closed.")
@@ -108,13 +109,13 @@ async def test_a_bug_gives_its_reference_and_never_its_text(
     revision: Revision, tool: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     async with connect(make(), revision=revision) as client:
-        error = await client.error("tools/call", {"name": tool})
+        failed = await client.call(tool)
         assert not client.connection.in_flight
 
-    assert error["code"] == -32603
+    assert failed["isError"]
     assert "swordfish" not in str(client.sent)
     record = caplog.records[-1]
-    assert reference_in(error["message"]) in record.getMessage()
+    assert reference_in(failed["content"][0]["text"]) in record.getMessage()
     assert (record.name, record.levelname) == ("bridgehead.mcp", "ERROR")
     assert record.exc_info is not None
 
@@ -125,10 +126,10 @@ async def test_whatever_a_tool_raises_its_call_is_answered(
     tool: str, how: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     async with connect(make_ending()) as client:
-        error = await client.error("tools/call", {"name": tool, "arguments": {"how": how}})
+        failed = await client.call(tool, {"how": how})
         assert not client.connection.in_flight
 
-    assert (error["code"], reference_in(error["message"]) in caplog.text) == (-32603, True)
+    assert (failed["isError"], reference_in(failed["content"][0]["text"]) in caplog.text) == (True, True)
     assert "swordfish" not in str(client.sent)
 
 
@@ -200,7 +201,10 @@ async def test_a_failure_that_cannot_be_encoded_is_answered_all_the_same(
 
     bridge.tool("Fail oddly.", name="odd")(odd_later if when == "later" else odd)
     async with connect(bridge) as client:
-        assert (await client.error("tools/call", {"name": "odd"}))["code"] in (-32603, -32007)
+        if isinstance(failure, ToolError):
+            assert "reference" in (await client.call("odd"))["content"][0]["text"]
+        else:
+            assert (await client.error("tools/call", {"name": "odd"}))["code"] in (-32603, -32007)
         assert not client.connection.in_flight
 
 
@@ -219,9 +223,10 @@ async def test_meta_that_cannot_be_encoded_is_a_bug_like_any_other(caplog: pytes
         return Answer("one", One(), {"a.example/x": object()})
 
     async with connect(bridge) as client:
-        error = await client.error("tools/call", {"name": "odd"})
+        failed = await client.call("odd")
 
-    assert reference_in(error["message"]) in caplog.text
+    assert failed["isError"]
+    assert reference_in(failed["content"][0]["text"]) in caplog.text
 
 
 class Dated(Dialect):

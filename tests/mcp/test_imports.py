@@ -35,9 +35,12 @@ OURS = {
     "bridgehead.mcp.features.content",
     "bridgehead.mcp.features.handlers",
     "bridgehead.mcp.features.bridge_base",
+    "bridgehead.mcp.features.parameters",
     "bridgehead.mcp.features.prompts",
     "bridgehead.mcp.features.resources",
+    "bridgehead.mcp.features.results",
     "bridgehead.mcp.features.schema",
+    "bridgehead.mcp.features.signatures",  # checks declarations; our bridges skip that
     "bridgehead.mcp.features.tools",
     "bridgehead.mcp.features.uri_template",
     "bridgehead.mcp.jsonrpc",

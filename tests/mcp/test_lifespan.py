@@ -141,9 +141,9 @@ async def test_a_lifespan_that_fails_by_a_bug_does_not_leak_it(caplog: pytest.Lo
     pool = Pool()
     pool.problem = ValueError("swordfish")
     async with connect(make(pool)) as client:
-        error = await client.error("tools/call", {"name": "use"})
+        failed = await client.call("use")
 
-    assert error["code"] == -32603
+    assert failed["isError"]
     assert "swordfish" not in str(client.sent)
     assert "swordfish" in caplog.text
 
@@ -155,7 +155,7 @@ async def test_a_lifespan_that_failed_is_reported_alike_however_often(
     pool.problem = ValueError("a bug")
     async with connect(make(pool)) as client:
         for _ in range(20):
-            await client.error("tools/call", {"name": "use"})
+            assert (await client.call("use"))["isError"]
 
     lengths = [len(traceback.extract_tb(r.exc_info[2])) for r in caplog.records if r.exc_info is not None]
     assert len(lengths) == 20
@@ -166,7 +166,7 @@ async def test_a_lifespan_that_leaves_does_not_take_the_server_with_it() -> None
     pool = Pool()
     pool.problem = SystemExit(3)
     async with connect(make(pool)) as client:
-        assert (await client.error("tools/call", {"name": "use"}))["code"] == -32603
+        assert (await client.call("use"))["isError"]
         assert (await client.request("tools/list"))["tools"]
 
 
@@ -198,7 +198,7 @@ async def test_calls_are_told_of_a_lifespan_that_failed_in_the_middle(
             while client.dispatcher.lifespans[bridge].ready:
                 await asyncio.sleep(0)
 
-        assert (await client.error("tools/call", {"name": "use"}))["code"] == -32603
+        assert (await client.call("use"))["isError"]
     assert "did not end well" in caplog.text
 
 

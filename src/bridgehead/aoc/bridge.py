@@ -88,6 +88,9 @@ def make_bridge(
         changing={"resources"},
         subscribable=True,
         logging=False,
+        # The contract is strict, and tests check the declarations: that saves up to 5 ms of the start.
+        numeric_strings=False,
+        checked=False,
     )
     puzzles.declare(bridge, settings.year)
     for noun in (records, leaderboard_app, leaderboard, attempts, prompts):

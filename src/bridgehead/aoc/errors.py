@@ -12,7 +12,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from bridgehead.mcp import INVALID_PARAMS, RESOURCE_NOT_FOUND, Dialect, Failure, ProtocolError, ToolError
+from bridgehead.mcp import (
+    INTERNAL_ERROR,
+    INVALID_PARAMS,
+    RESOURCE_NOT_FOUND,
+    Dialect,
+    Failure,
+    ProtocolError,
+    ToolError,
+)
 from bridgehead.runtime.errors import BridgeError, InvalidArgument
 
 if TYPE_CHECKING:
@@ -60,6 +68,12 @@ class ContractDialect(Dialect):
         if isinstance(error, ProtocolError):
             return _reword(error)
         return None
+
+    def bug(self, reference: str) -> Failure:
+        """Report a bug with the code for internal errors; its details are only in the log."""
+        return ProtocolError(
+            INTERNAL_ERROR, f"Internal error (reference {reference}). The server's log has the details."
+        )
 
 
 def _invalid_arguments(tool: str, problem: str) -> str:

@@ -21,6 +21,7 @@ from .errors import (
     INVALID_REQUEST,
     OVERLOADED,
     RESOURCE_NOT_FOUND,
+    DeclarationError,
     Dialect,
     Failure,
     ProtocolError,
@@ -43,11 +44,9 @@ from .features.content import (
 )
 from .features.prompts import Prompt
 from .features.resources import ResourceItem, TemplateItem
+from .features.results import Answer, CallResult, Encoded
 from .features.tools import (
-    Answer,
     Arguments,
-    CallResult,
-    Encoded,
     InvalidArguments,
     NoArguments,
     Tool,
@@ -147,6 +146,7 @@ __all__ = [
     "CallResult",
     "Content",
     "Context",
+    "DeclarationError",
     "Dialect",
     "Dispatcher",
     "Elicited",

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
-from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, overload
 
 from .calls.context import Context, State
 from .changes import Changes
-from .errors import Dialect
+from .errors import DeclarationError, Dialect
 from .features.apps import (
     PAGE_TTL_MS,
     UI_EXTENSION,
@@ -23,7 +23,6 @@ from .features.apps import (
 )
 from .features.bridge_base import BridgeBase, Extension, Implementation, OutputSchemas
 from .features.content import Icon
-from .features.handlers import run_in_thread
 from .features.prompts import Prompt
 from .features.resources import Resource, ResourceItem, Template, TemplateItem
 from .features.tools import GRACE_SECONDS, Recall, TaskSupport, Tool, ToolHints
@@ -62,9 +61,19 @@ class Bridge(BridgeBase, Generic[State]):
         cache_scope: Literal["public", "private"] = "private",
         contract_revision: str | None = None,
         output_schemas: OutputSchemas = "full",
+        numeric_strings: bool = True,
+        checked: bool = True,
     ) -> None:
+        """Declare a server. `numeric_strings` accepts "5" for an integer argument, as many models send it.
+
+        Every declaration is checked when it is made, unless `checked` is false: for a bridge whose tests do
+        that, since it takes up to 5 ms of the start.
+        """
         info = Implementation(name, version, title, description, website_url, icons or None)
-        super().__init__(info, lifespan, dialect, contract_revision, output_schemas)
+        super().__init__(
+            info, lifespan, dialect, contract_revision, output_schemas, numeric_strings=numeric_strings
+        )
+        self._is_checked = checked
         self.instructions = instructions
         self.changing = frozenset(changing)
         """The lists whose changes are announced."""
@@ -116,9 +125,14 @@ class Bridge(BridgeBase, Generic[State]):
             raise ValueError(message)
         self.add(self.extensions, identifier, Extension(settings or {}, handshake))
 
+    @overload
+    def tool(self, function: Function, /) -> Function: ...
+
+    @overload
     def tool(
         self,
-        description: str,
+        description: str | None = None,
+        /,
         *,
         name: str | None = None,
         title: str | None = None,
@@ -138,8 +152,37 @@ class Bridge(BridgeBase, Generic[State]):
         in_thread: bool = False,
         task: TaskSupport | None = None,
         task_grace_seconds: float = GRACE_SECONDS,
-    ) -> Callable[[Function], Function]:
-        """Declare a tool. A plain `def` must not block; use `async def` to wait.
+    ) -> Callable[[Function], Function]: ...
+
+    def tool(
+        self,
+        description: str | Callable[..., Any] | None = None,
+        /,
+        *,
+        name: str | None = None,
+        title: str | None = None,
+        read_only: bool | None = None,
+        destructive: bool | None = None,
+        idempotent: bool | None = None,
+        open_world: bool | None = None,
+        paid: bool = False,
+        icons: tuple[Icon, ...] = (),
+        input_schema: dict[str, Any] | None = None,
+        contract_schema: dict[str, Any] | None = None,
+        defaults: dict[str, Any] | None = None,
+        meta: dict[str, Any] | None = None,
+        recall: Recall | None = None,
+        app: str | None = None,
+        visible_to: Visibility = "everyone",
+        in_thread: bool = False,
+        task: TaskSupport | None = None,
+        task_grace_seconds: float = GRACE_SECONDS,
+    ) -> Any:
+        """Declare a tool: `@bridge.tool` if its docstring describes it, `@bridge.tool("…")` otherwise.
+
+        The arguments are the function's parameters, or the members of an `Arguments` struct that is its first
+        one. A parameter of type `Context` gets the context. A plain `def` must not block; use `async def` to
+        wait.
 
         Declare a plain `def` that blocks or computes for long with `in_thread`; it must not send progress or
         questions through its context, which belongs to the event loop.
@@ -156,6 +199,8 @@ class Bridge(BridgeBase, Generic[State]):
         `app` is the URI of an app that shows the answers. A tool that only makes sense beside an app is
         `visible_to` hosts that show apps ("app_hosts"), or to the page alone ("app").
         """
+        if callable(description):
+            return self.tool()(description)
         if app is not None and app not in self.resources:
             message = f"There is no app {app!r}: declare it before its tools"
             raise ValueError(message)
@@ -164,9 +209,10 @@ class Bridge(BridgeBase, Generic[State]):
 
         def declare(handler: Function) -> Function:
             tool = Tool(
-                run_in_thread(handler) if in_thread else handler,
+                handler,
                 description,
                 bridge=self,
+                in_thread=in_thread,
                 name=name,
                 title=title,
                 hints=hints,
@@ -181,7 +227,7 @@ class Bridge(BridgeBase, Generic[State]):
                 task=task,
                 task_grace_seconds=task_grace_seconds,
             )
-            self.add(self.tools, tool.name, tool)
+            self._declare("Tool", self.tools, tool)
             return handler
 
         return declare
@@ -252,19 +298,36 @@ class Bridge(BridgeBase, Generic[State]):
         self.listers[self] = lister
         return lister
 
+    @overload
+    def prompt(self, function: Function, /) -> Function: ...
+
+    @overload
     def prompt(
         self,
-        description: str,
+        description: str | None = None,
+        /,
         *,
         name: str | None = None,
         title: str | None = None,
         icons: tuple[Icon, ...] = (),
-    ) -> Callable[[Function], Function]:
-        """Declare a prompt; the handler returns its text or its messages."""
+    ) -> Callable[[Function], Function]: ...
+
+    def prompt(
+        self,
+        description: str | Callable[..., Any] | None = None,
+        /,
+        *,
+        name: str | None = None,
+        title: str | None = None,
+        icons: tuple[Icon, ...] = (),
+    ) -> Any:
+        """Declare a prompt; the function returns its text or its messages. Parameters as for a tool."""
+        if callable(description):
+            return self.prompt()(description)
 
         def declare(handler: Function) -> Function:
             prompt = Prompt(handler, description, bridge=self, name=name, title=title, icons=icons)
-            self.add(self.prompts, prompt.name, prompt)
+            self._declare("Prompt", self.prompts, prompt)
             return handler
 
         return declare
@@ -283,6 +346,13 @@ class Bridge(BridgeBase, Generic[State]):
             return handler
 
         return declare
+
+    def _declare(self, what: str, table: dict[str, Any], part: Tool | Prompt) -> None:
+        if part.name in table:
+            raise DeclarationError(f"{what} {part.name} is declared twice. Give one of them another name=.")
+        if self._is_checked:
+            part.check()
+        table[part.name] = part
 
     @staticmethod
     def add(table: dict[Any, Any], key: Any, value: Any) -> None:

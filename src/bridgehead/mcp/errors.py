@@ -38,6 +38,10 @@ class ProtocolError(Exception):
         self.data = data
 
 
+class DeclarationError(ValueError):
+    """A declaration that cannot work; the message names the part and what is expected. For authors."""
+
+
 def missing_capability(what: str, required: dict[str, Any]) -> ProtocolError:
     """Make the refusal for a missing capability; `required` has the shape in which it is declared."""
     message = f"This needs a client with the '{what}' capability, and yours has not declared it."
@@ -82,7 +86,8 @@ class Dialect:
         return error if isinstance(error, ProtocolError | ToolError) else None
 
     def bug(self, reference: str) -> Failure:
-        """Word an unexpected error; `reference` is also in the log, beside the traceback."""
-        return ProtocolError(
-            INTERNAL_ERROR, f"Internal error (reference {reference}). The server's log has the details."
-        )
+        """Word an unexpected error; `reference` is also in the log, beside the traceback.
+
+        Nothing of the exception is in it, which may hold secrets.
+        """
+        return ToolError(f"Internal error (reference {reference}). The server's log has the details.")

@@ -169,7 +169,7 @@ def test_the_settings_that_recording_needs_are_checked_at_the_start(data: Data) 
     [
         ({"phase": 3}, "phase must be 1 or 2 (got 3)."),
         ({"day": 26}, "day must be between 1 and 25 (got 26)."),
-        ({"day": "1"}, "day must be an integer (got '1')."),
+        ({"day": "1"}, "day must be an integer (got '1'): send 1 without quotes around it."),
         ({"speed_ms": 12.5}, "speed_ms must be an integer (got 12.5)."),
     ],
 )

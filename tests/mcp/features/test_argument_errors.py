@@ -7,9 +7,10 @@ import msgspec
 import pytest
 from msgspec import Meta, Struct, field
 
-from bridgehead.mcp import Arguments
+from bridgehead.mcp import Arguments, Bridge
 from bridgehead.mcp.features.argument_errors import describe, reword
 from bridgehead.mcp.features.schema import flat_schema
+from tests.support.checked import connect
 
 
 class Text(Struct, tag_field="type", tag="text", forbid_unknown_fields=True):
@@ -57,7 +58,7 @@ def problem_with(arguments: Any) -> str:
     ("arguments", "problem"),
     [
         ({"day": 26}, "day must be between 1 and 25 (got 26)"),
-        ({"day": "1"}, "day must be an integer (got '1')"),
+        ({"day": "1"}, "day must be an integer (got '1'): send 1 without quotes around it"),
         ({"at_least": 0.25}, "at_least must be at least 0.5 (got 0.25)"),
         ({"at_most": 3}, "at_most must be at most 2 (got 3)"),
         ({"step": 7}, "step must be a multiple of 5 (got 7)"),
@@ -135,3 +136,31 @@ def test_a_huge_input_takes_time_in_proportion_to_its_size() -> None:
 )
 def test_the_decoders_own_words_are_put_into_ours(refusal: str, problem: str) -> None:
     assert reword(refusal) == problem
+
+
+async def test_all_problems_are_told_at_once() -> None:
+    strict: Bridge[None] = Bridge("strict", "1", numeric_strings=False)
+
+    @strict.tool
+    def record(
+        day: Annotated[int, Meta(ge=1, le=25)],
+        phase: Literal[1, 2],
+        name: Annotated[str, Meta(min_length=1)],
+        runs: list[int] | None = None,
+    ) -> str:
+        """Record."""
+        return f"{day} {phase} {name} {runs}"
+
+    async with connect(strict) as client:
+        wrong = await client.text("record", {"day": 99, "phase": 3, "name": "", "runs": "[1]", "model": "x"})
+        many = await client.text("record", {"day": 1, "phase": 1, "name": "a", "runs": ["x"] * 100})
+
+    assert wrong.removeprefix("Invalid arguments for record: ").split("; ", 4) == [
+        "day must be between 1 and 25 (got 99)",
+        "phase must be one of 1, 2 (got 3)",
+        "name must have at least 1 character (got 0)",
+        "runs must be an array (got '[1]'): send [1] without quotes around it",
+        "model is not a known property; valid properties are day, phase, name, runs",
+    ]
+    assert many.count("must be an integer") == 10
+    assert many.endswith("; there are more problems")

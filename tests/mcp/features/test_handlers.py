@@ -1,12 +1,9 @@
-"""Handlers: plain and asynchronous ones are told apart by what they are, not by running them."""
+"""Handlers: which functions are called as they are, and values that are there or still to come."""
 
-from functools import partial
 from typing import Any
 
-import pytest
-
 from bridgehead.mcp import Arguments, Context
-from bridgehead.mcp.features.handlers import input_type, is_async, settle
+from bridgehead.mcp.features.handlers import make_handler, settle
 
 
 class Named(Arguments):
@@ -17,31 +14,30 @@ def plain(args: Named, ctx: Context[None]) -> str:
     return args.name
 
 
-async def waiting(args: Named, ctx: Context[None]) -> str:
+def unannotated(args: Named, _ctx) -> str:  # type: ignore[no-untyped-def]  # noqa: ANN001
     return args.name
 
 
-class Callable:
-    async def __call__(self, args: Named, ctx: Context[None]) -> str:
-        return args.name
+def alone(args: Named) -> str:
+    return args.name
 
 
-def test_a_coroutine_function_is_told_from_a_plain_one() -> None:
-    assert not is_async(plain)
-    assert is_async(waiting)
-    assert is_async(partial(waiting))
-    assert not is_async(partial(plain))
-    assert is_async(Callable().__call__)
+def apart(name: str, ctx: Context[None]) -> str:
+    return name
+
+
+def beside(args: Named, count: int) -> str:
+    return args.name * count
+
+
+def test_a_function_that_takes_a_struct_and_the_context_is_its_own_handler() -> None:
+    assert [make_handler(function) is function for function in (plain, unannotated)] == [True, True]
+    assert [make_handler(function) is function for function in (alone, apart, beside)] == [False] * 3
 
 
 async def test_a_value_is_given_whether_it_is_there_or_still_to_come() -> None:
-    async def later() -> str:
-        return "later"
+    async def soon() -> str:
+        return "soon"
 
-    values: list[Any] = ["now", later()]
-    assert [await settle(value) for value in values] == ["now", "later"]
-
-
-@pytest.mark.parametrize("handler", [plain, waiting])
-def test_the_first_parameter_says_what_a_handler_takes(handler: object) -> None:
-    assert input_type(handler) is Named  # type: ignore[arg-type]
+    values: list[Any] = ["now", soon()]
+    assert [await settle(value) for value in values] == ["now", "soon"]

@@ -23,7 +23,7 @@ class Order(Arguments):
     scores: dict[str, int] = field(default_factory=dict)
 
 
-bridge: Bridge[None] = Bridge("shop", "1")
+bridge: Bridge[None] = Bridge("shop", "1", numeric_strings=False)
 
 
 @bridge.tool("Order.")
@@ -96,3 +96,17 @@ async def test_the_listed_schema_does_not_speak_of_null() -> None:
         (tool,) = (await client.request("tools/list"))["tools"]
 
     assert tool["inputSchema"]["properties"]["name"] == {"type": "string", "default": "nobody"}
+
+
+async def test_a_string_that_is_an_integer_is_taken_for_one_unless_the_bridge_is_strict() -> None:
+    lenient: Bridge[None] = Bridge("lenient", "1")
+
+    @lenient.tool
+    def add(a: int, rest: list[int] | None = None, name: int | str = 0) -> str:
+        """Add."""
+        return f"{a + sum(rest or [])} {name!r}"
+
+    async with connect(lenient) as client:
+        assert await client.text("add", {"a": "2", "rest": ["-3", 4], "name": "5"}) == "3 '5'"
+        for wrong in ("2.0", " 2", "02", "+2", "two", "", "9" * 19):
+            assert "a must be an integer" in await client.text("add", {"a": wrong})

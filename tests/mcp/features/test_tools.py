@@ -45,7 +45,7 @@ class Sum(Struct):
     note: str | None = None
 
 
-bridge: Bridge[None] = Bridge("shop", "1")
+bridge: Bridge[None] = Bridge("shop", "1", numeric_strings=False)
 
 
 @bridge.tool(
@@ -153,7 +153,7 @@ async def test_a_tool_may_know_the_answer_to_the_very_same_arguments_again(revis
             "colour is not a known property; valid properties are count, color, name, items",
         ),
         ({}, "count is required"),
-        ({"count": "1"}, "count must be an integer (got '1')"),
+        ({"count": "1"}, "count must be an integer (got '1'): send 1 without quotes around it"),
         ({"count": True}, "count must be an integer (got true)"),
         ({"count": 1.5}, "count must be an integer (got 1.5)"),
         ({"count": None}, "count must be an integer (got null)"),
@@ -337,21 +337,6 @@ async def test_an_input_schema_can_be_given_instead_of_made() -> None:
     special.tool("Take it.", input_schema=given)(order)
     async with connect(special) as client:
         assert (await client.request("tools/list"))["tools"][0]["inputSchema"] == given
-
-
-async def test_a_tool_whose_input_is_not_strict_is_a_bug_of_the_bridge(
-    caplog: pytest.LogCaptureFixture,
-) -> None:
-    lax: Bridge[None] = Bridge("lax", "1")
-
-    @lax.tool("Take anything.")
-    def anything(args: Sum, ctx: Context[None]) -> str:
-        return "no"
-
-    async with connect(lax) as client:
-        assert (await client.error("tools/list"))["code"] == -32603
-
-    assert "anything must be an Arguments struct" in caplog.text
 
 
 async def test_a_whole_float_is_an_integer_as_json_schema_has_it() -> None:

@@ -16,6 +16,10 @@ from ..files.names import clean_name
 from ..workspace import Workspace
 
 
+Name = Annotated[str, Meta(min_length=1)]
+"""Checked with the other arguments, so that all that is wrong is told at once."""
+
+
 class RecordSpeed(Arguments):
     """Arguments of `record_speed`. `llm`, an alias of `llm_name`, is accepted but not published.
 
@@ -25,8 +29,8 @@ class RecordSpeed(Arguments):
     day: Day
     phase: Phase
     speed_ms: Milliseconds
-    llm_name: str | UnsetType = UNSET
-    llm: str | UnsetType = UNSET
+    llm_name: Name | UnsetType = UNSET
+    llm: Name | UnsetType = UNSET
     measure: Measure | UnsetType = UNSET
     source: Source | UnsetType = UNSET
 

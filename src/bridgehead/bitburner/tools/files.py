@@ -177,7 +177,7 @@ def add_block(answer: Answer[T], text: str) -> Answer[T]:
     """Add a second block of text; the first is the contract's output and stays as it is."""
     if not text:
         return answer
-    return cast("Answer[T]", CallResult([Text(answer.text), Text(text)], answer.structured))
+    return cast("Answer[T]", CallResult([Text(answer.text or ""), Text(text)], answer.structured))
 
 
 async def get_all_files(args: GetAllFiles, ctx: Context[Session]) -> Answer[AllFiles]:

@@ -10,8 +10,9 @@ import logging
 import secrets
 from typing import Any
 
-from ..errors import INTERNAL_ERROR, Failure, ProtocolError, ToolError
-from ..features.tools import InvalidArguments, encode_result, error_result
+from ..errors import INTERNAL_ERROR, Dialect, Failure, ProtocolError, ToolError
+from ..features.results import encode_result, error_result
+from ..features.tools import InvalidArguments
 from .context import Context
 
 _LONGEST_LOGGED = 300
@@ -21,27 +22,28 @@ _log = logging.getLogger("bridgehead.mcp")
 
 def give_failure(context: Context[Any], error: BaseException) -> tuple[bytes, dict[str, Any] | None]:
     """Return the result that reports a failure, and its `_meta`, or raise `ProtocolError`."""
+    dialect = context.dialect
     try:
-        dialect = context.dialect.for_revision(context.revision)
+        dialect = dialect.for_revision(context.revision)
         failure: Failure | None = None
         if isinstance(error, InvalidArguments):
             failure = dialect.invalid_arguments(error.tool, str(error))
         elif isinstance(error, Exception):
             failure = dialect.translate(error)
-        return _report(context, failure, error)
+        return _report(context, dialect, failure, error)
     except ProtocolError:
         raise
     except Exception as bug:  # noqa: BLE001  (the dialect failed, or the failure cannot be encoded)
-        return _report(context, None, bug)
+        return _report(context, dialect, None, bug)
 
 
 def _report(
-    context: Context[Any], failure: Failure | None, cause: BaseException
+    context: Context[Any], dialect: Dialect, failure: Failure | None, cause: BaseException
 ) -> tuple[bytes, dict[str, Any] | None]:
     if failure is None:  # a bug: its text may hold secrets, so the client gets only the reference
         reference = secrets.token_hex(4)
         _log.error("bug %s in %s (request %r)", reference, context.method, context.request_id, exc_info=cause)
-        failure = context.dialect.bug(reference)
+        failure = dialect.bug(reference)
     elif isinstance(failure, ProtocolError):
         _log.info("%s refused: %s", context.method, failure.message[:_LONGEST_LOGGED])
     if isinstance(failure, ToolError) and context.method == "tools/call":

@@ -1,4 +1,4 @@
-"""Argument errors: says what is wrong with arguments, in one sentence that a model can act on.
+"""Argument errors: says all that is wrong with arguments, in one sentence that a model can act on.
 
 The decoder refuses arguments; this finds out why, by walking the value along the JSON Schema of its type. It
 runs only after a refusal. The walk is as deep as the schema, so no input can make it deeper, and each value
@@ -10,11 +10,15 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from itertools import islice
 from typing import Any
+
+import msgspec
 
 Schema = dict[str, Any]
 
 _LONGEST_SHOWN = 60
+_MAX_PROBLEMS = 10
 _WHOLE = "the arguments"
 _PATH = re.compile(r" - at `\$\.?(.*)`$")
 _MISSING = re.compile(r"Object missing required field `(.*)`")
@@ -43,7 +47,10 @@ _KINDS: dict[type, str] = {
 
 def describe(value: Any, schema: Schema, refusal: str) -> str:
     """Say what is wrong with a value; `refusal` is what the decoder said, in case the schema cannot tell."""
-    return next(_problems(value, schema, ""), None) or reword(refusal)
+    problems = list(islice(_problems(value, schema, ""), _MAX_PROBLEMS + 1))
+    if len(problems) > _MAX_PROBLEMS:
+        problems[_MAX_PROBLEMS:] = ["there are more problems"]
+    return "; ".join(problems) or reword(refusal)
 
 
 def describe_strings(value: Any, schema: Schema, refusal: str) -> str:
@@ -58,7 +65,7 @@ def describe_strings(value: Any, schema: Schema, refusal: str) -> str:
 
 def _from_string(text: str, schema: Schema) -> Any:
     """Read a string as the decoder does where the type is not a string; what cannot be read stays one."""
-    kinds = {kind for option in alternatives(schema) for kind in _kinds(option)}
+    kinds = {kind for option in alternatives(schema) for kind in kinds_of(option)}
     for kind, read in (("integer", int), ("number", float)):
         if kind in kinds:
             with suppress(ValueError):
@@ -111,12 +118,12 @@ def alternatives(schema: Schema) -> list[Schema]:
 
 
 def _has_kind(value: Any, schema: Schema) -> bool:
-    kinds = _kinds(schema)
+    kinds = kinds_of(schema)
     kind = kind_of(value)
     return not kinds or kind in kinds or (kind == "integer" and "number" in kinds)
 
 
-def _kinds(schema: Schema) -> tuple[str, ...]:
+def kinds_of(schema: Schema) -> tuple[str, ...]:
     """Name the types a schema allows; none where it allows any."""
     kind = schema.get("type", ())
     if not kind and "enum" in schema:
@@ -129,9 +136,10 @@ def _problems(value: Any, schema: Schema, path: str) -> Iterator[str]:
     if not options:
         yield _wrong_kind(value, schema, path)
         return
-    found = [next(_problems_with(value, option, path), None) for option in options]
-    if found[0] is not None and all(found):
-        yield found[0]
+    # It fits if it fits one alternative. Otherwise the problems with the first one are told.
+    first = list(islice(_problems_with(value, options[0], path), _MAX_PROBLEMS + 1))
+    if first and all(any(_problems_with(value, option, path)) for option in options[1:]):
+        yield from first
 
 
 def _wrong_kind(value: Any, schema: Schema, path: str) -> str:
@@ -143,8 +151,23 @@ def _wrong_kind(value: Any, schema: Schema, path: str) -> str:
     if tag is not None and isinstance(value, dict):
         tags = [item for option in options for item in option["properties"][tag]["enum"]]
         return _not_allowed(value[tag], tags, _join(path, tag)) if tag in value else _missing(path, tag)
-    names = [_NAMES[kind] for option in options for kind in _kinds(option) if kind != "null"]
-    return f"{path or _WHOLE} must be {' or '.join(dict.fromkeys(names))} (got {_shown(value)})"
+    names = [_NAMES[kind] for option in options for kind in kinds_of(option) if kind != "null"]
+    wanted = " or ".join(dict.fromkeys(names))
+    return f"{path or _WHOLE} must be {wanted} (got {_shown(value)}){_how_to_send(value, options)}"
+
+
+def _how_to_send(value: Any, options: list[Schema]) -> str:
+    """Tell how to send a value that is right but for its quotes: models often send numbers and lists so."""
+    if not isinstance(value, str):
+        return ""
+    try:
+        meant = msgspec.json.decode(value)
+    except msgspec.DecodeError:
+        return ""
+    if not any(_has_kind(meant, option) for option in options):
+        return ""
+    shown = value if len(value) <= _LONGEST_SHOWN else _NAMES[kind_of(meant)]
+    return f": send {shown} without quotes around it"
 
 
 def _problems_with(value: Any, schema: Schema, path: str) -> Iterator[str]:

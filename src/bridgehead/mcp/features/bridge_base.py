@@ -63,6 +63,8 @@ class BridgeBase:
         dialect: Dialect | None,
         contract_revision: str | None,
         output_schemas: OutputSchemas = "full",
+        *,
+        numeric_strings: bool = True,
     ) -> None:
         self.info = info
         self.lifespan = lifespan
@@ -72,6 +74,8 @@ class BridgeBase:
         schemas, and only the resources of the bridge's own lister."""
         self.output_schemas: OutputSchemas = output_schemas
         """How much of their output schemas tools list."""
+        self.numeric_strings = numeric_strings
+        """Whether "5" is accepted for an integer argument."""
         self.call_hook: CallHook | None = None
         """Wraps every call of a part that was declared here."""
 

@@ -1,26 +1,19 @@
-"""Handlers: the functions that a bridge declares, plain or `async`."""
+"""Handlers: the functions that a bridge declares, plain or `async`, and how the engine calls them.
+
+The engine calls a handler with the decoded arguments and the context. A function that is written that way is
+its own handler; any other gets one from `signatures`, which is imported only then.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Coroutine
 from functools import wraps
-from typing import Any, TypeVar, get_type_hints
-
-from msgspec import Struct
+from typing import Any, TypeVar
 
 from ..lazy_imports import asyncio, inspect
+from .parameters import STRUCT_AND_CONTEXT, parameter_names, takes_struct
 
-# The flag of a coroutine function, from `inspect`, whose import would delay the first answer.
-_CO_COROUTINE = 0x80
 _Value = TypeVar("_Value")
-
-
-def is_async(handler: Callable[..., Any]) -> bool:
-    """Whether a handler is a coroutine function."""
-    code = getattr(handler, "__code__", None)
-    if code is None:  # a callable object, or a partial
-        return inspect.iscoroutinefunction(handler)
-    return bool(code.co_flags & _CO_COROUTINE)
 
 
 def run_in_thread(handler: Callable[..., Any]) -> Callable[..., Any]:
@@ -49,8 +42,10 @@ def close_unstarted(work: Coroutine[Any, Any, Any]) -> None:
         close_unstarted(inner)
 
 
-def input_type(handler: Callable[..., Any]) -> type[Struct]:
-    """Return the struct that a handler's first parameter is declared with."""
-    first = next(iter(inspect.signature(handler).parameters))
-    kind: type[Struct] = get_type_hints(handler)[first]
-    return kind
+def make_handler(function: Callable[..., Any]) -> Callable[[Any, Any], Any]:
+    """Return what the engine calls: the function itself if it takes a struct and the context."""
+    if takes_struct(function) and len(parameter_names(function)) == STRUCT_AND_CONTEXT:
+        return function
+    from .signatures import adapt  # late: none of our bridges needs it, and it costs their start
+
+    return adapt(function)

@@ -13,7 +13,7 @@ from .. import jsonrpc
 from ..calls.params import EMPTY, NULL
 from ..errors import INVALID_PARAMS, ProtocolError
 from .content import Icon, PromptMessage, Text, Wire, fit, fit_block
-from .handlers import input_type, settle
+from .handlers import make_handler, settle
 from .schema import describe_fields, flat_schema
 
 if TYPE_CHECKING:
@@ -55,25 +55,42 @@ class Prompt:
 
     def __init__(
         self,
-        handler: Callable[[Any, Context[Any]], Messages | Awaitable[Messages]],
-        description: str,
+        function: Callable[..., Messages | Awaitable[Messages]],
+        description: str | None,
         *,
         bridge: BridgeBase,
         name: str | None = None,
         title: str | None = None,
         icons: tuple[Icon, ...] = (),
     ) -> None:
-        self.handler = handler
+        self.function = function
+        self.handler = make_handler(function)
         self.bridge = bridge
-        self.name = name or handler.__name__
+        self.name = name or function.__name__
+        if description is None:
+            from .signatures import read_docstring  # late: our bridges describe their prompts themselves
+
+            description, _ = read_docstring(function)
         self.description = description
         self.title = title
         self._icons = icons
 
     @cached_property
     def input_type(self) -> type[Struct]:
-        """The struct of the handler's first parameter."""
-        return input_type(self.handler)
+        """The struct of the arguments."""
+        from .signatures import input_type
+        from .tools import Arguments
+
+        return input_type(self.function, self.name, Arguments)
+
+    def check(self) -> None:
+        """Refuse a declaration that no client could use, and name what is wrong with it."""
+        from .signatures import check_description, check_function, check_input, check_name
+
+        check_name(self.name, "Prompt")
+        check_function(self.function, self.name)
+        check_description(self.description, "Prompt", self.name)
+        check_input(self.input_type, self.name)
 
     def item(self, revision: Revision) -> PromptItem:
         """Return the prompt as it is listed for a revision."""

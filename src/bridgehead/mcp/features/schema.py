@@ -41,15 +41,17 @@ def output_schema(kind: Any) -> dict[str, Any]:
     return _with_types(flat_schema(kind))
 
 
-def output_outline(kind: type[msgspec.Struct]) -> dict[str, Any]:
-    """Return the members of a structured output with their types, without nested members.
+def output_outline(kind: Any) -> dict[str, Any]:
+    """Return a structured output with the types of its members, without nested members.
 
     Every conversation carries the tool list, and a model sees the answer itself. No member is required, since
     clients hold the structured content of a failure to the same schema.
     """
     schema = _flatten(kind, with_docstrings=False)
-    if kind.__struct_config__.omit_defaults:
+    if isinstance(kind, type) and issubclass(kind, msgspec.Struct) and kind.__struct_config__.omit_defaults:
         schema = _without_nulls(schema)  # such a struct is encoded without its nulls
+    if "properties" not in schema:
+        return _shallow(schema)
     properties = {name: _shallow(inner) for name, inner in schema["properties"].items()}
     return {"type": "object", "properties": properties}
 

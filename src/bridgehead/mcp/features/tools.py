@@ -1,15 +1,14 @@
-"""Tools: their declaration and listing, how arguments are decoded and results encoded.
+"""Tools: their declaration, listing and arguments. Their results are in `results`.
 
-A tool is a typed function plus its declaration. Its input is a strict struct, its output text, content blocks
-or a struct with a schema. Schemas and decoders are made on first use, never at start.
+A tool is a typed function plus its declaration. Its input is a strict struct, made of the function's
+parameters if it declares none. Schemas and decoders are made on first use, or when a declaration is checked.
 """
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable
 from functools import cached_property
-from types import UnionType
-from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 from msgspec import Raw, Struct, field
@@ -19,9 +18,10 @@ from .. import jsonrpc
 from ..calls.params import EMPTY, NULL
 from ..errors import INVALID_PARAMS, ProtocolError, ToolError, quote
 from .apps import Visibility
-from .content import Content, Icon, Text, Wire, fit, fit_block, json_text
-from .handlers import input_type, is_async
-from .schema import flat_schema, input_schema, mirrored_headers, output_outline, output_schema
+from .content import Icon, Wire, fit
+from .handlers import make_handler, run_in_thread
+from .results import Encoded, ReturnType
+from .schema import flat_schema, input_schema, mirrored_headers
 
 if TYPE_CHECKING:
     from ..revisions import Revision
@@ -39,26 +39,6 @@ class Arguments(Struct, forbid_unknown_fields=True):
 
 class NoArguments(Arguments):
     """Input of a tool that takes nothing."""
-
-
-Output = TypeVar("Output", bound=Struct)
-
-
-class Answer(Struct, Generic[Output], frozen=True):
-    """A tool's answer whose text is not just the structured value in JSON."""
-
-    text: str
-    structured: Output
-    meta: dict[str, Any] | None = None
-
-
-class Encoded(Struct, frozen=True):
-    """A result that is already JSON, for a handler that gives the same answer many times.
-
-    It is sent as it is, so the handler must fit it to the client's revision.
-    """
-
-    result: bytes
 
 
 class ToolHints(Wire, frozen=True):
@@ -84,17 +64,7 @@ class ToolItem(Wire, frozen=True, kw_only=True):
     meta: dict[str, Any] | None = field(default=None, name="_meta")
 
 
-class CallResult(Wire, frozen=True):
-    """A tool's result on the wire."""
-
-    content: list[Content]
-    structured_content: Any = None
-    is_error: bool = False
-    meta: dict[str, Any] | None = field(default=None, name="_meta")
-
-
-Returned = str | Struct | list[Content]
-Handler = Callable[[Any, Any], Returned | Awaitable[Returned]]
+Handler = Callable[[Any, Any], Any | Awaitable[Any]]
 Recall = Callable[[Any], Encoded | None]
 """Returns the known answer to an earlier call with the same `ctx.arguments`, or None."""
 
@@ -104,10 +74,11 @@ class Tool:
 
     def __init__(
         self,
-        handler: Handler,
-        description: str,
+        function: Callable[..., Any],
+        description: str | None,
         *,
         bridge: BridgeBase,
+        in_thread: bool = False,
         name: str | None = None,
         title: str | None = None,
         hints: ToolHints,
@@ -122,17 +93,24 @@ class Tool:
         task: TaskSupport | None = None,
         task_grace_seconds: float = GRACE_SECONDS,
     ) -> None:
-        self.handler = handler
+        self.function = function
+        handler = make_handler(function)
+        self.handler: Handler = run_in_thread(handler) if in_thread else handler
+        """Called with the decoded arguments and the context."""
         self.task = task
         """Whether a call may become a task, or must."""
         self.task_grace_seconds = task_grace_seconds
         self.recall = recall
         self.bridge = bridge
         """The bridge that declared it; its state and dialect apply in combined bridges too."""
-        self.name = name or handler.__name__
+        self.name = name or function.__name__
+        self.returns = ReturnType(function, self.name)
+        if description is None:
+            from .signatures import read_docstring  # late: our bridges describe their tools themselves
+
+            description, _ = read_docstring(function)
         self.description = description
         self.title = title
-        self.is_async = is_async(handler)
         self.is_paid = paid
         """Whether a call costs money."""
         self.visible_to: Visibility = visible_to
@@ -161,22 +139,25 @@ class Tool:
             raise ToolError(message)
 
         twin = copy(self)
-        for derived in ("input_type", "decode", "input_schema", "output_type"):
-            # Cached here, or they would be derived from the signature of the new handler.
-            setattr(twin, derived, getattr(self, derived))
-        twin.handler, twin.recall, twin.is_async, twin.task = refuse, None, False, None
+        twin.handler, twin.recall, twin.task = refuse, None, None
         return twin
+
+    def check(self) -> None:
+        """Refuse a declaration that no client could use, and name what is wrong with it."""
+        from .signatures import check_description, check_function, check_input, check_name
+
+        check_name(self.name, "Tool")
+        check_function(self.function, self.name)
+        check_description(self.description, "Tool", self.name)
+        check_input(self.input_type, self.name)
+        self.returns.check()
 
     @cached_property
     def input_type(self) -> type[Struct]:
-        """The struct of the handler's first parameter."""
-        kind = input_type(self.handler)
-        if not kind.__struct_config__.forbid_unknown_fields:
-            message = (
-                f"The input of tool {self.name} must be an Arguments struct, which refuses what is unknown"
-            )
-            raise TypeError(message)
-        return kind
+        """The struct of the arguments."""
+        from .signatures import input_type
+
+        return input_type(self.function, self.name, Arguments)
 
     @cached_property
     def decode(self) -> Callable[[Raw], Any]:
@@ -192,35 +173,16 @@ class Tool:
         return schema
 
     @cached_property
-    def output_type(self) -> type[Struct] | None:
-        """The struct of the structured output; None if the tool answers with content alone."""
-        kind = get_type_hints(self.handler).get("return")
-        if get_origin(kind) in {Union, UnionType}:  # such as `Answer[T] | Encoded | Awaitable[Answer[T]]`
-            direct = [
-                option
-                for option in get_args(kind)
-                if option is not Encoded and get_origin(option) not in {Awaitable, Coroutine}
-            ]
-            kind = direct[0] if len(direct) == 1 else None
-        if get_origin(kind) is Answer:
-            (kind,) = get_args(kind)
-        if not (isinstance(kind, type) and issubclass(kind, Struct)) or issubclass(kind, Wire):
-            return None
-        return kind
-
-    @cached_property
     def output_schema(self) -> dict[str, Any] | None:
         """The JSON Schema of the structured output, in full, as documents show it."""
-        return None if self.output_type is None else output_schema(self.output_type)
+        return self.returns.schema
 
     @cached_property
     def listed_output_schema(self) -> dict[str, Any] | None:
         """The JSON Schema of the structured output as listed: in full, or an outline."""
         if self.visible_to == "app":
             return None  # only the page calls it, and it knows the shape
-        if self.output_type is None or self.bridge.output_schemas == "full":
-            return self.output_schema
-        return output_outline(self.output_type)
+        return self.returns.schema if self.bridge.output_schemas == "full" else self.returns.outline
 
     @cached_property
     def headers(self) -> dict[str, tuple[str, ...]]:
@@ -263,7 +225,7 @@ class Tool:
                 value = jsonrpc.decode_value(EMPTY if bytes(raw) == NULL else raw)
             except jsonrpc.UNDECODABLE as error:
                 raise InvalidArguments(self.name, reword(str(error))) from refusal
-            value = normalize(value, self._argument_schema)
+            value = normalize(value, self._argument_schema, numeric_strings=self.bridge.numeric_strings)
             try:
                 return msgspec.convert(value, self.input_type)
             except msgspec.ValidationError as error:
@@ -287,26 +249,3 @@ class InvalidArguments(Exception):
 def unknown_tool(name: str, known: list[str]) -> ProtocolError:
     """Make the refusal of an unknown tool; it lists the tools that exist."""
     return ProtocolError(INVALID_PARAMS, f"Unknown tool: {quote(name)}", {"tools": known})
-
-
-def encode_result(value: Returned | CallResult, revision: Revision) -> tuple[bytes, dict[str, Any] | None]:
-    """Encode a handler's return value for a revision; its `_meta` is returned beside it."""
-    if isinstance(value, str):
-        return b'{"content":[{"type":"text","text":%b}]}' % jsonrpc.encode(value), None
-    if isinstance(value, Encoded):
-        return value.result, None
-    if isinstance(value, Answer):
-        structured = value.structured if revision.structured_output else None
-        return jsonrpc.encode(CallResult([Text(value.text)], structured)), value.meta
-    if isinstance(value, CallResult):
-        result = value
-    else:
-        result = CallResult(value) if isinstance(value, list) else CallResult([json_text(value)], value)
-    content = [fit_block(block, revision) for block in result.content]
-    structured = result.structured_content if revision.structured_output else None
-    return jsonrpc.encode(CallResult(content, structured, result.is_error)), result.meta
-
-
-def error_result(error: ToolError) -> CallResult:
-    """Return a tool error as a result that the model reads."""
-    return CallResult([Text(error.message)], error.structured, is_error=True)

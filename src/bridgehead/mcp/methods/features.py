@@ -12,7 +12,8 @@ from ..calls.call_hook import Invocation
 from ..errors import INVALID_PARAMS, ProtocolError, quote
 from ..features.content import BlobResource, TextResource, fit
 from ..features.handlers import settle
-from ..features.tools import TASKS_EXTENSION, Encoded, Returned, Tool, encode_result, unknown_tool
+from ..features.results import Encoded, ReturnType, encode_result
+from ..features.tools import TASKS_EXTENSION, Tool, unknown_tool
 from ..server import Body, EventualBody, Server
 from .listing import cache_hints
 
@@ -54,12 +55,12 @@ def call_tool(server: Server, context: Context[Any], params: CallToolParams) -> 
             from ..tasks.methods import call_as_task  # late: most servers have no tasks
 
             return call_as_task(server, context, tool, returned)
-        return _encode_awaited(context, returned)
-    return encode_result(returned, context.revision)
+        return _encode_awaited(context, returned, tool.returns)
+    return encode_result(returned, context.revision, tool.returns)
 
 
-async def _encode_awaited(context: Context[Any], work: Coroutine[Any, Any, Returned]) -> Body:
-    return encode_result(await work, context.revision)
+async def _encode_awaited(context: Context[Any], work: Coroutine[Any, Any, Any], returns: ReturnType) -> Body:
+    return encode_result(await work, context.revision, returns)
 
 
 def _run_tool(

@@ -13,7 +13,8 @@ from .. import jsonrpc
 from ..calls.context import BecameTask, Context
 from ..calls.failures import give_failure
 from ..changes import TASKS, Listener
-from ..features.tools import TASKS_EXTENSION, Tool, encode_result
+from ..features.results import ReturnType, encode_result
+from ..features.tools import TASKS_EXTENSION, Tool
 from ..server import EMPTY_BODY, Body, EventualBody, Server
 from .manager import TaskTerms
 from .record import TaskRecord
@@ -43,16 +44,16 @@ async def call_as_task(
         is_required=tool.task == "required",
         grace_seconds=tool.task_grace_seconds,
     )
-    outcome = await server.tasks.call(context, work, terms, partial(_conclude, context))
+    outcome = await server.tasks.call(context, work, terms, partial(_conclude, context, tool.returns))
     if isinstance(outcome, TaskRecord):
         raise BecameTask(_describe(server, outcome))
-    return encode_result(outcome, context.revision)
+    return encode_result(outcome, context.revision, tool.returns)
 
 
-def _conclude(context: Context[Any], work: asyncio.Task[Any]) -> bytes:
+def _conclude(context: Context[Any], returns: ReturnType, work: asyncio.Task[Any]) -> bytes:
     """Give the result of a task's work, as the call would have given it."""
     try:
-        encoded, meta = encode_result(work.result(), context.revision)
+        encoded, meta = encode_result(work.result(), context.revision, returns)
     except BaseException as error:  # noqa: BLE001  (a task always ends, whatever its tool raises)
         encoded, meta = give_failure(context, error)
     head: dict[str, Any] = {"resultType": "complete"}

@@ -1,0 +1,255 @@
+"""Results: what a tool's function returns, and how it goes on the wire in each revision.
+
+Text and content blocks are sent as they are. Any other value is structured content, which has to be an
+object: what is not one goes into `{"result": …}`. The same value is in the text as JSON, for clients that
+read only text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Coroutine
+from functools import cached_property
+from types import NoneType, UnionType
+from typing import (
+    TYPE_CHECKING,
+    Annotated,
+    Any,
+    Generic,
+    Literal,
+    TypeVar,
+    Union,
+    cast,
+    get_args,
+    get_origin,
+)
+
+import msgspec
+from msgspec import Struct, field
+
+from .. import jsonrpc
+from ..errors import DeclarationError, ToolError
+from .content import Audio, Content, Embedded, Image, Link, Text, Wire, fit_block, json_text
+from .schema import output_outline, output_schema
+
+if TYPE_CHECKING:
+    from ..revisions import Revision
+
+Output = TypeVar("Output")
+
+
+class Answer(Struct, Generic[Output], frozen=True):
+    """A tool's answer with a text of its own, or with notes and next steps beside its value.
+
+    Only the engine renders `notes` and `next`: as a text block of their own after the text, and as members of
+    the structured content. So they reach the model whichever of the two its client shows.
+    """
+
+    text: str | None = None
+    """None stands for the structured value in JSON."""
+    structured: Output = cast("Output", None)
+    """None if the text is the whole answer."""
+    meta: dict[str, Any] | None = None
+    notes: tuple[str, ...] = ()
+    """What the reader must know, a sentence each."""
+    next: tuple[str, ...] = ()
+    """What to do now, a sentence each."""
+
+
+class Encoded(Struct, frozen=True):
+    """A result that is already JSON, for a handler that gives the same answer many times.
+
+    It is sent as it is, so the handler must fit it to the client's revision.
+    """
+
+    result: bytes
+
+
+class CallResult(Wire, frozen=True):
+    """A tool's result on the wire."""
+
+    content: list[Content]
+    structured_content: Any = None
+    is_error: bool = False
+    meta: dict[str, Any] | None = field(default=None, name="_meta")
+
+
+Form = Literal["content", "object", "wrapped", "any"]
+"""How a declared type is returned: as text or content blocks, as structured content, as structured content in
+`{"result": …}`, or as each value turns out to be."""
+_BLOCKS = (Text, Image, Audio, Embedded, Link)
+DONE = "Done."
+"""The text of a result of None."""
+
+
+class ReturnType:
+    """What a tool's function is declared to return; evaluated on first use, which takes about 50 µs."""
+
+    def __init__(self, function: Callable[..., Any], tool: str) -> None:
+        self._function = function
+        self._tool = tool
+
+    @cached_property
+    def _declared(self) -> tuple[Form, Any]:
+        from .signatures import read_hints  # late: a tool that returns text never needs it
+
+        return _classify(read_hints(self._function, self._tool).get("return", Any))
+
+    @property
+    def form(self) -> Form:
+        """How it is returned."""
+        return self._declared[0]
+
+    @property
+    def kind(self) -> Any:
+        """The type of the structured content; None if it has no schema."""
+        return self._declared[1]
+
+    @cached_property
+    def schema(self) -> dict[str, Any] | None:
+        """The JSON Schema of the structured content, in full."""
+        if self.kind is None:
+            return None
+        schema = output_schema(self.kind)
+        if self.form == "object":
+            schema.pop("additionalProperties", None)  # notes may stand beside the members
+            return schema
+        return {"type": "object", "properties": {"result": schema}, "required": ["result"]}
+
+    @cached_property
+    def outline(self) -> dict[str, Any] | None:
+        """The JSON Schema of the structured content, without nested members."""
+        if self.kind is None:
+            return None
+        outline = output_outline(self.kind)
+        return outline if self.form == "object" else {"type": "object", "properties": {"result": outline}}
+
+    def check(self) -> None:
+        """Refuse a type that cannot be returned."""
+        from .signatures import explain, read_hints, show_type
+
+        kind = read_hints(self._function, self._tool).get("return", Any)
+        try:
+            _ = self.form, self.schema
+        except (TypeError, ValueError) as problem:
+            raise DeclarationError(
+                f"Tool {self._tool} returns {show_type(kind)}. {explain(problem)} "
+                "For pictures and files, return Image, Audio or Embedded."
+            ) from problem
+
+
+def _classify(kind: Any) -> tuple[Form, Any]:
+    """Return the form of a declared type, and the type of its structured content if that has a schema."""
+    origin = get_origin(kind)
+    if kind is Any or kind is object:
+        return "any", None
+    if origin is Annotated:
+        return _classify(get_args(kind)[0]) if get_args(kind)[0] is str else _by_schema(kind)
+    if origin is Answer:
+        return _classify(get_args(kind)[0])
+    if origin in {Awaitable, Coroutine}:
+        return _classify(get_args(kind)[-1])
+    if origin in {Union, UnionType}:
+        # Such as `Answer[T] | Encoded | Awaitable[Answer[T]]`: ready or awaited, it is one type.
+        direct = [
+            option
+            for option in get_args(kind)
+            if option is not Encoded and get_origin(option) not in {Awaitable, Coroutine}
+        ]
+        forms = {_classify(option) for option in direct if option is not NoneType}
+        if len(direct) == 1:
+            return forms.pop()
+        is_data = all(form in {"object", "wrapped"} for form, _ in forms)
+        return ("wrapped", Union[tuple(direct)]) if is_data and forms else ("any", None)  # noqa: UP007
+    if kind in {str, NoneType, None, Answer, Encoded, CallResult} or kind in _BLOCKS or kind is Content:
+        return ("any" if kind is Answer else "content"), None
+    if origin in {list, tuple} and _are_blocks(get_args(kind)):
+        return "content", None
+    if isinstance(kind, type) and issubclass(kind, Struct) and not kind.__struct_config__.array_like:
+        return "object", kind  # the usual case, without making a schema
+    return _by_schema(kind)
+
+
+def _are_blocks(kinds: tuple[Any, ...]) -> bool:
+    options = [option for kind in kinds for option in (get_args(kind) or (kind,))]
+    return bool(options) and all(option in _BLOCKS or option is Ellipsis for option in options)
+
+
+def _by_schema(kind: Any) -> tuple[Form, Any]:
+    if kind is bytes:
+        message = "bytes cannot be shown to a model"
+        raise TypeError(message)
+    schema = output_schema(kind)
+    if schema.get("type") == "string":
+        return "content", None  # a literal, an enum of strings, a date: text
+    return ("object" if schema.get("type") == "object" else "wrapped"), kind
+
+
+def encode_result(
+    value: Any, revision: Revision, returns: ReturnType | None = None
+) -> tuple[bytes, dict[str, Any] | None]:
+    """Encode a function's return value for a revision; its `_meta` is returned beside it.
+
+    Without a declared return type, the value alone decides.
+    """
+    if isinstance(value, str):
+        return b'{"content":[{"type":"text","text":%b}]}' % jsonrpc.encode(value), None
+    if isinstance(value, Encoded):
+        return value.result, None
+    if isinstance(value, Answer):
+        return _encode_answer(value, revision, returns)
+    if not isinstance(value, CallResult):
+        content = _content_of(value, returns)
+        value = (
+            CallResult([json_text(value)], _structure(value, returns))
+            if content is None
+            else CallResult(content)
+        )
+    blocks = [fit_block(block, revision) for block in value.content]
+    structured = _structure(value.structured_content, None) if revision.structured_output else None
+    return jsonrpc.encode(CallResult(blocks, structured, value.is_error)), value.meta
+
+
+def _content_of(value: Any, returns: ReturnType | None) -> list[Content] | None:
+    """Return the content blocks that a value is, or None if it is data."""
+    if isinstance(value, _BLOCKS):
+        return [value]
+    if isinstance(value, list | tuple) and (value or (returns is not None and returns.form == "content")):
+        return list(value) if all(isinstance(item, _BLOCKS) for item in value) else None
+    if value is None and (returns is None or returns.form != "wrapped"):
+        return [Text(DONE)]
+    if returns is not None and returns.form == "content":  # an enum of strings, a date
+        return [Text(str(msgspec.to_builtins(value)))]
+    return None
+
+
+def _structure(value: Any, returns: ReturnType | None) -> Any:
+    """Return a value as structured content: an object."""
+    if value is None or (returns is not None and returns.form == "wrapped"):
+        return None if returns is None else {"result": value}
+    if isinstance(value, Struct) and not value.__struct_config__.array_like:
+        return value
+    plain = msgspec.to_builtins(value, str_keys=True)
+    return plain if isinstance(plain, dict) else {"result": plain}
+
+
+def _encode_answer(
+    answer: Answer[Any], revision: Revision, returns: ReturnType | None
+) -> tuple[bytes, dict[str, Any] | None]:
+    content: list[Content] = [json_text(answer.structured) if answer.text is None else Text(answer.text)]
+    structured = None
+    if revision.structured_output and answer.structured is not None:
+        structured = _structure(answer.structured, returns)
+    if answer.notes or answer.next:
+        lines = [*(f"Note: {note}" for note in answer.notes), *(f"Next: {step}" for step in answer.next)]
+        content.append(Text("\n".join(lines)))
+        if revision.structured_output:
+            # A client that shows the structure alone must not lose the text to the notes.
+            members = {"result": answer.text} if structured is None else msgspec.to_builtins(structured)
+            notes = {"notes": answer.notes, "next": answer.next}
+            structured = {**members, **{name: texts for name, texts in notes.items() if texts}}
+    return jsonrpc.encode(CallResult(content, structured)), answer.meta
+
+
+def error_result(error: ToolError) -> CallResult:
+    """Return a tool error as a result that the model reads."""
+    return CallResult([Text(error.message)], error.structured, is_error=True)

@@ -1,0 +1,262 @@
+"""Signatures: an ordinary function as a tool. Its parameters become the input, its docstring describes them.
+
+`def add(a: int, b: int = 2) -> int` needs no struct: one is made of its parameters. A parameter with the type
+`Context` gets the context. Everything that clients or msgspec would refuse later is refused here, when the
+tool is declared, with the names of the tool and the parameter.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Callable
+from typing import Annotated, Any, get_args, get_origin, get_type_hints
+
+import msgspec
+from msgspec import Meta, Struct
+
+from ..errors import DeclarationError
+from .parameters import is_context, parameter_names, takes_struct
+from .schema import flat_schema
+
+# Flags of a code object, as in `inspect`, whose import would delay the first answer by 5 ms.
+_VARARGS, _VARKEYWORDS, _GENERATOR = 0x04, 0x08, 0x20 | 0x200
+
+NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
+"""What every client takes as a tool's name; the APIs of Anthropic and OpenAI refuse others."""
+_SUPPORTED = "str, int, float, bool, list, dict, Literal, an enum, a dataclass or a Struct"
+_SECTIONS = re.compile(r"^\s*(Args|Arguments|Parameters|Params)\s*:?\s*$", re.MULTILINE)
+_OTHER_SECTION = re.compile(r"^\s*(Returns?|Raises|Yields|Examples?|Notes?)\s*:?\s*$")
+_GOOGLE = re.compile(r"^\s*\*{0,2}(\w+)\s*(?:\([^)]*\))?\s*:\s+(.+)$")
+_NUMPY = re.compile(r"^\s*(\w+)\s*:\s*\S.*$|^\s*(\w+)\s*$")
+_SPHINX = re.compile(r"^\s*:param\s+(?:[^:]*\s)?(\w+)\s*:\s*(.+)$")
+
+
+def adapt(function: Callable[..., Any]) -> Callable[[Any, Any], Any]:
+    """Return a handler for a function that takes its arguments one by one, or a struct alone."""
+    names = parameter_names(function)
+    annotations = getattr(function, "__annotations__", {})
+    context_name = next(
+        (name for name in names if name in annotations and is_context(annotations[name])), None
+    )
+    if takes_struct(function):
+        return lambda arguments, _context: function(arguments)
+    fields = tuple(name for name in names if name != context_name)
+
+    def call(arguments: Any, context: Any) -> Any:
+        values = {name: getattr(arguments, name) for name in fields}
+        if context_name is not None:
+            values[context_name] = context
+        return function(**values)
+
+    return call
+
+
+def input_type(function: Callable[..., Any], name: str, base: type[Struct]) -> type[Struct]:
+    """Return the struct of a function's arguments: the declared one, or one made of its parameters."""
+    hints = read_hints(function, name)
+    names = parameter_names(function)
+    if takes_struct(function):
+        declared: type[Struct] = hints[names[0]]
+        return declared
+    for star, name_of_rest in _find_rest(function).items():
+        raise DeclarationError(
+            f"Tool {name}: the parameter {star}{name_of_rest} cannot be an argument, which has a name and "
+            "a type of its own. Use ordinary parameters."
+        )
+    described, defaults = read_docstring(function)[1], _read_defaults(function)
+    fields: list[Any] = []
+    for parameter in names:
+        if parameter not in hints:
+            raise DeclarationError(
+                f"Tool {name}: the parameter {parameter} has no type. Annotate it, for example "
+                f"{parameter}: str."
+            )
+        kind: Any = hints[parameter]
+        if is_context(kind):
+            continue
+        if parameter in described and not _has_description(kind):
+            kind = Annotated[kind, Meta(description=described[parameter])]
+        if parameter not in defaults:
+            fields.append((parameter, kind))
+        elif isinstance(defaults[parameter], list | dict | set):
+            fields.append((parameter, kind, msgspec.field(default_factory=_copier(defaults[parameter]))))
+        else:
+            fields.append((parameter, kind, defaults[parameter]))
+    title = "".join(word.title() for word in name.replace("-", "_").split("_"))
+    return msgspec.defstruct(f"{title}Arguments", fields, bases=(base,), kw_only=True)
+
+
+def _copier(default: Any) -> Callable[[], Any]:
+    return lambda: type(default)(default)
+
+
+def _find_rest(function: Callable[..., Any]) -> dict[str, str]:
+    """Return the parameters that have no name or take any number of values, by how they are written."""
+    code = getattr(function, "__code__", None)
+    if code is None:
+        return {}
+    named = code.co_argcount + code.co_kwonlyargcount
+    rest = list(code.co_varnames[named:])
+    found = {"": code.co_varnames[0]} if code.co_posonlyargcount else {}
+    if code.co_flags & _VARARGS:
+        found["*"] = rest.pop(0)
+    if code.co_flags & _VARKEYWORDS:
+        found["**"] = rest.pop(0)
+    return found
+
+
+def _read_defaults(function: Callable[..., Any]) -> dict[str, Any]:
+    if isinstance(function, functools.partial):
+        return {**_read_defaults(function.func), **function.keywords}
+    names, positional = parameter_names(function), getattr(function, "__defaults__", None) or ()
+    code = getattr(function, "__code__", None)
+    last = len(names) - (0 if code is None else code.co_kwonlyargcount)
+    with_defaults = names[last - len(positional) : last]
+    return {
+        **dict(zip(with_defaults, positional, strict=True)),
+        **(getattr(function, "__kwdefaults__", None) or {}),
+    }
+
+
+def _has_description(kind: Any) -> bool:
+    metadata = get_args(kind)[1:] if get_origin(kind) is Annotated else ()
+    return any(isinstance(item, Meta) and item.description for item in metadata)
+
+
+def read_hints(function: Callable[..., Any], name: str) -> dict[str, Any]:
+    """Return the evaluated annotations of a function."""
+    while isinstance(function, functools.partial):
+        function = function.func
+    try:
+        return get_type_hints(function, include_extras=True)
+    except NameError as problem:
+        raise DeclarationError(
+            f"Tool {name}: its signature names {problem.name!r}, which its module does not define. Define or "
+            "import it there, outside of functions."
+        ) from problem
+
+
+# --- docstrings --------------------------------------------------------------------------------------------
+
+
+def read_docstring(function: Callable[..., Any]) -> tuple[str, dict[str, str]]:
+    """Split a docstring into the description and what it says of each parameter.
+
+    Google's and NumPy's sections and Sphinx's `:param name:` are understood.
+    """
+    text = _dedent(function.__doc__ or "")
+    parameters = {match[1]: match[2] for line in text.splitlines() if (match := _SPHINX.match(line))}
+    section = _SECTIONS.search(text)
+    if section is not None:
+        parameters |= _read_section(text[section.end() :].splitlines())
+    lines: list[str] = []
+    for line in text.splitlines():
+        if (
+            _SECTIONS.match(line)
+            or _OTHER_SECTION.match(line)
+            or line.lstrip().startswith((":param", ":return"))
+        ):
+            break
+        lines.append(line)
+    # One paragraph a line: the line breaks of source code mean nothing to a model.
+    paragraphs = "\n".join(lines).strip().split("\n\n")
+    return "\n\n".join(" ".join(paragraph.split()) for paragraph in paragraphs), parameters
+
+
+def _read_section(lines: list[str]) -> dict[str, str]:
+    """Read the lines of a section of parameters, up to the next section."""
+    end = next((place for place, line in enumerate(lines) if _OTHER_SECTION.match(line)), len(lines))
+    is_numpy = any(set(line.strip()) == {"-"} for line in lines[:2])
+    lines = [line for line in lines[:end] if line.strip() and set(line.strip()) != {"-"}]
+    outermost = min(map(_indent, lines), default=0)
+    found: dict[str, str] = {}
+    name = ""
+    for line in lines:
+        match = (_NUMPY if is_numpy else _GOOGLE).match(line) if _indent(line) == outermost else None
+        if match is not None:
+            name = match[1] or match[2]
+            found[name] = "" if is_numpy else match[2].strip()
+        elif name:
+            found[name] = f"{found[name]} {line.strip()}".strip()
+    return {name: text for name, text in found.items() if text}
+
+
+def _dedent(docstring: str) -> str:
+    first, *rest = docstring.expandtabs().splitlines() or [""]
+    margin = min((_indent(line) for line in rest if line.strip()), default=0)
+    return "\n".join([first.strip(), *(line[margin:].rstrip() for line in rest)]).strip()
+
+
+def _indent(line: str) -> int:
+    return len(line) - len(line.lstrip())
+
+
+# --- checks ------------------------------------------------------------------------------------------------
+
+
+def check_function(function: Callable[..., Any], name: str) -> None:
+    """Refuse what cannot be called as a tool."""
+    names = parameter_names(function)
+    if names[:1] == ("self",) or names[:1] == ("cls",):
+        raise DeclarationError(
+            f"Tool {name} is a method, and nobody would pass its {names[0]!r}. Declare a function, or the "
+            "method of an object: bridge.tool(object.method)."
+        )
+    code = getattr(function, "__code__", None)
+    if code is not None and code.co_flags & _GENERATOR:
+        raise DeclarationError(
+            f"Tool {name} is a generator. Return the whole answer, and send progress with ctx.progress."
+        )
+
+
+def check_name(name: str, what: str) -> None:
+    """Refuse a name that clients refuse."""
+    if not NAME.fullmatch(name):
+        raise DeclarationError(
+            f"{what} {name!r}: clients refuse this name. Use up to 64 letters, digits, '_' and '-'."
+        )
+
+
+def check_description(description: str, what: str, name: str) -> None:
+    """Refuse a part that says nothing of itself: a model chooses by the description."""
+    if not description.strip():
+        raise DeclarationError(
+            f"{what} {name} has no description, and a model chooses by it. Write one in the declaration or "
+            "as the function's docstring."
+        )
+
+
+def check_input(kind: type[Struct], name: str) -> None:
+    """Refuse an input that has no decoder or no schema, and name the parameter."""
+    for each in msgspec.structs.fields(kind):
+        try:
+            msgspec.json.Decoder(each.type)
+            flat_schema(each.type)
+        except (TypeError, ValueError) as problem:
+            raise DeclarationError(
+                f"Tool {name}: the parameter {each.name} has the type {show_type(each.type)}. "
+                f"{explain(problem)}"
+            ) from problem
+
+
+def explain(problem: Exception) -> str:
+    """Say why msgspec refuses a type, and what to use instead."""
+    text = str(problem)
+    if "union" in text.lower():
+        return (
+            "JSON cannot tell its alternatives apart. Give each Struct a tag (tag=True), or use one "
+            "parameter for each."
+        )
+    if "contains itself" in text:
+        return f"{text}."
+    return f"It has no JSON Schema. Use {_SUPPORTED}."
+
+
+def show_type(kind: Any) -> str:
+    """Show a type as its author wrote it, more or less."""
+    return (
+        kind.__qualname__
+        if isinstance(kind, type) and not get_args(kind)
+        else str(kind).replace("typing.", "")
+    )
