@@ -93,7 +93,7 @@ async def ours() -> AsyncIterator[Side]:
 
                 async def call(tool: str, **arguments: Any) -> Any:
                     declared = bridge.tools[tool]
-                    return await declared.handler(declared.input_type(**arguments), context)  # type: ignore[misc]
+                    return await declared.handler(declared.input_type(**arguments), context)
 
                 async def get_all() -> None:
                     assert len((await call("get_all_files")).structured.files) == FILES

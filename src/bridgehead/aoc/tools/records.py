@@ -15,7 +15,6 @@ from ..files.layout import Day, Phase, last_day
 from ..files.names import clean_name
 from ..workspace import Workspace
 
-
 Name = Annotated[str, Meta(min_length=1)]
 """Checked with the other arguments, so that all that is wrong is told at once."""
 
