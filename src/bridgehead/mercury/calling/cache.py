@@ -75,8 +75,8 @@ class Cache:
         self._max_bytes = settings.cache_max_bytes
         self._entries: OrderedDict[CacheKey, CachedCompletion] = OrderedDict()
         self._shared: dict[CacheKey, SharedRequest] = {}
-        self._calls: dict[tuple[str, bytes], Call] = {}
-        """Calls by their client and the bytes of their arguments."""
+        self.calls: dict[tuple[str, bytes], Call] = {}
+        """Cached calls by their client and the bytes of their arguments: see `remember`."""
         self._argument_bytes = 0
         self.size = 0
         """How many bytes are kept."""
@@ -126,14 +126,10 @@ class Cache:
         """Know a call by the bytes of its arguments: the same bytes need not be decoded and checked again."""
         self._argument_bytes += len(arguments) + len(call.body)
         if self._argument_bytes > MAX_ARGUMENT_BYTES:
-            self._calls.clear()
+            self.calls.clear()
             self._argument_bytes = 0
             return
-        self._calls[call.client, arguments] = call
-
-    def recognize(self, client: str, arguments: bytes) -> Call | None:
-        """Return the call that a client made before with the same bytes."""
-        return self._calls.get((client, arguments))
+        self.calls[call.client, arguments] = call
 
     # --- requests under way --------------------------------------------------------------------------------
 

@@ -71,10 +71,13 @@ class Scope:
         """Tell whether nothing was asked for lately."""
         return all(window.is_idle(now) for window in self.windows.values())
 
-    def check(self, amounts: Amounts) -> None:
-        """Raise if there is never room for so much."""
+    def find_windows(self, amounts: Amounts) -> list[tuple[str, Window, int]]:
+        """Return the windows in which something is asked for, and how much; raise if it never fits."""
+        asked = []
         for thing, window in self.windows.items():
             amount = getattr(amounts, thing)
+            if amount:
+                asked.append((thing, window, amount))
             if amount > window.limit:
                 need = "any number of" if amount >= UNKNOWN else f"{amount:,}"
                 raise MercuryError(
@@ -82,15 +85,13 @@ class Scope:
                     f"This call can need {need} {thing.replace('_', ' ')}, and {self.name} may use "
                     f"{window.limit:,} in a window.",
                 )
+        return asked
 
     def ask_redis(self, amounts: Amounts) -> Asked:
         """Word it for the windows of all replicas; what is not limited is not counted."""
         limits = astuple(self.limits)
         asked = [amount if limit else 0 for amount, limit in zip(astuple(amounts), limits, strict=True)]
         return Asked(self.key, self.seconds, limits, asked)
-
-
-Parts = list[tuple[Scope, Amounts]]
 
 
 class WindowEntries(Struct):
@@ -139,72 +140,59 @@ class RateLimits:
         the provider's are all sends.
         """
         output = UNKNOWN if output_tokens is None else output_tokens
-        asked: Parts = []
+        asked: list[tuple[Scope, Amounts]] = []
         if self.is_on:
-            asked += [
+            asked += (
                 (self._client(account), Amounts(int(is_first), input_tokens, output)),
                 (self._server, Amounts(1, input_tokens, output)),
-            ]
+            )
         if provider is not None:
             asked.append((provider, Amounts(1)))
-        # A limit of which nothing is asked must not cost a trip to Redis.
-        parts = [part for part in asked if any(getattr(part[1], thing) for thing in part[0].windows)]
-        for scope, amounts in parts:
-            scope.check(amounts)
-        return await self._wait_for_room(parts, deadline) if parts else None
-
-    async def _wait_for_room(self, parts: Parts, deadline: float) -> WindowEntries:
+        parts: list[tuple[Scope, Amounts, list[tuple[str, Window, int]]]] = []
+        for scope, amounts in asked:
+            # A limit of which nothing is asked is not in the way, and must not cost a trip to Redis.
+            if scope.windows and (windows := scope.find_windows(amounts)):
+                parts.append((scope, amounts, windows))
+        if not parts:
+            return None
         until = min(self._clock.monotonic() + self._wait, deadline)
         while True:
-            found = await self._take(parts)
-            if isinstance(found, WindowEntries):
-                return found
-            scope, delay, left = found
+            taken: Taken | None = None
+            if self._shared is not None:
+                try:
+                    taken = await self._shared.take([scope.ask_redis(amounts) for scope, amounts, _ in parts])
+                except (StoreUnavailable, StoreError) as problem:
+                    _log.debug("rate limits count in this process alone", problem=str(problem))
+            now, delay, left = self._clock.monotonic(), 0.0, dict[str, int]()
+            if taken is None:
+                # As the script of Redis does it: of several limits in the way, the one that takes longest is
+                # reported.
+                for part, _, windows in parts:
+                    for _thing, window, amount in windows:
+                        wait = window.delay(amount, now)
+                        if wait > delay:
+                            delay, scope = wait, part
+                if delay:
+                    left = scope.left(now)
+            elif taken.wait:
+                delay, scope, size = taken.wait, parts[taken.blocking][0], len(THINGS)
+                left = scope.left_of(taken.totals[taken.blocking * size : (taken.blocking + 1) * size])
+            if not delay:
+                # Counted here in any case, for the time that Redis may be away.
+                entries = WindowEntries([], taken)
+                for _, _, windows in parts:
+                    for thing, window, amount in windows:
+                        entries.local.append((thing, window, window.take(amount, now)))
+                return entries
             if self._clock.monotonic() + delay > until:
-                amounts = ", ".join(f"{amount} {thing.replace('_', ' ')}" for thing, amount in left.items())
+                words = ", ".join(f"{amount} {thing.replace('_', ' ')}" for thing, amount in left.items())
                 raise MercuryError(
                     "LOCAL_RATE_LIMIT",
-                    f"A rate limit of {scope.name} is reached; left now: {amounts}.",
+                    f"A rate limit of {scope.name} is reached; left now: {words}.",
                     retry_after=delay,
                     next_step=f"Try again in {format_seconds(delay)}, or raise {scope.setting}.",
                 )
             await asyncio.sleep(delay)
-
-    async def _take(self, parts: Parts) -> WindowEntries | tuple[Scope, float, dict[str, int]]:
-        """Take room in all windows; or return a limit in the way, the seconds to wait, and what is left."""
-        taken: Taken | None = None
-        if self._shared is not None:
-            try:
-                taken = await self._shared.take([scope.ask_redis(amounts) for scope, amounts in parts])
-            except (StoreUnavailable, StoreError) as problem:
-                _log.debug("rate limits count in this process alone", problem=str(problem))
-        now = self._clock.monotonic()
-        if taken is not None and taken.wait:
-            scope, size = parts[taken.blocking][0], len(THINGS)
-            totals = taken.totals[taken.blocking * size : (taken.blocking + 1) * size]
-            return scope, taken.wait, scope.left_of(totals)
-        if taken is None:
-            # As the script of Redis does it: what nothing is asked of is not in the way, and of several
-            # limits that are, the one that takes longest is told.
-            delays = [
-                max(
-                    window.delay(amount, now)
-                    for thing, window in scope.windows.items()
-                    if (amount := getattr(amounts, thing))
-                )
-                for scope, amounts in parts
-            ]
-            if longest := max(delays):
-                scope = parts[delays.index(longest)][0]
-                return scope, longest, scope.left(now)
-        # Counted here in any case, for the time that Redis may be away.
-        local = [
-            (thing, window, window.take(amount, now))
-            for scope, amounts in parts
-            for thing, window in scope.windows.items()
-            if (amount := getattr(amounts, thing))
-        ]
-        return WindowEntries(local, taken)
 
     def correct(self, entries: WindowEntries | None, input_tokens: int, output_tokens: int) -> None:
         """Replace the tokens that were taken by those that were used. A request stays a request."""
