@@ -145,8 +145,10 @@ class StdioServer:
                 self._write(jsonrpc.error(None, ProtocolError(INVALID_REQUEST, problem)))
                 continue
             message = jsonrpc.decode(line)
-            # Only requests wait: cancellations and answers free the room that requests wait for.
-            if (self._waiting or not self._has_room) and jsonrpc.is_request(message):
+            # Only requests wait: cancellations and answers free the room that requests wait for. While
+            # nothing is under way there is room, and nobody has to look.
+            is_idle = not (self._tasks or self._waiting or self._output.size)
+            if not is_idle and (self._waiting or not self._has_room) and jsonrpc.is_request(message):
                 self._waiting.append(message)
             else:
                 self._handle(message, is_lone=len(lines) == 1)
