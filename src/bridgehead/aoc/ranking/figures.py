@@ -71,7 +71,7 @@ def squares(ordered: list[int]) -> int:
 def figures(parts: Sequence[Runs]) -> Figures:
     """Work out the figures of at least one run, which may be anywhere in the parts."""
     if len(parts) == 1:
-        return _figures_of(parts[0])
+        return figures_of(parts[0])
     n = sum(len(part.ordered) for part in parts)
     total = sum(part.total for part in parts)
     stdev = None
@@ -84,8 +84,8 @@ def figures(parts: Sequence[Runs]) -> Figures:
     return Figures(n, best, _median(ordered, n), total / n, stdev, p95)
 
 
-def _figures_of(runs: Runs) -> Figures:
-    """Do the same for one part: it is on the way of every record. Measured 1.5 µs against 3.3 µs."""
+def figures_of(runs: Runs) -> Figures:
+    """Work out the figures of one part: on the way of every record. Measured 1.5 µs against 3.3 µs."""
     ordered, total = runs.ordered, runs.total
     n = len(ordered)
     stdev = math.sqrt((n * runs.squares - total**2) / (n * (n - 1))) if n > 1 else None
