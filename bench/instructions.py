@@ -60,7 +60,8 @@ def ways(upstream: Upstream) -> list[Way]:
         folder = HOME / "aoc-records"
         shutil.rmtree(folder, ignore_errors=True)  # else each run would append to the file of the one before
         folder.mkdir(parents=True)
-        return tree.bridge("aoc", *counter, folder=folder, AOC_YEAR="2025", LOG_LEVEL="error")
+        settings = {"AOC_DATA_DIR": str(folder), "AOC_YEAR": "2025", "LOG_LEVEL": "error"}
+        return tree.bridge("aoc", *counter, folder=folder, **settings)
 
     def over_http(era: str) -> Work:
         def work(process: Process, seconds: int) -> float:
