@@ -68,6 +68,80 @@ ENV = """\
 """
 
 
+PURPOSES: Mapping[str, tuple[str, ...]] = {
+    "Logs": ("LOG_LEVEL", "MCP_LOG_LEVEL", "LOG_FORMAT"),
+    "State and replicas": (
+        *("BRIDGEHEAD_STATE_DIR", "BRIDGEHEAD_DATABASE_URL", "BRIDGEHEAD_REDIS_URL"),
+        *("BRIDGEHEAD_REDIS_SECONDS", "BRIDGEHEAD_STATE_KEYS", "BRIDGEHEAD_LIMITS_WITHOUT_REDIS"),
+        "BRIDGEHEAD_REPLICA_ADDRESS",
+    ),
+    "Which tools are offered": (
+        *("BRIDGEHEAD_READ_ONLY", "BRIDGEHEAD_ALLOW_TOOLS", "BRIDGEHEAD_DENY_TOOLS", "AOC_TOOLSETS"),
+        *("BITBURNER_TOOLSETS", "BITBURNER_READ_ONLY", "MERCURY_TOOLSETS"),
+    ),
+    "Address": (
+        *("MCP_SERVER_HOST", "MCP_SERVER_PORT", "BRIDGEHEAD_PUBLIC_URL"),
+        *("BRIDGEHEAD_ALLOWED_HOSTS", "BRIDGEHEAD_ALLOWED_ORIGINS", "BRIDGEHEAD_TRUSTED_PROXIES"),
+        *("BRIDGEHEAD_TLS_CERT", "BRIDGEHEAD_TLS_KEY"),
+    ),
+    "Who may call": (
+        *("BRIDGEHEAD_AUTH", "BRIDGEHEAD_TOKENS_FILE", "BRIDGEHEAD_OAUTH_ISSUER"),
+        *("BRIDGEHEAD_OAUTH_AUDIENCE", "BRIDGEHEAD_OAUTH_JWKS_URL", "BRIDGEHEAD_OAUTH_CLIENT_ID"),
+        "BRIDGEHEAD_OAUTH_CLIENT_SECRET",
+    ),
+    "Processes": (
+        *("BRIDGEHEAD_BRIDGES", "BRIDGEHEAD_WORKERS", "BRIDGEHEAD_REUSE_PORT", "BRIDGEHEAD_DRAIN_SECONDS"),
+        *("BRIDGEHEAD_SHUTDOWN_SECONDS", "BRIDGEHEAD_PROBE_SECONDS"),
+    ),
+    "Limits": (
+        *("BRIDGEHEAD_BODY_LIMIT", "BRIDGEHEAD_BODY_SECONDS", "BRIDGEHEAD_IDLE_SECONDS"),
+        *("BRIDGEHEAD_CONNECTIONS", "BRIDGEHEAD_SESSIONS_PER_CLIENT", "BRIDGEHEAD_SESSION_SECONDS"),
+        *("BRIDGEHEAD_REQUESTS_PER_CLIENT", "BRIDGEHEAD_TASK_BYTES", "BRIDGEHEAD_TASK_SECONDS"),
+    ),
+    "What others see": (
+        *("BRIDGEHEAD_DASHBOARD", "BRIDGEHEAD_ACCESS_LOG", "BRIDGEHEAD_WEBHOOK_URL"),
+        *("BRIDGEHEAD_WEBHOOK_SECRET", "BRIDGEHEAD_WEBHOOK_EVENTS", "BRIDGEHEAD_EVENT_CONTENT"),
+        "OTEL_EXPORTER_OTLP_ENDPOINT",
+    ),
+    "Puzzles and records": ("AOC_DATA_DIR", "AOC_YEAR", "AOC_RECORD_KEYS", "AOC_LOCK_WAIT_MS"),
+    "Fetching puzzles": ("AOC_CONTACT", "AOC_SESSION_FILE"),
+    "Connection to the game": (
+        *("BITBURNER_LISTEN", "BITBURNER_ALLOW_REMOTE", "BITBURNER_ALLOWED_ORIGINS", "BITBURNER_RPC_URL"),
+        *("BITBURNER_TLS_CERT", "BITBURNER_TLS_KEY", "BITBURNER_CONNECT_WAIT_MS", "RPC_TIMEOUT_MS"),
+        *("RPC_RECONNECT_BASE_MS", "RPC_RECONNECT_MAX_MS", "RPC_RECONNECT_MAX_ATTEMPTS"),
+        "BITBURNER_MAX_FRAME_BYTES",
+    ),
+    "Changes of files": (
+        *("FILE_WRITE_MAX_BYTES", "BITBURNER_CONFIRM_DELETE", "BITBURNER_BACKUP_DIR"),
+        "BITBURNER_BACKUP_MAX_FILES",
+    ),
+    "The API": (
+        *("MERCURY_API_KEY", "MERCURY_API_KEY_FILE", "MERCURY_API_URL", "MERCURY_ROUTES_FILE"),
+        *("HTTPS_PROXY", "HTTP_PROXY", "ALL_PROXY", "NO_PROXY"),
+    ),
+    "Models": (
+        *("MERCURY_MODEL", "MERCURY_FIM_MODEL", "MERCURY_EDIT_MODEL", "MERCURY_DECIDE_MODEL"),
+        "MERCURY_ALLOWED_MODELS",
+    ),
+    "Calls": (
+        *("MERCURY_FILES", "MERCURY_MAX_FILE_SIZE", "MAX_REQUEST_SIZE", "REQUEST_TIMEOUT"),
+        *("MERCURY_IDLE_TIMEOUT", "MERCURY_TOTAL_TIMEOUT", "MERCURY_MAX_RETRIES"),
+        *("MERCURY_RETRY_DELAY", "MERCURY_MAX_RETRY_DELAY", "MCP_TRANSPORT", "LOG_CONTENT"),
+    ),
+    "Money": (
+        *("MERCURY_BUDGET_USD", "MERCURY_MONTH_BUDGET_USD", "MERCURY_CLIENT_BUDGET_USD"),
+        *("MERCURY_CLIENT_MONTH_BUDGET_USD", "MERCURY_CLIENT_BUDGETS"),
+    ),
+    "Rate limits": (
+        *("RATE_LIMIT_ENABLED", "RATE_LIMIT_WINDOW", "RATE_LIMIT_WAIT_MS", "RATE_LIMIT_MAX"),
+        *("RATE_LIMIT_INPUT_TOKENS", "RATE_LIMIT_OUTPUT_TOKENS", "RATE_LIMIT_SERVER_MAX"),
+        *("RATE_LIMIT_SERVER_INPUT_TOKENS", "RATE_LIMIT_SERVER_OUTPUT_TOKENS"),
+    ),
+    "Cache": ("CACHE_ENABLED", "CACHE_COMPLETIONS", "CACHE_TTL", "CACHE_MAX_SIZE", "CACHE_MAX_BYTES"),
+}
+"""What settings are for: the headings of configuration.md within a part, and their order."""
+
+
 class Group(NamedTuple):
     """Settings that belong together."""
 
@@ -104,10 +178,18 @@ def groups(parts: Mapping[str, Declared]) -> list[Group]:
 def configuration(parts: Mapping[str, Declared]) -> str:
     """Write the tables of configuration.md."""
     pieces = []
+    head = ("variable", "default", "must be", "what it does", "read by")
     for group in groups(parts):
-        rows = (_setting_row(setting, _readers(setting, parts)) for setting in group.settings)
-        head = ("variable", "default", "must be", "what it does", "read by")
-        pieces.append(f"## {group.title}\n\n{group.about}\n\n{table(head, rows)}")
+        pieces.append(f"## {group.title}\n\n{group.about}\n")
+        left = {setting.name: setting for setting in group.settings}
+        by_purpose = {
+            purpose: [left.pop(name) for name in names if name in left] for purpose, names in PURPOSES.items()
+        }
+        by_purpose[""] = list(left.values())  # those of a bridge that is not ours
+        for purpose, settings in by_purpose.items():
+            if settings:
+                rows = (_setting_row(setting, _readers(setting, parts)) for setting in settings)
+                pieces.append((f"### {purpose}\n\n" if purpose else "") + table(head, rows))
     return "\n".join(pieces)
 
 

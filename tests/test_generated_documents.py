@@ -21,7 +21,6 @@ import pytest
 from msgspec import Raw
 
 import bridgehead
-from bridgehead.bitburner.simulator import Game
 from bridgehead.commands import tool_arguments
 from bridgehead.mercury.simulator import Simulator
 from bridgehead.runtime import env_file, plugins
@@ -30,6 +29,7 @@ from bridgehead.runtime.settings import Setting, Settings
 from docs import generate
 from tests.bitburner.playing import FILES, played
 from tests.support.checked import connect
+from tests.support.game import Game
 from tests.support.waiting import PATIENCE
 
 ROOT = Path(__file__).parent.parent
@@ -86,6 +86,12 @@ def test_every_setting_of_the_distribution_is_in_the_page(setting: Setting[Any])
     assert setting.about in row.replace("\\|", "|")
     assert setting.shown_default in row
     assert ("**Secret.**" in row) is setting.is_secret
+
+
+def test_every_setting_has_one_purpose_and_every_purpose_names_settings_that_exist() -> None:
+    named = [name for names in generate.PURPOSES.values() for name in names]
+
+    assert sorted(named) == sorted({setting.name for setting in SETTINGS})
 
 
 def test_the_example_of_an_env_file_has_the_settings_that_people_set_most_and_each_exists() -> None:

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.scheduling import BEGIN_FIRST
+
 ROOT = Path(__file__).parents[1]
 CONFTEST = "from tests.conftest import pytest_configure, pytest_xdist_make_scheduler"
 LIMIT = 3  # seconds, for a test that is meant to reach it
@@ -116,6 +118,10 @@ def shown_lines(module: str, output: str) -> set[str]:
     }
 
 
+def test_every_file_that_is_to_begin_first_is_there() -> None:
+    assert [file for file in BEGIN_FIRST if not (ROOT / file).exists()] == []
+
+
 def run_with_our_settings(
     project: Path, module: str, *shell: str, workers: int = 1
 ) -> subprocess.CompletedProcess[str]:
@@ -130,10 +136,6 @@ def run_with_our_settings(
             "-m",
             "pytest",
             *settings,
-            "-n",
-            str(workers),
-            "--dist",
-            "loadfile",
             project,
         ],
         env={**os.environ, "BRIDGEHEAD_TEST_SECONDS": str(LIMIT)},

@@ -9,6 +9,7 @@ import pytest
 import tasks
 
 ROOT = Path(__file__).parents[1]
+INSTALL_ATHERIS = ("python", "-m", "pip", "install", "--quiet", *tasks.locked("fuzz"))
 
 
 @pytest.fixture
@@ -46,10 +47,10 @@ def test_a_failing_program_ends_it_with_its_status(monkeypatch: pytest.MonkeyPat
 @pytest.mark.parametrize(
     ("words", "expected"),
     [
-        (["fuzz"], [("python", "-m", "tests.fuzz", "--seconds", "120")]),
+        (["fuzz"], [INSTALL_ATHERIS, ("python", "-m", "tests.fuzz", "--seconds", "120")]),
         (
             ["fuzz", "SECONDS=30", "ARGS=--seed 7"],
-            [("python", "-m", "tests.fuzz", "--seconds", "30", "--seed", "7")],
+            [INSTALL_ATHERIS, ("python", "-m", "tests.fuzz", "--seconds", "30", "--seed", "7")],
         ),
         (["bench", "OF=aoc"], [("python", "-m", "bench.aoc")]),
         (["compare"], [("python", "-m", "bench.before_after", "HEAD~1")]),

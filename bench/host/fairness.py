@@ -183,9 +183,7 @@ def _prepare(folder: Path) -> str:
     os.environ |= {
         "BRIDGEHEAD_TOKENS_FILE": str(tokens.path),
         "BRIDGEHEAD_STATE_DIR": str(folder / "state"),
-        "BRIDGEHEAD_CONNECTIONS": str(2 * SLOW_READERS),
-        "BRIDGEHEAD_CONNECTIONS_PER_CLIENT": str(2 * SLOW_READERS),
-        "BRIDGEHEAD_BLOCKED_SECONDS": "0.2",
+        "BRIDGEHEAD_CONNECTIONS": str(4 * SLOW_READERS),  # of which one address may have half
         "LOG_LEVEL": "error",
         "PYTHONPATH": str(ROOT),
     }

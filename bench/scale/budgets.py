@@ -17,7 +17,7 @@ from bench.table import draw
 from bridgehead.commands import db
 from bridgehead.mercury.calling.budget import Amounts, BudgetLimits, BudgetStore
 from tests.mercury.calling.books import Payer, open_postgres, open_sqlite
-from tests.mercury.calling.clock import GivenClock
+from tests.support.clock import Clock
 from tests.support.postgres_server import running
 
 ROUNDS = 300
@@ -27,7 +27,7 @@ LIMITS = BudgetLimits(Amounts(1e6, 1e6), Amounts(1e6, 1e6))
 
 async def measure(books: BudgetStore) -> list[str]:
     """Return the median of a reservation, of one with its end, and sends a second of many callers."""
-    payer = Payer(books, GivenClock(), LIMITS)
+    payer = Payer(books, Clock(), LIMITS)
     reserving, both = [], []
     for _ in range(ROUNDS):
         begin = time.perf_counter()
@@ -50,7 +50,7 @@ async def measure(books: BudgetStore) -> list[str]:
 
 async def in_sqlite() -> list[str]:
     with tempfile.TemporaryDirectory() as folder:
-        async with open_sqlite(Path(folder), GivenClock()) as books:
+        async with open_sqlite(Path(folder), Clock()) as books:
             return ["SQLite", *await measure(books)]
 
 

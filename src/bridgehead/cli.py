@@ -76,6 +76,7 @@ def _choose(name: str, arguments: list[str], environment: "Mapping[str, str]") -
     """Run a command, serve a bridge, or run one of a bridge's own commands."""
     from bridgehead.runtime import env_file, manifest, plugins
 
+    # Built-in bridges first: a server that a client starts does not import the list of commands.
     if not plugins.is_built_in(name):
         from bridgehead.commands import COMMANDS
 

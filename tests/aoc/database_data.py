@@ -13,7 +13,7 @@ from bridgehead.commands import db
 from bridgehead.runtime.stores import postgres
 from bridgehead.runtime.stores.postgres import Database
 from tests.aoc.data import Data
-from tests.support.fault_proxy import FaultProxy, fault_proxy
+from tests.support.proxy import Proxy, proxied
 
 
 class DatabaseData(Data):
@@ -60,11 +60,11 @@ async def replica(data: DatabaseData, url: str | None = None) -> AsyncIterator[W
 
 
 @asynccontextmanager
-async def faulty_replica(data: DatabaseData, port: int) -> AsyncIterator[tuple[Workspace, FaultProxy]]:
+async def faulty_replica(data: DatabaseData, port: int) -> AsyncIterator[tuple[Workspace, Proxy]]:
     """Open one that reaches the server at a port through a proxy, which a test can tell to fail."""
     async with (
-        fault_proxy(port) as proxy,
-        replica(data, data.url.replace(f":{port}", f":{proxy.port}")) as workspace,
+        proxied(port) as proxy,
+        replica(data, proxy.through(data.url)) as workspace,
     ):
         yield workspace, proxy
 

@@ -21,8 +21,6 @@ def test_a_folder_may_begin_with_the_home_directory() -> None:
         ("AOC_YEAR", "this", "a whole number from 2015 to 2099"),
         ("AOC_LOCK_WAIT_MS", "0", "a whole number from 1 to 600000"),
         ("AOC_DATA_DIR", "missing", "an existing folder"),
-        ("AOC_INSTRUCTIONS_DIR", "missing", "an existing folder"),
-        ("AOC_SPEEDS_DIR", "missing", "an existing folder"),
     ],
 )
 def test_a_bad_setting_is_named_with_what_would_be_right(name: str, value: str, right: str) -> None:
@@ -36,9 +34,9 @@ def test_a_bad_setting_is_named_with_what_would_be_right(name: str, value: str, 
 def test_a_file_in_the_place_of_a_folder_stops_the_start(data: Data, monkeypatch: pytest.MonkeyPatch) -> None:
     file = data.folder / "file"
     file.write_text("x")
-    monkeypatch.setenv("AOC_SPEEDS_DIR", str(file))
+    monkeypatch.setenv("AOC_DATA_DIR", str(file))
 
     done = bridgehead("aoc")
 
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr == f"bridgehead aoc: AOC_SPEEDS_DIR is '{file}': expected an existing folder.\n"
+    assert done.stderr == f"bridgehead aoc: AOC_DATA_DIR is '{file}': expected an existing folder.\n"

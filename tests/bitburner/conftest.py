@@ -10,8 +10,8 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-from bridgehead.bitburner.simulator import Game
 from tests.bitburner.playing import FILES, GENERATIONS, Play, played
+from tests.support.game import Game
 
 
 @pytest.fixture(params=GENERATIONS)

@@ -11,11 +11,11 @@ from typing import Any
 from bridgehead.bitburner.bridge import make_bridge
 from bridgehead.bitburner.session import Session
 from bridgehead.bitburner.settings import BitburnerSettings
-from bridgehead.bitburner.simulator import Game
 from bridgehead.mcp.in_memory import Answering
 from bridgehead.mcp.revisions import NEWEST_HANDSHAKE, Revision
 from bridgehead.runtime.metrics import Counter, Metrics
 from tests.support.checked import CheckedClient, connect
+from tests.support.game import Game
 from tests.support.waiting import until
 
 PAGE = "https://bitburner-official.github.io"

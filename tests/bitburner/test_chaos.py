@@ -15,9 +15,10 @@ from typing import Any
 import pytest
 from websockets.asyncio.client import connect
 
-from bridgehead.bitburner.simulator import Faults, Game
+from bridgehead.bitburner.simulator import Faults
 from bridgehead.bitburner.tools.writes import NOTHING_CHANGED
 from tests.bitburner.playing import PAGE, Play, bridged, played
+from tests.support.game import Game
 from tests.support.waiting import PATIENCE, until
 
 CALLS = 2000

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from bridgehead.bitburner.simulator import Game
 from tests.bitburner.playing import FILES, bridged, played
 from tests.bitburner.serving import HOST, environment
+from tests.support.game import Game
 from tests.support.ports import free_port
 from tests.support.waiting import PATIENCE
 
@@ -98,7 +98,7 @@ async def test_the_doctor_sees_folders_that_others_can_look_into(tmp_path: Path)
         BITBURNER_READ_ONLY="1",
     )
 
-    assert "can be looked into by other users (755)" in flat(said)
+    assert "is readable by other users (755)" in flat(said)
     assert "reading only" in said
 
 

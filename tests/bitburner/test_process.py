@@ -14,9 +14,10 @@ import pytest
 from mcp.client import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
 
-from bridgehead.bitburner.simulator import Faults, Game
+from bridgehead.bitburner.simulator import Faults
 from tests.bitburner.playing import FILES, PAGE, SCRIPT
 from tests.bitburner.serving import HOST, environment, log_lines, serving
+from tests.support.game import Game
 from tests.support.ports import free_port
 from tests.support.stdio_peer import ROOT
 from tests.support.waiting import PATIENCE

@@ -9,10 +9,10 @@ from bridgehead.bitburner.game.counters import GameCounters
 from bridgehead.bitburner.game.sharing.ownership import Ownership
 from bridgehead.bitburner.game.websocket_client import WebSocketClient
 from bridgehead.bitburner.session import open_session
-from bridgehead.bitburner.simulator import Game
 from bridgehead.runtime.metrics import Metrics
 from bridgehead.runtime.timing import SystemClock
 from tests.bitburner.playing import FILES, PAGE, Play, settings
+from tests.support.game import Game
 from tests.support.ports import free_port
 from tests.support.waiting import until
 

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from bridgehead.bitburner.changes.history import History
-from bridgehead.bitburner.simulator import Game
 from bridgehead.runtime.timing import SystemClock
 from tests.bitburner.playing import settings
 from tests.bitburner.serving import HOST, Bridge, environment, serving
+from tests.support.game import Game
 from tests.support.ports import free_port
 
 PROCESSES = 4

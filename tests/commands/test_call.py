@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from bridgehead.bitburner.simulator import Game
 from bridgehead.mercury.simulator import Simulator
 from tests.bitburner.playing import FILES
 from tests.bitburner.serving import HOST
+from tests.support.game import Game
 from tests.support.person import Interrupt, Person
 from tests.support.ports import free_port
 

@@ -1,6 +1,5 @@
 """`bridgehead doctor URL`: a server looked at as its clients meet it."""
 
-import asyncio
 import json
 from pathlib import Path
 from typing import Any
@@ -8,8 +7,8 @@ from typing import Any
 import pytest
 
 from bridgehead.commands.deployed_server import examine
-from tests.support import tcp
 from tests.support.certificates import certificate
+from tests.support.fake_api import Answer, Request, fake_api
 from tests.support.host_command import add_token, serving
 from tests.support.person import Person
 
@@ -76,30 +75,24 @@ def test_a_certificate_that_nobody_vouches_for_is_wrong(person: Person, tmp_path
 
 
 async def test_a_server_that_hangs_up_instead_of_ending_the_session_is_right() -> None:
-    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        while (head := await reader.readuntil(b"\r\n\r\n")).startswith(b"POST"):
-            length = int(head.lower().partition(b"content-length: ")[2].partition(b"\r\n")[0])
-            message = json.loads(await reader.readexactly(length))
-            answer = json.dumps({"jsonrpc": "2.0", "id": message["id"], "result": {}}).encode()
-            writer.write(b"HTTP/1.1 200 OK\r\ncontent-length: %d\r\n\r\n%b" % (len(answer), answer))
+    async def respond(request: Request) -> Answer | None:
+        if request.method != "POST":
+            return None
+        answer = {"jsonrpc": "2.0", "id": json.loads(request.body)["id"], "result": {}}
+        return Answer(200, json.dumps(answer).encode())
 
-    async with tcp.serving(serve) as port:
-        found = await examine(f"http://127.0.0.1:{port}", {})
+    async with fake_api(respond) as api:
+        found = await examine(api.url, {})
 
     assert found[-1].what == "latency"
     assert not [finding for finding in found if finding.verdict == "wrong"]
 
 
 async def test_an_oauth_error_is_the_reason_why_a_token_is_wrong() -> None:
-    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        while head := await reader.readuntil(b"\r\n\r\n"):
-            if head.startswith(b"POST"):
-                length = int(head.lower().partition(b"content-length: ")[2].partition(b"\r\n")[0])
-                await reader.readexactly(length)
-            body = b'{"error": "invalid_token"}'
-            writer.write(b"HTTP/1.1 401 Unauthorized\r\ncontent-length: %d\r\n\r\n%b" % (len(body), body))
+    async def respond(_request: Request) -> Answer:
+        return Answer(401, b'{"error": "invalid_token"}')
 
-    async with tcp.serving(serve) as port:
-        findings = await examine(f"http://127.0.0.1:{port}", {"BRIDGEHEAD_TOKEN": "expired"})
+    async with fake_api(respond) as api:
+        findings = await examine(api.url, {"BRIDGEHEAD_TOKEN": "expired"})
 
     assert (findings[-1].what, findings[-1].verdict, findings[-1].text) == ("token", "wrong", "invalid_token")

@@ -29,7 +29,7 @@ def test_puzzles_that_are_not_there_yet_are_a_note_and_nothing_is_wrong(person: 
     assert "AOC_DATA_DIR=" in found["aoc"]["settings"]["text"]
     assert found["aoc"]["puzzles"]["verdict"] == "right"
     assert found["aoc"]["records"]["verdict"] == "note"
-    assert found["aoc"]["files"]["text"] == "0 read, all whole"
+    assert found["aoc"]["files"]["text"] == "0 read, all valid"
     assert found["clients"]["clients"]["advice"] == "bridgehead install --list"
 
 

@@ -5,28 +5,18 @@ import io
 from rich.console import Console
 
 from bridgehead.commands.traffic import Entry, Traffic, show
-
-
-class Times:
-    """A clock that goes on by a tenth of a second each time it is read."""
-
-    def __init__(self) -> None:
-        self.now = 0.0
-
-    def __call__(self) -> float:
-        self.now += 0.1
-        return self.now
+from tests.support.clock import Clock
 
 
 def test_an_answer_names_what_it_answers_and_how_long_that_took() -> None:
     entries: list[Entry] = []
-    traffic = Traffic(entries.append, Times())
+    traffic = Traffic(entries.append, Clock(step=0.1).monotonic)
     traffic.add("client", b'{"id":1,"method":"tools/call","params":{"name":"greet"}}')
     traffic.add("server", b'{"id":1,"result":{}}')
 
     asked, answered = entries
-    assert (asked.what, asked.milliseconds, asked.size) == ("tools/call greet", None, 56)
-    assert answered.what == "tools/call greet"
+    assert (asked.label, asked.milliseconds, asked.size) == ("tools/call greet", None, 56)
+    assert answered.label == "tools/call greet"
     assert answered.milliseconds is not None
     assert 100 < answered.milliseconds < 500
 
@@ -39,7 +29,7 @@ def test_questions_of_the_server_are_told_from_those_of_the_client() -> None:
     traffic.add("client", b'{"id":1,"result":{}}')
     traffic.add("server", b'{"id":1,"result":{}}')
 
-    assert [entry.what for entry in entries] == [
+    assert [entry.label for entry in entries] == [
         "tools/list",
         "elicitation/create",
         "elicitation/create",
@@ -55,7 +45,7 @@ def test_errors_are_marked_and_what_is_not_json_is_shown_as_not_mcp() -> None:
     undecoded = traffic.add("client", b"hello\xff"), traffic.add("client", b"[1]")
 
     assert [entry.is_error for entry in entries] == [True, True, False, False]
-    assert entries[2].what == "(not MCP)"
+    assert entries[2].label == "(not MCP)"
     assert undecoded == ({}, {})
 
 

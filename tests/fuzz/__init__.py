@@ -1,4 +1,5 @@
-"""Fuzzing guided by coverage: bytes for the HTTP server and for JSON-RPC, and a corpus of those that matter.
+"""Fuzzing with atheris: bytes for the HTTP server and for JSON-RPC. See README.md.
 
-`make fuzz` searches for a while and adds what it finds to the corpus; `make test` tries the corpus.
+`make fuzz` searches for a while and adds an input that breaks something to the corpus; `make test` tries the
+corpus.
 """

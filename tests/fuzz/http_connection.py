@@ -18,9 +18,7 @@ from bridgehead.mcp.http.server import protocol
 from bridgehead.mcp.http.server.connections import Connections
 from bridgehead.mcp.http.server.protocol import MAX_UNREAD_BYTES, Http1Protocol
 from tests.adversary.cases import CASES, END
-from tests.fuzz.mutator import cut
 
-MODULES = (protocol,)
 WORDS = (
     b"GET / HTTP/1.1\r\n", b"POST /x HTTP/1.1\r\n", b"HTTP/1.0", b"Host: localhost\r\n", b"Content-Length: ",
     b"Transfer-Encoding: chunked\r\n", b"Connection: close\r\n", b"Connection: keep-alive\r\n",
@@ -211,6 +209,13 @@ def judge(outcome: Outcome) -> None:
         raise Broken(f"{len(outcome.requests)} requests and {refused}, but {outcome.statuses}")
     if outcome.is_closed and not outcome.statuses:
         raise Broken("closed without a status")
+
+
+def cut(data: bytes, dice: random.Random) -> list[bytes]:
+    """Cut an input into pieces at random places."""
+    limit = min(len(data) - 1, dice.choice((1, 2, 5, 40)))
+    places = sorted(dice.sample(range(1, len(data)), limit)) if limit > 0 else []
+    return [data[start:end] for start, end in zip([0, *places], [*places, len(data)], strict=True)]
 
 
 async def check(data: bytes, seed: int) -> None:

@@ -12,13 +12,11 @@ from typing import Any
 
 from msgspec import UNSET, Raw
 
-from bridgehead.mcp import dispatch, jsonrpc
+from bridgehead.mcp import jsonrpc
 from bridgehead.mcp.errors import INVALID_REQUEST, PARSE_ERROR
 from bridgehead.mcp.jsonrpc import MAX_BATCH_ITEMS, Batch, Malformed, Message
-from bridgehead.mcp.methods import request
 from tests.support.any_bytes import ERAS, META, METHODS, VALID, Session, is_answer
 
-MODULES = (jsonrpc, dispatch, request)
 WORDS = (
     b'{"jsonrpc":"2.0"}', b'"jsonrpc":"2.0"', b'"id":1', b'"id":null', b'"id":"a"', b'"id":1.5', b'"id":true',
     b'"method":"ping"', b'"method":"tools/call"', b'"params":{}', b'"params":[]', b'"result":{}',

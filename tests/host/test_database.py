@@ -13,10 +13,10 @@ from bridgehead.host.auth.tokens import create_token
 from bridgehead.host.database import MAX_LINES, HostDatabase
 from bridgehead.host.doctor import examine
 from bridgehead.runtime.stores.postgres import parse_address
-from tests.support.fault_proxy import fault_proxy
 from tests.support.host_server import bearer, hosting
 from tests.support.ports import free_port
 from tests.support.postgres_server import PostgresServer
+from tests.support.proxy import proxied
 from tests.support.waiting import PATIENCE, until
 
 
@@ -130,8 +130,8 @@ async def test_a_slow_database_adds_nothing_to_calls_that_store_no_record(
     await asyncio.to_thread(db.main, ["migrate"], settings)
     entry, secret = create_token("alice", 1_800_000_000.0)
     await asyncio.to_thread(TokenDatabase(database_url).add, entry)
-    async with fault_proxy(postgres_server.port) as proxy:
-        slow = database_url.replace(f":{postgres_server.port}", f":{proxy.port}")
+    async with proxied(postgres_server.port) as proxy:
+        slow = proxy.through(database_url)
         async with hosting(tmp_path, {**settings, "BRIDGEHEAD_DATABASE_URL": slow}) as host:
             async with asyncio.timeout(PATIENCE):
                 while (await host.try_call("/alpha/mcp", "alpha_write", bearer(secret))).status != 200:
@@ -146,7 +146,7 @@ async def test_a_slow_database_adds_nothing_to_calls_that_store_no_record(
             unknown = await host.try_call("/alpha/mcp", "alpha_echo", bearer("bh_nobody"))
             assert unknown.status == 401
             proxy.delay = 0.0
-            proxy.drop_all()
+            proxy.cut()
             async with asyncio.timeout(PATIENCE):
                 while len(await stored(database_url)) < 4:  # what waited is stored after all
                     await asyncio.sleep(0.05)

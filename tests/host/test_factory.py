@@ -25,14 +25,11 @@ def test_the_limits_of_the_engine_are_those_of_the_settings(tmp_path: Path) -> N
             tmp_path,
             BRIDGEHEAD_BODY_LIMIT="64kb",
             BRIDGEHEAD_SESSIONS_PER_CLIENT="7",
-            BRIDGEHEAD_STREAMS_PER_CLIENT="8",
             BRIDGEHEAD_REQUESTS_PER_CLIENT="9",
+            BRIDGEHEAD_TASK_BYTES="4000",
         )
     )
 
     assert chosen.message_bytes == 64_000
-    assert (chosen.sessions_per_caller, chosen.streams_per_caller, chosen.http_requests_per_caller) == (
-        7,
-        8,
-        9,
-    )
+    assert (chosen.sessions_per_caller, chosen.http_requests_per_caller) == (7, 9)
+    assert (chosen.task_bytes, chosen.task_bytes_per_caller) == (4000, 1000)

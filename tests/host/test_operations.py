@@ -74,7 +74,7 @@ def test_every_reason_is_documented() -> None:
     reasons |= set(re.findall(r'HostRejection\([^()]*?(?:\([^()]*\)[^()]*?)*?, "([a-z_]+)"', code))
     table = PAGE.partition("| reason | means |")[2].partition("\n\n")[0]
 
-    assert reasons > {"slow_head", "idle", "sibling", "path", "tls"}
+    assert reasons > {"slow_head", "idle", "peer", "path", "tls"}
     assert reasons <= set(re.findall(r"`([a-z_]+)`", table))
 
 

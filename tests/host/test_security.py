@@ -9,7 +9,8 @@ import pytest
 from bridgehead.host.telemetry.access_log import LINES_PER_MINUTE
 from bridgehead.runtime import logs
 from tests.host.telemetry.test_metrics import scraped
-from tests.support.host_server import Clock, Host, bearer, hosting
+from tests.support.clock import Clock
+from tests.support.host_server import Host, bearer, hosting
 from tests.support.http_server import JSON_POST
 from tests.support.messages import Json, call
 from tests.support.posix import resource
@@ -64,9 +65,8 @@ async def test_a_token_that_is_wrong_or_has_expired_is_refused(tmp_path: Path) -
 async def test_connections_that_are_opened_and_left_do_not_keep_others_out(tmp_path: Path) -> None:
     most, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     count = min(5000, (most - 500) // 2)
-    settings = {"BRIDGEHEAD_IDLE_SECONDS": "4", "BRIDGEHEAD_CONNECTIONS": str(count + 100)}
-    settings["BRIDGEHEAD_CONNECTIONS_PER_CLIENT"] = settings["BRIDGEHEAD_CONNECTIONS"]
-    async with hosting(tmp_path, settings, clock=Clock(stands_still=True)) as host:
+    settings = {"BRIDGEHEAD_IDLE_SECONDS": "4", "BRIDGEHEAD_CONNECTIONS": str(2 * (count + 100))}
+    async with hosting(tmp_path, settings, clock=Clock()) as host:
         left = []
         try:
             for number in range(count):
@@ -91,8 +91,17 @@ async def test_connections_that_are_opened_and_left_do_not_keep_others_out(tmp_p
     assert len(lines) + sum(line.get("left_out", 0) for line in host.log) == count  # the others are counted
 
 
-async def test_more_connections_than_allowed_are_turned_away_with_words(tmp_path: Path) -> None:
-    async with hosting(tmp_path, {"BRIDGEHEAD_CONNECTIONS": "3"}) as host:
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"BRIDGEHEAD_CONNECTIONS": "6"},  # of which one address may have half
+        {"BRIDGEHEAD_CONNECTIONS": "3", "BRIDGEHEAD_TRUSTED_PROXIES": "127.0.0.1"},  # which may have all
+    ],
+)
+async def test_more_connections_than_allowed_are_turned_away_with_words(
+    tmp_path: Path, settings: dict[str, str]
+) -> None:
+    async with hosting(tmp_path, settings, tokens=TOKENS) as host:
         first, *_ = [(await host.http.begin(b""))[0] for _ in range(3)]
         response, _ = await host.http.begin(b"")
         await response.begin()

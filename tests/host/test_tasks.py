@@ -7,15 +7,21 @@ from typing import Any
 
 import pytest
 
+from bridgehead.commands import db
+from bridgehead.host import factory
+from bridgehead.host.ownership.owners import node_key
 from bridgehead.mcp.features.tools import TASKS_EXTENSION
+from bridgehead.mcp.limits import Limits
 from bridgehead.mcp.tasks.record import INTERRUPTED
 from tests.host.conftest import Dial
+from tests.host.replicas.test_replica import next_message, replicas, sharing
 from tests.support.host_command import serving
 from tests.support.host_server import Host, bearer, hosting
 from tests.support.http_client import Headers, HttpClient
 from tests.support.http_server import JSON_POST, mirrored
 from tests.support.messages import Json, encode, stateless
 from tests.support.posix import KILL
+from tests.support.redis_server import RedisServer
 from tests.support.waiting import PATIENCE, until
 
 CAPABILITIES: Json = {"extensions": {TASKS_EXTENSION: {}}}
@@ -83,9 +89,11 @@ async def test_tasks_are_counted(tmp_path: Path) -> None:
     assert 'bridgehead_tasks_ended_total{status="cancelled"} 1' in page
 
 
-async def test_one_caller_cannot_take_the_room_of_all(tmp_path: Path, dial: Dial) -> None:
-    settings = {"BRIDGEHEAD_TASKS_PER_CLIENT": "2"}
-    async with hosting(tmp_path, settings, tokens={"ann": {}, "eve": {}}) as host:
+async def test_one_caller_cannot_take_the_room_of_all(
+    tmp_path: Path, dial: Dial, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(factory, "limits_of", lambda _: Limits(tasks_per_caller=2))
+    async with hosting(tmp_path, tokens={"ann": {}, "eve": {}}) as host:
         ann, eve = (bearer(host.secrets[name]) for name in ("ann", "eve"))
         for _ in range(2):
             await make(host.http, headers=ann)
@@ -142,3 +150,83 @@ async def test_revoking_a_token_stops_its_tasks_and_a_new_one_of_the_name_does_n
 def _ended(host: Host) -> int:
     """Tell how many tasks were cancelled."""
     return host.app._views.tasks.ended["cancelled"]  # noqa: SLF001
+
+
+# --- several machines --------------------------------------------------------------------------------------
+
+
+async def test_every_replica_answers_for_the_tasks_of_the_others(
+    tmp_path: Path, dial: Dial, redis_server: RedisServer
+) -> None:
+    with replicas(tmp_path, {}, {"BRIDGEHEAD_WORKERS": "2"}, **sharing(redis_server)) as hosts:
+        one, other = (dial(host.port) for host in hosts)
+        for here, there in ((one, other), (other, one)):
+            task_id = await make(here)
+            working = (await get(there, task_id))["result"]
+            await ask(there, "tasks/cancel", {"taskId": task_id})
+            cancelled = [(await get(http, task_id))["result"]["status"] for http in (here, there)]
+
+            assert working["status"] == "working"
+            assert cancelled == ["cancelled"] * 2
+
+
+async def test_a_stream_of_one_replica_tells_of_a_task_of_another(
+    tmp_path: Path, dial: Dial, redis_server: RedisServer
+) -> None:
+    with replicas(tmp_path, {}, {}, **sharing(redis_server)) as hosts:
+        here, there = (dial(host.port) for host in hosts)
+        task_id = await make(here)
+        wanted = {"notifications": {"taskIds": [task_id]}}
+        message = stateless("subscriptions/listen", wanted, capabilities=CAPABILITIES)
+        stream = await there.request("POST", "/mcp", {**JSON_POST, **mirrored(message)}, encode(message))
+        assert (await next_message(stream))["method"] == "notifications/subscriptions/acknowledged"
+        first = (await next_message(stream))["params"]["status"]
+        await ask(here, "tasks/cancel", {"taskId": task_id})
+        then = (await next_message(stream))["params"]["status"]
+
+    assert (first, then) == ("working", "cancelled")
+
+
+async def test_without_a_database_a_task_is_lost_with_its_machine_and_that_is_said(
+    tmp_path: Path, dial: Dial, redis_server: RedisServer
+) -> None:
+    with replicas(tmp_path, {}, {}, **sharing(redis_server)) as (owner, other):
+        task_id = await make(dial(owner.port))
+        owner.end()
+
+        lost = await get(dial(other.port), task_id)
+
+    assert lost["error"]["code"] == UNKNOWN
+    assert "it was lost with the machine that ran it" in lost["error"]["message"]
+
+
+async def test_with_a_database_a_task_outlives_its_machine(
+    tmp_path: Path, dial: Dial, redis_server: RedisServer, database_url: str
+) -> None:
+    await asyncio.to_thread(db.main, ["migrate"], {"BRIDGEHEAD_DATABASE_URL": database_url})
+    shared = {**sharing(redis_server), "BRIDGEHEAD_DATABASE_URL": database_url}
+    with replicas(tmp_path, {}, {}, **shared) as (owner, other):
+        cancelled, running = [await make(dial(owner.port)) for _ in range(2)]
+        await ask(dial(owner.port), "tasks/cancel", {"taskId": cancelled})
+        owner.end()
+
+        states = [(await get(dial(other.port), task_id))["result"] for task_id in (cancelled, running)]
+
+    assert [state["status"] for state in states] == ["cancelled", "failed"]
+    assert states[1]["error"]["message"] == INTERRUPTED
+
+
+async def test_a_machine_that_does_not_answer_is_waited_for_until_its_lease_is_over(
+    tmp_path: Path, dial: Dial, redis_server: RedisServer
+) -> None:
+    with replicas(tmp_path, {}, {}, **sharing(redis_server)) as (owner, other):
+        task_id = await make(dial(owner.port))
+        owner.process.kill()
+        owner.process.wait(PATIENCE)
+
+        waiting = await get(dial(other.port), task_id)
+        redis_server.command("DEL", node_key(task_id.partition("~")[0]))  # as it ends by itself after a while
+        lost = await get(dial(other.port), task_id)
+
+    assert "The process that runs the task does not answer" in waiting["error"]["message"]
+    assert lost["error"]["code"] == UNKNOWN

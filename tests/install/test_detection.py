@@ -17,7 +17,7 @@ def detected(folder: Path) -> dict[tuple[str, str], DetectedClient]:
 def test_on_a_bare_machine_no_client_is_there(tmp_path: Path) -> None:
     found = detected(tmp_path)
 
-    assert not any(one.is_there for one in found.values())
+    assert not any(one.is_installed for one in found.values())
     assert {scope for _, scope in found} == {"user"}
 
 
@@ -29,7 +29,7 @@ def test_a_client_is_there_with_the_bridges_that_it_has(tmp_path: Path) -> None:
     file.write_text(json.dumps({"mcpServers": {"aoc": ours, "mercury": other}}))
     cursor = detected(tmp_path)["cursor", "user"]
 
-    assert (cursor.is_there, cursor.bridges, cursor.path) == (True, ("aoc",), file)
+    assert (cursor.is_installed, cursor.bridges, cursor.path) == (True, ("aoc",), file)
     assert cursor.problem == ""
 
 

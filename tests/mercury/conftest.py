@@ -11,6 +11,7 @@ import pytest_asyncio
 
 from bridgehead.mercury.simulator import Simulator
 from tests.mercury.process import BridgeProcess, bridge_process
+from tests.support import mercury_journal
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
@@ -26,7 +27,7 @@ async def shared_client(
 ) -> AsyncIterator[BridgeProcess]:
     """A client of the bridge as a real process."""
     async with bridge_process(shared_api.url, tmp_path_factory.mktemp("bridge")) as one:
-        await shared_api.requests.until(lambda journal: journal.to("/models")[0].finished)
+        await mercury_journal.until(shared_api.requests, lambda journal: journal.to("/models")[0].finished)
         yield one
 
 

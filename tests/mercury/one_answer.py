@@ -1,6 +1,5 @@
 """An API that gives one answer to everything, and the bridge before it, in the test's own loop."""
 
-import asyncio
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -11,6 +10,7 @@ from bridgehead.mercury.bridge import make_bridge
 from bridgehead.mercury.settings import MercurySettings
 from tests.mercury.process import KEY
 from tests.support.checked import CheckedClient, connect
+from tests.support.fake_api import Answer, Request, fake_api
 
 MODELS = {"data": [{"id": "m", "pricing": {"prompt": "free", "completion": None}}]}
 
@@ -21,30 +21,15 @@ async def one_answer(
 ) -> AsyncIterator[str]:
     """Run an API that answers everything but the model list with one body; gives its URL."""
 
-    async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        head = await reader.readuntil(b"\r\n\r\n")
-        is_list = head.startswith(b"GET")
-        if seen is not None and not is_list:
-            size = int(head.lower().partition(b"content-length:")[2].split()[0])
-            seen.append(head.split()[1] + b" " + await reader.readexactly(size))
-        found = (
-            json.dumps(models).encode()
-            if is_list
-            else body
-            if isinstance(body, bytes)
-            else json.dumps(body).encode()
-        )
-        writer.write(
-            b"HTTP/1.1 %d X\r\nconnection: close\r\ncontent-length: %d\r\n\r\n"
-            % (200 if is_list else status, len(found))
-        )
-        writer.write(found)
-        await writer.drain()
-        writer.close()
+    async def respond(request: Request) -> Answer:
+        if request.method == "GET":
+            return Answer(200, json.dumps(models).encode())
+        if seen is not None:
+            seen.append(request.path.encode() + b" " + request.body)
+        return Answer(status, body if isinstance(body, bytes) else json.dumps(body).encode())
 
-    server = await asyncio.start_server(handle, "127.0.0.1", 0)
-    async with server:
-        yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1"
+    async with fake_api(respond) as api:
+        yield f"{api.url}/v1"
 
 
 @asynccontextmanager

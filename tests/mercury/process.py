@@ -12,7 +12,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import IO, Any
 
-from tests.support import waiting
+from tests.support import constants, waiting
 from tests.support.messages import Checker, Json, call, cancelled, encode, initialize, notification, request
 from tests.support.redis_server import RedisServer
 
@@ -25,11 +25,16 @@ _OURS = (
     *("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY"),
 )
 """How the names of variables begin that a test sets itself."""
+BREAKER_FAILURES = "bridgehead.mercury.calling.provider:BREAKER_FAILURES"
+BREAKER_SECONDS = "bridgehead.mercury.calling.provider:BREAKER_SECONDS"
+HEARTBEAT_SECONDS = "bridgehead.mercury.tools.progress:HEARTBEAT_SECONDS"
+MAX_RESPONSE_BYTES = "bridgehead.mercury.api.client:MAX_RESPONSE_BYTES"
+CONNECT_SECONDS = "bridgehead.mercury.api.client:CONNECT_SECONDS"
 LARGEST = 64 * 1024 * 1024
 
 
 def environment(url: str, state: Path, **settings: str) -> dict[str, str]:
-    """Give an environment with nothing of ours in it but what a test says."""
+    """Give an environment with nothing of ours in it but what a test says, constants (`module:NAME`) too."""
     kept = {name: value for name, value in os.environ.items() if not name.upper().startswith(_OURS)}
     ours = {
         "MERCURY_API_URL": url,
@@ -40,11 +45,11 @@ def environment(url: str, state: Path, **settings: str) -> dict[str, str]:
         "BRIDGEHEAD_STATE_DIR": str(state),
         "MERCURY_RETRY_DELAY": "5",
         "MERCURY_MAX_RETRY_DELAY": "20",
-        "MERCURY_BREAKER_FAILURES": "1000000",
+        BREAKER_FAILURES: "1000000",
         "RATE_LIMIT_MAX": "0",
         "RATE_LIMIT_SERVER_MAX": "0",
     }
-    return {**kept, **{name: value for name, value in {**ours, **settings}.items() if value}}
+    return {**kept, **constants.split({name: value for name, value in {**ours, **settings}.items() if value})}
 
 
 class BridgeProcess:
@@ -179,7 +184,7 @@ async def started(
     return await asyncio.create_subprocess_exec(
         sys.executable,
         "-m",
-        "bridgehead",
+        "tests.support.constants",
         "mercury",
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
@@ -239,7 +244,7 @@ async def command(url: str, folder: Path, *arguments: str, **settings: str) -> t
     process = await asyncio.create_subprocess_exec(
         sys.executable,
         "-m",
-        "bridgehead",
+        "tests.support.constants",
         "mercury",
         *arguments,
         env={**environment(url, folder, **settings), "COLUMNS": "200", "PYTHONIOENCODING": "utf-8"},

@@ -13,7 +13,7 @@ import pytest
 
 from bridgehead.mercury.simulator import Fault, Simulator
 from tests.mercury.process import ROOT, environment
-from tests.support import waiting
+from tests.support import mercury_journal, waiting
 from tests.support.messages import call, request
 from tests.support.stdio_peer import Peer
 
@@ -73,7 +73,9 @@ async def test_a_client_that_does_not_read_stops_the_streams_and_reading_lets_th
         client.send(request("initialize", {"protocolVersion": "2025-11-25"}, "hello"))
         for number in range(STREAMS):
             client.send(request("tools/call", call("mercury_chat_stream", words, progress=number)))
-        await api.requests.until(lambda journal: len(journal.to("/chat/completions")) == STREAMS, PATIENCE)
+        await mercury_journal.until(
+            api.requests, lambda journal: len(journal.to("/chat/completions")) == STREAMS, PATIENCE
+        )
         stopped_at = await still(api)
         memory = client.resident()
         assert await still(api) == stopped_at

@@ -14,6 +14,7 @@ from bridgehead.mcp import Bridge
 from bridgehead.mcp.http.message import HeaderPairs, Request, ResponseStream
 from bridgehead.mcp.in_memory import connect
 from bridgehead.mercury.bridge import far_side, manifest, probe
+from bridgehead.mercury.calling import provider
 from bridgehead.mercury.simulator import Fault, Simulator
 from bridgehead.runtime import events, logs
 from bridgehead.runtime.events import Listener
@@ -52,9 +53,12 @@ async def test_what_was_used_of_each_model_is_counted(api: Simulator, tmp_path: 
     assert manifest.single_process == ""
 
 
-async def test_an_api_that_keeps_failing_is_not_there(api: Simulator, tmp_path: Path) -> None:
+async def test_an_api_that_keeps_failing_is_not_there(
+    api: Simulator, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(provider, "BREAKER_FAILURES", 1)
     api.faults.always(Fault(status=503))
-    settings = environment(api.url, tmp_path, MERCURY_BREAKER_FAILURES="1", MERCURY_MAX_RETRIES="1")
+    settings = environment(api.url, tmp_path, MERCURY_MAX_RETRIES="1")
     made = make(settings, Metrics())
     async with connect(made) as client:
         assert (await client.call("mercury_chat_completion", HELLO))["isError"]
@@ -108,9 +112,12 @@ async def test_what_a_check_is_answered_tells_whether_calls_would_be(
     assert far_side(service).is_up is is_there
 
 
-async def test_a_breaker_that_opens_is_a_gauge_and_an_event(api: Simulator, tmp_path: Path) -> None:
+async def test_a_breaker_that_opens_is_a_gauge_and_an_event(
+    api: Simulator, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(provider, "BREAKER_FAILURES", 1)
     api.faults.always(Fault(status=503))
-    settings = environment(api.url, tmp_path, MERCURY_BREAKER_FAILURES="1", MERCURY_MAX_RETRIES="0")
+    settings = environment(api.url, tmp_path, MERCURY_MAX_RETRIES="0")
     metrics, listener = Metrics(), Listener()
     events.feed.join(listener)
     try:

@@ -11,7 +11,7 @@ from bridgehead.mercury.bridge import make_bridge
 from bridgehead.mercury.errors import CODES, format_seconds
 from bridgehead.mercury.settings import MercurySettings
 from bridgehead.mercury.simulator import Fault, Simulator
-from tests.mercury.process import ROOT, BridgeProcess, bridge_process
+from tests.mercury.process import BREAKER_FAILURES, BREAKER_SECONDS, ROOT, BridgeProcess, bridge_process
 from tests.support.waiting import PATIENCE
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -194,7 +194,7 @@ async def test_where_nothing_listens_the_address_is_named(client: BridgeProcess,
 
 
 async def test_a_dead_service_is_left_alone_and_found_again(api: Simulator, tmp_path: Path) -> None:
-    settings = {"MERCURY_BREAKER_FAILURES": "6", "MERCURY_BREAKER_WAIT": "300"}
+    settings = {BREAKER_FAILURES: "6", BREAKER_SECONDS: "0.3"}
     api.faults.always(Fault(status=503))
     async with bridge_process(api.url, tmp_path, **settings) as client:
         await client.error(CHAT, ASK)
@@ -217,7 +217,7 @@ async def test_what_is_wrong_with_a_request_never_counts_as_a_dead_service(
     api: Simulator, tmp_path: Path
 ) -> None:
     api.faults.always(Fault(status=429, retry_after_ms="1"))
-    async with bridge_process(api.url, tmp_path, MERCURY_BREAKER_FAILURES="1") as client:
+    async with bridge_process(api.url, tmp_path, **{BREAKER_FAILURES: "1"}) as client:
         for _ in range(3):
             assert (await client.error(CHAT, ASK))["code"] == "RATE_LIMITED"
 

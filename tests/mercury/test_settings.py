@@ -11,7 +11,7 @@ import pytest
 from bridgehead.mercury.settings import MercurySettings
 from bridgehead.mercury.simulator import Fault, Simulator
 from bridgehead.runtime.settings import SettingError
-from tests.mercury.process import KEY, bridge_process, environment
+from tests.mercury.process import CONNECT_SECONDS, KEY, bridge_process, environment
 from tests.support.waiting import PATIENCE
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -191,7 +191,7 @@ async def test_the_log_can_be_made_for_people_and_quiet(api: Simulator, tmp_path
 
 
 async def test_a_connection_that_is_not_made_in_time_is_given_up(tmp_path: Path) -> None:
-    settings = {"MERCURY_CONNECT_TIMEOUT": "100", "MERCURY_MAX_RETRIES": "0"}
+    settings = {CONNECT_SECONDS: "0.1", "MERCURY_MAX_RETRIES": "0"}
     with socket.create_server(("127.0.0.1", 0)) as silent:  # takes connections, and never shakes hands
         url = f"https://127.0.0.1:{silent.getsockname()[1]}/v1"
         async with bridge_process(url, tmp_path, **settings) as client:
@@ -202,7 +202,7 @@ async def test_a_connection_that_is_not_made_in_time_is_given_up(tmp_path: Path)
 
 
 async def test_time_limits_are_settings(api: Simulator, tmp_path: Path) -> None:
-    settings = {"REQUEST_TIMEOUT": "150", "MERCURY_FIRST_BYTE_TIMEOUT": "100"}
+    settings = {"REQUEST_TIMEOUT": "150"}
     api.faults.always(Fault(delay=10 * PATIENCE))
     async with bridge_process(api.url, tmp_path, **settings) as client:
         plain = await client.error(CHAT, ASK)
@@ -211,12 +211,12 @@ async def test_time_limits_are_settings(api: Simulator, tmp_path: Path) -> None:
     assert (plain["code"], streamed["code"]) == ("TIMEOUT", "TIMEOUT")
     assert ("150 s" not in plain["message"], "0.15 s" in plain["message"]) == (True, True)
     assert "Raise REQUEST_TIMEOUT" in plain["message"]
-    assert "Raise MERCURY_FIRST_BYTE_TIMEOUT" in streamed["message"]
+    assert "Raise REQUEST_TIMEOUT" in streamed["message"]
 
 
 async def test_what_took_too_long_is_said_with_its_own_limit(api: Simulator, tmp_path: Path) -> None:
     settings = {
-        "MERCURY_FIRST_BYTE_TIMEOUT": "1000",
+        "REQUEST_TIMEOUT": "1000",
         "MERCURY_IDLE_TIMEOUT": "1500",
         "MERCURY_TOTAL_TIMEOUT": "20000",
         "MERCURY_MAX_RETRIES": "0",
@@ -232,7 +232,7 @@ async def test_what_took_too_long_is_said_with_its_own_limit(api: Simulator, tmp
     assert "did not begin to answer within 1 s" in late["message"]
     assert "nothing more came for 1.5 s" in silent["message"]
     assert "did not answer in whole within its time of 2 s" in endless["message"]
-    assert "Raise MERCURY_FIRST_BYTE_TIMEOUT" in late["message"]
+    assert "Raise REQUEST_TIMEOUT" in late["message"]
     assert {late["code"], silent["code"], endless["code"]} == {"TIMEOUT"}
 
 

@@ -6,10 +6,8 @@ import re
 import shutil
 import subprocess
 import sys
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +16,7 @@ import yaml
 
 from bridgehead.host.telemetry.exporting import SIGNALS, find_endpoint, wanted_signals
 from release.dist import ROOT
+from tests.support.fake_api import Answer, FakeApi, Request, running_in_thread
 from tests.support.waiting import PATIENCE
 
 HEALTHCHECK = ROOT / "deploy" / "healthcheck.py"
@@ -177,20 +176,12 @@ def test_systemd_accepts_the_unit(tmp_path: Path) -> None:
 def answering(status: int) -> Iterator[int]:
     """A server that answers everything with one status; gives its port."""
 
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            self.send_response(status if self.path == "/healthz" else 404)
-            self.end_headers()
+    async def respond(request: Request) -> Answer:
+        return Answer(status if request.path == "/healthz" else 404)
 
-        def log_message(self, *_: object) -> None:
-            pass
-
-    with HTTPServer(("127.0.0.1", 0), Handler) as server:
-        thread = threading.Thread(target=server.serve_forever)
-        thread.start()
-        yield server.server_port
-        server.shutdown()
-        thread.join()
+    api = FakeApi(respond)
+    with running_in_thread(api):
+        yield api.port
 
 
 def health(port: int) -> int:

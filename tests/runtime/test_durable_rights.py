@@ -74,6 +74,19 @@ def test_a_file_that_is_replaced_keeps_its_mode_or_shares_what_it_is_told_to(fil
     assert file.stat().st_mode & 0o7777 == 0o660
 
 
+def test_a_group_that_may_not_be_given_does_not_stop_the_new_content(
+    file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: int) -> None:
+        raise PermissionError(1, "Operation not permitted")
+
+    monkeypatch.setattr(os, "fchown", refuse, raising=False)
+
+    durable.replace(file, b"new", like=like(file, group=4242))
+
+    assert file.read_bytes() == b"new"
+
+
 def test_a_system_without_groups_and_modes_is_asked_for_neither(
     file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

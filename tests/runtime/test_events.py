@@ -52,12 +52,12 @@ async def test_who_is_slow_loses_the_oldest_and_is_told_how_many() -> None:
 async def test_who_has_left_hears_no_more() -> None:
     feed, listener = Feed(), Listener()
     feed.join(listener)
-    assert feed.hears_calls
+    assert feed.has_call_listeners
     feed.leave(listener)
     feed.leave(listener)
     feed.publish("call.ended")
 
-    assert (len(listener), feed.hears_calls) == (0, False)
+    assert (len(listener), feed.has_call_listeners) == (0, False)
 
 
 async def test_a_listener_hears_only_of_the_types_it_wants() -> None:

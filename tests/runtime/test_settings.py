@@ -67,7 +67,7 @@ def test_what_is_not_set_or_set_to_nothing_takes_its_default() -> None:
     assert (settings.year, settings.rate, settings.size) == (2025, 1.0, 65_536)
     assert (settings.level, settings.live, settings.hosts) == ("Info", False, ("localhost",))
     assert (settings.place, settings.key, settings.pin) == (None, None, 0)
-    assert settings.given == frozenset()
+    assert settings.configured == frozenset()
 
 
 def test_what_is_set_is_read_and_known_to_be_given(tmp_path: Path) -> None:
@@ -88,7 +88,7 @@ def test_what_is_set_is_read_and_known_to_be_given(tmp_path: Path) -> None:
     assert (settings.year, settings.rate, settings.size) == (2024, 0.5, 1_500_000)
     assert (settings.level, settings.live, settings.hosts) == ("Info", True, ("a", "b"))
     assert (settings.place, settings.key, settings.pin) == (tmp_path, "xyz", 0)
-    assert settings.given == set(settings.values) - {"EXAMPLE_PIN"}
+    assert settings.configured == set(settings.values) - {"EXAMPLE_PIN"}
 
 
 def test_the_environment_is_read_once() -> None:

@@ -6,18 +6,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bridgehead.runtime.timing import Backoff, Clock, SystemClock
+from bridgehead.runtime import timing
+from bridgehead.runtime.timing import Backoff, SystemClock
+from tests.support.clock import Clock
 
 
-class Stopped:
-    def now(self) -> float:
-        return 1_700_000_000.0
-
-    def monotonic(self) -> float:
-        return 5.0
-
-
-def age(clock: Clock, born: float) -> float:
+def age(clock: timing.Clock, born: float) -> float:
     return clock.now() - born
 
 
@@ -37,7 +31,9 @@ def test_the_system_clock_measures_without_going_back() -> None:
 
 
 def test_what_takes_a_clock_takes_a_stopped_one() -> None:
-    assert age(Stopped(), 1_600_000_000.0) == 100_000_000.0
+    stopped = Clock(1_700_000_000.0)
+
+    assert age(stopped, 1_600_000_000.0) == 100_000_000.0
     assert age(SystemClock(), 1_600_000_000.0) > 100_000_000.0
 
 

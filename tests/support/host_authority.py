@@ -1,10 +1,10 @@
 """An authorisation server on loopback: publishes its metadata and keys, and signs what a test wants."""
 
 import asyncio
-import re
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from itertools import cycle
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -12,9 +12,23 @@ import jwt
 import msgspec
 from cryptography.hazmat.primitives.asymmetric import ec, rsa
 
-from tests.support.host_server import Clock, Host, hosting
+from tests.support.clock import Clock
+from tests.support.fake_api import Answer, Request, fake_api
+from tests.support.host_server import Host, hosting
 
 AUDIENCE = "https://team.example/mcp"
+
+
+def _make_rsa_keys() -> Iterator[rsa.RSAPrivateKey]:
+    """Make eight keys, more than any test has, then give those again: each takes 0.1 s of CPU time."""
+    made = []
+    for _ in range(8):
+        made.append(rsa.generate_private_key(public_exponent=65537, key_size=2048))
+        yield made[-1]
+    yield from cycle(made)
+
+
+_rsa_keys = _make_rsa_keys()
 
 
 class Authority:
@@ -37,11 +51,7 @@ class Authority:
 
     def add_key(self, name: str, kind: str = "rsa") -> None:
         """Have a further key."""
-        self._keys[name] = (
-            rsa.generate_private_key(public_exponent=65537, key_size=2048)
-            if kind == "rsa"
-            else ec.generate_private_key(ec.SECP256R1())
-        )
+        self._keys[name] = next(_rsa_keys) if kind == "rsa" else ec.generate_private_key(ec.SECP256R1())
 
     def forget_key(self, name: str) -> Any:
         """No longer publish a key, and return it."""
@@ -82,13 +92,13 @@ class Authority:
         """What it publishes of itself."""
         return {"issuer": self.issuer, "jwks_uri": f"{self.issuer}/keys"}
 
-    def respond(self, path: str, head: str, body: bytes) -> tuple[int, bytes]:
-        """Answer a request with a status and a document."""
-        if path == self.metadata_path:
-            return 200, msgspec.json.encode(self.metadata())
-        if path == "/realm/keys":
-            return 200, msgspec.json.encode({"keys": [self._public(name) for name in self._keys]})
-        return 404, b""
+    def respond(self, request: Request) -> Answer:
+        """Answer with a document."""
+        if request.path == self.metadata_path:
+            return Answer(200, msgspec.json.encode(self.metadata()))
+        if request.path == "/realm/keys":
+            return Answer(200, msgspec.json.encode({"keys": [self._public(name) for name in self._keys]}))
+        return Answer(404)
 
     def _public(self, name: str) -> dict[str, Any]:
         public = self._keys[name].public_key()
@@ -98,26 +108,11 @@ class Authority:
         algorithm_name = {"alg": "RS256" if is_rsa else "ES256"} if self.names_algorithms else {}
         return {**made, "kid": name, "use": "sig", **algorithm_name}
 
-    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        try:
-            await self._answer(reader, writer)
-        finally:
-            writer.close()  # also where a test ends while it hangs
-
-    async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        head = (await reader.readuntil(b"\r\n\r\n")).decode()
-        length = re.search(r"(?i)\r\ncontent-length: *([0-9]+)", head)
-        body = await reader.readexactly(int(length.group(1))) if length else b""
-        path = head.split(" ")[1]
-        self.asked.append(path)
+    async def _answer(self, request: Request) -> Answer:
+        self.asked.append(request.path)
         while self.hangs:
             await asyncio.sleep(0.01)
-        status, answer = self.respond(path, head, body) if self.is_there else (404, b"")
-        writer.write(
-            b"HTTP/1.1 %d \r\ncontent-length: %d\r\nconnection: close\r\n\r\n%b"
-            % (status, len(answer), answer)
-        )
-        await writer.drain()
+        return self.respond(request) if self.is_there else Answer(404)
 
 
 Kind = TypeVar("Kind", bound=Authority)
@@ -126,22 +121,14 @@ Kind = TypeVar("Kind", bound=Authority)
 @asynccontextmanager
 async def running(one: Kind) -> AsyncIterator[Kind]:
     """Run an authorisation server."""
-    server = await asyncio.start_server(one._serve, "127.0.0.1", 0)  # noqa: SLF001 - its own
-    one.port = server.sockets[0].getsockname()[1]
-    async with server:
+    async with fake_api(one._answer) as api:  # noqa: SLF001 - its own
+        one.port = api.port
         yield one
 
 
 def authority() -> AbstractAsyncContextManager[Authority]:
     """Run an authorisation server that only signs."""
     return running(Authority())
-
-
-class RealClock(Clock):
-    """A clock that a test moves, from the time of day that tokens are signed with."""
-
-    def now(self) -> float:
-        return time.time() + self.ahead
 
 
 @asynccontextmanager
@@ -154,5 +141,5 @@ async def guarded(
             "BRIDGEHEAD_OAUTH_AUDIENCE": AUDIENCE,
             **settings,
         }
-        async with hosting(folder, environment, clock=clock or RealClock()) as host:
+        async with hosting(folder, environment, clock=clock or Clock(time.time(), runs=True)) as host:
             yield host, one

@@ -14,18 +14,17 @@ from typing import Any
 import msgspec
 
 from bridgehead.host.auth.tokens import TokenFile, create_token
-from tests.support import endable, waiting
+from tests.support import constants, endable, waiting
 from tests.support.stdio_peer import ROOT
 
 PATIENCE = waiting.PATIENCE
 
 
 def environment(folder: Path, **more: str) -> dict[str, str]:
-    """Make the environment of a host that keeps its state in a folder."""
+    """Make the environment of a host that keeps its state in a folder; `module:NAME` sets a constant."""
     own = {"BRIDGEHEAD_STATE_DIR": str(folder), "PYTHONPATH": f"{ROOT / 'src'}{os.pathsep}{ROOT}", **more}
-    return {
-        name: value for name, value in os.environ.items() if name.startswith(("PATH", "COV", "MUTANT"))
-    } | own
+    kept = {name: value for name, value in os.environ.items() if name.startswith(("PATH", "COV", "MUTANT"))}
+    return kept | constants.split(own)
 
 
 def add_token(folder: Path, name: str, **options: Any) -> str:

@@ -10,9 +10,11 @@ from bridgehead.host.command import main
 from bridgehead.host.registry import installed
 from bridgehead.runtime import env_file
 from bridgehead.runtime.errors import BridgeError
+from tests.support import constants
 from tests.support.host_bridges import StandIns
 
 if __name__ == "__main__":
+    constants.apply()
     stand_ins = StandIns("alpha", "beta", "gamma", "slow")
     stand_ins.alone["gamma"] = "There is one gamma in the world."
     try:

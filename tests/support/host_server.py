@@ -1,6 +1,5 @@
 """A host of stand-in bridges: a real server on a real loopback socket, in the test's own event loop."""
 
-import asyncio
 import io
 import socket
 from collections.abc import AsyncIterator, Mapping
@@ -16,26 +15,11 @@ from bridgehead.host.factory import ApplicationFactory
 from bridgehead.host.settings import HostSettings
 from bridgehead.mcp.http.server import Server
 from bridgehead.runtime import logs
+from tests.support.clock import Clock
 from tests.support.host_bridges import StandIns
 from tests.support.http_client import Headers, HttpClient, Response
 from tests.support.http_server import JSON_POST, mirrored
 from tests.support.messages import HANDSHAKE, Json, call, encode, initialize, notification, request, stateless
-
-
-class Clock:
-    """A clock that a test moves; one that stands still moves only by that."""
-
-    def __init__(self, *, stands_still: bool = False) -> None:
-        self.ahead = 0.0
-        self._stands_still = stands_still
-
-    def now(self) -> float:
-        """Tell the time of day."""
-        return 1_800_000_000.0 + self.monotonic()
-
-    def monotonic(self) -> float:
-        """Tell the time that has passed."""
-        return self.ahead if self._stands_still else asyncio.get_running_loop().time() + self.ahead
 
 
 class Host:
@@ -163,13 +147,13 @@ async def hosting(
     log = io.StringIO()
     logs.configure("debug", "json", log)
     factory = ApplicationFactory(
-        settings, stand_ins.manifests(), full, clock or Clock(), state_keys=(b"k" * 32,)
+        settings, stand_ins.manifests(), full, clock or Clock(runs=True), state_keys=(b"k" * 32,)
     )
     app = factory.make()
     server = Server(
         app,
         max_connections=settings.connections,
-        max_per_address=settings.connections_per_client,
+        max_per_address=settings.connections_per_address,
         unlimited=app.proxies,
         by_address=app.metrics.connections,
         keep_alive_seconds=settings.idle_seconds,

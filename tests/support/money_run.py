@@ -51,7 +51,6 @@ EXPIRY_SECONDS = 180.0
 SETTINGS = {
     # Short, because a share of the requests is never answered.
     "REQUEST_TIMEOUT": "400",
-    "MERCURY_FIRST_BYTE_TIMEOUT": "400",
     "MERCURY_IDLE_TIMEOUT": "400",
     "MERCURY_TOTAL_TIMEOUT": "4000",
     "MERCURY_MAX_RETRIES": str(RETRIES),

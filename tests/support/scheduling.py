@@ -8,6 +8,18 @@ ever. It also offers the test again at which the worker died.
 from xdist.scheduler import LoadFileScheduling  # type: ignore[import-untyped]  # it comes without types
 from xdist.workermanage import WorkerController  # type: ignore[import-untyped]
 
+BEGIN_FIRST = (
+    "tests/mercury/test_every_cent.py",
+    "tests/host/workers/test_supervision.py",
+    "tests/host/replicas/test_replica.py",
+    "tests/mercury/calling/test_sqlite_usage.py",
+    "tests/host/workers/test_process.py",
+    "tests/host/workers/test_restarts.py",
+    "tests/host/telemetry/test_exporting.py",
+)
+"""Files with few tests that take seconds each. xdist begins with the files that have most tests, so these
+came last, and one worker was busy with them when the others had nothing left to do."""
+
 
 class FileScheduling(LoadFileScheduling):  # type: ignore[misc]  # of a class that has no type
     """Hands out whole files, and of a dead worker's files what is left of them."""
@@ -26,6 +38,12 @@ class FileScheduling(LoadFileScheduling):  # type: ignore[misc]  # of a class th
         for other in self.nodes:
             self._reschedule(other)
         return died_at
+
+    def _assign_work_unit(self, node: WorkerController) -> None:
+        for file in reversed(BEGIN_FIRST):
+            if file in self.workqueue:
+                self.workqueue.move_to_end(file, last=False)
+        super()._assign_work_unit(node)
 
     def _reschedule(self, node: WorkerController) -> None:
         super()._reschedule(node)

@@ -12,8 +12,10 @@ from urllib.parse import parse_qs, parse_qsl, urlencode, urlsplit
 
 import msgspec
 
-from tests.support.host_authority import AUDIENCE, Authority, RealClock, running
-from tests.support.host_server import Clock, Host, hosting
+from tests.support.clock import Clock
+from tests.support.fake_api import Answer, Request
+from tests.support.host_authority import AUDIENCE, Authority, running
+from tests.support.host_server import Host, hosting
 
 CLIENT = "dashboard"
 
@@ -57,26 +59,26 @@ class SignInAuthority(Authority):
 
     # --- what our host asks --------------------------------------------------------------------------------
 
-    def respond(self, path: str, head: str, body: bytes) -> tuple[int, bytes]:
-        if path != "/realm/token_endpoint":
-            return super().respond(path, head, body)
+    def respond(self, request: Request) -> Answer:
+        if request.path != "/realm/token_endpoint":
+            return super().respond(request)
         if self.answer is not None:
-            return int(self.answer.pop("status", 200)), msgspec.json.encode(self.answer)
-        form = dict(parse_qsl(body.decode()))
+            return Answer(int(self.answer.pop("status", 200)), msgspec.json.encode(self.answer))
+        form = dict(parse_qsl(request.body.decode()))
         self.redeemed.append(form)
-        if not self._knows(form, head):
-            return 401, b'{"error":"invalid_client"}'
+        if not self._knows(form, request.headers.get("authorization", "")):
+            return Answer(401, b'{"error":"invalid_client"}')
         asked = self._codes.pop(form["code"], None)
         if asked is None or not _fits(form, asked):
-            return 400, b'{"error":"invalid_grant"}'
-        return 200, msgspec.json.encode(self._make_tokens(asked))
+            return Answer(400, b'{"error":"invalid_grant"}')
+        return Answer(200, msgspec.json.encode(self._make_tokens(asked)))
 
-    def _knows(self, form: dict[str, str], head: str) -> bool:
+    def _knows(self, form: dict[str, str], authorization: str) -> bool:
         pair = base64.b64encode(f"{CLIENT}:{self.secret}".encode()).decode()
         if self.secret and "client_secret_post" not in self.published.get(
             "token_endpoint_auth_methods_supported", ()
         ):
-            return f"Authorization: Basic {pair}\r\n" in head and "client_secret" not in form
+            return authorization == f"Basic {pair}" and "client_secret" not in form
         return form["client_id"] == CLIENT and form.get("client_secret", "") == self.secret
 
     def _make_tokens(self, asked: dict[str, str]) -> dict[str, str]:
@@ -107,5 +109,5 @@ async def signing_in(
             "BRIDGEHEAD_OAUTH_CLIENT_ID": CLIENT,
             **settings,
         }
-        async with hosting(folder, environment, clock=clock or RealClock()) as host:
+        async with hosting(folder, environment, clock=clock or Clock(time.time(), runs=True)) as host:
             yield host, issuer

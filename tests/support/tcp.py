@@ -1,4 +1,4 @@
-"""TCP peers that a test writes itself: a server around a function, a relay of bytes, a certificate."""
+"""TCP peers that a test writes itself: a server around a function, a certificate, a reset."""
 
 import asyncio
 import socket
@@ -6,7 +6,7 @@ import ssl
 import struct
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 from tests.support.certificates import certificate
@@ -46,28 +46,6 @@ async def serving(
             task.cancel()
         if tasks:
             await asyncio.wait(tasks, timeout=PATIENCE)
-
-
-async def relay(
-    reader: asyncio.StreamReader, writer: asyncio.StreamWriter, host: str, port: int, first: bytes = b""
-) -> None:
-    """Pass bytes on in both directions, until one side ends."""
-    there, back = await asyncio.open_connection(host, port)
-    back.write(first)
-    ways = [asyncio.create_task(_pass_on(reader, back)), asyncio.create_task(_pass_on(there, writer))]
-    try:
-        await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
-    finally:
-        back.close()  # before anything is waited for: this task may be cancelled here once more
-        for way in ways:
-            way.cancel()
-        await asyncio.wait(ways)
-
-
-async def _pass_on(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    with suppress(ConnectionError):
-        while data := await reader.read(65536):
-            writer.write(data)
 
 
 def certified(folder: Path) -> tuple[ssl.SSLContext, Path]:

@@ -42,7 +42,7 @@ INSTRUCTIONS = (
 def make_bridge(
     settings: AocSettings, *, clock: Clock | None = None, watch_every: float = watching.EVERY_SECONDS
 ) -> Bridge[Workspace]:
-    """Make the bridge; it reads nothing before it is served."""
+    """Make the bridge; no file is read before it is served."""
 
     @asynccontextmanager
     async def lifespan() -> AsyncIterator[Workspace]:
@@ -67,6 +67,7 @@ def make_bridge(
         try:
             yield workspace
         finally:
+            # The database last: finishing the writes under way needs it.
             preparing.cancel()
             watcher.cancel()
             await workspace.close()
@@ -82,6 +83,7 @@ def make_bridge(
         lifespan=lifespan,
         dialect=AocDialect(),
         contract_revision=CONTRACT_REVISION,
+        # Every conversation carries the tool list; an outline is half as long as the full schemas.
         output_schemas="outline",
         changing={"resources"},
         subscribable=True,

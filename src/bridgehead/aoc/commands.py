@@ -177,12 +177,12 @@ def _print_table(view: BoardView, board: Board, chosen: Namespace) -> None:
     if not board.rows:
         sys.stdout.write(wording.no_runs_text(chosen.llm, view.known, chosen.day, view.days) + "\n")
         return
-    # On Windows rich takes a pipe for an old console, and leaves the last column of those free.
+    # On Windows rich takes a pipe for an old console and leaves its last column free.
     is_old = None if sys.stdout.isatty() else False
     console = Console(legacy_windows=is_old)
     width = console.width
     if not console.is_terminal and "COLUMNS" not in console._environ:  # noqa: SLF001 - as rich itself asks
-        width = max(width, rendering.natural_width(board))  # a pipe has no edge to cut anything off at
+        width = max(width, rendering.natural_width(board))  # a pipe has no edge: show every column
         console = Console(width=width, legacy_windows=is_old)
     console.print(Text(wording.measure_name(board.measure).capitalize(), style="bold"))
     console.print(rendering.table(board, width))
@@ -227,7 +227,7 @@ def _export(workspace: Workspace, chosen: Namespace, settings: AocSettings) -> i
         path = Path(chosen.folder).expanduser().absolute()
         path.mkdir(parents=True, exist_ok=True)
         moved = export_folder(workspace, folders_in(str(path), settings.year), database)
-        return _tell_moved(moved, f"to {path}")
+        return _print_moved(moved, f"to {path}")
     runs, skipped = workspace.runs_now(_filters(chosen))
     is_json = chosen.format == "json"
     sys.stdout.write(rendering.json(runs) if is_json else rendering.csv(runs, rendering.RUN_COLUMNS))
@@ -238,7 +238,7 @@ def _export(workspace: Workspace, chosen: Namespace, settings: AocSettings) -> i
 def _import(workspace: Workspace, _chosen: Namespace, _settings: AocSettings) -> int:
     from .database.transfer import import_folder
 
-    return _tell_moved(
+    return _print_moved(
         import_folder(workspace, _need_database(workspace)), f"from {workspace.folders.speeds}"
     )
 
@@ -252,10 +252,10 @@ def _need_database(workspace: Workspace) -> postgres.Database:
     return workspace.database
 
 
-def _tell_moved(moved: Moved, where: str) -> int:
+def _print_moved(moved: Moved, where: str) -> int:
     sys.stdout.write(
         f"Moved {moved.records} records and {moved.steps} steps of attempts {where}; "
-        f"{moved.aliases} aliases. What was there already stays.\n"
+        f"{moved.aliases} aliases. Existing records and steps are unchanged.\n"
     )
     for problem in moved.problems:
         sys.stderr.write(f"bridgehead aoc: skipped: {problem}\n")
@@ -279,6 +279,7 @@ def _check(workspace: Workspace, _chosen: Namespace, _settings: AocSettings) -> 
 def _init(workspace: Workspace, chosen: Namespace, settings: AocSettings) -> int:
     from .starter import make_starter
 
+    # Without an argument: the folder of the configured year, which may be inside the data directory.
     folder = (
         Path(chosen.folder or settings.data_dir or default_data_dir(str(Path.cwd()))).expanduser().absolute()
     )
@@ -296,6 +297,7 @@ def _run(workspace: Workspace, chosen: Namespace, _settings: AocSettings) -> int
     from .files.names import clean_name
     from .measuring import Measurement, measure
 
+    # argparse keeps the `--` in front of the remaining words.
     command = chosen.command[1:] if chosen.command[:1] == ["--"] else chosen.command
     if not command:
         raise InvalidArgument(
@@ -309,7 +311,7 @@ def _run(workspace: Workspace, chosen: Namespace, _settings: AocSettings) -> int
         sys.stderr.write(f"{line}\n")
 
     outcome = measure(workspace, wanted, report)
-    sys.stdout.write(f"{outcome.says}\n")
+    sys.stdout.write(f"{outcome.summary}\n")
     return 0 if outcome.outcome != "failed" else 1
 
 
@@ -325,7 +327,7 @@ def _session_file(settings: AocSettings) -> Path:
 def _fetch(workspace: Workspace, chosen: Namespace, settings: AocSettings) -> int:
     from bridgehead.runtime.http import Proxies
 
-    from .site.client import SiteClient
+    from .site.client import SITE_URL, SiteClient
     from .site.cookie import read_cookie
     from .site.fetching import Fetcher
 
@@ -335,11 +337,9 @@ def _fetch(workspace: Workspace, chosen: Namespace, settings: AocSettings) -> in
             next_step="The site wants to know whom to write to: set it to your e-mail address.",
         )
     path = _session_file(settings)
-    # Not settings of ours: the variables that every program of this person's network reads.
-    proxy = Proxies.from_environment(os.environ).choose(settings.site_url)
-    client = SiteClient(
-        settings.site_url, read_cookie(path), settings.contact, path.parent / "requests", proxy
-    )
+    # HTTPS_PROXY and its like are no settings of ours: every program reads them.
+    proxy = Proxies.from_environment(os.environ).choose(SITE_URL)
+    client = SiteClient(SITE_URL, read_cookie(path), settings.contact, path.parent / "requests", proxy)
 
     def report(line: str) -> None:
         sys.stdout.write(f"{line}\n")
@@ -353,12 +353,12 @@ def _fetch(workspace: Workspace, chosen: Namespace, settings: AocSettings) -> in
     return 0
 
 
-def _cookie(_event: Workspace, chosen: Namespace, settings: AocSettings) -> int:
+def _cookie(_workspace: Workspace, chosen: Namespace, settings: AocSettings) -> int:
     from getpass import getpass
 
     from .site.cookie import parse_cookie, save_cookie, save_in_keyring
 
-    # Windows takes an input of nothing (NUL) for a terminal, and would wait for ever for a key there.
+    # On Windows an input of NUL counts as a terminal, and getpass would wait there for ever.
     is_person = sys.stdin.isatty() and (sys.platform != "win32" or sys.stderr.isatty())
     cookie = parse_cookie(getpass("Session cookie (not shown): ") if is_person else sys.stdin.readline())
     if chosen.keyring:

@@ -1,6 +1,6 @@
 """Demo: a tour of the aoc bridge, offline. An invented puzzle, solved in several ways, timed and ranked.
 
-The solvers are small programs that stand for models: each one's time is measured around its own work.
+The solvers are small functions that stand for models; each is timed by itself.
 """
 
 from __future__ import annotations
@@ -45,7 +45,8 @@ def _by_slices() -> int:
 
 def _by_thinking() -> int:
     lit = 0
-    while (lit + 1) ** 2 <= LANTERNS:  # only the lanterns of squares are turned an odd number of times
+    # Only the lanterns of squares are turned an odd number of times.
+    while (lit + 1) ** 2 <= LANTERNS:
         lit += 1
     return lit
 
@@ -63,15 +64,16 @@ SHORT_NAME = "fox"
 
 @contextmanager
 def trial(folder: Path) -> Iterator[Trial]:
-    """Invent a puzzle to fetch."""
+    """Provide a folder with an invented puzzle to fetch."""
     _invent(folder)
     yield Trial({"AOC_DATA_DIR": str(folder)}, "fetch_instruction", "Lanterns", {"day": 1})
 
 
 def show_demo(console: Console) -> bool:
-    """Show the bridge, and tell whether everything was as it should be."""
+    """Show the bridge; return whether every step gave the expected result."""
     with TemporaryDirectory() as folder:
-        environment = {"AOC_DATA_DIR": folder}  # and nothing of the person's own
+        # Only this: the user's own settings and records stay out of the demo.
+        environment = {"AOC_DATA_DIR": folder}
         _invent(Path(folder))
         with DemoScript(console, "aoc", environment) as guide:
             _show(guide)
@@ -105,9 +107,10 @@ def _show(guide: DemoScript) -> None:
 
 
 def _timed(guide: DemoScript, name: str, solve: Callable[[], int]) -> dict[str, int | str]:
-    """Solve the puzzle and say how long that took; a wrong answer counts as a failure of the demo."""
+    """Solve the puzzle; return the arguments that record its time. A wrong answer fails the demo."""
     begin = time.perf_counter()
     answer = solve()
     spent = ceil((time.perf_counter() - begin) * 1000)
+    # A lantern is turned once for each of its divisors, so those of the square numbers stay lit.
     guide.expect(answer == isqrt(LANTERNS))
     return {"day": 1, "phase": 1, "llm_name": name, "speed_ms": spent}

@@ -30,8 +30,8 @@ from .workspace import open_workspace
 
 _SHOWN = 3
 """How many problems `doctor` shows."""
-_MEANT = re.compile(r"day\W*\d+.*\.(md|jsonl?|txt)", re.IGNORECASE)
-"""A name that was probably meant to be read."""
+_LIKELY_NAME = re.compile(r"day\W*\d+.*\.(md|jsonl?|txt)", re.IGNORECASE)
+"""Names that a user may expect to be read; other files in the folders are ignored."""
 
 
 class Problem(NamedTuple):
@@ -51,22 +51,22 @@ class CheckResult(NamedTuple):
 def check(folders: Folders) -> CheckResult:
     """Read every file."""
     files, problems = 0, []
-    looks = (
+    checks = (
         (folders.instructions, _instruction),
         (folders.inputs, _plain_text),
         (folders.answers, _plain_text),
         (folders.speeds, _speeds),
         (folders.attempts, _attempts),
     )
-    for folder, look in looks:
+    for folder, check_file in checks:
         try:
-            names = sorted(name for name in os.listdir(folder) if _MEANT.fullmatch(name))
+            names = sorted(name for name in os.listdir(folder) if _LIKELY_NAME.fullmatch(name))
         except FileNotFoundError:
             names = []
         for name in names:
             files += 1
             path = os.path.join(folder, name)
-            problems += [Problem(path, text) for text in look(folder, name)]
+            problems += [Problem(path, text) for text in check_file(folder, name)]
     if os.path.lexists(folders.aliases):
         files += 1
         try:
@@ -127,20 +127,23 @@ def _speeds(folder: str, name: str) -> Iterator[str]:
 
 
 def find_problems(data: bytes, day: int) -> Iterator[str]:
-    """Find every problem of a day's records, with its line and what to do."""
+    """Find every problem of a day's records, with its line and a next step."""
     text = data.removeprefix(BYTE_ORDER_MARK)
     try:
         entries = dict(enumerate(day_document.decode_day(data, day).entries))
     except CorruptDay as problem:
-        single, entries = _one_by_one(text, day)
-        yield from single or [f"{problem}. Fix or move the file: until then no record of this day counts"]
+        # The decoder stops at the first problem; a user wants to see all of them.
+        wrong_entries, entries = _decode_singly(text, day)
+        yield from wrong_entries or [
+            f"{problem}. Fix or move the file: until then no record of this day counts"
+        ]
     doubts = [(place, wrong) for place, entry in entries.items() for wrong in _doubts(entry)]
     lines = day_document.lines_of_entries(text) if doubts else []
     yield from (f"line {lines[place]}: {wrong}" for place, wrong in doubts)
 
 
 def _doubts(entry: Entry) -> Iterator[str]:
-    """Find problems of an entry that can be read."""
+    """Find problems of an entry that is valid and counts."""
     if not entry.timestamp:
         yield "the entry has no `timestamp` and counts as the oldest. Add one: 2025-12-01T10:30:00.000Z"
     else:
@@ -157,7 +160,7 @@ def _doubts(entry: Entry) -> Iterator[str]:
         )
 
 
-def _one_by_one(data: bytes, day: int) -> tuple[list[str], dict[int, Entry]]:
+def _decode_singly(data: bytes, day: int) -> tuple[list[str], dict[int, Entry]]:
     """Decode each entry by itself, so that a wrong one does not hide the next."""
     wrong: list[str] = []
     fine: dict[int, Entry] = {}
@@ -189,7 +192,7 @@ async def examine(environment: Mapping[str, str]) -> list[Finding]:
 
         kept = "records, attempts and aliases"
         records = await migrations.examine(settings.database_url, read_schema, kept)
-    found = [
+    findings = [
         settings_finding(settings, environment),
         _folder(
             "puzzles",
@@ -199,12 +202,12 @@ async def examine(environment: Mapping[str, str]) -> list[Finding]:
         records,
     ]
     if not report.problems:
-        found.append(Finding("files", "right", f"{report.files} read, all whole"))
-    found += [
+        findings.append(Finding("files", "right", f"{report.files} read, all valid"))
+    findings += [
         Finding("files", "wrong", f"{problem.path}: {problem.text}", "bridgehead aoc check")
         for problem in report.problems[:_SHOWN]
     ]
-    return found
+    return findings
 
 
 def _folder(what: str, folder: str, detail: str) -> Finding:

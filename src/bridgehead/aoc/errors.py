@@ -36,7 +36,7 @@ class AocDialect(Dialect):
         return ToolError(_invalid_arguments(tool, problem))
 
     def translate(self, error: Exception) -> Failure | None:
-        """Let the model read what went wrong with a tool."""
+        """Turn failures into tool errors, which the model can read."""
         if isinstance(error, InvalidArgument):
             return ToolError(f"{_INVALID}: {error}")
         if isinstance(error, BridgeError):
@@ -63,12 +63,14 @@ class ContractDialect(Dialect):
 
 
 def _invalid_arguments(tool: str, problem: str) -> str:
-    said = problem.replace("phase must be between 1 and 2", "phase must be 1 or 2")  # no integer is between
-    return f"{_INVALID} for {tool}: {said}."
+    # The engine's general wording of a range; between 1 and 2 there is no integer.
+    problem = problem.replace("phase must be between 1 and 2", "phase must be 1 or 2")
+    return f"{_INVALID} for {tool}: {problem}."
 
 
 def _reword(error: ProtocolError) -> ProtocolError:
-    """Word what the engine refuses; a missing resource, -32002 in some revisions, is the contract's -1."""
+    """Put the contract's words and codes on an error of the engine."""
+    # A missing resource is -32002 in newer revisions of the protocol; the contract knows only -1.
     if error.code == RESOURCE_NOT_FOUND:
         return ProtocolError(APPLICATION_ERROR, _NOT_LOADED + error.message, error.data)
     if error.code == INVALID_PARAMS and not error.message.startswith(_INVALID):
@@ -77,13 +79,13 @@ def _reword(error: ProtocolError) -> ProtocolError:
 
 
 def not_loaded(error: BridgeError) -> ProtocolError:
-    """Say that a resource cannot be read, with the prefix that the contract gives this."""
+    """Make the error for a resource that cannot be read, with the contract's prefix."""
     return ProtocolError(APPLICATION_ERROR, f"{_NOT_LOADED}{error}")
 
 
 @contextmanager
 def contract_errors() -> Iterator[None]:
-    """Raise failures with the contract's codes: only a tool has a result that can say `isError`."""
+    """Raise failures with the contract's codes, for resources and prompts: only tools have `isError`."""
     try:
         yield
     except BridgeError as error:

@@ -40,7 +40,7 @@ _VERDICTS = {
 
 
 class Measurement(Struct, frozen=True):
-    """What to run, how often, and for whom."""
+    """A program to run, the number of runs, and the model that wrote it."""
 
     llm: str
     day: int
@@ -51,7 +51,7 @@ class Measurement(Struct, frozen=True):
     timeout: float = 60.0
 
 
-class _Ended(NamedTuple):
+class _CompletedRun(NamedTuple):
     milliseconds: int
     output: bytes
     errors: bytes
@@ -64,7 +64,7 @@ class MeasuredRuns(Struct, frozen=True):
 
     outcome: Literal["solved", "unchecked", "failed"]
     times: list[int]
-    says: str
+    summary: str
 
 
 def measure(workspace: Workspace, wanted: Measurement, report: Callable[[str], None]) -> MeasuredRuns:
@@ -74,6 +74,7 @@ def measure(workspace: Workspace, wanted: Measurement, report: Callable[[str], N
         raise NotFound(f"There is no input for day {wanted.day}.", next_step=f"Put it into {path}.")
     times: list[int] = []
     verdict: Verdict = "unknown"
+    # Negative numbers are warm-up runs: checked like the others, but their times are not recorded.
     for number in range(-wanted.warm_up, wanted.runs):
         ended = _run(wanted.command, path, wanted.timeout)
         what = (
@@ -104,27 +105,28 @@ def measure(workspace: Workspace, wanted: Measurement, report: Callable[[str], N
     )
 
 
-def _problem(ended: _Ended, wanted: Measurement) -> str:
+def _problem(ended: _CompletedRun, wanted: Measurement) -> str:
     if ended.is_late:
         return f"The program did not end within {wanted.timeout:g} s and was ended."
     if ended.status:
-        said = ended.errors[-MAX_SHOWN:].decode(errors="replace").strip()
-        return f"The program ended with status {ended.status}.{f' It said: {said}' if said else ''}"
+        stderr = ended.errors[-MAX_SHOWN:].decode(errors="replace").strip()
+        return f"The program ended with status {ended.status}.{f' It said: {stderr}' if stderr else ''}"
     return "" if _answer(ended.output) else "The program printed no answer."
 
 
 def _answer(output: bytes) -> str:
-    """Return the last line that is not empty; programs may print more before it."""
+    """Return the last line that is not empty: programs may print other things before their answer."""
     lines = [line.strip() for line in output.decode(errors="replace").splitlines()]
     return next((line for line in reversed(lines) if line), "")
 
 
-def _run(command: list[str], path: Path, timeout: float) -> _Ended:
-    """Run a program once, its input on standard input."""
+def _run(command: list[str], path: Path, timeout: float) -> _CompletedRun:
+    """Run a program once, with the puzzle input on standard input."""
+    # Output goes to files, not pipes: a full pipe would make the program wait for its reader.
     with path.open("rb") as puzzle_input, tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
         begin = time.perf_counter()
         try:
-            # Its own session, so that everything it starts can be ended with it.
+            # Its own session, so that everything it starts can be killed with it.
             process = subprocess.Popen(  # noqa: S603 - what the person typed
                 command, stdin=puzzle_input, stdout=out, stderr=err, start_new_session=True
             )
@@ -135,23 +137,24 @@ def _run(command: list[str], path: Path, timeout: float) -> _Ended:
             ) from failure
         is_late = threading.Event()
 
-        def end_late() -> None:
+        def kill_late() -> None:
             is_late.set()
-            _end_group(process)
+            _kill_group(process)
 
-        late = threading.Timer(timeout, end_late)
-        late.start()
+        timer = threading.Timer(timeout, kill_late)
+        timer.start()
         try:
             # No timeout here: `wait` with one polls every few milliseconds, which would be measured too.
             status = process.wait()
             spent = time.perf_counter() - begin
         finally:
-            late.cancel()
-            _end_group(process)
-        return _Ended(max(1, round(spent * 1000)), _read(out), _read(err), status, is_late.is_set())
+            timer.cancel()
+            # After a normal end too: children that it left behind would disturb the next run.
+            _kill_group(process)
+        return _CompletedRun(max(1, round(spent * 1000)), _read(out), _read(err), status, is_late.is_set())
 
 
-def _end_group(process: subprocess.Popen[bytes]) -> None:
+def _kill_group(process: subprocess.Popen[bytes]) -> None:
     """Kill a program and everything it started (on Windows, the program alone)."""
     if sys.platform == "win32":
         process.kill()
@@ -161,6 +164,7 @@ def _end_group(process: subprocess.Popen[bytes]) -> None:
 
 
 def _read(file: IO[bytes]) -> bytes:
+    """Return the end of a file, where answers and error messages are."""
     size = file.seek(0, os.SEEK_END)
     file.seek(max(0, size - MAX_OUTPUT))
     return file.read()

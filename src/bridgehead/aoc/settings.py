@@ -16,15 +16,6 @@ def _folder(text: str) -> str | None:
     return os.path.abspath(os.path.expanduser(text))
 
 
-def _site(text: str) -> str:
-    """Accept HTTPS, or this machine: a cookie must not travel in the open."""
-    is_local = text.startswith(("http://127.0.0.1:", "http://localhost:", "http://[::1]:"))
-    if not (text.startswith("https://") or is_local):
-        raise ValueError(text)
-    return text.rstrip("/")
-
-
-SITE = Kind(_site, "an https:// address")
 FOLDER = Kind(_folder, "an existing folder")
 TOOLSETS = Toolsets(
     {
@@ -36,7 +27,7 @@ TOOLSETS = Toolsets(
 
 
 class AocSettings(LogSettings, DatabaseSettings):
-    """What the environment says about the aoc bridge."""
+    """All settings of the aoc bridge."""
 
     data_dir = Setting(
         "AOC_DATA_DIR",
@@ -44,20 +35,6 @@ class AocSettings(LogSettings, DatabaseSettings):
         None,
         "The folder with `instructions/`, `speeds/` and `aliases.json`.",
         shown="the current directory if it has `instructions/` or `speeds/`, else the user's data directory",
-    )
-    instructions_dir = Setting(
-        "AOC_INSTRUCTIONS_DIR",
-        FOLDER,
-        None,
-        "The folder with the puzzle texts.",
-        shown="`instructions/` in the data directory",
-    )
-    speeds_dir = Setting(
-        "AOC_SPEEDS_DIR",
-        FOLDER,
-        None,
-        "The folder with the speed records.",
-        shown="`speeds/` in the data directory, made with the first record",
     )
     year = Setting(
         "AOC_YEAR",
@@ -99,16 +76,8 @@ class AocSettings(LogSettings, DatabaseSettings):
         "The file with your session cookie for `bridgehead aoc fetch`, readable by you alone.",
         shown="`aoc/session` in the user's configuration directory",
     )
-    site_url = Setting(
-        "AOC_SITE_URL",
-        SITE,
-        "https://adventofcode.com",
-        "The site that `bridgehead aoc fetch` uses. Change it only for tests.",
-    )
 
     def check(self) -> None:
         """Refuse a folder that is named but not there, or that is a file."""
-        for setting in (AocSettings.data_dir, AocSettings.instructions_dir, AocSettings.speeds_dir):
-            folder = self.values[setting.name]
-            if folder is not None and not os.path.isdir(folder):
-                raise SettingError(setting.name, folder, setting.kind.wanted)
+        if self.data_dir is not None and not os.path.isdir(self.data_dir):
+            raise SettingError("AOC_DATA_DIR", self.data_dir, FOLDER.wanted)

@@ -36,7 +36,7 @@ leaderboards/
 
 
 def make_starter(folder: Path) -> list[Path]:
-    """Put the puzzle into a folder; what is there already stays as it is. Return the files that were made."""
+    """Put the puzzle into a folder; existing files stay as they are. Return the files that were made."""
     files = {
         "instructions/Day01_phase1.md": PHASE1,
         "instructions/Day01_phase2.md": PHASE2,
@@ -58,7 +58,7 @@ def make_starter(folder: Path) -> list[Path]:
 
 
 def ignore_puzzles(folder: Path) -> bool:
-    """Keep puzzle texts, inputs and answers out of Git; tell whether anything had to be written."""
+    """List puzzle texts, inputs and answers in `.gitignore`; return whether anything was added."""
     path = folder / ".gitignore"
     before = path.read_text(encoding="utf-8") if path.exists() else ""
     missing = [line for line in GITIGNORE.splitlines() if line not in before.splitlines()]

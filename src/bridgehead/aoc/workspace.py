@@ -100,7 +100,7 @@ class Workspace:
         return sorted(instructions.list_days(self.folders.instructions), reverse=True)
 
     def has_puzzle(self, day: int) -> bool:
-        """Return whether a day has a puzzle text; two lookups, where `days` lists the folder."""
+        """Return whether a day has a puzzle text. Takes two lookups; `days` lists the folder."""
         return instructions.has_puzzle(self.folders.instructions, day)
 
     # --- records -------------------------------------------------------------------------------------------
@@ -150,7 +150,7 @@ class Workspace:
         return instructions.check_answer(self.folders.answers, day, phase, answer)
 
     def prepare(self) -> None:
-        """Import what records and rankings need before the first call does. Blocks."""
+        """Import the modules of records and rankings before the first call needs them. Blocks."""
         from .ranking import standings  # noqa: F401 - imported for its side effect
 
         _ = self.records, self.attempts
@@ -159,6 +159,7 @@ class Workspace:
 
     async def settled(self, client: int) -> None:
         """Wait until the client's records are stored: its next request must see them."""
+        # Not through the cached property, which would create a recorder just to find it idle.
         if "recorder" in self.__dict__:
             await self.recorder.settled(client)
 
@@ -195,6 +196,7 @@ class Workspace:
             return replace(whole, rows=[row for row in whole.rows if row.llm in wanted])
 
         name = aliases.look_up(filters.llm)
+        # Narrowed after ranking: a model's rank is among all models.
         own = narrow(view)
         if own.rows:
             return own
@@ -222,6 +224,7 @@ class Workspace:
         board = rank({day: runs.groups for day, runs in records.items()}, filters, aliases.of, counts)
         names = [row.llm for row in board.rows]
         view = BoardView(board, board.rows, skipped, self.records.days(), names)
+        # Boards are made in threads, but without a lock: at worst one is computed twice.
         if len(self._boards) >= MAX_BOARDS:
             self._boards.clear()
         self._boards[filters] = state, view

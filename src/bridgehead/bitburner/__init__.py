@@ -1,5 +1,5 @@
-"""The bitburner bridge: an agent's hands in a running game of Bitburner.
+"""The bitburner bridge: the files of a running game of Bitburner, for agents.
 
 The game is the WebSocket client: it dials a port that this bridge listens on, and then answers requests of
-its Remote API. Everything here treats it as something that comes and goes.
+its Remote API. It may disconnect at any moment, and all code here expects that.
 """

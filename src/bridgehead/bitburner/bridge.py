@@ -74,6 +74,7 @@ def make_bridge(
         instructions=INSTRUCTIONS,
         lifespan=lifespan,
         dialect=BitburnerDialect(),
+        # Every conversation carries the tool list; an outline is half as long as the full schemas.
         output_schemas="outline",
         changing={"resources"},
         subscribable=True,

@@ -29,6 +29,7 @@ standard input and output.
 
 def main(arguments: list[str], environment: Mapping[str, str]) -> int:
     """Run one command and return the exit status."""
+    # The simulator parses its own options, so that the parser here need not import it.
     if arguments[:1] == ["simulate"]:
         from .simulator.command import simulate
 

@@ -1,4 +1,4 @@
-"""Demo: an agent's tour of the bridge, with a simulated game that dials in, stalls, drops and comes back."""
+"""Demo: a tour of the bridge, with a simulated game that connects, stalls, disconnects and comes back."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _WEAKEN = "    await ns.weaken(target);\n"
 
 @contextmanager
 def trial(folder: Path) -> Iterator[Trial]:
-    """Listen on a free port, which no game dials."""
+    """Provide an environment with a free port and no game."""
     environment = {
         "BITBURNER_LISTEN": "127.0.0.1:0",
         "BITBURNER_CONNECT_WAIT_MS": "0",
@@ -53,7 +53,8 @@ def trial(folder: Path) -> Iterator[Trial]:
 
 
 def show_demo(console: Console) -> bool:
-    """Show the tour; return whether everything went as it says."""
+    """Show the tour; return whether every step gave the expected result."""
+    # The bridge gets a number, not port 0: the simulated game has to know where to dial.
     with socket.create_server(("127.0.0.1", 0)) as server:
         port: int = server.getsockname()[1]
     with TemporaryDirectory(prefix="bridgehead-") as state:

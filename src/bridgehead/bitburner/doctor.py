@@ -1,4 +1,4 @@
-"""Doctor: checks everything between this machine and the game, for one screen."""
+"""Doctor: check everything between this machine and the game."""
 
 from __future__ import annotations
 
@@ -32,6 +32,7 @@ async def examine(environment: Mapping[str, str], wait: float = WAIT_SECONDS) ->
     """Check everything; wait up to `wait` seconds for a game to dial in."""
     from .changes.history import History
 
+    # Quiet unless the user has set a level: log lines between the findings would only confuse.
     settings = BitburnerSettings({"MCP_LOG_LEVEL": "error", **environment})
     findings = [settings_finding(BitburnerSettings(environment), environment)]
     try:
@@ -64,7 +65,7 @@ def _check_folder(what: str, folder: Path) -> Finding:
         return Finding(what, "wrong", f"{folder} cannot be written to", "Choose another folder.")
     if os.name != "nt" and mode & _OTHERS:
         advice = f"chmod 700 {folder}"
-        return Finding(what, "note", f"{folder} can be looked into by other users ({mode:o})", advice)
+        return Finding(what, "note", f"{folder} is readable by other users ({mode:o})", advice)
     return Finding(what, "right", str(folder))
 
 

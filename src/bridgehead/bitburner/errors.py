@@ -1,4 +1,4 @@
-"""Errors of the bitburner bridge, beside those that every bridge has. Each says what to do next."""
+"""Errors of the bitburner bridge, beside those of all bridges. Each has a next step."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class NotConnected(Unavailable):
 
 
 class Disconnected(Unavailable):
-    """The game went away while it was being asked."""
+    """The game disconnected before it answered."""
 
     code = "disconnected"
 
@@ -69,7 +69,7 @@ class RemoteFailure(BridgeError):
 
     @property
     def is_missing_file(self) -> bool:
-        """Whether the game said that there is no such file, in the words of either generation."""
+        """Whether the error means a missing file, in the words of either generation (2.x, 3.x)."""
         # 3.x appends "Filename: …", and a file's own name may contain these words.
         text = self.remote_message.lower().partition("filename:")[0]
         return "exist" in text or "not found" in text
@@ -106,7 +106,7 @@ class BackupFailed(StorageError):
 
 
 class Declined(BridgeError):
-    """The user was asked, and said no."""
+    """The user was asked and declined."""
 
     code = "declined"
 
@@ -118,7 +118,8 @@ class PatternTooSlow(InvalidArgument):
 
 
 def add_note(error: BridgeError, note: str) -> BridgeError:
-    """Append a sentence to the message: what the failure means for the operation."""
+    """Append a sentence to the message, about the effect of the failure on the operation."""
+    # `args` too: `str(error)`, which clients see, is made from it.
     error.message = f"{error.message} {note}"
     error.args = (f"{error.message} {error.next_step}" if error.next_step else error.message,)
     return error

@@ -1,7 +1,7 @@
-"""Session: what a running bitburner bridge holds open, and how it is opened.
+"""Session: the parts of a running bitburner bridge, and how they are opened.
 
-Cheap to import, because every tool names its type: its parts are imported when it opens, which is after the
-first answer to the client.
+Cheap to import, because every tool names its type: the parts are imported when a session opens, which is
+after the first answer to the client.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class Session:
-    """The parts that tools work with, and the news of changes that passes between them."""
+    """The parts that tools use, and the notices of changes between them."""
 
     def __init__(
         self, settings: BitburnerSettings, connection: GameConnection, relay: Relay, clock: Clock
@@ -51,7 +51,7 @@ class Session:
         self.on_change: list[Callable[[FileChange], None]] = []
         """Called for each changed file, whichever process changed it."""
         self.index: Index | None = None
-        # Held while the index is built, so that calls that need it at once build it once.
+        # Held while the index is built, so that concurrent calls build it once.
         self.index_lock = asyncio.Lock()
         self.kept_definitions: str | None = None
         """The definitions as last stored on this machine."""
@@ -90,14 +90,14 @@ class Session:
             self._notice = describe_differences(differences)
 
     def take_notice(self) -> str:
-        """Return the note on changed files that goes with an agent's next answer, once."""
+        """Return the note on changed files for the agent's next answer, and clear it."""
         notice, self._notice = self._notice, ""
         if notice and self.connection.link is not None and not self.connection.link.is_shared:
             self._start(self.differences.acknowledge(self.remote))
         return notice
 
     def _check_new_game(self) -> None:
-        """Compare a game that has just connected with what was written; only the owner does it."""
+        """Compare a newly connected game with the files that were written to it; only the owner does it."""
         link = self.connection.link
         if link is None or link.is_shared:
             return
@@ -152,6 +152,7 @@ async def open_session(
     connection = GameConnection(settings, counters, clock)
     relay = Relay(connection, settings.rpc_timeout_ms / 1000)
     session = Session(settings, connection, relay, clock)
+    # Before the port opens: the first game is compared with what earlier processes wrote to it.
     await session.differences.load()
 
     prover = peer_auth.Prover(peer_auth.load_key(settings), clock)
@@ -166,7 +167,7 @@ async def open_session(
     async def keep_connecting() -> None:
         try:
             await connector.run()
-        except Exception as bug:  # noqa: BLE001 - whatever it is, no call may wait for a game in vain
+        except Exception as bug:  # noqa: BLE001 - calls must fail instead of waiting for a game for ever
             logging.getLogger("bridgehead.bitburner").error("connecting failed", exc_info=bug)
             connection.report_problem(
                 "The bridge cannot connect because of a fault of its own; start it again."
@@ -176,6 +177,8 @@ async def open_session(
 
     task = asyncio.get_running_loop().create_task(keep_connecting())
     try:
+        # Wait until it is known whether the port is ours: the first call must be able to tell why there is no
+        # game.
         await connector.settled.wait()
         yield session
     finally:

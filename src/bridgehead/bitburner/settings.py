@@ -25,13 +25,13 @@ if TYPE_CHECKING:
     from ssl import SSLContext
 
 GAME_PORT = 12525
-"""The port that tools for this game use by custom."""
+"""The port that tools for this game use by convention."""
 NO_ORIGIN = "none"
 ANY_ORIGIN = "*"
 OFF = "off"
 _HIGHEST_PORT = 65535
 _LOOPBACK = ("localhost", "::1")
-_NEAR = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - nothing is bound here
+_DIALLED = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - nothing is bound here
 _DAY_MS = 86_400_000
 _YES, _NO = True, False
 ORIGINS: tuple[str, ...] = (
@@ -44,7 +44,7 @@ ORIGINS: tuple[str, ...] = (
     "https://127.0.0.1:*",
     "http://[::1]:*",
 )
-"""Where the game comes from: the official page, the desktop build (a file, or no origin), this machine."""
+"""The origins of the game: the official page, the desktop build (a file, or no origin), this machine."""
 
 
 class Address(Struct, frozen=True):
@@ -55,13 +55,13 @@ class Address(Struct, frozen=True):
 
     @property
     def is_loopback(self) -> bool:
-        """Return whether only this machine can reach it."""
+        """Whether only this machine can reach it."""
         return self.host in _LOOPBACK or self.host.startswith("127.")
 
     @property
     def near(self) -> Address:
-        """How this machine itself reaches it: an address that stands for all of them is not one to dial."""
-        return Address(_NEAR.get(self.host, self.host), self.port)
+        """The address to dial from this machine: loopback instead of an address for all interfaces."""
+        return Address(_DIALLED.get(self.host, self.host), self.port)
 
     def __str__(self) -> str:
         host = f"[{self.host}]" if ":" in self.host else self.host
@@ -155,18 +155,6 @@ class BitburnerSettings(StateSettings, LogSettings):
         0,
         "How many attempts to connect may fail in a row. 0 is no limit.",
     )
-    ping_interval_ms = Setting(
-        "BITBURNER_PING_INTERVAL_MS",
-        whole(10, _DAY_MS),
-        15_000,
-        "How often an idle game is pinged, in milliseconds.",
-    )
-    ping_timeout_ms = Setting(
-        "BITBURNER_PING_TIMEOUT_MS",
-        whole(10, _DAY_MS),
-        10_000,
-        "How many milliseconds a game may take to answer a ping before it is disconnected.",
-    )
     max_frame_bytes = Setting(
         "BITBURNER_MAX_FRAME_BYTES",
         BYTES,
@@ -175,12 +163,6 @@ class BitburnerSettings(StateSettings, LogSettings):
     )
     write_max_bytes = Setting(
         "FILE_WRITE_MAX_BYTES", BYTES, 1_000_000, "The largest file that can be written, in UTF-8 bytes."
-    )
-    search_ms = Setting(
-        "BITBURNER_SEARCH_MS",
-        whole(10, 60_000),
-        3000,
-        "How many milliseconds a search pattern may run before it is stopped.",
     )
     toolsets = Setting(
         "BITBURNER_TOOLSETS",
@@ -203,18 +185,16 @@ class BitburnerSettings(StateSettings, LogSettings):
     backup_max_files = Setting(
         "BITBURNER_BACKUP_MAX_FILES", whole(1, 100_000), 2000, "How many previous contents to keep."
     )
-    backup_max_bytes = Setting(
-        "BITBURNER_BACKUP_MAX_BYTES", BYTES, 200_000_000, "How many bytes of previous contents to keep."
-    )
 
     @property
     def shown_url(self) -> str:
-        """The address that is dialled, without the name and password that may be in it."""
+        """The address that is dialled, without a user name and password."""
         scheme, _, rest = (self.rpc_url or "").partition("://")
         return f"{scheme}://{rest.rpartition('@')[2]}"
 
     def check(self) -> None:
-        """Refuse values that do not go together."""
+        """Refuse combinations of values that are invalid."""
+        # Any page or machine that reaches the port can pose as a game, so opening it to others is explicit.
         if not (self.listen.is_loopback or self.allow_remote):
             wanted = "a loopback address such as 127.0.0.1:12525, unless BITBURNER_ALLOW_REMOTE is 1"
             raise SettingError("BITBURNER_LISTEN", str(self.listen), wanted)
@@ -223,10 +203,11 @@ class BitburnerSettings(StateSettings, LogSettings):
             raise SettingError("RPC_RECONNECT_MAX_MS", str(self.reconnect_max_ms), wanted)
         if self.tls_key is not None and self.tls_cert is None:
             raise SettingError("BITBURNER_TLS_KEY", str(self.tls_key), "left out without BITBURNER_TLS_CERT")
+        # Raises now if the certificate cannot be used, not when a game connects.
         self.tls()
 
     def tls(self) -> SSLContext | None:
-        """Return what `wss` is served with, or None for `ws`."""
+        """Return the context for `wss`; None for `ws`."""
         if self.tls_cert is None:
             return None
         import ssl

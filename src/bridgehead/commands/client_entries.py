@@ -85,7 +85,7 @@ async def _start(entry: Mapping[str, Any], environment: Mapping[str, str]) -> st
             *words,
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.DEVNULL,
+            stderr=asyncio.subprocess.DEVNULL,  # an unread pipe would fill and block the server
             env={**os.environ, **own},
         )
     except OSError as failure:
@@ -93,7 +93,7 @@ async def _start(entry: Mapping[str, Any], environment: Mapping[str, str]) -> st
         raise _NotAnswering(f"cannot start {words[0]}: {reason}") from failure
     try:
         async with asyncio.timeout(START_SECONDS):
-            # Both pipes exist: they were asked for above.
+            # Both pipes exist: they were requested above.
             assert process.stdin is not None and process.stdout is not None  # noqa: PT018, S101
             with suppress(ConnectionError):  # it has ended; what it wrote before is read below
                 process.stdin.write(msgspec.json.encode(_INITIALIZE) + b"\n")

@@ -24,6 +24,7 @@ Prints the script that completes `bridgehead` in a shell. Put it where the shell
   bridgehead completion powershell >> $PROFILE
 """
 
+# A word that ends in = is followed by its value: each script leaves out the space that its shell would add.
 _SCRIPTS = {
     "bash": """\
 _bridgehead() {

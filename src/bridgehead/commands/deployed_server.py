@@ -149,7 +149,7 @@ class _Session:
         if status != _UNAUTHORIZED:
             findings.append(Finding("sign-in", "right", "no token is needed"))
             return
-        # RFC 9728: the resource's path follows the well-known one.
+        # RFC 9728, section 3.1: the path of the resource follows the well-known path.
         well_known = f"/.well-known/oauth-protected-resource{self._path}"
         async with self._pool.request("GET", well_known, self._public) as response:
             body = await response.read_body(MAX_BYTES)

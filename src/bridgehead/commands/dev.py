@@ -39,6 +39,8 @@ CHILD = "--child"
 INSPECTOR = "@modelcontextprotocol/inspector"
 END_SECONDS = 2.0
 POLL_MS = 500
+MAX_LINE_BYTES = 64 * 1024 * 1024
+"""Longest message of a bridge; asyncio's own limit is 64 KiB."""
 _INTERNAL_ERROR = -32603
 _LISTS = ("tools", "resources", "prompts")
 
@@ -244,13 +246,14 @@ class Relay:
         sys.stdout.buffer.flush()
 
     async def _start(self) -> None:
+        # The child finds the same modules; it adds the current folder, an empty entry of sys.path, itself.
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
         self._process = await asyncio.create_subprocess_exec(
             *self._command,
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             env=environment,
-            limit=64 * 1024 * 1024,
+            limit=MAX_LINE_BYTES,
         )
         self._reading = asyncio.create_task(self._pass_on(self._process))
 

@@ -82,7 +82,7 @@ async def examine(
     """
     if names and all(map(_is_url, names)):
         return {url: await deployed_server.examine(url, environment) for url in names}
-    clients = [client for client in detect_clients(Machine.here(environment)) if client.is_there]
+    clients = [client for client in detect_clients(Machine.here(environment)) if client.is_installed]
     # A bridge counts as in use if a client starts it or one of its own settings is in the environment.
     used = {name for client in clients for name in client.bridges} | {
         name
@@ -125,7 +125,7 @@ def _examine_tool_filter(environment: Mapping[str, str]) -> Finding:
         settings = ToolFilterSettings(environment)
     except BridgeError as error:
         return Finding("offered", "wrong", error.message, error.next_step)
-    filters = [f"{name}={shown}" for name, shown in settings.summary() if name in settings.given]
+    filters = [f"{name}={shown}" for name, shown in settings.summary() if name in settings.configured]
     return Finding("offered", "right", f"what passes {', '.join(filters)}" if filters else "every tool")
 
 

@@ -35,14 +35,14 @@ class InvalidToolArgument(ValueError):
 def arguments(pairs: Iterable[str], schema: Schema, read_file: Callable[[str], str]) -> dict[str, Any]:
     """Parse `key=value` words into a call's arguments; `key=@path` reads a file, `@@` is an @."""
     properties: dict[str, Schema] = schema.get("properties", {})
-    made: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     for pair in pairs:
         key, equals, text = pair.partition("=")
         if not equals:
             raise InvalidToolArgument(f"{pair!r} is not key=value", usage(schema))
         if key not in properties:
             raise InvalidToolArgument(f"unknown argument {key!r}", usage(schema))
-        if key in made:
+        if key in values:
             raise InvalidToolArgument(f"{key} is given twice", usage(schema))
         if text.startswith(_FROM_FILE):
             text = text.removeprefix(_FROM_FILE)
@@ -53,11 +53,11 @@ def arguments(pairs: Iterable[str], schema: Schema, read_file: Callable[[str], s
                 except (OSError, ValueError) as failure:
                     reason = failure.strerror if isinstance(failure, OSError) else "it is not text in UTF-8"
                     raise InvalidToolArgument(f"{path!r} cannot be read: {reason}", f"{key}=@FILE") from None
-        made[key] = value(key, text, properties[key])
-    missing = [key for key in schema.get("required", []) if key not in made]
+        values[key] = value(key, text, properties[key])
+    missing = [key for key in schema.get("required", []) if key not in values]
     if missing:
         raise InvalidToolArgument(f"missing {', '.join(missing)}", usage(schema))
-    return made
+    return values
 
 
 def usage(schema: Schema) -> str:

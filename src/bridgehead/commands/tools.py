@@ -64,6 +64,7 @@ def main(arguments: list[str], environment: Mapping[str, str]) -> int:
         )
         return 0
     if options.json:
+        # As in the newest revision with a handshake, which has every field that older clients are sent.
         listed = {
             name: [msgspec.to_builtins(tool.item(NEWEST_HANDSHAKE)) for tool in of_bridge]
             for name, of_bridge in tools.items()

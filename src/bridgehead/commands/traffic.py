@@ -23,8 +23,8 @@ class Entry(Struct, frozen=True):
     at: float
     """Seconds since the epoch."""
     sender: Sender
-    what: str
-    """The method; of an answer, the method that it answers."""
+    label: str
+    """The method with the tool or resource it names; an answer has the label of its request."""
     size: int
     """In bytes."""
     milliseconds: float | None
@@ -53,21 +53,22 @@ class Traffic:
         if "method" in message:
             params = message.get("params")
             about = params.get("name") or params.get("uri") if isinstance(params, dict) else None
-            what = f"{message['method']} {about}" if isinstance(about, str) else str(message["method"])
+            label = f"{message['method']} {about}" if isinstance(about, str) else str(message["method"])
             if "id" in message and len(self._pending) < MAX_PENDING:
-                self._pending[sender, key] = what, self._now()
+                self._pending[sender, key] = label, self._now()
         else:
             asker: Sender = "server" if sender == "client" else "client"
-            what, began = self._pending.pop((asker, key), ("(answer)" if message else "(not MCP)", None))
+            label, began = self._pending.pop((asker, key), ("(answer)" if message else "(not MCP)", None))
             milliseconds = None if began is None else (self._now() - began) * 1000
+        # A failed tool is a result with `isError`, not a JSON-RPC error; both are shown as errors.
         is_error = "error" in message or bool((message.get("result") or {}).get("isError"))
-        self._show(Entry(self._now(), sender, what, len(line), milliseconds, is_error))
+        self._show(Entry(self._now(), sender, label, len(line), milliseconds, is_error))
         return message
 
 
 def show(console: Console, entry: Entry) -> None:
     """Print a message as one line: time, direction, method, size, duration."""
     took = "" if entry.milliseconds is None else f"  [bold]{entry.milliseconds:.1f} ms[/]"
-    what = f"[red]{escape(entry.what)}[/]" if entry.is_error else escape(entry.what)
+    label = f"[red]{escape(entry.label)}[/]" if entry.is_error else escape(entry.label)
     moment = time.strftime("%H:%M:%S", time.localtime(entry.at))
-    console.print(f"[dim]{moment}[/] {_ARROWS[entry.sender]} {what}  [dim]{entry.size:,} bytes[/]{took}")
+    console.print(f"[dim]{moment}[/] {_ARROWS[entry.sender]} {label}  [dim]{entry.size:,} bytes[/]{took}")

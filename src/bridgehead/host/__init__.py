@@ -1,6 +1,7 @@
 """The host: one HTTP process that serves one or more bridges to a team.
 
-`app.py` is the application: it finds out who asks (`auth/`), and hands the request to the view of the bridges
-that this caller may use (`views.py`); health, metrics and the rest of what an operator needs are pages beside
-it. `workers/` runs it, in one process or in several. Of a bridge it knows what `runtime.manifest` says.
+`app` is the application: it identifies the caller (`auth/`) and passes the request to the view of the bridges
+that the caller may use (`views`). `pages` has health, metrics and events for operators, `dashboard/` the
+pages for people. `workers/` runs the application in one process or several. Of a bridge the host knows only
+its `runtime.manifest`.
 """

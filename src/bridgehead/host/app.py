@@ -9,6 +9,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import TYPE_CHECKING, Any, TypeVar
+from urllib.parse import unquote
+
+import msgspec
 
 from bridgehead.mcp import OVERLOADED, ProtocolError, jsonrpc
 from bridgehead.mcp.http.message import ClientGone, Handled, Handler, Request, Response, ResponseStream
@@ -17,6 +20,7 @@ from bridgehead.runtime import events
 
 from .auth.grants import Grant
 from .auth.rejection import HostRejection
+from .ownership.forwarding import OWN_EVENTS, OWN_METRICS, OWN_TASK
 from .request import (
     HostRequest,
     RequestIds,
@@ -25,7 +29,6 @@ from .request import (
     is_preflight,
 )
 from .routes import Route
-from .workers.forwarding import OWN_EVENTS, OWN_METRICS
 
 if TYPE_CHECKING:
     from bridgehead.runtime.timing import Clock
@@ -109,8 +112,9 @@ class HostApplication:
         self._tasks: list[asyncio.Task[None]] = []
 
     def __call__(self, http: Request) -> Handled:
-        """Answer one request."""
+        """Answer one request: return the response, or a coroutine that returns it."""
         request = self._describe(http)
+        # Reset below: without a task of its own, a request shares the context of the connection.
         before = current_request.set(request)
         try:
             handled = self._answer(request)
@@ -128,7 +132,7 @@ class HostApplication:
         http.address = address
         return HostRequest(http, self._ids.find(http.headers), self._now(), address, scheme)
 
-    # --- the way of a request ------------------------------------------------------------------------------
+    # --- from admission to the answer ----------------------------------------------------------------------
 
     def _answer(self, request: HostRequest) -> Handled:
         route = self._admission.route(request)
@@ -136,18 +140,20 @@ class HostApplication:
             return self.dashboard.answer(request)
         if route.access == "probe" and self._admission.is_anonymous(request):
             return self.pages.answer(request, route)
+        # Before authentication: browsers send a preflight without the Authorization header (Fetch standard).
         if route.access != "probe" and is_preflight(request):
             return answer_preflight(request)
         if route.access == "public":
             return self.pages.answer(request, route)
-        grant = self._admission.authenticate(request)  # a probe need not show a token, but not a wrong one
+        # Also for probes that send a token: it opens the details, and a wrong one is rejected, not ignored.
+        grant = self._admission.authenticate(request)
         if isinstance(grant, Grant):
             return self._serve(request, route, grant)
         return _continue_after(grant, lambda known: self._serve(request, route, known))
 
     def _serve(self, request: HostRequest, route: Route, grant: Grant) -> Handled:
         if route.access == "probe":
-            request.grant = grant
+            request.grant = grant  # probes do not count against the caller's rate limit
             return self.pages.answer(request, route)
         counting = self._admission.count(request, grant)
         if counting is None:
@@ -168,7 +174,7 @@ class HostApplication:
         self, request: HostRequest, work: Coroutine[Any, Any, Response | ResponseStream]
     ) -> Response | ResponseStream:
         """Await the response; `revoke_where` may cut it off."""
-        current_request.set(request)
+        current_request.set(request)  # again: `__call__` reset it before this coroutine runs
         request.task = asyncio.current_task()
         self._running.add(request)
         self.metrics.in_flight += 1
@@ -206,6 +212,7 @@ class HostApplication:
     def _record(self, request: HostRequest, status: int) -> None:
         """Count and log a finished request."""
         seconds = self._now() - request.started
+        # The engine answers some rejections itself, with a status and no exception: it has no reason yet.
         if status in REASONS and not request.reason:
             request.reason = REASONS[status]
             self.metrics.rejections.add(request.reason)
@@ -223,6 +230,7 @@ class HostApplication:
         for request in tuple(self._running):
             if request.grant is not None and request.grant.name is not None and has_ended(request.grant):
                 request.revoke()
+        # Tasks outlive the request that created them, so they are found by the token and not by a request.
         self._views.tasks.cancel_where(
             lambda context: self._watch.is_token_over(str(getattr(context.outlet, "token_id", ""))),
             "The token that made the task has been revoked or has expired.",
@@ -246,6 +254,7 @@ class HostApplication:
     def reject(self, http: Request, rejection: Rejection) -> Response:
         """Reject a request that could not be forwarded to the owner of its session."""
         request = self._describe(http)
+        # A wrong Host, Origin or path comes first: such a caller learns nothing about sessions.
         try:
             self._admission.route(request)
         except Rejection as earlier:
@@ -258,18 +267,23 @@ class HostApplication:
         return response
 
     def record_early_rejection(self, reason: str, address: str, status: int) -> None:
-        """Count and log what the server rejected before there was a whole request."""
+        """Count and log a rejection by the server before the request was complete."""
         self.metrics.rejections.add(reason)
         self._access_log.write_early(reason, address, status)
 
     @property
     def own_answers(self) -> dict[str, Handler]:
-        """Handlers of the paths that only other workers may call."""
+        """Handlers of the paths that only other processes may call."""
         own: dict[str, Handler] = {
             OWN_METRICS: lambda _request: Response(200, self.pages.own_metrics()),
             OWN_EVENTS: self.pages.events.serve_own,
+            OWN_TASK: self._answer_about_task,
         }
         return own if self.dashboard is None else own | self.dashboard.own_answers
+
+    async def _answer_about_task(self, http: Request) -> Response:
+        record = await self._views.tasks.read(unquote(http.query.decode("latin-1")))
+        return Response(404) if record is None else Response(200, msgspec.msgpack.encode(record))
 
     # --- start and stop ------------------------------------------------------------------------------------
 
@@ -290,7 +304,7 @@ class HostApplication:
             self._tasks.append(create_task(self._telemetry.send_metrics(self.pages.own_sources)))
 
     def end_streams(self) -> None:
-        """Fail readiness and end open streams, which have no end of their own; calls are still answered."""
+        """Fail readiness and end the open streams, which would never end by themselves; calls go on."""
         self.pages.is_ending = True
         self._views.end_streams()
         self.pages.events.end()
@@ -301,6 +315,8 @@ class HostApplication:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
         self._access_log.settle()
+        # Before the bridges: what runs in a session or task still uses them. The stores are last, because
+        # the tasks save their final state and the bridges may write.
         self._views.close()
         await self._views.tasks.stop()
         await self._registry.stop(self._shutdown_seconds)

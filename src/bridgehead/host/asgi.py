@@ -1,11 +1,11 @@
-"""ASGI factory: the host as an ASGI application, for those who run another server.
+"""ASGI factory: the host as an ASGI application, to run it under another server.
 
     uvicorn --factory bridgehead.host.asgi:create_app
     granian --interface asgi --factory bridgehead.host.asgi:create_app
 
-The settings are those of `bridgehead serve`, from the environment. What the server itself does (where it
-listens, TLS, how many connections it takes, how many processes there are) is that server's to be told. A
-session lives in the process that opened it, so run one process, or route by `Mcp-Session-Id`.
+The settings are those of `bridgehead serve`, from the environment. Configure address, TLS, connections and
+processes in that server. A session lives in the process that opened it, so run one process, or route by
+`Mcp-Session-Id`.
 """
 
 from __future__ import annotations
@@ -29,13 +29,14 @@ def create_app(
     environment: Mapping[str, str] | None = None,
     manifests: Callable[[Collection[str]], Mapping[str, Manifest]] = installed,
 ) -> AsgiApplication:
-    """Make the application; raises BridgeError where the settings do not let it serve."""
+    """Build the application. Raises BridgeError if it cannot serve with these settings."""
     env = os.environ if environment is None else environment
     settings = HostSettings(env)
     settings.configure_logs()
     telemetry = open_telemetry(env)
     if telemetry is not None:
-        atexit.register(telemetry.close)  # the server says when it stops, and not that nothing comes after
+        # Not at the lifespan's shutdown: the server may still log afterwards, and those lines are exported.
+        atexit.register(telemetry.close)
     app = ApplicationFactory(
         settings,
         manifests(settings.bridges),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import secrets
 import sys
 from collections.abc import Callable, Collection, Mapping
 from typing import TYPE_CHECKING
@@ -17,12 +16,11 @@ from bridgehead.runtime.manifest import Manifest
 
 from . import tls
 from .auth.token_stores import open_tokens
+from .ownership.owners import bind_peer_socket, local_address, make_host_name
 from .registry import installed
-from .replicas.directory import open_door, within_machine
 from .settings import HostSettings
 from .systemd import ServiceManager
 from .workers import process, supervision
-from .workers.forwarding import Workers
 from .workers.process import Job, WorkerPlace
 
 if TYPE_CHECKING:
@@ -43,18 +41,36 @@ Everything else is a setting: see docs/operations.md.
 
 def main(arguments: list[str], environment: Mapping[str, str], manifests: Manifests = installed) -> int:
     """Serve until a signal ends it, and return the exit status."""
-    given = parser().parse_args(arguments)
-    settings = HostSettings.of(environment, **vars(given))
+    options = parser().parse_args(arguments)
+    settings = HostSettings.of(environment, **vars(options))
     settings.configure_logs()
-    wanted = manifests(settings.bridges)
-    open_tokens(settings)  # what is missing is said before anything is bound
+    served = manifests(settings.bridges)
+    # Each process reads tokens and certificate itself. Reading them here too reports a missing token or a
+    # broken file once, before the port is bound and workers start.
+    open_tokens(settings)
     tls.certificate(settings)
     if settings.workers > 1:
-        supervision.check_bridges(wanted, settings.workers)
+        supervision.check_bridges(served, settings.workers)
     with open_listener(settings, environment) as listening:
-        job = Job(settings, wanted, environment, listening, settings.derive_keys("request state"))
+        # Once, before the workers start: without BRIDGEHEAD_STATE_KEYS the keys are random, and all workers
+        # need the same ones.
+        job = Job(
+            settings,
+            served,
+            environment,
+            listening,
+            state_keys=settings.derive_keys("request state"),
+            peer_keys=settings.derive_keys("forwarding"),
+            name=make_host_name(),
+        )
         if sys.stderr.isatty():
-            _greet(job)
+            token = "" if settings.needs_auth else " --no-token"
+            sys.stderr.write(
+                f"Bridgehead {__version__} serves {', '.join(served)} at {job.address}/mcp\n"
+                f"Connect a client: bridgehead install CLIENT --url {job.address}{token}\n"
+                f"Look at it:       {job.address}/\n"
+                "Press Ctrl+C to stop.\n"
+            )
         if settings.workers > 1:
             _serve_together(job)
         else:
@@ -62,45 +78,39 @@ def main(arguments: list[str], environment: Mapping[str, str], manifests: Manife
     return 0
 
 
-def _greet(job: Job) -> None:
-    """Tell whoever started it in a terminal where it is, how to connect, where to look and how to end it."""
-    token = "" if job.settings.needs_auth else " --no-token"
-    sys.stderr.write(
-        f"Bridgehead {__version__} serves {', '.join(job.manifests)} at {job.address}/mcp\n"
-        f"Connect a client: bridgehead install CLIENT --url {job.address}{token}\n"
-        f"Look at it:       {job.address}/\n"
-        "Press Ctrl+C to stop.\n"
-    )
-
-
 def parser() -> Parser:
-    """Make what reads the command line."""
-    found = Parser(
+    """Return the parser of the command line."""
+    command = Parser(
         prog="bridgehead serve", description="Serve bridges over HTTP, to a team.", epilog=_EXAMPLES
     )
-    found.add_argument("--host", help="the address to listen on (default: localhost)")
-    found.add_argument("--port", help="the port (default: 3000; 0 chooses a free one)")
+    command.add_argument("--host", help="the address to listen on (default: localhost)")
+    command.add_argument("--port", help="the port (default: 3000; 0 chooses a free one)")
     about = "the bridges, separated by commas (default: the built-in ones)"
-    completed_by(found.add_argument("--bridges", metavar="NAMES", help=about), lambda *_: plugins.names())
-    found.add_argument("--workers", metavar="N", help="how many processes serve (default: 1)")
-    found.add_argument("--tls-cert", metavar="FILE", help="certificate chain, to serve https")
-    found.add_argument("--tls-key", metavar="FILE", help="the certificate's key")
-    found.add_argument(
+    completed_by(command.add_argument("--bridges", metavar="NAMES", help=about), lambda *_: plugins.names())
+    command.add_argument("--workers", metavar="N", help="how many processes serve (default: 1)")
+    command.add_argument("--tls-cert", metavar="FILE", help="certificate chain, to serve https")
+    command.add_argument("--tls-key", metavar="FILE", help="the certificate's key")
+    # A text and not True: options pass through the same parser as the variables of the environment.
+    command.add_argument(
         "--read-only", action="store_const", const="1", help="offer only tools that change nothing"
     )
-    return found
+    return command
 
 
-_FIRST_PASSED = 3
+_SYSTEMD_SOCKET = 3
 """The descriptor of the first socket that systemd passes (sd_listen_fds)."""
 
 
 def open_listener(settings: HostSettings, environment: Mapping[str, str]) -> socket.socket:
-    """Listen, or take the socket that systemd listens on for us: then no connection is lost in a restart."""
+    """Return systemd's listening socket if it passed one, otherwise bind the port.
+
+    With systemd's socket no connection is lost in a restart: the kernel queues them meanwhile.
+    """
     import socket
 
+    # LISTEN_PID must be this process: a child inherits the variables, but they are not meant for it.
     if environment.get("LISTEN_PID") == str(os.getpid()) and environment.get("LISTEN_FDS", "0") != "0":
-        return socket.socket(fileno=_FIRST_PASSED)
+        return socket.socket(fileno=_SYSTEMD_SOCKET)
     if settings.reuse_port and not hasattr(socket, "SO_REUSEPORT"):
         raise BridgeError(
             "This system cannot share a port between processes.", next_step="Unset BRIDGEHEAD_REUSE_PORT."
@@ -115,16 +125,15 @@ def open_listener(settings: HostSettings, environment: Mapping[str, str]) -> soc
 
 
 def _serve_together(job: Job) -> None:
-    """Serve with several processes, which reach each other on ports of their own."""
+    """Serve with several processes, each with an inner port at which the others reach it."""
+    # Replicas on other machines must reach the inner ports too; workers alone use loopback.
     is_replica = bool(job.settings.redis_url and job.settings.state_keys)
     numbers = range(job.settings.workers)
-    inner = [open_door(job.settings, n) if is_replica else listen("127.0.0.1", 0) for n in numbers]
-    ports = tuple(one.getsockname()[1] for one in inner)
-    secret = secrets.token_hex(32).encode()
-    host = within_machine(inner[0])
+    inner = [bind_peer_socket(job.settings, n) if is_replica else listen("127.0.0.1", 0) for n in numbers]
+    addresses = tuple(local_address(each) for each in inner)
 
     def serve(index: int, beat: Callable[[], None]) -> None:
-        process.serve(job, WorkerPlace(Workers(index, ports, secret, host), inner[index], beat))
+        process.serve(job, WorkerPlace(index, addresses, inner[index], beat))
 
     manager = ServiceManager(job.environment)
-    supervision.run(job.listening, len(inner), serve, job.settings.stalled_seconds, manager)
+    supervision.run(job.listening, len(inner), serve, manager)

@@ -1,4 +1,4 @@
-"""Database: what the host keeps in PostgreSQL where there is one: tokens and audit lines."""
+"""Database: the host's own data in PostgreSQL: tokens (`auth.token_database`) and audit lines."""
 
 from __future__ import annotations
 
@@ -20,12 +20,15 @@ if TYPE_CHECKING:
     from .auth.token_database import SharedTokens
 
 WRITE_SECONDS = 0.2
-"""How long an audit line waits for others that go into the same statement."""
+"""How long audit lines are collected for one statement."""
 MAX_LINES = 10_000
-"""Audit lines that wait for a database that is gone; beyond that the oldest are in the log alone."""
+"""Audit lines queued while the database is down; further ones push out the oldest, which only the log has."""
+RETRY_SECONDS = 1.0
 _MAX_BATCH = 1000
 _FIELDS = ("at", "replica", "bridge", "tool", "client", "outcome", "ms", "request", "key")
 _TYPES = ("float8", "text", "text", "text", "text", "text", "float8", "text", "uuid")
+# One array per column: a batch of any size is the same statement, so PostgreSQL plans it once. The key makes
+# it safe to send a batch again when its acknowledgement was lost: stored lines are skipped.
 _STORE = f"""\
 insert into host_audit ({", ".join(_FIELDS)})
 select to_timestamp(at), {", ".join(_FIELDS[1:])}
@@ -36,7 +39,7 @@ log = logs.logger("host.database")
 
 
 def read_schema() -> migrations.Schema:
-    """Read the host's own tables."""
+    """Read the migrations of the host's tables."""
     return migrations.read_schema("host", Path(__file__).parent / "migrations")
 
 
@@ -57,7 +60,7 @@ class HostDatabase:
         )
 
     async def start(self) -> None:
-        """Connect, or go on trying."""
+        """Connect; if the database is down, `acquire` goes on trying in the background."""
         self._database = database = await postgres.acquire(self._url)
         database.count_in(self.metrics)
         if self.tokens is not None:
@@ -65,7 +68,7 @@ class HostDatabase:
         self._writing = asyncio.get_running_loop().create_task(self._write())
 
     async def stop(self) -> None:
-        """Write what is left, and let go."""
+        """Write the queued audit lines and close the connection."""
         if self._writing is not None:
             self._writing.cancel()
         if self._database is not None:
@@ -73,22 +76,22 @@ class HostDatabase:
             await postgres.release(self._database)
 
     def describe(self) -> Mapping[str, Any]:
-        """Say how the database is, for /readyz."""
+        """Report the state of the database, for /readyz."""
         if self._database is None:
             return {"up": False, "says": "The database has not been opened yet."}
         return {"up": self._database.is_up, "says": self._database.detail}
 
     @property
-    def lets_callers_in(self) -> bool:
-        """Whether the tokens of callers are known, where they are kept here."""
+    def has_tokens(self) -> bool:
+        """Whether callers can be identified; False until the tokens have been read from the database."""
         return self.tokens is None or self.tokens.is_known
 
     # --- audit ---------------------------------------------------------------------------------------------
 
     def add_audit(self, at: float, fields: Mapping[str, Any]) -> None:
-        """Store an audit line soon; the log has it already."""
+        """Queue an audit line; it is in the log already."""
         if len(self._lines) == MAX_LINES:
-            self.dropped.add()
+            self.dropped.add()  # `append` below drops the oldest line of the full deque
         values = {"at": at, "replica": self._replica, "key": uuid4(), **fields}
         self._lines.append(tuple(values[name] for name in _FIELDS))
         self._due.set()
@@ -99,28 +102,32 @@ class HostDatabase:
             await asyncio.sleep(WRITE_SECONDS)
             self._due.clear()
             if not await self._write_lines():
-                await asyncio.sleep(1.0)
+                await asyncio.sleep(RETRY_SECONDS)
                 self._due.set()
 
     async def _write_lines(self) -> bool:
-        """Store what waits, and tell whether it could be. A line has a key, so it may be sent twice."""
+        """Store all queued lines; return False if the database is down."""
         database = self._database
         while self._lines and database is not None:
-            batch = [self._lines[place] for place in range(min(len(self._lines), _MAX_BATCH))]
+            # Lines stay queued until they are stored, so a failure or the end of the task loses none.
+            batch = [self._lines[index] for index in range(min(len(self._lines), _MAX_BATCH))]
             columns = [list(column) for column in zip(*batch, strict=True)]
             try:
-                await database.writer.run(lambda held, given=columns: held.execute(_STORE, *given))  # type: ignore[misc]
+                await database.writer.run(
+                    lambda connection, values=columns: connection.execute(_STORE, *values)  # type: ignore[misc]
+                )
             except BridgeError as failure:
                 log.warn("audit lines wait for the database", lines=len(self._lines), problem=str(failure))
                 return False
             for line in batch:
-                if self._lines and self._lines[0] is line:  # the oldest may have been dropped meanwhile
+                # A full queue may have dropped its oldest lines during the statement.
+                if self._lines and self._lines[0] is line:
                     self._lines.popleft()
         return True
 
 
 def open_host_database(settings: HostSettings) -> HostDatabase | None:
-    """Make the host's part of the database, where the settings name one; not started yet."""
+    """Return the host's database, not started yet; None if none is configured."""
     if settings.database_url is None:
         return None
     import os

@@ -1,4 +1,4 @@
-"""Doctor: what `bridgehead serve` would do with the settings as they are, without serving."""
+"""Doctor: checks the settings of `bridgehead serve` and all that it connects to, without serving."""
 
 from __future__ import annotations
 
@@ -18,23 +18,28 @@ from .registry import installed
 from .settings import HostSettings
 from .telemetry.exporting import find_endpoint, wanted_signals
 
-_TRY_SECONDS = 3.0
+_CONNECT_SECONDS = 3.0
 
-SHARED = "request limits, changes, tasks, used confirmations, revoked tokens"
-"""What replicas agree on through Redis, whatever else is set."""
+SHARED = "request limits, changes, who has which session or task, used confirmations, revoked tokens"
+"""Shared through Redis by all replicas, with and without BRIDGEHEAD_STATE_KEYS."""
 APART = "connections and streams open at once, and metrics"
-"""What each replica has for itself."""
+"""Separate in each replica."""
 
 
 async def examine(environment: Mapping[str, str]) -> list[Finding]:
-    """Look at everything; raises SettingError where a setting is wrong."""
+    """Check everything. Raises SettingError for a wrong setting."""
     settings = HostSettings(environment)
+    # Both raise SettingError: for a bridge that is not installed, and for a certificate without its key.
     installed(settings.bridges)
     tls.certificate(settings)
     scheme = "https" if settings.tls_cert else "http"
     address = f"{scheme}://{settings.shown_host}:{settings.port}/mcp"
     served = ", ".join(settings.bridges) or "all bridges"
     processes = f", {settings.workers} processes" if settings.workers > 1 else ""
+    if settings.probe_seconds:
+        far_sides = Finding("far sides", "right", f"checked every {settings.probe_seconds:g} s")
+    else:
+        far_sides = Finding("far sides", "note", "checked only by calls: BRIDGEHEAD_PROBE_SECONDS is 0")
     return [
         settings_finding(settings, environment),
         Finding("would serve", "right", f"{served} at {address}{processes}"),
@@ -44,47 +49,48 @@ async def examine(environment: Mapping[str, str]) -> list[Finding]:
         await _redis(settings),
         *await _telemetry(environment),
         *await _webhook(settings),
-        _far_sides(settings),
+        far_sides,
     ]
 
 
 async def _telemetry(environment: Mapping[str, str]) -> list[Finding]:
-    """Say what is exported by OpenTelemetry, and whether there is somebody to take it."""
-    wanted = wanted_signals(environment)
-    if not wanted:
+    """Report what OpenTelemetry exports, and whether each collector can be reached."""
+    exporters = wanted_signals(environment)
+    if not exporters:
         return [Finding("telemetry", "right", "nothing is exported: no OTEL_EXPORTER_OTLP_ENDPOINT is set")]
     if importlib.util.find_spec("opentelemetry") is None:
-        text = f"{', '.join(wanted)} should be exported, but the extra is not installed"
+        text = f"{', '.join(exporters)} should be exported, but the extra is not installed"
         return [Finding("telemetry", "wrong", text, 'pip install "bridgehead[otel]"')]
-    found = []
-    for signal, exporter in wanted.items():
+    findings = []
+    for signal, exporter in exporters.items():
         if exporter != "otlp":
-            found.append(Finding(f"telemetry: {signal}", "right", f"to {exporter}"))
+            findings.append(Finding(f"telemetry: {signal}", "right", f"to {exporter}"))
             continue
         url = find_endpoint(environment, signal)
-        found.append(await _try_address(f"telemetry: {signal}", url, "Start the collector, or correct it."))
-    return found
+        findings.append(await _connect(f"telemetry: {signal}", url, "Start the collector, or correct it."))
+    return findings
 
 
 async def _webhook(settings: HostSettings) -> list[Finding]:
-    """Say where events are posted; nothing is posted to find out."""
+    """Check that the webhook can be reached and is signed; post nothing."""
     if not settings.webhook_url:
         return []
     parts = urlsplit(settings.webhook_url)
-    origin = f"{parts.scheme}://{parts.netloc}"  # what follows may be a key
-    found = [await _try_address("webhook", origin, "Correct BRIDGEHEAD_WEBHOOK_URL.")]
+    # Only the origin is shown: many receivers put a key into the path.
+    origin = f"{parts.scheme}://{parts.netloc}"
+    findings = [await _connect("webhook", origin, "Correct BRIDGEHEAD_WEBHOOK_URL.")]
     if not settings.webhook_secret:
         text = "events are not signed: a receiver cannot verify where they come from"
-        found.append(Finding("webhook signature", "note", text, "Set BRIDGEHEAD_WEBHOOK_SECRET."))
-    return found
+        findings.append(Finding("webhook signature", "note", text, "Set BRIDGEHEAD_WEBHOOK_SECRET."))
+    return findings
 
 
-async def _try_address(what: str, url: str, advice: str) -> Finding:
-    """Connect to where a URL leads, and no more."""
+async def _connect(what: str, url: str, advice: str) -> Finding:
+    """Open a TCP connection to a URL's host, and send nothing."""
     parts, shown = urlsplit(url), hide_credentials(url)
     port = parts.port or (443 if parts.scheme == "https" else 80)
     try:
-        async with asyncio.timeout(_TRY_SECONDS):
+        async with asyncio.timeout(_CONNECT_SECONDS):
             _, writer = await asyncio.open_connection(parts.hostname, port)
             writer.close()
             await writer.wait_closed()
@@ -92,12 +98,6 @@ async def _try_address(what: str, url: str, advice: str) -> Finding:
         why = "no answer in time" if isinstance(problem, TimeoutError) else problem.strerror or str(problem)
         return Finding(what, "wrong", f"{shown} cannot be reached: {why}", advice)
     return Finding(what, "right", f"{shown} can be reached")
-
-
-def _far_sides(settings: HostSettings) -> Finding:
-    if not settings.probe_seconds:
-        return Finding("far sides", "note", "checked only by calls: BRIDGEHEAD_PROBE_SECONDS is 0")
-    return Finding("far sides", "right", f"checked every {settings.probe_seconds:g} s")
 
 
 async def _database(settings: HostSettings) -> Finding:
@@ -109,24 +109,25 @@ async def _database(settings: HostSettings) -> Finding:
 
 
 async def _redis(settings: HostSettings) -> Finding:
-    """Try Redis as a replica would, and say what is shared through it."""
+    """Connect to Redis as a replica would, and report what is shared through it."""
     from bridgehead.runtime.stores.redis_check import examine_redis
 
+    # A request is forwarded to the replica that owns its session only if a state key can sign it.
     shared = SHARED if settings.redis_url and not settings.state_keys else f"{SHARED} and sessions"
-    found = await examine_redis(settings, shared, APART)
-    if found.verdict != "right" or not settings.redis_url or settings.state_keys:
-        return found
+    finding = await examine_redis(settings, shared, APART)
+    if finding.verdict != "right" or not settings.redis_url or settings.state_keys:
+        return finding
     advice = "Set BRIDGEHEAD_STATE_KEYS to the same random key on all replicas."
-    return Finding("redis", "note", f"{found.text}, and not sessions and open questions", advice)
+    return Finding("redis", "note", f"{finding.text}, and not sessions and open questions", advice)
 
 
 async def _sign_in(settings: HostSettings, address: str) -> list[Finding]:
-    """Say where people sign in to the dashboard, and what their authorisation server has to know."""
+    """Check the OAuth issuer of the dashboard, and show the redirect URI to register there."""
     if not settings.oauth_issuer or not settings.oauth_client_id:
         return []
-    found = await _try_address("OAuth issuer", settings.oauth_issuer, "Correct BRIDGEHEAD_OAUTH_ISSUER.")
+    issuer = await _connect("OAuth issuer", settings.oauth_issuer, "Correct BRIDGEHEAD_OAUTH_ISSUER.")
     callback = (settings.public_url or address).rstrip("/") + OAUTH_CALLBACK
-    return [found, Finding("dashboard", "right", f"sign-in with OAuth; the redirect URI is {callback}")]
+    return [issuer, Finding("dashboard", "right", f"sign-in with OAuth; the redirect URI is {callback}")]
 
 
 def _tokens(settings: HostSettings) -> Finding:

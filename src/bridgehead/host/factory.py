@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
-from bridgehead.mcp import Limits, Tasks, UsedStates
+from bridgehead.mcp import Limits, MemoryNonces, Tasks
 from bridgehead.mcp.http.guard import Guard
 from bridgehead.runtime import directories, events, logs
 from bridgehead.runtime.manifest import Manifest
@@ -26,11 +26,11 @@ from .dashboard.dashboard import Dashboard
 from .dashboard.history import History
 from .dashboard.sign_in import SignIn
 from .dashboard.snapshot import SnapshotCollector
+from .ownership.nonces import RedisNonces, SqliteNonces
 from .pages import Pages
 from .proxies import Proxies
 from .registry import Registry
 from .reloading import Reloader
-from .replicas.consent import ReplicatedConsent
 from .request import log_fields
 from .routes import make_table
 from .settings import HostSettings
@@ -38,16 +38,15 @@ from .telemetry.access_log import AccessLog
 from .telemetry.metrics import HostMetrics
 from .tls import Certificate
 from .views import Views
-from .workers.consent import SharedConsent
 
 if TYPE_CHECKING:
     from .auth.oauth import OAuthIssuer
     from .dashboard.oauth_sign_in import OAuthSignIn
     from .database import HostDatabase
     from .events.webhook import Webhook
+    from .ownership.forwarding import Peers
     from .replicas.replica import Replica
     from .telemetry.otlp import Telemetry
-    from .workers.forwarding import Workers
 
 
 def limits_of(settings: HostSettings) -> Limits:
@@ -58,12 +57,9 @@ def limits_of(settings: HostSettings) -> Limits:
         shutdown_seconds=settings.shutdown_seconds,
         sessions_per_caller=settings.sessions_per_client,
         session_idle_seconds=settings.session_seconds,
-        streams_per_caller=settings.streams_per_client,
         http_requests_per_caller=settings.requests_per_client,
-        tasks=settings.tasks,
-        tasks_per_caller=settings.tasks_per_client,
         task_bytes=settings.task_bytes,
-        task_bytes_per_caller=settings.task_bytes_per_client,
+        task_bytes_per_caller=settings.task_bytes // 4,
         task_seconds=settings.task_seconds,
     )
 
@@ -83,7 +79,7 @@ class ApplicationFactory:
         *,
         state_keys: tuple[bytes, ...],
         telemetry: Telemetry | None = None,
-        workers: Workers | None = None,
+        peers: Peers | None = None,
         certificate: Certificate | None = None,
         replica: Replica | None = None,
     ) -> None:
@@ -94,7 +90,7 @@ class ApplicationFactory:
         self._state_keys = state_keys
         self._telemetry = telemetry
         self._tracer = None if telemetry is None else telemetry.tracer
-        self._workers = workers
+        self._peers = peers
         self._certificate = certificate
         self._replica = replica
         self._limits = limits_of(settings)
@@ -113,7 +109,7 @@ class ApplicationFactory:
                 self._registry,
                 self._metrics,
                 None if self._oauth is None else self._oauth.describe_resource,
-                self._workers,
+                self._peers,
                 self._replica,
                 self._database,
             ),
@@ -214,18 +210,14 @@ class ApplicationFactory:
 
     @cached_property
     def _views(self) -> Views:
-        # The id of a session begins with its owner, so that other workers and replicas can forward to it.
-        session_prefix = "" if self._replica is None else self._replica.session_prefix
-        if not session_prefix and self._workers is not None:
-            session_prefix = self._workers.session_prefix
         return Views(
             self._registry,
             self._settings.tool_filter,
             self._guard,
             self._limits,
-            Tasks(self._limits, partial(open_task_store, self._settings, "host")),
+            self._tasks,
             state_keys=self._state_keys,
-            session_prefix=session_prefix,
+            session_prefix="" if self._peers is None else self._peers.owners.id_prefix,
             tracer=self._tracer,
             nonces=self._nonces,
             # Late, because the metrics show the callers of the views and so are built after them.
@@ -233,13 +225,25 @@ class ApplicationFactory:
         )
 
     @cached_property
-    def _nonces(self) -> ReplicatedConsent | SharedConsent | UsedStates:
+    def _tasks(self) -> Tasks:
+        open_store = partial(open_task_store, self._settings, "host")
+        if self._peers is None:
+            return Tasks(self._limits, open_store)
+        return Tasks(
+            self._limits,
+            open_store,
+            id_prefix=self._peers.owners.id_prefix,
+            fetch=self._peers.fetch_task,
+        )
+
+    @cached_property
+    def _nonces(self) -> RedisNonces | SqliteNonces | MemoryNonces:
         """The nonce store that all processes of this host share: Redis, a file of all workers, or memory."""
         if self._replica is not None:
-            return ReplicatedConsent(self._replica.redis, self._clock.now)
-        if self._workers is None:
-            return UsedStates()
-        return SharedConsent(directories.open_state(self._settings, "host"), self._clock.now)
+            return RedisNonces(self._replica.redis, self._clock.now)
+        if self._peers is None:
+            return MemoryNonces()
+        return SqliteNonces(directories.open_state(self._settings, "host"), self._clock.now)
 
     # --- metrics, logs, events, dashboard ------------------------------------------------------------------
 
@@ -251,7 +255,7 @@ class ApplicationFactory:
     def _metrics(self) -> HostMetrics:
         metrics = HostMetrics(self._views.callers)
         metrics.limits |= {
-            ("client", "connections"): float(self._settings.connections_per_client),
+            ("client", "connections"): float(self._settings.connections_per_address),
             ("all", "connections"): float(self._settings.connections),
             ("all", "sessions"): float(self._limits.sessions),
             ("all", "streams"): float(self._limits.listen_streams),
@@ -298,7 +302,7 @@ class ApplicationFactory:
     def _make_dashboard(self) -> Dashboard:
         public_url = self._settings.public_url
         issuer = f"{self._settings.oauth_issuer} {self._settings.oauth_audience}" if self._oauth else ""
-        worker = 0 if self._workers is None else self._workers.index
+        worker = 0 if self._peers is None else self._peers.owners.index
         return Dashboard(
             self._registry,
             self._views,
@@ -310,6 +314,6 @@ class ApplicationFactory:
             count_call=self._admission.count,
             tokens=self._tokens,
             token_store=None if self._tokens is None else announced_tokens(self._settings),
-            workers=self._workers,
+            peers=self._peers,
             oauth=self._oauth_sign_in,
         )

@@ -19,6 +19,7 @@ from bridgehead.runtime.metrics import Metrics
 from .auth.grants import Grant
 from .auth.rejection import reject_method
 from .events.stream import EventStreams
+from .ownership.forwarding import OWN_METRICS
 from .registry import BridgeStatus, Registry
 from .request import HostRequest
 from .routes import ALIVE, EVENTS, METRICS, NO_OAUTH, READY, RESOURCE, Route
@@ -35,8 +36,8 @@ from .telemetry.metrics import HostMetrics
 
 if TYPE_CHECKING:
     from .database import HostDatabase
+    from .ownership.forwarding import Peers
     from .replicas.replica import Replica
-    from .workers.forwarding import Workers
 
 _NOT_STORED = (JSON, (b"cache-control", b"no-store"))
 
@@ -49,17 +50,17 @@ class Pages:
         registry: Registry,
         metrics: HostMetrics,
         describe_resource: Callable[[HostRequest, str | None], Response] | None = None,
-        workers: Workers | None = None,
+        peers: Peers | None = None,
         replica: Replica | None = None,
         database: HostDatabase | None = None,
     ) -> None:
         self._registry = registry
         self._metrics = metrics
-        self._workers = workers
+        self._peers = peers
         self.events = EventStreams(events.feed)
         self.events.declare_metrics(metrics.metrics)
-        if workers is not None:
-            self.events.follow = workers.follow_events
+        if peers is not None and peers.owners.siblings:
+            self.events.follow = peers.follow_events
         self._replica = replica
         self._database = database
         self.is_ending = False
@@ -85,27 +86,28 @@ class Pages:
 
     def _ready(self, request: HostRequest, route: Route) -> Response:
         """Report one bridge (503 unless it serves and its far side is up) or all (503 if none serves)."""
+        # The two rules differ on purpose: a load balancer asks for all, and a far side that is down for
+        # every host must not take all hosts out of service.
         grant, statuses = request.grant, self._registry.statuses
         if route.bridge is not None:
             report = self._describe(statuses[route.bridge], grant)
-            is_ready = (
-                report["serves"] and report["far_side"] and self._lets_callers_in and not self.is_ending
-            )
+            is_ready = report["serves"] and report["far_side"] and self._has_tokens and not self.is_ending
             return _page({"bridge": route.bridge, **report}, 200 if is_ready else 503)
         bridges = {name: self._describe(status, grant) for name, status in statuses.items()}
-        serving = [status for status in statuses.values() if not status.problem and self._lets_callers_in]
+        serving = [status for status in statuses.values() if not status.problem and self._has_tokens]
         stores = self._stores(grant)
-        there = [one["up"] for one in stores.get("stores", {}).values()]
-        well = all(one["far_side"] for one in bridges.values()) and all(there)
-        summary = "unavailable" if not serving else "ready" if well else "degraded"
+        has_all = all(report["far_side"] for report in bridges.values()) and all(
+            report["up"] for report in stores.get("stores", {}).values()
+        )
+        summary = "unavailable" if not serving else "ready" if has_all else "degraded"
         if self.is_ending:
             summary = "ending"
         status = 200 if serving and not self.is_ending else 503
         return _page({"status": summary, "bridges": bridges, **stores}, status)
 
     @property
-    def _lets_callers_in(self) -> bool:
-        return self._database is None or self._database.lets_callers_in
+    def _has_tokens(self) -> bool:
+        return self._database is None or self._database.has_tokens
 
     def _stores(self, grant: Grant | None) -> dict[str, Any]:
         """Report the shared stores; the reason why one is down only to callers with a token."""
@@ -130,24 +132,27 @@ class Pages:
 
     def own_sources(self) -> Iterator[tuple[SourceLabels, Metrics]]:
         """Yield `sources`, labelled with this worker's number if there are several."""
-        return self.sources(() if self._workers is None else (("worker", str(self._workers.index)),))
+        if self._peers is None or not self._peers.owners.siblings:
+            return self.sources()
+        return self.sources((("worker", str(self._peers.owners.index)),))
 
-    def sources(self, given: SourceLabels = ()) -> Iterator[tuple[SourceLabels, Metrics]]:
+    def sources(self, labels: SourceLabels = ()) -> Iterator[tuple[SourceLabels, Metrics]]:
         """Yield every metric set with its labels: the host's, the stores', and each bridge's."""
-        yield given, self._metrics.metrics
-        yield given, self._registry.metrics
+        yield labels, self._metrics.metrics
+        yield labels, self._registry.metrics
         if self._replica is not None:
-            yield given, self._replica.metrics
+            yield labels, self._replica.metrics
         if self._database is not None:
-            yield given, self._database.metrics
+            yield labels, self._database.metrics
         for name, status in self._registry.statuses.items():
             if status.bridge is not None:
-                yield (*given, ("bridge", name)), status.metrics
+                yield (*labels, ("bridge", name)), status.metrics
 
     async def _all_metrics(self, request: HostRequest) -> Response:
         texts = [self.own_metrics()]
-        if self._workers is not None:
-            asked = (self._workers.fetch_metrics(number) for number in self._workers.others)
+        # A scrape reaches one worker of several, so that one answers for all of them.
+        if self._peers is not None:
+            asked = (self._peers.ask(name, OWN_METRICS) for name in self._peers.owners.siblings)
             texts += await asyncio.gather(*asked)
         if OPENMETRICS in request.headers.get(b"accept", b""):
             page = to_openmetrics(join_pages(texts))
@@ -155,6 +160,7 @@ class Pages:
         return Response(200, join_pages(texts), ((b"content-type", CONTENT_TYPE),))
 
 
+# The body has the fields of an OAuth error (RFC 6749, section 5.2), which is what clients look for here.
 _NO_OAUTH = Response(
     404,
     msgspec.json.encode(

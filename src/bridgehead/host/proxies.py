@@ -1,7 +1,7 @@
 """Proxies: the address and scheme of a client behind trusted proxies.
 
 X-Forwarded headers count only if the peer is a trusted proxy. The client is the last address of the chain
-that is not a trusted proxy: everything before it may be forged.
+that is not a trusted proxy: the client itself may have sent everything before it.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import NamedTuple
 from .settings import Network
 
 UNKNOWN = "unknown"
-_MOST_HOPS = 32
+_MAX_HOPS = 32
 
 
 class Origin(NamedTuple):
@@ -28,6 +28,7 @@ class Proxies:
 
     def __init__(self, trusted: tuple[Network, ...]) -> None:
         self._trusted = trusted
+        # Cached, because parsing an address and comparing it with each network is repeated on every request.
         self._is_trusted = lru_cache(maxsize=1024)(self._is_in)
 
     def __contains__(self, address: object) -> bool:
@@ -39,13 +40,14 @@ class Proxies:
         address = peer or UNKNOWN
         if not self._trusted or not self._is_trusted(address):
             return Origin(address, scheme)
+        # The last value is the one that the nearest proxy wrote.
         proto = headers.get(b"x-forwarded-proto", b"").split(b",")[-1].strip().lower()
         scheme = proto.decode() if proto in {b"http", b"https"} else scheme
         hops = headers.get(b"x-forwarded-for", b"").decode("latin-1").split(",")
-        for hop in reversed(hops[-_MOST_HOPS:]):
+        for hop in reversed(hops[-_MAX_HOPS:]):
             parsed = _parse_hop(hop)
             if parsed is None:
-                break  # a trusted proxy would not write that, so nothing before it counts either
+                break  # no trusted proxy wrote this, so nothing before it is trusted either
             address = parsed
             if not self._is_trusted(address):
                 break
@@ -53,11 +55,12 @@ class Proxies:
 
     def _is_in(self, address: str) -> bool:
         try:
-            found = ipaddress.ip_address(address)
+            parsed = ipaddress.ip_address(address)
         except ValueError:
             return False
-        mapped = getattr(found, "ipv4_mapped", None)
-        return any((mapped or found) in network for network in self._trusted)
+        # On a socket for both families, IPv4 peers appear as ::ffff:192.0.2.1.
+        mapped = getattr(parsed, "ipv4_mapped", None)
+        return any((mapped or parsed) in network for network in self._trusted)
 
 
 def _parse_hop(hop: str) -> str | None:
@@ -65,7 +68,7 @@ def _parse_hop(hop: str) -> str | None:
     text = hop.strip()
     if text.startswith("["):
         text = text[1:].partition("]")[0]
-    elif text.count(":") == 1:
+    elif text.count(":") == 1:  # more than one colon is an IPv6 address
         text = text.partition(":")[0]
     try:
         return str(ipaddress.ip_address(text))

@@ -27,7 +27,7 @@ _BEGIN_SECONDS = 5.0
 """How long the host waits for its bridges to start before it accepts requests anyway."""
 PROBE_LIMIT_SECONDS = 15.0
 """Longest probe of a far side."""
-_LOOK_SECONDS = 5.0
+_READ_SECONDS = 5.0
 """How often the state of a far side is read if its bridge knows it without a probe."""
 _JITTER = 0.2
 
@@ -71,9 +71,9 @@ class Registry:
         self._keepers: list[asyncio.Task[None]] = []
         self.statuses = {name: _make_status(manifest, environment) for name, manifest in manifests.items()}
         for name, bridge in self.bridges.items():
-            counted = self.statuses[name].metrics
+            metrics = self.statuses[name].metrics
             audit = audit_changes(name, bridge, store_audit)
-            calls = CallMetrics(name, counted, audit, is_traced=is_traced, note_failure=note_failure)
+            calls = CallMetrics(name, metrics, audit, is_traced=is_traced, note_failure=note_failure)
             bridge.around_calls(calls.hook())
         self.metrics, statuses = Metrics(), self.statuses
         self.metrics.gauge(
@@ -112,7 +112,7 @@ class Registry:
             try:
                 await self.lifespans[bridge].wait_until_entered()
                 status.problem = ""
-            except Exception as failure:  # noqa: BLE001  (whatever it is, it is this bridge's alone)
+            except Exception as failure:  # noqa: BLE001  (one bridge's failure must not stop the others)
                 status.problem = _reason(failure)
             if not first.done():
                 first.set_result(None)
@@ -123,15 +123,16 @@ class Registry:
             log.error("a bridge could not start", bridge=status.name, problem=status.problem)
             await asyncio.sleep(RETRY_BACKOFF.delay(attempt, self._draw))
             attempt += 1
-            del self.lifespans[bridge]  # a lifespan is entered once; the next one is a new one
+            del self.lifespans[bridge]  # a lifespan is entered once; the next access makes a new one
 
     async def _watch_far_side(self, status: BridgeStatus, bridge: Bridge[Any]) -> None:
         """Probe a far side regularly, so that an outage is known before a call meets it."""
         if not self._probe_seconds:
             return
         probe = status.manifest.probe
-        every = self._probe_seconds if probe else min(_LOOK_SECONDS, self._probe_seconds)
-        pause, was_up = Backoff(base=every, limit=every, jitter=_JITTER), None
+        seconds = self._probe_seconds if probe else min(_READ_SECONDS, self._probe_seconds)
+        # With jitter, so that hosts that started together do not all probe at the same moment.
+        pause, was_up = Backoff(base=seconds, limit=seconds, jitter=_JITTER), None
         while True:
             if probe is not None:
                 status.probe_problem = await _try_probe(status.name, probe(self.lifespans[bridge].value))
@@ -172,7 +173,7 @@ async def _try_probe(name: str, probing: Awaitable[None]) -> str:
             await probing
     except TimeoutError:
         return f"The far side did not answer within {PROBE_LIMIT_SECONDS:g} s."
-    except Exception as failure:  # noqa: BLE001  (a look at a far side ends nothing)
+    except Exception as failure:  # noqa: BLE001  (a failed probe must not end the watch)
         log.warn("a bridge could not check its far side", bridge=name, problem=repr(failure))
         return "The state of the far side is unknown: see the log."
     return ""
@@ -194,7 +195,7 @@ def _make_status(manifest: Manifest, environment: Mapping[str, str]) -> BridgeSt
     metrics, problem = Metrics(), ""
     try:
         bridge: Bridge[Any] | None = manifest.make(read_settings(manifest, environment), metrics)
-    except Exception as failure:  # noqa: BLE001  (whatever it is, it is this bridge's alone)
+    except Exception as failure:  # noqa: BLE001  (one bridge's failure must not stop the others)
         bridge, problem = None, _reason(failure)
     if bridge is None:
         log.error("a bridge cannot be served", bridge=manifest.name, problem=problem)

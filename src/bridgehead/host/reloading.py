@@ -1,6 +1,6 @@
-"""Reloading: what SIGHUP changes in a running host: tokens, the certificate, and the settings of the log.
+"""Reloading: on SIGHUP, reads the tokens, the certificate and the log settings again.
 
-Other settings need a restart, which the log says. A file that cannot be read changes nothing.
+Other settings need a restart; the log says which have changed. A file that cannot be read changes nothing.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Reloader:
         self._access_log = access_log
 
     def reload(self) -> None:
-        """Read everything again, and apply what is valid."""
+        """Read everything again and apply what is valid."""
         if self._tokens is not None:
             self._tokens.refresh()
         if self._certificate is not None:
@@ -57,5 +57,6 @@ class Reloader:
         if changed & CHANGEABLE:
             settings.configure_logs()
             self._access_log.set_level(settings.access_log)
+        # Also those that need a restart, so that the next reload warns only of what has changed since.
         self._settings = settings
         log.info("reloaded")

@@ -1,7 +1,7 @@
-"""Host requests: what the host knows of one HTTP request, and what every response to it carries.
+"""Host requests: one HTTP request with its id, caller and trace, and its CORS headers.
 
-The id by which a request is found in logs, responses and errors alike; the headers that let a web page of an
-allowed origin read the response (CORS). Which origins are allowed is the engine's guard's to know.
+The id is the same in logs, responses and errors. The CORS headers let a web page of an allowed origin read
+the response; the engine's guard decides which origins are allowed.
 """
 
 from __future__ import annotations
@@ -17,21 +17,22 @@ from typing import Any
 import msgspec
 from msgspec import Struct, field
 
-from bridgehead.mcp.http.message import HeaderPairs, Request, Response
+from bridgehead.mcp.http.message import Request, Response
 
 from .auth.grants import Grant
 
 ID_HEADER = b"x-request-id"
-_TRACE_ID = re.compile(rb"[0-9a-f]{2}-([0-9a-f]{32})-[0-9a-f]{16}-[0-9a-f]{2}")
+_TRACEPARENT = re.compile(rb"[0-9a-f]{2}-([0-9a-f]{32})-[0-9a-f]{16}-[0-9a-f]{2}")
+"""W3C trace context: version, trace id, span id, flags."""
 _TOKEN = re.compile(r"bh_[0-9a-f]{6,}_[\w-]{8,}|eyJ[\w-]{8,}(\.[\w-]*){1,2}")
-"""What looks like one of our tokens, or like a JWT."""
-_GOOD_ID = re.compile(rb"[A-Za-z0-9._:/+=@-]{1,64}")
+"""Matches one of our tokens, or a JWT (`eyJ` is base64 of `{"`)."""
+_VALID_ID = re.compile(rb"[A-Za-z0-9._:/+=@-]{1,64}")
 _HEADER_NAMES = re.compile(rb"[A-Za-z0-9-]{1,64}(\s*,\s*[A-Za-z0-9-]{1,64}){0,63}")
 _EXPOSED = b"mcp-session-id, mcp-protocol-version, x-request-id, www-authenticate, retry-after"
 
 
 class HostRequest:
-    """One request: who makes it, under which id, and what becomes of it."""
+    """One request: its id, its caller, and the state of its response."""
 
     __slots__ = (
         "address",
@@ -59,47 +60,54 @@ class HostRequest:
         self.id = request_id
         self.started = started
         self.address = address
-        """Where it comes from, behind the proxies that are trusted."""
+        """The client's address; behind trusted proxies, the one that they forward."""
         self.scheme = scheme
         self.route = "other"
-        """The path as it is counted: one of a few."""
+        """The route's name in metrics: one of a few, never a path that a client chose."""
         self.grant: Grant | None = None
         self.reason = ""
         """Why it was rejected, in one word."""
         self.is_revoked = False
-        """Whether its caller may no longer be served."""
+        """Whether the caller's token has ended while the request was being answered."""
         self.task: asyncio.Task[Any] | None = None
         self.trace = self.span = ""
-        """The ids of its trace and span, where spans are made; `find_trace` finds it elsewhere as well."""
+        """Ids of its trace and span, set by the tracer; `find_trace` also works without one."""
         http.extra_headers = ((ID_HEADER, request_id.encode()),)
 
     def find_trace(self) -> str:
-        """Return the id of the trace that it is a part of; looked for only when a line is logged."""
+        """Return the id of the client's trace, or nothing. Parses the body, so call it only to log a line."""
         if self.trace:
             return self.trace
+        # `_meta` wins over the headers, as in the tracer. A body without the word is not decoded.
         body = bytes(self.http.body) if b"traceparent" in self.http.body else b""
         with suppress(msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-            told = _decode_traced(body).params.meta.traceparent.encode() if body else b""
-            found = _TRACE_ID.fullmatch(told)
-            if found:
-                return found.group(1).decode()
+            traceparent = _decode_traced(body).params.meta.traceparent.encode() if body else b""
+            match = _TRACEPARENT.fullmatch(traceparent)
+            if match:
+                return match.group(1).decode()
         return read_trace_id(self.headers)
 
     def allow_origin(self) -> None:
-        """Let the page that makes the request read its response; it is known that it may."""
+        """Let the web page that sent the request read its response; the guard has accepted its origin."""
         origin = self.headers.get(b"origin")
         if origin is not None:
-            self.http.extra_headers = (*self.http.extra_headers, *_readable_by(origin))
+            self.http.extra_headers = (
+                *self.http.extra_headers,
+                (b"access-control-allow-origin", origin),
+                (b"access-control-expose-headers", _EXPOSED),
+                # The header names one origin, so a cache must not give the response to another.
+                (b"vary", b"origin"),
+            )
 
     def revoke(self) -> None:
-        """Stop serving it: its caller's token has been revoked or has expired."""
+        """Cut off the response, because the caller's token was revoked or has expired."""
         if self.task is not None and not self.is_revoked:
             self.is_revoked = True
             self.task.cancel()
 
 
 current_request: ContextVar[HostRequest | None] = ContextVar("request", default=None)
-"""The request that is being served, for whatever is logged meanwhile."""
+"""The request in progress; log lines written meanwhile carry its id."""
 
 
 class _Meta(Struct):
@@ -111,7 +119,7 @@ class _Params(Struct):
 
 
 class _Traced(Struct):
-    """The part of a message that says which trace it is in."""
+    """The only part of a message that is decoded to find its trace."""
 
     params: _Params = field(default_factory=_Params)
 
@@ -123,33 +131,34 @@ _decode_traced = msgspec.json.Decoder(_Traced).decode
 
 
 class RequestIds:
-    """Takes the id that a client or proxy gave, or makes one that no other process makes."""
+    """Uses the id from a client or proxy, or makes one that is unique across processes."""
 
     def __init__(self) -> None:
         self._process = secrets.token_hex(4)
         self._numbers = count(1)
 
     def find(self, headers: dict[bytes, bytes]) -> str:
-        """Return the id of a request. What could not be told from something else in a log is not taken."""
-        given = headers.get(ID_HEADER)
-        if given is not None and _GOOD_ID.fullmatch(given) and not _TOKEN.search(given.decode()):
-            return given.decode()
+        """Return the id of a request; a client's own one only if it is harmless in a log."""
+        sent = headers.get(ID_HEADER)
+        # No spaces or line breaks, which could forge a log line, and no token sent by mistake.
+        if sent is not None and _VALID_ID.fullmatch(sent) and not _TOKEN.search(sent.decode()):
+            return sent.decode()
         return f"{self._process}-{next(self._numbers):x}"
 
 
 def read_trace_id(headers: dict[bytes, bytes]) -> str:
-    """Return the id of the trace that a request's headers name; nothing where they name none."""
-    found = _TRACE_ID.fullmatch(headers.get(b"traceparent", b""))
-    return found.group(1).decode() if found else ""
+    """Return the trace id of the `traceparent` header; empty without one."""
+    match = _TRACEPARENT.fullmatch(headers.get(b"traceparent", b""))
+    return match.group(1).decode() if match else ""
 
 
 def hide_tokens(text: str) -> str:
-    """Write a text for a log: a token that somebody put where it does not belong is not in it."""
+    """Mask tokens that a client put into a path or another text that is logged."""
     return _TOKEN.sub("(token)", text)
 
 
 def log_fields() -> dict[str, object]:
-    """Give the fields that a line about the current request has."""
+    """Return the fields that every log line about the current request has."""
     request = current_request.get()
     if request is None:
         return {}
@@ -157,25 +166,17 @@ def log_fields() -> dict[str, object]:
 
 
 def trace_fields(request: HostRequest) -> dict[str, object]:
-    """Give what a line says of the trace that a request is in."""
+    """Return the log fields of a request's trace."""
     trace = request.find_trace()
-    found: dict[str, object] = {"trace": trace} if trace else {}
-    return found | {"span": request.span} if request.span else found
+    fields: dict[str, object] = {"trace": trace} if trace else {}
+    return fields | {"span": request.span} if request.span else fields
 
 
 # --- CORS -----------------------------------------------------------------------------------------------
 
 
-def _readable_by(origin: bytes) -> HeaderPairs:
-    return (
-        (b"access-control-allow-origin", origin),
-        (b"access-control-expose-headers", _EXPOSED),
-        (b"vary", b"origin"),
-    )
-
-
 def is_preflight(request: HostRequest) -> bool:
-    """Tell whether a browser asks beforehand whether it may."""
+    """Tell whether a browser asks for permission before the real request (CORS preflight)."""
     headers = request.headers
     return (
         request.method == "OPTIONS" and b"origin" in headers and b"access-control-request-method" in headers
@@ -183,9 +184,10 @@ def is_preflight(request: HostRequest) -> bool:
 
 
 def answer_preflight(request: HostRequest) -> Response:
-    """Answer a browser that asks for an allowed origin."""
-    asked = request.headers.get(b"access-control-request-headers", b"")
-    allowed = asked if _HEADER_NAMES.fullmatch(asked) else b"authorization, content-type"
+    """Permit the request that a page of an allowed origin is about to make."""
+    requested = request.headers.get(b"access-control-request-headers", b"")
+    # The names are echoed, because clients send headers of their own. Not `*`: it excludes Authorization.
+    allowed = requested if _HEADER_NAMES.fullmatch(requested) else b"authorization, content-type"
     return Response(
         204,
         b"",

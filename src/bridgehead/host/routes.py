@@ -1,4 +1,4 @@
-"""Routes: which path leads where. The few paths that there are, and the names they are counted under."""
+"""Routes: the table of all paths, who may use each, and the name under which each is counted."""
 
 from __future__ import annotations
 
@@ -11,58 +11,56 @@ READY = "/readyz"
 METRICS = "/metrics"
 EVENTS = "/events"
 PAGES = "/dashboard"
-"""What the pages of the dashboard are counted under."""
+"""The route name of all dashboard pages but `/`."""
 RESOURCE = "/.well-known/oauth-protected-resource"
 NO_OAUTH = "/register"
-"""What answers where clients look for OAuth and there is none."""
+"""The route name of every path at which clients look for OAuth, if the host has none."""
 _OPENID = "/.well-known/openid-configuration"
 _OAUTH_PATHS = (RESOURCE, "/.well-known/oauth-authorization-server", _OPENID)
 
 Access = Literal["probe", "public", "token", "page"]
-"""`probe`: anyone, under any Host, as probes come. `public`: without a token. `token`: only with one.
+"""`probe`: without a token and under any Host, since probes send an IP address. `public`: without a token.
 
-`page`: a browser, which shows who it is in its own way.
+`token`: only with a token. `page`: a browser, identified by its cookies.
 """
 
 
 class Route(NamedTuple):
-    """Where a path leads."""
+    """The target of a path."""
 
     name: str
-    """The path as it is counted, and what answers a path that is not MCP's."""
+    """Name in metrics and, unless `is_mcp`, the key of the page that answers."""
     access: Access
     bridge: str | None = None
     is_mcp: bool = False
 
 
 def make_table(bridges: Iterable[str], *, with_oauth: bool, pages: Iterable[str] = ()) -> dict[str, Route]:
-    """Make the table of all paths."""
-    found = {
+    """Return the table of all paths; a dictionary, so that a request costs one look-up."""
+    table = {
         ALIVE: Route(ALIVE, "probe"),
         READY: Route(READY, "probe"),
         METRICS: Route(METRICS, "token"),
         EVENTS: Route(EVENTS, "token"),
     }
-    found |= {path: Route(path if path == "/" else PAGES, "page") for path in pages}
+    table |= {path: Route(path if path == "/" else PAGES, "page") for path in pages}
     for bridge in (None, *bridges):
         prefix = f"/{bridge}" if bridge else ""
         for path in MCP_PATHS:
-            found[prefix + path] = Route(prefix + path, "token", bridge, is_mcp=True)
+            table[prefix + path] = Route(prefix + path, "token", bridge, is_mcp=True)
         if bridge:
-            found[f"{READY}/{bridge}"] = Route(READY, "probe", bridge)
+            table[f"{READY}/{bridge}"] = Route(READY, "probe", bridge)
         if with_oauth:
-            found[f"{RESOURCE}{prefix}/mcp"] = Route(RESOURCE, "public", bridge)
-        else:
-            found |= {path: Route(NO_OAUTH, "public") for path in _oauth_paths(prefix)}
+            # RFC 9728, section 3.1: the well-known path comes before the path of the resource.
+            table[f"{RESOURCE}{prefix}/mcp"] = Route(RESOURCE, "public", bridge)
+            continue
+        # After a 401 clients look for an authorisation server. These paths tell them how to get a token
+        # instead. OpenID Connect Discovery appends its path, RFC 8414 inserts it; clients try both.
+        for endpoint in (f"{prefix}/mcp", f"{prefix}/sse"):
+            for path in (*(path + endpoint for path in _OAUTH_PATHS), endpoint + _OPENID):
+                table[path] = Route(NO_OAUTH, "public")
     if with_oauth:
-        found[RESOURCE] = Route(RESOURCE, "public")
+        table[RESOURCE] = Route(RESOURCE, "public")
     else:
-        found |= {path: Route(NO_OAUTH, "public") for path in (*_OAUTH_PATHS, NO_OAUTH)}
-    return found
-
-
-def _oauth_paths(prefix: str) -> Iterable[str]:
-    """Name where clients of the endpoints below a prefix look for OAuth, in every order they know."""
-    for endpoint in (f"{prefix}/mcp", f"{prefix}/sse"):
-        yield from (path + endpoint for path in _OAUTH_PATHS)
-        yield endpoint + _OPENID
+        table |= {path: Route(NO_OAUTH, "public") for path in (*_OAUTH_PATHS, NO_OAUTH)}
+    return table

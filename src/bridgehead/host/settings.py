@@ -1,4 +1,4 @@
-"""Host settings: where it listens, who may call it, and its limits."""
+"""Host settings: address, access, limits, telemetry and events of `bridgehead serve`."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
-_MOST_PORT = 65535
+_MAX_PORT = 65535
 
 
 def _networks(text: str) -> tuple[Network, ...]:
@@ -40,19 +40,19 @@ def _url(text: str) -> str:
     from urllib.parse import urlsplit
 
     parts = urlsplit(text)
-    is_near = parts.hostname in {"localhost", "127.0.0.1", "::1"}
-    if not parts.netloc or not (parts.scheme == "https" or (parts.scheme == "http" and is_near)):
+    is_local = parts.hostname in {"localhost", "127.0.0.1", "::1"}
+    if not parts.netloc or not (parts.scheme == "https" or (parts.scheme == "http" and is_local)):
         raise ValueError(text)
     return text
 
 
 def _public_url(text: str) -> str:
-    """Read an address as clients write it: without its port, where that is the usual one."""
+    """Parse a URL and drop a default port, because clients leave it out of the Host header."""
     from urllib.parse import urlsplit
 
     parts = urlsplit(_url(text))
-    usual = ":443" if parts.scheme == "https" else ":80"
-    return parts._replace(netloc=parts.netloc.removesuffix(usual)).geturl()
+    default_port = ":443" if parts.scheme == "https" else ":80"
+    return parts._replace(netloc=parts.netloc.removesuffix(default_port)).geturl()
 
 
 NETWORKS = Kind(_networks, "addresses or networks separated by commas, such as 10.0.0.0/8,192.168.1.7")
@@ -108,16 +108,10 @@ class HostSettings(OAuthSettings, ToolFilterSettings, StateSettings, DatabaseSet
     """Every setting of `bridgehead serve`."""
 
     host = Setting("MCP_SERVER_HOST", TEXT, "localhost", "The address that the HTTP server listens on.")
-    port = Setting("MCP_SERVER_PORT", whole(0, _MOST_PORT), 3000, "The port that the HTTP server listens on.")
+    port = Setting("MCP_SERVER_PORT", whole(0, _MAX_PORT), 3000, "The port that the HTTP server listens on.")
     bridges = Setting("BRIDGEHEAD_BRIDGES", WORDS, (), "The bridges to serve.", shown="all")
     workers = Setting(
         "BRIDGEHEAD_WORKERS", whole(1, 256), 1, "The number of worker processes. Some bridges allow only one."
-    )
-    stalled_seconds = Setting(
-        "BRIDGEHEAD_STALLED_SECONDS",
-        number(2, 3600),
-        30.0,
-        "With several workers, replace one whose event loop is blocked for this long.",
     )
     auth = Setting(
         "BRIDGEHEAD_AUTH",
@@ -176,13 +170,8 @@ class HostSettings(OAuthSettings, ToolFilterSettings, StateSettings, DatabaseSet
         "BRIDGEHEAD_CONNECTIONS",
         whole(1, 10**6),
         10_000,
-        "How many connections may be open at once, in each process.",
-    )
-    connections_per_client = Setting(
-        "BRIDGEHEAD_CONNECTIONS_PER_CLIENT",
-        whole(1, 10**6),
-        5000,
-        "How many of them may come from one address. Trusted proxies are not limited.",
+        "How many connections may be open at once, in each process. One address may have half of them; "
+        "trusted proxies may have all.",
     )
     sessions_per_client = Setting(
         "BRIDGEHEAD_SESSIONS_PER_CLIENT",
@@ -197,43 +186,19 @@ class HostSettings(OAuthSettings, ToolFilterSettings, StateSettings, DatabaseSet
         1800.0,
         "How many seconds a session may be idle before it is closed. Many clients never close theirs.",
     )
-    streams_per_client = Setting(
-        "BRIDGEHEAD_STREAMS_PER_CLIENT",
-        whole(1, 10**6),
-        250,
-        "How many streams one token or address may have open.",
-    )
     requests_per_client = Setting(
         "BRIDGEHEAD_REQUESTS_PER_CLIENT",
         whole(1, 10**6),
         1000,
         "How many requests of one token or address are served at once.",
     )
-    tasks = Setting(
-        "BRIDGEHEAD_TASKS",
-        whole(1, 10**6),
-        10_000,
-        "How many tasks are kept for all clients, running or ended.",
-    )
-    tasks_per_client = Setting(
-        "BRIDGEHEAD_TASKS_PER_CLIENT",
-        whole(1, 10**6),
-        500,
-        "How many tasks are kept for one token or address.",
-    )
     task_bytes = Setting(
         "BRIDGEHEAD_TASK_BYTES",
         BYTES,
         128 * 1024 * 1024,
-        "How many bytes of task results are kept for all clients.",
+        "How many bytes of task results are kept for all clients. One token or address may have a quarter, "
+        "which is also the largest result.",
         shown="128mib",
-    )
-    task_bytes_per_client = Setting(
-        "BRIDGEHEAD_TASK_BYTES_PER_CLIENT",
-        BYTES,
-        32 * 1024 * 1024,
-        "How many bytes of task results are kept for one token or address. Also the largest result.",
-        shown="32mib",
     )
     task_seconds = Setting(
         "BRIDGEHEAD_TASK_SECONDS",
@@ -252,12 +217,6 @@ class HostSettings(OAuthSettings, ToolFilterSettings, StateSettings, DatabaseSet
         FLAG,
         default=False,
         about="Share the port with another process, so that a new host can take over from an old one.",
-    )
-    blocked_seconds = Setting(
-        "BRIDGEHEAD_BLOCKED_SECONDS",
-        number(0, 3600),
-        1.0,
-        "Log a tool that blocks the event loop for this many seconds. 0 turns this off.",
     )
     probe_seconds = Setting(
         "BRIDGEHEAD_PROBE_SECONDS",
@@ -288,7 +247,7 @@ class HostSettings(OAuthSettings, ToolFilterSettings, StateSettings, DatabaseSet
         SECURE_URL,
         None,
         "Post events to this URL, as JSON.",
-        secret=True,  # receivers put a key into the path
+        secret=True,  # many receivers put a key into the path
     )
     webhook_secret = Setting(
         "BRIDGEHEAD_WEBHOOK_SECRET",
@@ -318,7 +277,7 @@ class HostSettings(OAuthSettings, ToolFilterSettings, StateSettings, DatabaseSet
     )
 
     def check(self) -> None:
-        """Refuse values that do not go together."""
+        """Raise SettingError for values that do not go together."""
         if self.auth == "off" and not self.is_loopback:
             wanted = "auto or on where others can reach MCP_SERVER_HOST"
             raise SettingError("BRIDGEHEAD_AUTH", "off", wanted)
@@ -335,57 +294,59 @@ class HostSettings(OAuthSettings, ToolFilterSettings, StateSettings, DatabaseSet
             )
 
     @property
+    def connections_per_address(self) -> int:
+        """Half of all, so that one address that opens as many as it can leaves room for the others."""
+        return max(1, self.connections // 2)
+
+    @property
     def is_loopback(self) -> bool:
-        """Whether only this machine can reach the address that is listened on."""
+        """Whether the server listens on an address that only this machine can reach."""
         return is_loopback(self.host)
 
     @property
     def shown_host(self) -> str:
-        """The address that is listened on, as it stands in a URL."""
+        """The address that the server listens on, as written in a URL."""
         return f"[{self.host}]" if ":" in self.host and not self.host.startswith("[") else self.host
 
     @property
     def needs_auth(self) -> bool:
-        """Whether a caller must show who it is."""
+        """Whether callers must identify themselves."""
         if self.auth != "auto":
             return self.auth == "on"
-        is_near = self.is_loopback and not (self.trusted_proxies or self.public_url or self._further_hosts)
-        return bool(self.tokens_file or self.oauth_issuer) or not is_near
-
-    @property
-    def _further_hosts(self) -> bool:
-        return any(host not in LOOPBACK for host in self.allowed_hosts)
+        # Behind a proxy or a tunnel a loopback address is open to others. Each of these three says so.
+        has_other_hosts = any(host not in LOOPBACK for host in self.allowed_hosts)
+        is_local = self.is_loopback and not (self.trusted_proxies or self.public_url or has_other_hosts)
+        return bool(self.tokens_file or self.oauth_issuer) or not is_local
 
     @property
     def hosts(self) -> frozenset[str]:
-        """The names that the server answers to."""
+        """The Host headers that the server accepts; others are rejected (DNS rebinding)."""
+        # A wildcard address is no name that a client can send.
         own = {self.host.lower(), f"[{self.host.strip('[]').lower()}]"} - {"0.0.0.0", "::", "[::]"}  # noqa: S104
         public = {self.public_url.partition("://")[2].partition("/")[0].lower()} if self.public_url else set()
         return LOOPBACK | own | public | set(self.allowed_hosts)
 
     options: Mapping[str, str | None] = {}
-    """What the command line gave, by attribute."""
+    """The options of the command line by attribute, to apply them again on a reload."""
 
     @classmethod
-    def of(cls, environment: Mapping[str, str], **given: str | None) -> HostSettings:
-        """Read the environment, where what the command line gives comes first; by attribute."""
+    def of(cls, environment: Mapping[str, str], **options: str | None) -> HostSettings:
+        """Read the environment; `options` of the command line, by attribute, override it."""
         full = dict(environment)
-        for attribute, value in given.items():
-            if value is not None:
-                setting: Setting[Any] = getattr(cls, attribute)
-                _check_typed(f"--{attribute.replace('_', '-')}", value, setting.kind)
-                full[setting.name] = value
-        made = cls(full)
-        made.options = given
-        return made
-
-
-def _check_typed(option: str, value: str, kind: Kind[Any]) -> None:
-    """Refuse what was typed under the name of its option; a setting would name its variable."""
-    try:
-        if value.strip():
-            kind.parse(value)
-            return
-    except ValueError:
-        pass
-    raise SettingError(option, value, kind.wanted)
+        for attribute, value in options.items():
+            if value is None:
+                continue
+            setting: Setting[Any] = getattr(cls, attribute)
+            # Parsed here first, so that an error names the option and not a variable that nobody set.
+            try:
+                is_valid = bool(value.strip())
+                if is_valid:
+                    setting.kind.parse(value)
+            except ValueError:
+                is_valid = False
+            if not is_valid:
+                raise SettingError(f"--{attribute.replace('_', '-')}", value, setting.kind.wanted)
+            full[setting.name] = value
+        settings = cls(full)
+        settings.options = options
+        return settings

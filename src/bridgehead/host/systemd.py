@@ -1,6 +1,6 @@
-"""systemd: tells the service manager that this process is ready, lives, reloads or ends (sd_notify).
+"""systemd: notifies the service manager that this process is ready, alive, reloading or stopping (sd_notify).
 
-Does nothing where no service manager asks: without `NOTIFY_SOCKET` in the environment.
+Does nothing without `NOTIFY_SOCKET` in the environment.
 """
 
 from __future__ import annotations
@@ -20,12 +20,13 @@ class ServiceManager:
         self._address = environment.get("NOTIFY_SOCKET", "")
         text = environment.get("WATCHDOG_USEC", "")
         self.watchdog_seconds = int(text) / _MICRO if text.isdecimal() else 0.0
-        """How often it expects a sign of life, in seconds; 0 if it does not."""
+        """Longest time between two `ALIVE`, in seconds, before systemd restarts the service; 0: no limit."""
 
     def tell(self, state: str) -> None:
-        """Say how this process is; whoever does not listen is not waited for."""
+        """Send a state. Never blocks and never raises: serving matters more than being observed."""
         if not self._address:
             return
+        # sd_notify(3): a leading @ stands for the zero byte of an abstract socket.
         address = "\0" + self._address[1:] if self._address.startswith("@") else self._address
         with suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sender:
             sender.settimeout(0)

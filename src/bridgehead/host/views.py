@@ -1,8 +1,8 @@
-"""Views: the part of the bridges that one grant opens, as an MCP application of its own.
+"""Views: MCP applications, each with the bridges and tools that one set of rights opens.
 
-A view has one bridge or all of them, with all tools or only those that read. Callers of equal rights share a
-view; a tool that is not in a caller's view does not exist for it. All views share the bridges' lifespans, so
-each far side has one connection.
+A view has one bridge or all of them, with all tools or only the read-only ones. Callers of equal rights share
+a view; a tool outside of it does not exist for them. All views share the bridges' lifespans, so each far side
+has one connection.
 """
 
 from __future__ import annotations
@@ -67,35 +67,39 @@ class Views:
 
     def find(self, bridge: str | None, grant: Grant) -> Application:
         """Return the view of one bridge, or of all, that a grant opens."""
-        # Two steps, because this is on the way of every request: a look by the grant as it is, and only the
-        # first time the computation of the rights, which several grants have in common.
+        # Two steps, because every request comes here: a look-up by the grant's own fields and, only the
+        # first time, the computation of its rights, under which other grants may share the view.
         rights = (bridge, grant.full, grant.reading, grant.may_spend)
         view = self._by_grant.get(rights)
         if view is None:
             names = self._registry.bridges if bridge is None else (bridge,)
-            open_ = tuple((name, grant.may_write(name)) for name in names if grant.may_read(name))
-            key = (bridge, open_, grant.may_spend)
+            readable = tuple((name, grant.may_write(name)) for name in names if grant.may_read(name))
+            key = (bridge, readable, grant.may_spend)
             if key not in self._views:
                 self._views[key] = self._make(key)
             view = self._by_grant[rights] = self._views[key]
         return view
 
     def _make(self, key: Key) -> Application:
-        bridge, open_, may_spend = key
-        parts = [self._restrict(name, may_write=may_write, may_spend=may_spend) for name, may_write in open_]
-        whole = parts[0] if bridge else combine(NAME, __version__, parts, title="Bridgehead")
+        bridge, readable, may_spend = key
+        parts = [
+            self._restrict(name, may_write=may_write, may_spend=may_spend) for name, may_write in readable
+        ]
+        served = parts[0] if bridge else combine(NAME, __version__, parts, title="Bridgehead")
+        # Without an exporter the plain dispatcher runs: tracing then costs nothing.
         kind = Dispatcher if self._tracer is None else TracedDispatcher
         dispatcher = kind(
-            whole,
+            served,
             limits=self._limits,
             state_key=self._state_keys,
             lifespans=self._registry.lifespans,
             on_error=self._on_error,
             tasks=self.tasks,
-            # Tasks are found by it: equal in every process, another one once a caller has fewer rights.
+            # Part of the owner of each task. Equal in every process, so that any of them finds the task;
+            # different once a caller has fewer rights, so that it no longer finds the tasks of before.
             scope=repr(key),
         )
-        dispatcher.multi_round.used_states = self._nonces
+        dispatcher.multi_round.nonces = self._nonces
         if isinstance(dispatcher, TracedDispatcher) and self._tracer is not None:
             dispatcher.tracer = self._tracer
         return Application(
@@ -108,9 +112,11 @@ class Views:
 
     def _restrict(self, name: str, *, may_write: bool, may_spend: bool) -> Bridge[Any]:
         bridge, rule = self._registry.bridges[name], self._offering
+        # The operator's lists still hold: a read-only token opens fewer tools than they do, never more.
         if not may_write:
             rule = ToolFilter(read_only=True, allow=rule.allow, deny=rule.deny)
         part = bridge if rule.is_everything else restrict(bridge, rule)
+        # Tools that cost money stay in the list and refuse: the message names the right that is missing.
         if not may_write and not may_spend:
             part.tools.update(
                 {tool.name: tool.refuse(NO_SPENDING) for tool in part.tools.values() if tool.is_paid}

@@ -40,18 +40,18 @@ class Client(Struct, frozen=True, kw_only=True):
     """Whether a server that it starts sees the environment of the client."""
     stdio_type: str = ""
     url_field: str = "url"
-    """Empty where its file takes no remote servers."""
+    """Empty if its file takes no remote servers."""
     http_type: str = ""
     trust: str = ""
-    """What a person does in the client before it starts a server of its file; empty where nothing."""
+    """What a person must do in the client before it starts a server; empty if nothing."""
     sign: str = ""
     """A place that shows that the client is there; by default the folder of its file."""
 
     @property
     def scopes(self) -> tuple[Scope, ...]:
         """Return the scopes that it has, the usual one first."""
-        found: list[Scope] = ["user"] if self.user else []
-        return (*found, "project") if self.project else tuple(found)
+        scopes: list[Scope] = ["user"] if self.user else []
+        return (*scopes, "project") if self.project else tuple(scopes)
 
     def places(self, machine: Machine, scope: Scope) -> tuple[PurePath, ...]:
         """Return where its file may be; a part of a path may be a pattern with a *."""
@@ -60,7 +60,7 @@ class Client(Struct, frozen=True, kw_only=True):
         return tuple(_path(machine, place) for place in self.user.get(machine.platform, self.user["linux"]))
 
     def signs(self, machine: Machine) -> tuple[PurePath, ...]:
-        """Return the folders of which one exists where the client is installed."""
+        """Return paths of which at least one exists if the client is installed."""
         if self.sign:
             return (_path(machine, self.sign),)
         return tuple(place.parent for place in self.places(machine, "user")) if self.user else ()
@@ -79,7 +79,7 @@ CLIENTS = (
         user={
             "linux": ("config/Claude/claude_desktop_config.json",),
             "darwin": ("support/Claude/claude_desktop_config.json",),
-            # Installed as a package, Windows shows it a folder of its own.
+            # Windows redirects the app data of packaged apps into a folder of their own.
             "win32": (
                 "local/Packages/Claude_*/LocalCache/Roaming/Claude/claude_desktop_config.json",
                 "roaming/Claude/claude_desktop_config.json",

@@ -57,11 +57,13 @@ def run(arguments: list[str], machine: Machine, load_manifest: LoadManifest) -> 
     options = command.parse_intermixed_args(arguments)
     if options.list:
         for detected in detect_clients(machine):
-            state = "found" if detected.is_there else "not found"
+            state = "found" if detected.is_installed else "not found"
             has = detected.problem or ", ".join(detected.bridges) or "no bridges"
             scope = f" ({detected.scope})" if detected.scope not in detected.client.scopes[:1] else ""
             title = detected.client.id + scope
-            sys.stdout.write(f"{title:24} {state:10} {has if detected.is_there else '':32} {detected.path}\n")
+            sys.stdout.write(
+                f"{title:24} {state:10} {has if detected.is_installed else '':32} {detected.path}\n"
+            )
         return 0
     _check(command, options)
     try:
@@ -131,7 +133,7 @@ def _apply(options: argparse.Namespace, machine: Machine, load_manifest: LoadMan
     if options.client != ALL:
         has_changed = _apply_to(BY_ID[options.client], options, machine, load_manifest)
     else:
-        detected = [each for each in detect_clients(machine) if each.is_there and each.scope == "user"]
+        detected = [each for each in detect_clients(machine) if each.is_installed and each.scope == "user"]
         if not detected:
             raise InstallError(
                 "No MCP client was found on this machine.",
@@ -225,7 +227,7 @@ def _report(client: Client, path: Path, planned: plan.Plan, backup: Path | None)
 
 
 def _difference(path: Path, planned: plan.Plan) -> Iterator[str]:
-    """Give the lines of a unified diff with its secrets masked, and the plan's notes."""
+    """Yield the lines of a unified diff with its secrets masked, and the plan's notes."""
     # A file may hold a secret as it is or with JSON escapes, with or without those for non-ASCII text.
     spellings = {
         spelling

@@ -20,8 +20,7 @@ class DetectedClient(Struct, frozen=True):
     client: Client
     scope: Scope
     path: Path
-    is_there: bool
-    """Whether the client is installed."""
+    is_installed: bool
     entries: Mapping[str, Mapping[str, Any]] = {}
     """Our servers in the file, by name."""
     problem: str = ""
@@ -38,18 +37,19 @@ def detect_clients(machine: Machine) -> Iterator[DetectedClient]:
         for scope in client.scopes:
             path = files.choose(client.places(machine, scope))
             if scope == "user":
-                is_there = path.exists() or any(files.exists(sign) for sign in client.signs(machine))
-                yield _inspect(client, scope, path, is_there=is_there)
+                # A client that was never configured has no file yet, only its folder.
+                is_installed = path.exists() or any(files.exists(sign) for sign in client.signs(machine))
+                yield _inspect(client, scope, path, is_installed=is_installed)
             elif path.exists():
-                yield _inspect(client, scope, path, is_there=True)
+                yield _inspect(client, scope, path, is_installed=True)
 
 
-def _inspect(client: Client, scope: Scope, path: Path, *, is_there: bool) -> DetectedClient:
+def _inspect(client: Client, scope: Scope, path: Path, *, is_installed: bool) -> DetectedClient:
     try:
         servers = edit.servers(files.read(path), client.form, client.section)
     except Malformed as failure:
-        return DetectedClient(client, scope, path, is_there, problem=f"broken at {failure}")
+        return DetectedClient(client, scope, path, is_installed, problem=f"broken at {failure}")
     except InstallError as failure:
-        return DetectedClient(client, scope, path, is_there, problem=str(failure))
+        return DetectedClient(client, scope, path, is_installed, problem=str(failure))
     ours = {name: entry for name, entry in servers.items() if entries.is_ours(name, entry)}
-    return DetectedClient(client, scope, path, is_there, ours)
+    return DetectedClient(client, scope, path, is_installed, ours)

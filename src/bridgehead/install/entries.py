@@ -44,11 +44,11 @@ def read_server_environment(declared: type[Settings], environment: Mapping[str, 
     """Return what a server with these settings needs; raises SettingError if it could not start."""
     settings = declared(narrow(environment, declared.declared))
     secrets = [setting.name for setting in declared.declared if setting.is_secret]
-    needs = ServerEnvironment({}, {}, tuple(name for name in secrets if name not in settings.given))
+    needs = ServerEnvironment({}, {}, tuple(name for name in secrets if name not in settings.configured))
     for setting in declared.declared:
         value = settings.values[setting.name]
         if (
-            setting.name not in settings.given
+            setting.name not in settings.configured
             or setting.name in _TRANSPORT_SETTINGS
             or value == setting.default
         ):
@@ -114,6 +114,7 @@ def merged(old: Mapping[str, Any] | None, new: Mapping[str, Any]) -> dict[str, A
         return dict(new)
     entry = dict(new)
     if "command" in old and "command" in new:
+        # A variable that is passed on now must not stay in `env`, where its old value would override it.
         passed = _list(new, "env_vars")
         kept = {name: value for name, value in mapping(old, "env").items() if name not in passed}
         entry["env"] = {**kept, **mapping(new, "env")}

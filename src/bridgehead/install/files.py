@@ -129,6 +129,7 @@ def write(path: Path, before: str | None, after: str | None, stamp: str) -> Path
     Raises InstallError if the file no longer has the text `before`.
     """
     target = path.resolve()  # a symbolic link stays, and the file that it points to changes
+    # The lock keeps other installations out, but not the client itself, which may write its file any time.
     if read(target) != before:
         raise InstallError(f"{path} was changed by another program just now.", next_step="Run this again.")
     if before is not None and not target.stat().st_mode & _OWN_WRITE:
@@ -148,6 +149,7 @@ def write(path: Path, before: str | None, after: str | None, stamp: str) -> Path
             durable.replace(target, after.encode(), mode=mode)
             target.chmod(mode)  # the umask may have taken bits away from the new file
         pattern = re.compile(re.escape(target.name) + r"\.bridgehead-[0-9TZ.]+\.bak")
+        # The stamp in the names sorts by time.
         backups = sorted(other for other in target.parent.iterdir() if pattern.fullmatch(other.name))
         for old in backups[:-BACKUPS]:
             with suppress(PermissionError):  # open in another program on Windows; the next change prunes it

@@ -169,6 +169,7 @@ class _Page:
         index = members.index(member)
         before = [owner.start + 1, *(comment.end for comment in self.comments(owner.start, member.start))]
         if index:
+            # `or 0` only for the type: a member that another follows has a comma.
             before.append((members[index - 1].comma or 0) + 1)
         start, end = max(before), member.value.end
         if len(members) == 1:
@@ -180,6 +181,7 @@ class _Page:
             if _has_break(gap) and not after[len(space) :].startswith(("\r", "\n", "}")):
                 return self.text[: member.start] + after[len(space) :]
             return self.text[:start] + after
+        # The last member without a trailing comma: the comma before it goes with it.
         comma = members[index - 1].comma or 0
         return self.text[:comma] + self.text[comma + 1 : start] + self.text[end:]
 
@@ -191,7 +193,7 @@ class _Page:
             else (self.text[end : member.comma] + self.text[member.comma + 1 : stop])
         )
         outer = self.indent(owner.start)
-        if self.comments(end, stop):
+        if self.comments(end, stop):  # someone else wrote them, so the object stays
             return self.text[:start] + tail + self.text[stop:]
         if not self.comments(owner.start, member.start) and tail in ("", self.newline + outer):
             return None  # no mark: the object came with our member

@@ -147,6 +147,7 @@ class _Reader:
         while not self.text.startswith("}", self.at):
             members.append(self.member(depth))
         self.at += 1
+        # Of members with the same key the last one counts in `data`; `members` has all of them.
         return Value(start, self.at, {member.key: member.value.data for member in members}, tuple(members))
 
     def member(self, depth: int) -> Member:

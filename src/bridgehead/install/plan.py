@@ -61,12 +61,12 @@ def install(
     client = request.client
     old = edit.servers(text, client.form, client.section)
     if request.url:
-        wanted, notes, hidden = _remote(request, environment)
+        requested, notes, hidden = _remote(request, environment)
     else:
-        wanted, notes, hidden = _local(request, environment, load_manifest, old)
+        requested, notes, hidden = _local(request, environment, load_manifest, old)
     new: dict[str, dict[str, Any]] = {}
     changes: dict[str, str] = {}
-    for name, entry in wanted.items():
+    for name, entry in requested.items():
         is_ours = name in old and entries.is_ours(_known_as(request, name), old[name])
         if name in old and not request.force and not is_ours and not same(old[name], entry):
             raise InstallError(
@@ -96,15 +96,15 @@ def remove(text: str | None, request: Request) -> Plan:
             changes[name] = "removed"
         else:
             changes[name] = "left alone: it starts something else (--force removes it too)"
-    gone = [name for name, change in changes.items() if change == "removed"]
+    removed = [name for name, change in changes.items() if change == "removed"]
     # Few have the server of all bridges: that it is absent is worth no line.
     if not request.bridges and not request.name and changes[entries.ALL] == "not there":
         del changes[entries.ALL]
-    after = edit.take(text, client.form, client.section, gone)
-    return Plan(text, after, changes, hidden=tuple(_secrets(old, gone)))
+    after = edit.take(text, client.form, client.section, removed)
+    return Plan(text, after, changes, hidden=tuple(_secrets(old, removed)))
 
 
-Wanted = tuple[dict[str, dict[str, Any]], tuple[str, ...], tuple[str, ...]]
+RequestedEntries = tuple[dict[str, dict[str, Any]], tuple[str, ...], tuple[str, ...]]
 """Entries by name, notes, and secrets to mask."""
 
 
@@ -113,8 +113,8 @@ def _local(
     environment: Mapping[str, str],
     load_manifest: Callable[[str], Manifest],
     old: Mapping[str, Any],
-) -> Wanted:
-    wanted: dict[str, dict[str, Any]] = {}
+) -> RequestedEntries:
+    requested: dict[str, dict[str, Any]] = {}
     notes: list[str] = []
     hidden: list[str] = []
     for bridge in request.bridges or plugins.names():
@@ -128,12 +128,12 @@ def _local(
             notes.append(str(error))
             continue
         need = entries.read_server_environment(manifest.settings, environment)
-        wanted[name] = entries.local(
+        requested[name] = entries.local(
             request.client, (*request.command, bridge), need, write_secrets=request.write_secrets
         )
         notes += _secret_notes(request, manifest, need, entries.variables_of(old.get(name)))
         hidden += need.secrets.values()
-    return wanted, tuple(dict.fromkeys(notes)), tuple(hidden)
+    return requested, tuple(dict.fromkeys(notes)), tuple(hidden)
 
 
 def _secret_notes(
@@ -166,7 +166,7 @@ def _secret_notes(
             yield f"{name} is not set, so nothing was written for it. Set it, and run this again."
 
 
-def _remote(request: Request, environment: Mapping[str, str]) -> Wanted:
+def _remote(request: Request, environment: Mapping[str, str]) -> RequestedEntries:
     client = request.client
     if not client.url_field:
         raise InstallError(
@@ -196,8 +196,8 @@ def _remote(request: Request, environment: Mapping[str, str]) -> Wanted:
     parts = urlsplit(request.url)
     if token and parts.scheme == "http" and parts.hostname not in _LOOPBACK:
         notes.append("The token will cross the network unencrypted: use an https address.")
-    wanted = {name: entries.remote(client, url, token) for name, url in _addresses(request).items()}
-    return wanted, tuple(notes), (value,) if value else ()
+    requested = {name: entries.remote(client, url, token) for name, url in _addresses(request).items()}
+    return requested, tuple(notes), (value,) if value else ()
 
 
 def _addresses(request: Request) -> dict[str, str]:
@@ -223,7 +223,8 @@ def _known_as(request: Request, name: str) -> str:
 
 
 def _secrets(old: Mapping[str, Any], names: Iterable[str]) -> Iterator[str]:
-    """Give the secrets in existing entries, which a diff would show."""
+    """Yield the secrets in existing entries, which a diff would show."""
+    # Headers are always secret, variables by their name; "${" is a reference and no secret.
     for entry in (old[name] for name in names if name in old):
         values = [
             *entries.mapping(entry, "headers").values(),

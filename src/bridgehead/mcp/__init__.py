@@ -71,7 +71,8 @@ if TYPE_CHECKING:
         list_roots,
         sampling,
     )
-    from .calls.request_state import UsedStates
+    from .calls.multi_round import NonceStore
+    from .calls.request_state import MemoryNonces
     from .combined import combine, restrict
     from .dispatch import Dispatcher
     from .process import run_on_loop, run_to_end, shutdown_signals, socket_loop
@@ -83,7 +84,9 @@ _LAZY = {
     "Dispatcher": ".dispatch",
     "Elicited": ".calls.input_requests",
     "InputRequest": ".calls.input_requests",
+    "MemoryNonces": ".calls.request_state",
     "MemoryTaskStore": ".tasks.store",
+    "NonceStore": ".calls.multi_round",
     "Root": ".calls.input_requests",
     "Sampled": ".calls.input_requests",
     "SamplingMessage": ".calls.input_requests",
@@ -104,7 +107,6 @@ _LAZY = {
     "socket_loop": ".process",
     "stdio": "",
     "shutdown_signals": ".process",
-    "UsedStates": ".calls.request_state",
 }
 """Names that are imported on first use, with their module; an empty one means that it is a module."""
 
@@ -161,8 +163,10 @@ __all__ = [
     "Lifespans",
     "Limits",
     "Link",
+    "MemoryNonces",
     "MemoryTaskStore",
     "NoArguments",
+    "NonceStore",
     "Outcome",
     "Prompt",
     "PromptMessage",
@@ -181,7 +185,6 @@ __all__ = [
     "Tool",
     "ToolError",
     "ToolHints",
-    "UsedStates",
     "combine",
     "elicitation",
     "elicitation_by_url",

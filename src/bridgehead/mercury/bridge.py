@@ -39,7 +39,8 @@ _INSTRUCTIONS = (
 
 def make_bridge(settings: MercurySettings, metrics: Metrics | None = None) -> Bridge[Service]:
     """Make the bridge. Nothing is opened until it is served."""
-    opened: list[Service] = []  # empty until the bridge is served; metrics are declared before
+    # Empty until the bridge is served; metrics are declared before.
+    opened: list[Service] = []
     if metrics is not None:
         _declare_metrics(metrics, opened)
 
@@ -57,6 +58,7 @@ def make_bridge(settings: MercurySettings, metrics: Metrics | None = None) -> Br
         instructions=_INSTRUCTIONS,
         lifespan=lifespan,
         dialect=MercuryDialect(),
+        # Every conversation carries the tool list; an outline is half as long as the full schemas.
         output_schemas="outline",
     )
     diffusion.declare(bridge)
@@ -168,10 +170,12 @@ def serve(bridge: Bridge[Service], settings: MercurySettings) -> int:
     from bridgehead.mcp import stdio
 
     def make_loop() -> AbstractEventLoop:
-        # Calls of this bridge wait on sockets, and a loop made for sockets adds a third less time to each.
+        # Calls of this bridge wait on sockets: with a loop made for sockets it adds a third less time to
+        # each.
         from bridgehead.mcp import socket_loop
 
-        settings.configure_logs()  # after the first answer, which must not wait for it
+        # After the first answer, which must not wait for it.
+        settings.configure_logs()
         return socket_loop()
 
     return stdio.run(bridge, loop_factory=make_loop)
@@ -184,7 +188,7 @@ def first_step(settings: MercurySettings) -> str:
     return "Ask your agent: “Let Mercury write a regular expression for ISO dates.”"
 
 
-# The modules behind these two are imported on use: the manifest is loaded by every start.
+# The modules behind these two are imported on use: every start loads the manifest.
 
 
 async def _report(service: Service) -> Report:

@@ -19,6 +19,7 @@ or over HTTP with MCP_TRANSPORT=http.
 
 def main(arguments: list[str], environment: Mapping[str, str]) -> int:
     """Run a command and return the exit status."""
+    # The simulator parses its own options, so that the parser here need not import it.
     if arguments[:1] == ["simulate"]:
         from .simulator.command import simulate
 

@@ -1,6 +1,6 @@
-"""Completion: a finished answer of a model with its metadata, and what a tool returns for it.
+"""Completion: a finished answer of a model with its metadata, and the result of a tool that returns it.
 
-Owns the contract's shapes. `api` knows how the API writes an answer, `calling` what happens to a call.
+Owns the contract's shapes. `api` knows the API's form of an answer, `calling` the policy of a call.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType, field, json
 from bridgehead.mcp import Encoded, Revision, Text
 
 COMPLETE = frozenset({"stop", "tool_calls", "function_call"})
-"""Finish reasons of a whole answer; any other means that it was cut short."""
+"""Finish reasons of a complete answer; any other means that it was cut short."""
 
 
 class Tokens(Struct, omit_defaults=True, frozen=True):
@@ -77,12 +77,10 @@ class Completion(Struct, omit_defaults=True, frozen=True):
         return self.content
 
     def to_result(self, revision: Revision) -> Encoded:
-        """Return the encoded result of a tool.
-
-        The contract has `metadata` beside `content`. Some official clients drop members of a result that the
-        protocol does not define, so it is also part of the structured content; revisions without that find
-        it in `_meta`.
-        """
+        """Return the encoded result of a tool, with `metadata` where each kind of client finds it."""
+        # The contract has `metadata` beside `content`. The official Python client 2.3 drops members of a
+        # result that the protocol does not define, so it is also part of the structured content; in revisions
+        # without that it is in `_meta`.
         blocks = [Text(self.text)]
         if self.incomplete is not UNSET:
             blocks.append(Text(self.incomplete))

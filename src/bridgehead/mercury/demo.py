@@ -1,4 +1,4 @@
-"""Demo: a tour of the mercury bridge in a terminal, against the simulated API, without key or network."""
+"""Demo: a tour of the mercury bridge, against the simulated API, without key or network."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def trial(folder: Path) -> Iterator[Trial]:
 
 
 def show_demo(console: Console) -> bool:
-    """Show the tour; return whether every result was as announced."""
+    """Show the tour; return whether every step gave the expected result."""
     with tempfile.TemporaryDirectory() as state, _simulated() as url:
         environment = {
             **_plain_environment(),
@@ -114,5 +114,6 @@ def _simulated() -> Iterator[str]:
 
 def _plain_environment() -> dict[str, Any]:
     """Return this process's environment without the bridge's settings, which are for the real API."""
+    # `name.upper()`: the proxies are read in lower case too.
     ours = {setting.name for setting in (*MercurySettings.declared, *ToolFilterSettings.declared)}
     return {name: value for name, value in os.environ.items() if name.upper() not in ours}

@@ -1,4 +1,4 @@
-"""Doctor: checks the settings, stores, key, API and model of the mercury bridge for real."""
+"""Doctor: check the settings, stores, key, API and model of the mercury bridge, with real requests."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ async def examine(environment: Mapping[str, str], *, offline: bool = False) -> l
             problem = ""
             try:
                 service.keys.pick()
-            except MercuryError as error:  # it knows whether a setting or a file is missing
+            except MercuryError as error:  # its message says whether a setting or a file is missing
                 problem = str(error)
             findings.append(Finding("key", "wrong", problem))
     finally:

@@ -1,8 +1,8 @@
-"""Errors of the mercury bridge: the table of their codes, and how each looks.
+"""Errors of the mercury bridge: the table of their codes, and their form on the wire.
 
 An agent reads one text block with JSON, `{"error": {"type", "message", "code", "retry_after"?, "content"?}}`,
-in a result with `isError`. Whoever raises an error names its code and says what happened; its category, its
-usual next step and what may be done about it stand in `CODES`.
+in a result with `isError`. The code that raises an error gives its code and message; the category, the usual
+next step and the rules for retries and billing are in `CODES`.
 """
 
 from __future__ import annotations
@@ -16,22 +16,22 @@ from bridgehead.runtime import logs
 from bridgehead.runtime.errors import BridgeError
 
 Category = Literal["validation_error", "auth_error", "rate_limit", "api_error"]
-"""As the contract names them."""
+"""The contract's names."""
 
 
 class Row(Struct, frozen=True):
-    """What holds for every error with a code."""
+    """The properties of every error with a code."""
 
     type: Category
     meaning: str
     next_step: str = ""
-    """What to do, unless the error itself knows better."""
+    """The default next step; an error may have a better one."""
     is_transient: bool = False
-    """Whether the same request can succeed a moment later, and is sent again."""
+    """Whether the request is retried, because it can succeed a moment later."""
     is_outage: bool = False
-    """Whether it says that the service is down, and not that something is wrong with the request."""
+    """Whether the service is down, rather than the request wrong."""
     may_be_billed: bool = False
-    """Whether the service may have done the work although there is no answer: it is not sent again."""
+    """Whether the service may have done the work although there is no answer: never retried."""
 
 
 _TRY_AGAIN = (
@@ -160,8 +160,8 @@ CODES = {
     ),
     "RESPONSE_TOO_LARGE": Row(
         "api_error",
-        "The answer has more than MERCURY_MAX_RESPONSE_SIZE bytes.",
-        "Ask for less (max_tokens), or raise MERCURY_MAX_RESPONSE_SIZE.",
+        "The API's answer is larger than this server accepts.",
+        "Ask for less (max_tokens).",
         may_be_billed=True,
     ),
     "STOPPED": Row(
@@ -209,20 +209,20 @@ class MercuryError(BridgeError):
         self.code = code
         self.type = row.type
         self.status = status
-        """The HTTP status that the API answered with, where it did."""
+        """The HTTP status of the API's response, if there was one."""
         self.is_transient = row.is_transient if is_transient is None else is_transient
         self.is_outage = row.is_outage if is_outage is None else is_outage
         self.may_be_billed = row.may_be_billed
         self.content = content
-        """What had come of the answer when it failed."""
+        """The part of the answer that had arrived before the failure."""
 
     def advise(self, next_step: str) -> None:
-        """Replace the next step by a better one."""
+        """Replace the next step."""
         self.next_step = next_step
         self.args = (f"{self.message} {next_step}",)
 
     def stop_retries(self, content: str) -> None:
-        """Make it the error of an answer that had begun, which is billed and never asked for again."""
+        """Turn it into the error of an answer that had begun, which is billed and never retried."""
         self.is_transient = False
         self.may_be_billed = True
         self.content = self.content or content
@@ -234,7 +234,7 @@ _WHOLE_SECONDS = 10
 
 
 def format_seconds(seconds: float) -> str:
-    """Write a duration for people: 0.25 s, 30 s, 3,600 s."""
+    """Format a duration: 0.25 s, 30 s, 3,600 s."""
     return f"{seconds:,.0f} s" if seconds >= _WHOLE_SECONDS else f"{max(seconds, 0.01):.2g} s"
 
 
@@ -242,7 +242,7 @@ def format_seconds(seconds: float) -> str:
 
 
 class ErrorBody(Struct, omit_defaults=True):
-    """An error as an agent reads it."""
+    """The JSON of an error."""
 
     type: str
     message: str
@@ -250,11 +250,11 @@ class ErrorBody(Struct, omit_defaults=True):
     retry_after: float | None = None
     """Seconds."""
     content: str | None = None
-    """What had come of the answer."""
+    """The part of the answer that had arrived."""
 
 
 def describe(error: BridgeError) -> ErrorBody:
-    """Return an error in the words of the contract, without secrets: a broken connection may quote one."""
+    """Return the contract's form of an error, without secrets: a broken connection may quote one."""
     message = logs.scrubbed(str(error))
     if isinstance(error, MercuryError):
         wait = None if error.retry_after is None else round(error.retry_after, 3)
@@ -263,26 +263,26 @@ def describe(error: BridgeError) -> ErrorBody:
 
 
 def _fail(body: ErrorBody) -> Failure:
-    # Arguments that do not fit are quoted, and may hold a key.
+    # A message may quote invalid arguments, and those may contain a key.
     return ToolError(logs.scrubbed(json.encode({"error": body}).decode()))
 
 
 class MercuryDialect(Dialect):
-    """Words failures as the contract has them."""
+    """Failures in the contract's form."""
 
     def invalid_arguments(self, tool: str, problem: str) -> Failure:
-        """Word arguments that do not fit the tool's input."""
+        """Report arguments that do not match the tool's input schema."""
         row = CODES["INVALID_ARGUMENTS"]
         message = f"Invalid arguments for {tool}: {problem}. {row.next_step}"
         return _fail(ErrorBody(row.type, message, "INVALID_ARGUMENTS"))
 
     def translate(self, error: Exception) -> Failure | None:
-        """Turn what a handler raised into a failure; None is a bug."""
+        """Translate an exception of a handler; None means that it is a bug."""
         if isinstance(error, BridgeError):
             return _fail(describe(error))
         return super().translate(error)
 
     def bug(self, reference: str) -> Failure:
-        """Word an unexpected error, whose details are only in the log."""
+        """Report a bug; its details are only in the log."""
         message = f"Something is wrong with this server (reference {reference}); its log has the details."
         return _fail(ErrorBody("api_error", message, "INTERNAL_ERROR"))

@@ -1,4 +1,4 @@
-"""Report: the bridge's part of the host's page: providers, money, and usage by day, model and client."""
+"""Report: providers, money, and usage by day, model and client for the host's page."""
 
 from __future__ import annotations
 
@@ -30,6 +30,7 @@ async def report(service: Service) -> Report:
     total = UsageCounts()
     for row in by_model:
         total.add(row.counts)
+    # `spending("")` includes the per-client budgets of a client without a name.
     shared = [spending for spending in budgets if spending.cap.client is None]
     limits = [
         Fact(
@@ -72,7 +73,7 @@ def _describe_api(service: Service) -> tuple[Fact, ...]:
     providers = (
         Fact(
             f"Provider {name}",
-            "left alone for a while: it keeps failing" if name in down else provider.problem or "up",
+            "paused for a while: it keeps failing" if name in down else provider.problem or "up",
         )
         for name, provider in service.providers.items()
     )
@@ -88,7 +89,7 @@ def _describe_api(service: Service) -> tuple[Fact, ...]:
 
 
 def _tabulate(dimension: str, history: list[UsageRow]) -> ReportTable:
-    # Dearest first. Uncertain money counts: it may have been spent.
+    # Most expensive first. Uncertain money counts: it may have been spent.
     def rank(row: UsageRow) -> tuple[float, int, str]:
         return -row.counts.cost_usd - row.counts.uncertain_usd, -row.counts.calls, getattr(row, dimension)
 

@@ -37,7 +37,7 @@ def _parse_url(text: str) -> str:
 
 
 def is_place(text: str) -> bool:
-    """Tell whether a text has the form [credentials@]host[:port]."""
+    """Return whether a text has the form [credentials@]host[:port]."""
     host = text.rpartition("@")[2]
     if not host.endswith("]") and ":" in host:
         host, _, port = host.rpartition(":")
@@ -54,7 +54,7 @@ def _parse_keys(text: str) -> tuple[str, ...]:
 
 
 def is_key(text: str) -> bool:
-    """Tell whether a text can be a key: printable, in one piece, and not a placeholder."""
+    """Return whether a text can be a key: printable, without spaces, and not a placeholder."""
     return (
         text.isascii() and text.isprintable() and not any(c in " \"'<>\\" for c in text) and "..." not in text
     )
@@ -201,10 +201,6 @@ class MercurySettings(StateSettings, DatabaseSettings, ReplicaSettings, LogSetti
         "Budgets for single clients, by token name, that replace those two, such as ci=1,alice=5/50.",
     )
 
-    usage_days = Setting(
-        "MERCURY_USAGE_DAYS", whole(1, 10_000), 400, "How many days usage by day, model and client is kept."
-    )
-
     transport = Setting("MCP_TRANSPORT", choice("stdio", "http"), "stdio", "The transport that clients use.")
     host = Setting("MCP_SERVER_HOST", WORD, "localhost", "The address that the HTTP server listens on.")
     port = Setting("MCP_SERVER_PORT", whole(0, 65535), 3000, "The port that the HTTP server listens on.")
@@ -215,35 +211,16 @@ class MercurySettings(StateSettings, DatabaseSettings, ReplicaSettings, LogSetti
         "REQUEST_TIMEOUT",
         _MS,
         30_000,
-        "How many milliseconds the API may take to answer a request. Streams have their own limits.",
+        "How many milliseconds the API may take to answer a request, or to begin a stream.",
     )
     total_timeout = Setting(
         "MERCURY_TOTAL_TIMEOUT", _MS, 120_000, "How many milliseconds a call may take, including retries."
     )
-    connect_timeout = Setting(
-        "MERCURY_CONNECT_TIMEOUT", _MS, 5_000, "How many milliseconds connecting to the API may take."
-    )
-    first_byte_timeout = Setting(
-        "MERCURY_FIRST_BYTE_TIMEOUT", _MS, 30_000, "How many milliseconds a stream may take to begin."
-    )
     idle_timeout = Setting(
         "MERCURY_IDLE_TIMEOUT", _MS, 20_000, "How many milliseconds may pass between two pieces of a stream."
     )
-    heartbeat = Setting(
-        "MERCURY_HEARTBEAT_MS",
-        _MS,
-        5_000,
-        "After how many milliseconds without progress the client is sent a heartbeat.",
-    )
     max_request_size = Setting(
         "MAX_REQUEST_SIZE", BYTES, 1_000_000, "The largest arguments of a call.", shown="1mb"
-    )
-    max_response_size = Setting(
-        "MERCURY_MAX_RESPONSE_SIZE",
-        BYTES,
-        16_000_000,
-        "The largest response of the API.",
-        shown="16mb",
     )
     max_retries = Setting("MERCURY_MAX_RETRIES", whole(0, 20), 3, "How often a failed request is retried.")
     retry_delay = Setting(
@@ -255,23 +232,11 @@ class MercurySettings(StateSettings, DatabaseSettings, ReplicaSettings, LogSetti
     max_retry_delay = Setting(
         "MERCURY_MAX_RETRY_DELAY", _MS, 10_000, "The longest wait between retries, in milliseconds."
     )
-    breaker_failures = Setting(
-        "MERCURY_BREAKER_FAILURES",
-        whole(1, 10**6),
-        10,
-        "After how many failures in a row no more requests are sent for a while.",
-    )
-    breaker_wait = Setting(
-        "MERCURY_BREAKER_WAIT", _MS, 15_000, "How many milliseconds no requests are sent after that."
-    )
     https_proxy = Setting("HTTPS_PROXY", WORD, "", "The proxy for an API at https://.", secret=True)
     http_proxy = Setting("HTTP_PROXY", WORD, "", "The proxy for an API at http://.", secret=True)
     all_proxy = Setting("ALL_PROXY", WORD, "", "The proxy for everything that has no other.", secret=True)
     no_proxy = Setting[tuple[str, ...]](
         "NO_PROXY", WORDS, (), "Hosts, domains and networks that are reached without a proxy."
-    )
-    max_connections = Setting(
-        "MERCURY_MAX_CONNECTIONS", whole(1, 10_000), 256, "How many requests to the API run at once."
     )
 
     cache_enabled = Setting("CACHE_ENABLED", FLAG, default=True, about="Turn the cache on.")
@@ -327,6 +292,7 @@ class MercurySettings(StateSettings, DatabaseSettings, ReplicaSettings, LogSetti
     )
 
     def __init__(self, environment: Mapping[str, str]) -> None:
+        # Lower case first, so that upper case wins.
         proxies = {name: value for name in _PROXIES if (value := environment.get(name.lower()))}
         super().__init__({**proxies, **environment})
 
@@ -339,7 +305,7 @@ class MercurySettings(StateSettings, DatabaseSettings, ReplicaSettings, LogSetti
         return changed
 
     def check(self) -> None:
-        """Refuse values that contradict each other."""
+        """Refuse combinations of values that are invalid."""
         if self.api_keys and self.api_key_file is not None:
             raise SettingError(
                 "MERCURY_API_KEY_FILE", str(self.api_key_file), "unset where MERCURY_API_KEY is set"
@@ -355,7 +321,7 @@ class MercurySettings(StateSettings, DatabaseSettings, ReplicaSettings, LogSetti
         )
         has_budget = self.client_budgets != () or any(amount is not None for amount in budgets)
         if self.redis_url is not None and self.database_url is None and has_budget:
-            # Redis means several replicas, and it may forget what it acknowledged; budgets must not.
+            # Redis means several replicas. It may forget a write that it acknowledged, and a budget must not.
             wanted = "a postgresql:// address: budgets of replicas are kept in PostgreSQL, not in Redis"
             raise SettingError("BRIDGEHEAD_DATABASE_URL", "", wanted)
         if self.max_retry_delay < self.retry_delay:

@@ -1,7 +1,7 @@
 """Usage command: `bridgehead mercury usage` shows usage and cost by day, model and client.
 
-Reads the database that this user's servers write to (within two seconds); none of them needs to run.
-`--release` gives uncertain money back to its budgets, once the payer has checked the bill.
+Reads the database that this user's servers write to (with a delay of up to two seconds); none of them needs
+to run. `--release` gives uncertain money back to its budgets, once the payer has checked the bill.
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ def _read(settings: MercurySettings, span: Span, by: list[str]) -> list[UsageRow
     if not path.exists():
         return []
     try:
-        # Opened as a server does, with its migrations: an older file lacks tables that are read here.
+        # Opened like a server does, with migrations: an older file lacks tables that are read here.
         with closing(open_database(path)) as connection:
             return read_history(connection, span, by)
     except sqlite3.Error as problem:
@@ -123,7 +123,7 @@ def _file(settings: MercurySettings) -> Path:
 
 
 def _release(settings: MercurySettings, span: Span, *, is_agreed: bool) -> int:
-    """Release the uncertain money of a span once the payer agrees; the audit log says who and how much."""
+    """Release the uncertain money of a span if the payer agrees; the audit log records who and how much."""
     uncertain = UsageCounts()
     for row in _read(settings, span, ["day"]):
         uncertain.add(row.counts)
@@ -133,6 +133,7 @@ def _release(settings: MercurySettings, span: Span, *, is_agreed: bool) -> int:
         return 0
     question = f"{sends} {days} may have cost up to ${uncertain.uncertain_usd:.6f}."
     if not is_agreed:
+        # Never by default in a script: released money can be spent again.
         if not sys.stdin.isatty():
             sys.stderr.write(
                 f"{question} Nothing was released. Add --yes to release it without a question.\n"
@@ -218,7 +219,7 @@ def _figures(counts: UsageCounts) -> list[str]:
 
 
 def _chart(rows: list[UsageRow]) -> RenderableType:
-    """Draw a bar per row for its cost, or for its calls if nothing cost anything."""
+    """Draw a bar per row for its cost, or for its calls if nothing had a cost."""
     from rich.table import Column, Table
 
     if not rows:

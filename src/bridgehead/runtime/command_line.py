@@ -12,7 +12,7 @@ from typing import Any, NoReturn, TextIO
 
 WRONG_USAGE = 2
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "'")
-"""First characters of a formula in a spreadsheet, as OWASP lists them, and our own mark."""
+"""First characters of a formula in a spreadsheet (OWASP, CSV injection), and our own escape."""
 _MANY = ("*", "+")
 _HANDLER = "bridgehead.signs"
 # A Windows console or a pipe may have a code page without these.
@@ -42,6 +42,7 @@ class Parser(argparse.ArgumentParser):
 
     def __init__(self, **options: Any) -> None:
         options.setdefault("formatter_class", argparse.RawDescriptionHelpFormatter)
+        # An abbreviation that works today would break or change its meaning with the next option.
         options.setdefault("allow_abbrev", False)
         super().__init__(**options)
 
@@ -133,7 +134,7 @@ class _Line:
             return self._words_for(self._pending, words) or []
         known = self._words_for(self._positionals[0], words) if self._positionals else []
         if not known and self._positionals and self._positionals[0].required:
-            return []  # anything, such as a file, which the shell completes
+            return []  # free text or a file: leave it to the shell
         return [word for word in [*(known or ()), *self._options] if word not in words]
 
     def _words_for(self, action: argparse.Action, before: list[str]) -> list[str] | None:
@@ -150,7 +151,7 @@ def _one_line(message: str) -> str:
 
 
 def write_csv(columns: Sequence[str], rows: Iterable[Iterable[object]]) -> str:
-    """Write a table as CSV in which no text can act as a formula.
+    """Format a table as CSV in which no text can act as a formula.
 
     A text that begins like a formula, or with an apostrophe, gets an apostrophe in front, so removing one
     always restores the text. Numbers stay as they are.
@@ -160,7 +161,7 @@ def write_csv(columns: Sequence[str], rows: Iterable[Iterable[object]]) -> str:
     lines = []
     for cells in [columns, *rows]:
         out = io.StringIO()
-        # csv quotes a cell only if it holds a character of its own line ending: with \r\n both are quoted.
+        # csv quotes a line break in a cell only if it is part of its line terminator: \r\n covers both.
         writer(out, lineterminator="\r\n").writerow(
             f"'{cell}" if isinstance(cell, str) and cell.startswith(_FORMULA) else cell for cell in cells
         )

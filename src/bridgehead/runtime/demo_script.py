@@ -55,7 +55,8 @@ class DemoScript:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             env={"PYTHONPATH": HOME, **environment, "LOG_LEVEL": "error"},
-            cwd=HOME,  # not the user's folder: its .env is not meant for a demo
+            # Not the user's folder: its .env is not meant for a demo.
+            cwd=HOME,
         )
         self._last_id = 0
         self.failures = 0
@@ -117,7 +118,8 @@ class DemoScript:
 
             result = self._call(tool, arguments, change)
         if not self._console.is_terminal:
-            self._console.line()  # rich ends the last line of a live panel on terminals only
+            # Rich ends the last line of a live panel on terminals only.
+            self._console.line()
         return result
 
     def _show_call(self, why: str, tool: str, arguments: dict[str, Any]) -> None:
@@ -130,6 +132,7 @@ class DemoScript:
     def _call(self, tool: str, arguments: dict[str, Any], on_progress: Progress | None) -> dict[str, Any]:
         params: dict[str, Any] = {"name": tool, "arguments": arguments}
         if on_progress is not None:
+            # A server sends progress only for a request that carries a token.
             params["_meta"] = {"progressToken": "shown"}
         return self.request("tools/call", params, on_progress)
 
@@ -151,7 +154,7 @@ class DemoScript:
         return result
 
     def expect(self, holds: bool) -> None:  # noqa: FBT001 - a statement, not an option
-        """Count a failure unless what the demo claims holds."""
+        """Count a failure unless the condition holds."""
         self.failures += not holds
 
     def _end(self) -> int:
@@ -164,7 +167,7 @@ class DemoScript:
 
     def _send(self, message: dict[str, Any]) -> None:
         assert self._process.stdin is not None  # noqa: S101 - it was asked for
-        with suppress(OSError):  # it has ended, which the missing answer shows
+        with suppress(OSError):  # the bridge has ended; `_read_answer` reports it
             self._process.stdin.write(json.dumps(message).encode() + b"\n")
             self._process.stdin.flush()
 

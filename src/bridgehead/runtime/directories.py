@@ -1,4 +1,4 @@
-"""Directories: where state lives: folders private to the user, or Redis and PostgreSQL for replicas."""
+"""Directories: the places where state lives: private folders, or Redis and PostgreSQL for replicas."""
 
 from __future__ import annotations
 
@@ -102,7 +102,10 @@ class ReplicaSettings(Settings):
     )
 
     def derive_keys(self, purpose: str) -> tuple[bytes, ...]:
-        """Derive the keys of one purpose; no other purpose opens what they seal. Random if none is set."""
+        """Derive the keys of one purpose; a random one if none is set.
+
+        Each purpose has its own, so that something sealed for one cannot be presented for another.
+        """
         import hmac
         from secrets import token_bytes
 
@@ -156,8 +159,8 @@ class DatabaseSettings(Settings):
         "BRIDGEHEAD_DATABASE_URL",
         POSTGRES_URL,
         None,
-        "PostgreSQL for what must never be lost: records, tokens, usage, budgets, audit. Needs "
-        "`bridgehead[postgres]`. Behind a bouncer in transaction mode, add "
+        "PostgreSQL for what must never be lost: records, tokens, usage, budgets, audit, results of tasks. "
+        "Needs `bridgehead[postgres]`. Behind a bouncer in transaction mode, add "
         "`?statement_cache_size=0`. `?statement_timeout=2000` limits a statement to 2 seconds instead of 5.",
         secret=True,
         shown="files and SQLite on this machine",

@@ -1,8 +1,8 @@
-"""Durable: replaces a file so that at every moment either the old or the new content is there, whole.
+"""Durable: replaces a file so that at every moment either the old or the new content is there, complete.
 
-The new content goes to a temporary file beside the old one, is flushed to the disk, and takes its name; then
-the folder is flushed, so that the new name survives a power cut too. What a killed process leaves behind are
-temporary files only, which `sweep` removes. Locking against other writers is the caller's.
+The new content goes to a temporary file beside the old one, is flushed to the disk and renamed; then the
+folder is flushed, so that the new name survives a power cut too. A killed process leaves nothing but
+temporary files, which `sweep` removes. Locking against other writers is up to the caller.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ _PRIVATE = 0o600
 _PREFIX = ".bridgehead-"
 _SUFFIX = ".tmp"
 _STRAY_SECONDS = 60.0
-"""A temporary file older than this has no writer any more: writing one takes far less."""
+"""A temporary file older than this has lost its writer: writing one takes far less."""
 _HELD_OPEN = (5, 32)
-"""What Windows says of a file that somebody has open: access denied, sharing violation."""
+"""Windows error codes for a file that another process has open: access denied, sharing violation."""
 _HELD_SECONDS = 2.0
 _FIRST_PAUSE = 0.001
 _LONGEST_PAUSE = 0.05
@@ -34,15 +34,15 @@ _LONGEST_PAUSE = 0.05
 def replace(
     path: Path, data: bytes, *, mode: int = _PRIVATE, like: os.stat_result | None = None, share: int = 0
 ) -> None:
-    """Put new content into a file, on the disk before this returns; an OSError leaves the old one intact.
+    """Replace a file; it is on the disk when this returns. After an OSError the old one is intact.
 
-    The new file gets the mode and the group of `like`, where given. `share` are rights that a new file has
-    beside `mode` whatever the umask.
+    The new file gets the mode and group of `like`, if that is given. `share` are mode bits that a new file
+    has beside `mode`, whatever the umask.
     """
     temporary = path.with_name(f"{_PREFIX}{os.urandom(8).hex()}{_SUFFIX}")
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), mode)
     try:
-        with suppress(OSError):  # a user who may write may not always give a file to its old group
+        with suppress(OSError):  # a writer need not be a member of the old group
             give_rights(descriptor, like, share)
         try:
             view = memoryview(data)
@@ -59,10 +59,10 @@ def replace(
 
 
 def retry_while_locked(act: Callable[[], Result]) -> Result:
-    """Do something with a file, again and again for as long as it takes others on Windows to let go of it.
+    """Retry a file operation on Windows while another process has the file open.
 
-    There a file that a reader or a virus scanner has open cannot be replaced or removed, and one that is just
-    being replaced cannot be opened. Both take a moment. Elsewhere a refusal is final.
+    There a file that a reader or a virus scanner has open cannot be replaced or removed, and one that is
+    being replaced cannot be opened. Both pass within moments. On other systems a refusal is final.
     """
     until = time.monotonic() + _HELD_SECONDS
     pause = _FIRST_PAUSE
@@ -77,18 +77,18 @@ def retry_while_locked(act: Callable[[], Result]) -> Result:
 
 
 def read(path: Path) -> bytes:
-    """Return what a file holds, also where it is just being replaced."""
-    is_folder = sys.platform == "win32" and path.is_dir()  # refused there too, and that stays so
+    """Return the content of a file, also while it is being replaced."""
+    is_folder = sys.platform == "win32" and path.is_dir()  # refused with the same code, and for good
     return path.read_bytes() if is_folder else retry_while_locked(path.read_bytes)
 
 
 def remove(path: Path) -> None:
-    """Remove a file, where it is there, as soon as nobody has it open."""
+    """Remove a file, if it exists, as soon as no other process has it open."""
     retry_while_locked(lambda: path.unlink(missing_ok=True))
 
 
 def _is_held(failure: PermissionError) -> bool:
-    # Functions of the C library, such as `open`, keep Windows' own code to themselves.
+    # Functions of the C library, such as `open`, do not pass on Windows' own code.
     return getattr(failure, "winerror", None) in _HELD_OPEN or sys.platform == "win32"
 
 
@@ -103,7 +103,7 @@ def give_rights(descriptor: int, like: os.stat_result | None, share: int) -> Non
 
 
 def flush(descriptor: int) -> None:
-    """Write a file to the disk itself: on macOS, fsync alone leaves it in the cache of the drive."""
+    """Flush a file to the disk itself: on macOS, fsync alone leaves it in the drive's cache."""
     try:
         import fcntl
     except ImportError:  # Windows
@@ -111,15 +111,15 @@ def flush(descriptor: int) -> None:
         return
     whole = getattr(fcntl, "F_FULLFSYNC", None)
     if whole is not None:
-        with suppress(OSError):  # a network drive, which cannot be asked for it
+        with suppress(OSError):  # network drives do not support it
             fcntl.fcntl(descriptor, whole)
             return
     os.fsync(descriptor)
 
 
 def flush_folder(folder: Path) -> None:
-    """Write a folder's names to the disk: a new file is only safe when its name is."""
-    # Not every system can flush a folder, and not every folder can be read; the new content is there anyway.
+    """Flush a folder's names to the disk: a new file is safe only once its name is."""
+    # Not every system can flush a folder, and not every folder is readable; the new content is there anyway.
     with suppress(OSError):
         descriptor = os.open(folder, os.O_RDONLY)
         try:
@@ -129,7 +129,7 @@ def flush_folder(folder: Path) -> None:
 
 
 def make_folder(folder: Path) -> None:
-    """Make a folder and those it is in, where they are missing, so that they survive a power cut too."""
+    """Create a folder and its missing parents, so that they survive a power cut too."""
     if folder.is_dir():
         return
     make_folder(folder.parent)
@@ -138,7 +138,7 @@ def make_folder(folder: Path) -> None:
 
 
 def sweep(folder: Path, now: float) -> int:
-    """Remove the temporary files that killed processes left in a folder, and return how many there were."""
+    """Remove the temporary files that killed processes left in a folder; return their number."""
     swept = 0
     for stray in folder.glob(f"{_PREFIX}*{_SUFFIX}"):
         try:

@@ -89,6 +89,8 @@ def narrow(environment: Mapping[str, str], declared: Iterable[Setting[Any]]) -> 
     from_file: frozenset[str] = getattr(environment, "from_file", frozenset())
     own = {setting.name: setting for setting in declared if setting.name in environment}
 
+    # A secret is foreign to the file if it comes from somewhere else: from the environment, or from a file
+    # that a path setting names.
     def is_foreign(secret: str) -> bool:
         is_in_a_third_file = secret in own and own[secret].kind is PATH
         return bool(environment.get(secret)) and (secret not in from_file or is_in_a_third_file)

@@ -1,19 +1,19 @@
-"""Errors: what a bridge raises when something outside of its code went wrong.
+"""Errors: the exceptions for failures outside of a bridge's code.
 
-Every error is written for the agent that reads it: what happened, and what to do next. How it looks on the
-wire is decided once for each bridge, in its dialect; nothing here knows the protocol.
+Every error is written for the agent that reads it: what happened, and what to do next. Each bridge's dialect
+decides how it looks on the wire; nothing here knows the protocol.
 """
 
 from __future__ import annotations
 
 
 class BridgeError(Exception):
-    """Something went wrong, and here is what an agent needs to know about it."""
+    """A failure with a message and a next step for the agent."""
 
     code = "error"
     """Identifies the kind of error for programs."""
     is_transient = False
-    """Whether trying the same again can help."""
+    """Whether a retry can help."""
 
     def __init__(self, message: str, *, next_step: str = "", retry_after: float | None = None) -> None:
         super().__init__(f"{message} {next_step}" if next_step else message)
@@ -50,6 +50,6 @@ class TimedOut(BridgeError):
 
 
 class StorageError(BridgeError):
-    """A file of ours cannot be read or written; what was in it is still there."""
+    """A file of ours cannot be read or written; its content is intact."""
 
     code = "storage"

@@ -1,8 +1,8 @@
-"""Events: a feed of what happens in the process, for webhooks, operators and the dashboard.
+"""Events: a feed of events in the process, for webhooks, operators and the dashboard.
 
     events.publish("breaker.opened", bridge="mercury", provider="local")
 
-One feed per process. Without listeners, publishing costs one look at an empty list, so hot paths may do it.
+One feed per process. Without listeners, publishing checks one empty list, so hot paths may do it.
 Events carry no content of calls, unless the settings ask for it, and never a secret. Publish from the event
 loop's thread.
 """
@@ -21,7 +21,7 @@ from bridgehead.mcp.lazy_imports import asyncio
 from . import logs
 
 MAX_WAITING = 1000
-"""Events that wait for one listener; the oldest make room."""
+"""Events queued for one listener; beyond that the oldest are dropped."""
 _CALLS = ("call.ended", "call.failed")
 
 
@@ -30,15 +30,16 @@ class Event(Struct, frozen=True, omit_defaults=True):
 
     id: str
     type: str
-    """What it was, such as `call.failed`; the part before the dot is its subject."""
+    """Such as `call.failed`; the part before the dot is its subject."""
     time: float
     """In seconds since 1970."""
     data: dict[str, Any] = {}
 
     def encode(self) -> bytes:
-        """Write it as JSON, without secrets."""
+        """Encode as JSON, without secrets."""
         encoded = msgspec.json.encode(self, enc_hook=str)
-        if not logs.may_show_secret(encoded) and b"@" not in encoded:  # which an address with a password has
+        # Fast path: no known secret, and no address that could contain a password.
+        if not logs.may_show_secret(encoded) and b"@" not in encoded:
             return encoded
         return msgspec.json.encode(msgspec.structs.replace(self, data=logs.clean(self.data)))
 
@@ -61,7 +62,7 @@ class Listener:
         self._limit = limit
         self._woken = asyncio.Event()
         self.dropped = 0
-        """Events that it did not take in time, since it began."""
+        """Events that were dropped because the listener was too slow."""
 
     def __len__(self) -> int:
         return len(self._waiting)
@@ -92,24 +93,24 @@ class Feed:
         self._count = 0
         self._process = ""
         self.with_content = False
-        """Whether publishers add what was asked and answered."""
+        """Whether publishers add arguments and results."""
 
-        self.hears_calls = False
-        """Whether anybody listens to calls, of which there are many; asked after each of them."""
+        self.has_call_listeners = False
+        """Whether a listener wants events of calls. Kept up to date because every call checks it."""
 
     def join(self, listener: Listener) -> None:
         """Add a listener."""
         self._listeners.append(listener)
-        self._find_who_hears_calls()
+        self._update_call_listeners()
 
     def leave(self, listener: Listener) -> None:
         """Remove a listener."""
         if listener in self._listeners:
             self._listeners.remove(listener)
-        self._find_who_hears_calls()
+        self._update_call_listeners()
 
-    def _find_who_hears_calls(self) -> None:
-        self.hears_calls = any(
+    def _update_call_listeners(self) -> None:
+        self.has_call_listeners = any(
             matches(listener.patterns, kind) for listener in self._listeners for kind in _CALLS
         )
 
@@ -118,7 +119,8 @@ class Feed:
         if not self._listeners:
             return
         if not self._process:
-            import secrets  # not before there is a listener: it delays a server's first answer
+            # Not before there is a listener: it delays a server's first answer.
+            import secrets
 
             self._process = secrets.token_hex(6)
         self._count += 1

@@ -28,7 +28,7 @@ class Finding(Struct, frozen=True):
     verdict: Verdict
     text: str
     advice: str = ""
-    """What to do about it."""
+    """The next step."""
 
 
 def table(findings: Iterable[Finding]) -> Table:
@@ -52,7 +52,7 @@ def exit_code(findings: Iterable[Finding]) -> int:
 
 def _origin(name: str, settings: Settings, environment: Mapping[str, str]) -> str:
     """Name where a setting's value comes from."""
-    if name not in settings.given:
+    if name not in settings.configured:
         return _DEFAULT
     from_file: frozenset[str] = getattr(environment, "from_file", frozenset())
     return ".env" if name in from_file else "the environment"
@@ -63,7 +63,7 @@ def settings_finding(settings: Settings, environment: Mapping[str, str]) -> Find
     configured = [
         f"{name}={value} (from {_origin(name, settings, environment)})"
         for name, value in settings.summary()
-        if name in settings.given
+        if name in settings.configured
     ]
     others = len(settings.declared) - len(configured)
     return Finding("settings", "right", ", ".join([*configured, f"{others} at their defaults"]))

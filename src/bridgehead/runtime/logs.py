@@ -41,7 +41,7 @@ _hidden: set[str] = set()
 _short: set[str] = set()
 """Secrets that are also ordinary words; hidden only after a word such as `Bearer` or `token`."""
 _encoded: set[bytes] = set()
-"""Both of them, as UTF-8."""
+"""Both sets, as UTF-8."""
 _context: list[Callable[[], dict[str, object]]] = []
 _handlers: list[logging.Handler] = []
 """Handlers that get every line beside the stream."""
@@ -128,13 +128,15 @@ def secrets() -> set[str]:
 
 def may_show_secret(data: bytes) -> bool:
     """Whether any hidden value occurs in the bytes, as a credential or not."""
-    return any(map(data.__contains__, _encoded))  # a generator would cost more than the search itself
+    # `map`, because a generator would cost more than the search itself.
+    return any(map(data.__contains__, _encoded))
 
 
 def scrubbed(text: str) -> str:
     """Return a text without hidden values; for texts that leave the process other than by the log."""
     if any(secret in text for secret in _hidden):
-        for secret in sorted(_hidden, key=len, reverse=True):  # one may be the beginning of another
+        # Longest first: one secret may be the beginning of another.
+        for secret in sorted(_hidden, key=len, reverse=True):
             text = text.replace(secret, HIDDEN)
     if any(secret in text for secret in _short):
         import re
@@ -193,7 +195,7 @@ def configure(level: str = "info", form: str = "json", stream: TextIO | None = N
     import logging
 
     stream = stream or sys.stderr
-    # JSON and MCP want UTF-8; files and pipes have another default on Windows.
+    # JSON and MCP require UTF-8; on Windows files and pipes have another default.
     if isinstance(stream, io.TextIOWrapper) and not stream.isatty():
         is_utf8 = stream.encoding.replace("-", "").lower() == "utf8"
         if not is_utf8:
@@ -245,7 +247,8 @@ def _make_handler(stream: TextIO, form: str) -> logging.Handler:
 
     # A class inside a function, because `logging` is imported late (see the module's docstring).
     class LogHandler(logging.StreamHandler[TextIO]):
-        dropped = 0  # guarded by the lock that `Handler.handle` holds around `emit`
+        # Guarded by the lock that `Handler.handle` holds around `emit`.
+        dropped = 0
 
         def format(self, record: logging.LogRecord) -> str:
             head = {
@@ -359,8 +362,8 @@ def _json_line(head: dict[str, str], fields: dict[str, Any]) -> str:
         line = msgspec.json.encode(head | fields, enc_hook=str).decode()
     except UnicodeEncodeError:  # lone surrogates, which `clean` escapes
         line = ""
-    # Nearly every line is clean, and one look at it tells: in ASCII without escapes a secret looks like
-    # itself, and only an address can contain a password that nobody passed to `hide`.
+    # Nearly every line is clean, and a search of the encoded line proves it: in ASCII without escapes a
+    # secret looks like itself, and only an address can contain a password that nobody passed to `hide`.
     is_verbatim = line.isascii() and "\\" not in line and not ("@" in line and "://" in line)
     if line and is_verbatim and not any(secret in line for secret in (*_hidden, *_short)):
         return line
@@ -387,7 +390,7 @@ def _timestamp(seconds: float) -> str:
 
 
 class LogSettings(Settings):
-    """What is logged."""
+    """Level and format of the log."""
 
     log_level = Setting("LOG_LEVEL", choice(*LEVELS), DEFAULT_LEVEL, "The lowest level that is logged.")
     mcp_log_level = Setting(
@@ -407,13 +410,13 @@ class LogSettings(Settings):
     @property
     def level(self) -> str:
         """The lowest level that is logged."""
-        return self.log_level if "LOG_LEVEL" in self.given else self.mcp_log_level
+        return self.log_level if "LOG_LEVEL" in self.configured else self.mcp_log_level
 
     def configure_logs(self) -> None:
         """Apply the settings; warn if LOG_LEVEL and MCP_LOG_LEVEL differ."""
-        is_on_terminal = "LOG_FORMAT" not in self.given and sys.stderr.isatty()
+        is_on_terminal = "LOG_FORMAT" not in self.configured and sys.stderr.isatty()
         configure(self.level, "pretty" if is_on_terminal else self.log_format)
-        if {"LOG_LEVEL", "MCP_LOG_LEVEL"} <= self.given and self.log_level != self.mcp_log_level:
+        if {"LOG_LEVEL", "MCP_LOG_LEVEL"} <= self.configured and self.log_level != self.mcp_log_level:
             logger("settings").warn(
                 "LOG_LEVEL and MCP_LOG_LEVEL differ; LOG_LEVEL counts",
                 LOG_LEVEL=self.log_level,

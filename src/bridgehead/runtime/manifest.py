@@ -1,9 +1,9 @@
-"""Manifest: everything that the rest of the product needs to know of a bridge.
+"""Manifest: a bridge's declaration of itself to the rest of the product.
 
 A bridge declares it once, as `manifest` in its `bridge.py`. `serve`, `install`, `doctor`, `tools`, `call`,
 `demo`, `completion`, `token`, the documents and the release bundles read it, and name no bridge themselves.
-Importing `bridge.py` is part of a server's cold start. What only a person's command needs is therefore not
-declared: the modules `doctor`, `demo` and `commands` of the package are found by name when they are used.
+Importing `bridge.py` is part of a server's cold start. Parts that only commands need are therefore not
+declared: the modules `doctor`, `demo` and `commands` of the package are imported by name when they are used.
 """
 
 from __future__ import annotations
@@ -38,12 +38,13 @@ API = 1
 """Version of the plugin API; grows with each incompatible change."""
 
 
+# Strings: the types behind them are slow to import, and msgspec evaluates the annotations of a struct.
 Make: TypeAlias = "Callable[[Any, Metrics | None], Bridge[Any]]"
-TellReport: TypeAlias = "Callable[[Any], Awaitable[Report]]"
 Doctor: TypeAlias = "Callable[[Mapping[str, str]], Awaitable[list[Finding]]]"
 Demo: TypeAlias = "Callable[[Console], bool]"
+MakeReport: TypeAlias = "Callable[[Any], Awaitable[Report]]"
 ReadSchema: TypeAlias = "Callable[[], Schema]"
-Try: TypeAlias = "Callable[[Path], AbstractContextManager[Trial]]"
+OpenTrial: TypeAlias = "Callable[[Path], AbstractContextManager[Trial]]"
 
 
 class FarSide(Struct, frozen=True):
@@ -107,7 +108,7 @@ class Manifest(Struct, frozen=True, kw_only=True):
     """Takes the lifespan's value and contacts the upstream, so that `far_side` is up to date without a call.
 
     The host calls it now and then. It should be cheap and end by itself within seconds."""
-    report: TellReport | None = None
+    report: MakeReport | None = None
     """Takes the lifespan's value and returns the upstream's state for the host's page.
 
     Called only while the page is open. It should be cheap and end within a second or two."""
@@ -137,12 +138,12 @@ class Manifest(Struct, frozen=True, kw_only=True):
         demo: Demo | None = self._load("demo", "show_demo")
         return demo
 
-    def load_trial(self) -> Try | None:
+    def load_trial(self) -> OpenTrial | None:
         """Return `demo.trial`: it sets up an upstream in a folder, to try an installed bridge with.
 
         The release checks use it. A demo need not have one.
         """
-        trial: Try | None = getattr(self._import("demo"), "trial", None)
+        trial: OpenTrial | None = getattr(self._import("demo"), "trial", None)
         return trial
 
     def load_commands(self) -> Commands | None:

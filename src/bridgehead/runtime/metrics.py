@@ -50,7 +50,7 @@ class Gauge:
 
     @property
     def values(self) -> dict[Labels, float]:
-        """What it is right now."""
+        """The current values."""
         return self._read()
 
 
@@ -84,29 +84,29 @@ M = TypeVar("M", Counter, Gauge, Histogram)
 
 
 class Metrics:
-    """Everything that one bridge counts, in the order in which it was declared."""
+    """The metrics of one bridge, in the order of their declaration."""
 
     def __init__(self) -> None:
         self.all: list[Metric] = []
 
     def counter(self, name: str, about: str, *labels: str) -> Counter:
         """Declare a counter."""
-        return self._declared(Counter(name, about, labels))
+        return self._add(Counter(name, about, labels))
 
     def gauge(self, name: str, about: str, read: Callable[[], dict[Labels, float]], *labels: str) -> Gauge:
         """Declare a gauge."""
-        return self._declared(Gauge(name, about, read, labels))
+        return self._add(Gauge(name, about, read, labels))
 
     def total(self, name: str, about: str, read: Callable[[], dict[Labels, float]], *labels: str) -> Gauge:
         """Declare a counter whose value is read from elsewhere."""
-        return self._declared(Gauge(name, about, read, labels, kind="counter"))
+        return self._add(Gauge(name, about, read, labels, kind="counter"))
 
     def histogram(self, name: str, about: str, *labels: str) -> Histogram:
         """Declare a histogram of seconds."""
-        return self._declared(Histogram(name, about, labels))
+        return self._add(Histogram(name, about, labels))
 
-    def _declared(self, metric: M) -> M:
-        # A bridge that is restarted declares its metrics again; they are the same ones, from zero.
+    def _add(self, metric: M) -> M:
+        # A restarted bridge declares its metrics again: the new ones replace the old and count from zero.
         self.all = [other for other in self.all if other.name != metric.name]
         self.all.append(metric)
         return metric

@@ -1,8 +1,8 @@
 """Plugins: finds the bridges, built-in and of other distributions, and loads their manifests.
 
 A built-in bridge is a package of this distribution with a `bridge.py` and a `settings.py`. It is found
-without a search, because every server starts through here and `importlib.metadata` alone takes half as long
-as a server's first answer. The bridges of other distributions are entry points in the group
+without `importlib.metadata`, because every server starts through here and that import alone takes half as
+long as a server's first answer. The bridges of other distributions are entry points in the group
 `bridgehead.bridges` (ours are registered there too). Finding one imports nothing of it.
 """
 
@@ -30,7 +30,7 @@ RESERVED = frozenset(
     {"call", "completion", "db", "demo", "dev", "doctor", "help", "install", "new", "serve", "token", "tools"}
     | {"bridgehead", "host", "none"}  # the server of all bridges, a part of doctor, a token without bridges
 )
-"""Names that mean something else on a command line."""
+"""Names that have another meaning on the command line."""
 _SUFFIX = ".dist-info"
 _DECLARED_API = re.compile(r"^API\s*=\s*(\d+)\s*(?:#.*)?$", re.MULTILINE)
 
@@ -44,7 +44,7 @@ class Plugin(Struct, frozen=True):
     distribution: str
     version: str
     problem: str = ""
-    """Why it is refused; empty if it is not."""
+    """Why it is refused; empty if it is accepted."""
 
     @property
     def source(self) -> str:
@@ -68,7 +68,7 @@ class PluginError(BridgeError):
 
 
 def is_built_in(name: str) -> bool:
-    """Tell whether a name is that of a bridge of this distribution."""
+    """Return whether a bridge of this distribution has this name."""
     package = os.path.join(bridgehead.__path__[0], name)
     return NAME.fullmatch(name) is not None and all(
         os.path.isfile(os.path.join(package, module)) for module in ("bridge.py", "settings.py")
@@ -81,13 +81,13 @@ def built_in_names() -> tuple[str, ...]:
 
 
 def names() -> tuple[str, ...]:
-    """Return the names of all bridges, those of this distribution first, without importing one."""
+    """Return the names of all bridges, built-in ones first; imports none of them."""
     return (*built_in_names(), *(plugin.name for plugin in installed_plugins() if not plugin.problem))
 
 
 def installed_plugins() -> list[Plugin]:
     """List the bridges of other distributions, including the refused ones."""
-    return _judge(_list_entry_points())
+    return _check_names(_list_entry_points())
 
 
 def find_plugin(name: str) -> Plugin | None:
@@ -96,7 +96,7 @@ def find_plugin(name: str) -> Plugin | None:
     Tries our own fast scan of `sys.path` first; only the standard library finds zip files and `.egg-info`.
     """
     for search in (_scan_entry_points, _list_entry_points):
-        for plugin in _judge(plugin for plugin in search() if plugin.name == name):
+        for plugin in _check_names(plugin for plugin in search() if plugin.name == name):
             return plugin
     return None
 
@@ -130,7 +130,7 @@ def load_plugin(plugin: Plugin) -> Manifest:
 
     try:
         with redirect_stdout(sys.stderr):  # standard output belongs to the protocol
-            # The line `API = 1` is read before the module runs: one for a newer API may not import here.
+            # Read the line `API = 1` before the module runs: one for a newer API may fail to import here.
             module, _, attribute = plugin.target.partition(":")
             spec = find_spec(module)
             get_source = getattr(spec and spec.loader, "get_source", None)
@@ -167,26 +167,26 @@ def _unusable(plugin: Plugin, reason: str) -> PluginError:
     )
 
 
-def _judge(candidates: Iterable[Plugin]) -> list[Plugin]:
+def _check_names(candidates: Iterable[Plugin]) -> list[Plugin]:
     """Mark plugins whose name is invalid or taken by a built-in, a command or a second distribution."""
     by_name: dict[str, dict[str, Plugin]] = defaultdict(dict)
     for plugin in candidates:
         # The first on sys.path is the one that Python would import.
         by_name[plugin.name].setdefault(plugin.distribution, plugin)
-    judged = []
+    checked = []
     for name in sorted(by_name):
         claims = [by_name[name][distribution] for distribution in sorted(by_name[name])]
         if is_built_in(name):
             others = [plugin for plugin in claims if plugin.distribution != bridgehead.__name__]
-            judged += [_refuse(plugin, "that is the name of a built-in bridge") for plugin in others]
+            checked += [_refuse(plugin, "that is the name of a built-in bridge") for plugin in others]
         elif name in RESERVED or not NAME.fullmatch(name):
-            judged += [_refuse(plugin, "that name is not allowed") for plugin in claims]
+            checked += [_refuse(plugin, "that name is not allowed") for plugin in claims]
         elif len(claims) > 1:
             both = " and ".join(plugin.source for plugin in claims)
-            judged += [_refuse(plugin, f"both {both} register it") for plugin in claims]
+            checked += [_refuse(plugin, f"both {both} register it") for plugin in claims]
         else:
-            judged += claims
-    return judged
+            checked += claims
+    return checked
 
 
 def _refuse(plugin: Plugin, reason: str) -> Plugin:

@@ -1,13 +1,13 @@
-"""Settings: what the environment says, read once, checked, and documented where it is declared.
+"""Settings: environment variables, read once, checked, and documented where they are declared.
 
     class Example(Settings):
         year = Setting("EXAMPLE_YEAR", whole(2015, 2099), 2025, "The event that is served.")
 
     Example({"EXAMPLE_YEAR": "2024"}).year  # 2024
 
-A variable that is not set, or set to nothing, takes its default. A bad one raises `SettingError`, which names
-the variable, the value and what was expected. The declarations are also what the documents, `.env.example`
-and `doctor` are made from.
+A variable that is unset or empty takes its default. An invalid one raises `SettingError`, which names the
+variable, the value and what was expected. The documents, `.env.example` and `doctor` are generated from the
+declarations.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _CREDENTIALS = re.compile(r"([a-zA-Z][a-zA-Z0-9+.-]*://)[^\s/@]+@")
 
 
 class SettingError(BridgeError):
-    """A setting cannot be used as it is."""
+    """The value of a setting is invalid."""
 
     code = "setting"
 
@@ -48,16 +48,16 @@ class SettingError(BridgeError):
 
 
 class Kind(Struct, Generic[T_co], frozen=True):
-    """How the text of a variable becomes a value, and what to say of a text that does not."""
+    """How to parse a variable's text, and what to expect in the error message."""
 
     parse: Callable[[str], T_co]
-    """Raises ValueError where the text is not of this kind."""
+    """Raises ValueError if the text is invalid."""
     wanted: str
     noun: str = "value"
 
 
 class Setting(Generic[T]):
-    """One variable: its name, its kind, its default, and a sentence for whoever sets it."""
+    """One variable: its name, kind, default, and a sentence for the user."""
 
     def __init__(
         self,
@@ -80,7 +80,7 @@ class Setting(Generic[T]):
         self.shown_default = shown if shown is not None else _shown(default)
 
     def read(self, environment: Mapping[str, str]) -> T:
-        """Return the value that an environment gives to this setting."""
+        """Return the value in an environment, or the default."""
         text = environment.get(self.name, "").strip()
         if not text:
             return self.default
@@ -111,32 +111,32 @@ class Settings:
     declared: ClassVar[tuple[Setting[Any], ...]] = ()
 
     def __init_subclass__(cls) -> None:
-        # By attribute, as Python finds them: a class may have several parents and may redeclare a setting.
-        found = {
+        # In method resolution order: a class may have several parents and may redeclare a setting.
+        declared = {
             attribute: value
             for owner in reversed(cls.__mro__)
             for attribute, value in vars(owner).items()
             if isinstance(value, Setting)
         }
-        cls.declared = tuple(found.values())
+        cls.declared = tuple(declared.values())
 
     def __init__(self, environment: Mapping[str, str]) -> None:
         self.values = {setting.name: setting.read(environment) for setting in self.declared}
-        self.given = frozenset(name for name in self.values if environment.get(name, "").strip())
+        self.configured = frozenset(name for name in self.values if environment.get(name, "").strip())
         """The names that the environment sets; all others have their default."""
         self.check()
 
     def check(self) -> None:
-        """Refuse values that do not go together; raises SettingError."""
+        """Refuse combinations of values that are invalid; raises SettingError."""
 
     def summary(self) -> Iterator[tuple[str, str]]:
-        """Give each name with its value as a person may see it: secrets are masked."""
+        """Yield each name with its value for display; secrets are masked."""
         for setting in self.declared:
             value = self.values[setting.name]
             yield setting.name, "(set)" if setting.is_secret and value else _shown(value)
 
     def changes(self) -> dict[str, str]:
-        """Give what differs from its default, as a person may see it."""
+        """Return the values that differ from their defaults, for display."""
         return {
             name: shown
             for (name, shown), setting in zip(self.summary(), self.declared, strict=True)
@@ -164,7 +164,7 @@ def _text_of(value: object) -> str:
 
 
 def whole(minimum: int = 0, maximum: int = 2**53) -> Kind[int]:
-    """Accept a whole number in a range; 1_000_000 may be written so."""
+    """Accept a whole number in a range, with underscores as in Python: 1_000_000."""
 
     def parse(text: str) -> int:
         return _within(int(text), minimum, maximum)
@@ -191,7 +191,7 @@ def _within(value: N, minimum: float, maximum: float) -> N:
 
 
 def choice(*words: str) -> Kind[str]:
-    """Accept one of a few words, in any case."""
+    """Accept one of a few words, ignoring case."""
     lowered = [word.lower() for word in words]
 
     def parse(text: str) -> str:

@@ -1,4 +1,4 @@
-"""Timing: where the time comes from, and how long to wait before a retry."""
+"""Timing: clocks, and the pauses between retries."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ class Clock(Protocol):
     """Wall-clock and monotonic time."""
 
     def now(self) -> float:
-        """Return the seconds since 1970, which people and files understand."""
+        """Return seconds since 1970, for timestamps."""
         ...
 
     def monotonic(self) -> float:
@@ -29,7 +29,7 @@ class SystemClock:
 
 
 class Backoff(Struct, frozen=True):
-    """Exponential backoff: base * factor**attempt seconds up to `limit`, give or take `jitter` (a share)."""
+    """Exponential backoff: base * factor**attempt seconds up to `limit`, varied by ± `jitter` (a share)."""
 
     base: float
     limit: float
@@ -37,9 +37,10 @@ class Backoff(Struct, frozen=True):
     jitter: float = 0.2
 
     def delay(self, attempt: int, draw: Callable[[], float]) -> float:
-        """Return the seconds to wait before a try, counted from 0; `draw` gives a number from 0 to 1."""
+        """Return the seconds before an attempt (counted from 0); `draw` returns a number from 0 to 1."""
         try:
             plain = min(self.limit, self.base * self.factor**attempt)
-        except OverflowError:  # after very many tries, the limit was reached long ago
+        except OverflowError:  # after about a thousand attempts the power exceeds a float
             plain = self.limit
+        # Jitter, so that processes that failed together do not all retry together.
         return plain * (1 + self.jitter * (2 * draw() - 1))

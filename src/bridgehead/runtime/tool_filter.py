@@ -45,11 +45,11 @@ class ToolFilter(Struct, frozen=True):
 
     @property
     def is_everything(self) -> bool:
-        """Tell whether every tool passes."""
+        """Whether every tool passes."""
         return not (self.read_only or self.allow or self.deny)
 
     def __call__(self, tool: Tool) -> bool:
-        """Tell whether a tool is offered."""
+        """Return whether a tool is offered."""
         if self.read_only and not tool.is_read_only:
             return False
         return not _matches(tool.name, self.deny) and (not self.allow or _matches(tool.name, self.allow))

@@ -156,7 +156,7 @@ async def test_a_connection_that_stays_away_says_that_the_record_may_be_there(
     async with faulty_replica(data, postgres_server.port) as (workspace, proxy):
         await workspace.recorder.record(NewRun(1, 1, "gpt4", 1))
         proxy.cut_answer_to = lambda sent: b"the-run" in sent
-        proxy.is_refusing = True
+        proxy.fault = "refused"
         with pytest.raises(Unavailable, match="may be there or not"):
             await workspace.recorder.record(NewRun(1, 1, "the-run", 2))
 

@@ -18,21 +18,9 @@ from bridgehead.aoc.files.attempts import (
 from bridgehead.aoc.ranking.board import AttemptCounts, Filters
 from bridgehead.runtime.errors import NotFound, StorageError
 from tests.aoc.data import SECONDS
+from tests.support.clock import START, Clock
 
-NOW = 1_800_000_000.0
-
-
-class Clock:
-    """A clock that a test sets."""
-
-    def __init__(self) -> None:
-        self.time = NOW
-
-    def now(self) -> float:
-        return self.time
-
-    def monotonic(self) -> float:
-        raise AssertionError("the stopwatch has the system's")
+NOW = START
 
 
 def step(attempt: str, outcome: AttemptOutcome, llm: str = "gpt4", **more: Any) -> AttemptStep:
@@ -156,10 +144,10 @@ def test_an_open_attempt_counts_as_failed_only_after_a_day(attempts: Attempts) -
 
 
 def test_the_time_of_an_attempt_of_this_process_does_not_depend_on_the_wall_clock(attempts: Attempts) -> None:
-    clock: Any = Clock()
+    clock = Clock()
     watch = Stopwatch(attempts, clock)
     started = watch.start(1, 1, "gpt4")
-    clock.time += 10_000
+    clock.set(NOW + 10_000)
 
     day, first, milliseconds = watch.look_up(started.attempt)
 
@@ -168,15 +156,15 @@ def test_the_time_of_an_attempt_of_this_process_does_not_depend_on_the_wall_cloc
 
 
 def test_the_time_of_an_attempt_of_another_process_is_that_since_its_first_step(attempts: Attempts) -> None:
-    clock: Any = Clock()
+    clock = Clock()
     started = Stopwatch(attempts, clock).start(1, 1, "gpt4")
-    clock.time += 90
+    clock.advance(90)
 
     assert Stopwatch(attempts, clock).look_up(started.attempt)[2] == 90_000
 
 
 def test_an_attempt_that_has_ended_is_not_timed_again(attempts: Attempts) -> None:
-    clock: Any = Clock()
+    clock = Clock()
     watch = Stopwatch(attempts, clock)
     started = watch.start(1, 1, "gpt4")
     watch.note(1, started, "wrong", 5)
@@ -191,10 +179,10 @@ def test_of_very_many_running_attempts_the_timestamps_count(
     attempts: Attempts, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(attempts_module, "MAX_RUNNING", 2)
-    clock: Any = Clock()
+    clock = Clock()
     watch = Stopwatch(attempts, clock)
     started = [watch.start(1, 1, "gpt4") for _ in range(3)]
-    clock.time += 60
+    clock.advance(60)
 
     forgotten, kept = (watch.look_up(one.attempt)[2] for one in (started[0], started[2]))
 

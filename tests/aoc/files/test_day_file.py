@@ -9,9 +9,16 @@ from typing import Any
 
 import pytest
 
-from bridgehead.aoc.files.entries import Group
-from tests.aoc.data import CONTRACT, Data, entry, new, open_day, record, refused_record
+from bridgehead.aoc.files import day_document, day_file, journal, records
+from bridgehead.aoc.files.day_file import DayFile, describe_run, take_run
+from bridgehead.aoc.files.entries import MEASURED, Group, NewEntry
+from bridgehead.aoc.files.locking import FolderLock
+from bridgehead.aoc.ranking.figures import Runs
+from bridgehead.runtime import durable
+from bridgehead.runtime.errors import NotFound, StorageError
+from tests.aoc.data import CONTRACT, SECONDS, Data, entry, new, open_day, record, refused_record, times
 from tests.support.checked import connect
+from tests.support.clock import Clock
 from tests.support.messages import call
 from tests.support.posix import is_root, resource
 from tests.support.stdio_peer import Peer
@@ -157,7 +164,335 @@ async def test_a_folder_that_cannot_be_written_to_is_a_clear_error(data: Data) -
 
 @pytest.mark.skipif(sys.platform != "linux", reason="other systems have no /sys")
 async def test_a_file_system_that_cannot_be_written_to_is_a_clear_error(data: Data) -> None:
-    error = await refused_record(data, RUN, AOC_SPEEDS_DIR="/sys")
+    data.speeds.symlink_to("/sys")
+
+    error = await refused_record(data, RUN)
 
     assert (error["code"], "Nothing was recorded" in error["message"]) == (-1, True)
-    assert "/sys/day01.json" in error["message"]
+    assert str(data.speeds_file(1)) in error["message"]
+
+
+def journal_of(data: Data) -> Path:
+    return data.speeds / ".day01.journal"
+
+
+# --- what a record comes to --------------------------------------------------------------------------------
+
+
+def test_a_record_tells_the_figures_of_its_phase_and_the_average_of_both() -> None:
+    groups: dict[Group, Runs] = {}
+    told = [
+        take_run(groups, NewEntry("gpt4", phase, time, "now", source=source))  # type: ignore[arg-type]
+        for phase, time, source in ((1, 100, None), (2, 300, "claimed"), (1, 101, MEASURED), (2, 1, None))
+    ]
+
+    assert [(one.figures.n, one.figures.best, one.average) for one in told] == [
+        (1, 100, 100),
+        (1, 300, 200),
+        (2, 100, 167),
+        (2, 1, 125),
+    ]
+    assert {group.phase: runs.claimed for group, runs in groups.items()} == {1: 1, 2: 2}
+
+
+def test_a_record_that_was_written_before_is_told_among_the_runs_that_count() -> None:
+    run = NewEntry("gpt4", 1, 100, "now")
+    alone = describe_run({}, run)
+    among = describe_run({run.group: Runs([100, 300])}, run)
+
+    assert (alone.figures.n, alone.average) == (1, 100)
+    assert (among.figures.n, among.average) == (2, 200)
+
+
+# --- what is read, and when --------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def reads(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Each time that a day is read as a whole."""
+    found: list[int] = []
+
+    def read_day(folder: str, day: int, **options: bool) -> Any:
+        found.append(day)
+        return records.read_day(folder, day, **options)
+
+    monkeypatch.setattr(day_file, "read_day", read_day)
+    return found
+
+
+def test_a_file_that_nobody_else_writes_is_read_once(data: Data, reads: list[int]) -> None:
+    data.put_speeds(1, [entry("gpt4", 1)])
+    file = open_day(data)
+    counts = [file.append([new(number)])[0].figures.n for number in range(3)]
+
+    assert (counts, reads) == ([2, 3, 4], [1])
+
+
+def test_records_that_are_written_together_stand_from_the_newest_to_the_oldest(data: Data) -> None:
+    open_day(data).append([new(1), new(2)])
+
+    assert [e["speedMs"] for e in data.entries(1)] == [2, 1]
+
+
+def test_a_journal_that_somebody_takes_away_is_begun_anew(
+    data: Data, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(journal, "JOURNAL_FROM_BYTES", 50)
+    data.put_speeds(1, [entry("gpt4", 1)])
+    file = open_day(data)
+    file.append([new(2)])
+    journal_of(data).unlink()
+
+    assert file.append([new(3)])[0].figures.n == 2
+    assert times(data) == [3, 1]
+
+
+def test_of_a_journal_that_others_write_too_only_what_is_new_is_read(
+    data: Data, reads: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(journal, "JOURNAL_FROM_BYTES", 50)
+    data.put_speeds(1, [entry("gpt4", 1)])
+    one, other = open_day(data), open_day(data)
+    counts = [file.append([new(number)])[0].figures.n for number, file in enumerate([one, other] * 3)]
+
+    assert (counts, reads) == ([2, 3, 4, 5, 6, 7], [1, 1])
+
+
+def test_the_journal_of_a_file_that_is_small_again_goes_into_it(
+    data: Data, reads: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data.put_speeds(1, [entry("gpt4", 0)])
+    with monkeypatch.context() as patched:
+        patched.setattr(journal, "JOURNAL_FROM_BYTES", 50)
+        open_day(data).append([new(1), new(2)])
+    assert journal_of(data).exists()
+    reads.clear()
+    file = open_day(data)
+    for number in (3, 4):
+        file.append([new(number)])
+
+    assert not journal_of(data).exists()
+    assert [e["speedMs"] for e in data.entries(1)] == [4, 3, 2, 1, 0]
+    assert reads == [1]
+
+
+def test_a_file_of_exactly_the_bound_has_a_journal(data: Data, monkeypatch: pytest.MonkeyPatch) -> None:
+    size = len(data.put_speeds(1, [entry("gpt4", 1)]))
+    monkeypatch.setattr(journal, "JOURNAL_FROM_BYTES", size)
+    open_day(data).append([new(1)])
+    assert journal_of(data).exists()
+
+    journal_of(data).unlink()
+    data.speeds_file(1).unlink()
+    open_day(data).append([new(1)])
+    monkeypatch.setattr(journal, "JOURNAL_FROM_BYTES", data.speeds_file(1).stat().st_size)
+    data.speeds_file(1).unlink()
+    file = open_day(data)
+    file.append([new(1)])
+    assert not journal_of(data).exists()
+    file.append([new(2)])
+    assert journal_of(data).exists()
+    assert times(data) == [2, 1]
+
+
+def test_a_journal_is_idle_when_nobody_wrote_for_so_long(data: Data, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(journal, "JOURNAL_FROM_BYTES", 50)
+    data.put_speeds(1, [entry("gpt4", 1)])
+    file = DayFile(FolderLock(str(data.speeds), SECONDS), 1, Clock(1_800_000_060.0))
+    assert not file.fold()  # there is none
+    file.append([new(2)])
+    os.utime(journal_of(data), (1_800_000_000, 1_800_000_000))
+
+    assert not file.fold(60.5)
+    assert file.fold(60.0)
+
+
+def test_what_killed_writers_left_is_looked_for_once(data: Data, monkeypatch: pytest.MonkeyPatch) -> None:
+    swept: list[Path] = []
+    monkeypatch.setattr(durable, "sweep", lambda folder, _now: swept.append(folder))
+    file = open_day(data)
+    for number in range(3):
+        file.append([new(number)])
+
+    assert swept == [data.speeds]
+
+
+# --- limits, rights, descriptors ---------------------------------------------------------------------------
+
+
+def test_a_file_may_be_as_large_as_the_limit(data: Data, monkeypatch: pytest.MonkeyPatch) -> None:
+    open_day(data).append([new(1)])
+    size = data.speeds_file(1).stat().st_size
+    data.speeds_file(1).unlink()
+
+    monkeypatch.setattr(day_document, "MAX_BYTES", size - 1)
+    with pytest.raises(StorageError, match="is full"):
+        open_day(data).append([new(1)])
+    assert not data.speeds_file(1).exists()
+    monkeypatch.setattr(day_document, "MAX_BYTES", size)
+    open_day(data).append([new(1)])
+
+
+def test_a_journal_may_begin_where_there_is_just_room_for_its_record(
+    data: Data, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(journal, "JOURNAL_FROM_BYTES", 50)
+    size = len(data.put_speeds(1, [entry("gpt4", 1)]))
+    monkeypatch.setattr(day_document, "MAX_BYTES", size + len(day_document.encode_entry(new(2))) + 1)
+    open_day(data).append([new(2)])
+
+    assert times(data) == [2, 1]
+
+
+@pytest.mark.parametrize("longest_journal", [1, 1_000_000])
+def test_a_file_and_its_journal_may_together_be_as_large_as_the_limit(
+    data: Data, monkeypatch: pytest.MonkeyPatch, longest_journal: int
+) -> None:
+    monkeypatch.setattr(journal, "JOURNAL_FROM_BYTES", 50)
+    monkeypatch.setattr(journal, "MAX_JOURNAL_BYTES", longest_journal)
+    data.put_speeds(1, [entry("gpt4", 1)])
+    file = open_day(data)
+    file.append([new(1)])
+
+    def used() -> int:
+        return sum(path.stat().st_size for path in (data.speeds_file(1), journal_of(data)) if path.exists())
+
+    line = len(day_document.encode_entry(new(2))) + 1
+    before = used()
+    monkeypatch.setattr(day_document, "MAX_BYTES", before + line - 1)
+    with pytest.raises(StorageError, match="is full"):
+        file.append([new(2)])
+    assert used() == before
+    assert times(data) == [1, 1]
+    monkeypatch.setattr(day_document, "MAX_BYTES", before + line + 10)  # room for the comma and the indent
+    file.append([new(2)])
+    assert times(data) == [2, 1, 1]
+
+
+@pytest.mark.parametrize(
+    ("folder", "umask", "mode"), [(0o775, 0o077, 0o660), (0o755, 0o077, 0o600), (0o755, 0o022, 0o644)]
+)
+@pytest.mark.parametrize("journal_from", [50, 1_000_000])
+def test_a_new_file_is_for_the_group_of_a_folder_that_it_may_write_to(
+    data: Data, monkeypatch: pytest.MonkeyPatch, folder: int, umask: int, mode: int, journal_from: int
+) -> None:
+    monkeypatch.setattr(journal, "JOURNAL_FROM_BYTES", journal_from)
+    data.speeds.mkdir()
+    data.speeds.chmod(folder)
+    before = os.umask(umask)
+    try:
+        file = open_day(data)
+        for number in (1, 2):
+            file.append([new(number)])
+    finally:
+        os.umask(before)
+
+    made = [data.speeds_file(1), *([journal_of(data)] if journal_from == 50 else [])]
+    assert [stat.S_IMODE(path.stat().st_mode) for path in made] == [mode] * len(made)
+
+
+def test_a_journal_is_closed_after_each_record(data: Data, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(journal, "JOURNAL_FROM_BYTES", 50)
+    data.put_speeds(1, [entry("gpt4", 1)])
+    opened: list[int] = []
+    open_file, close_file = os.open, os.close
+
+    def open_and_note(path: Any, *more: Any, **options: Any) -> int:
+        descriptor = open_file(path, *more, **options)
+        opened.append(descriptor)
+        return descriptor
+
+    def close_and_note(descriptor: int) -> None:
+        if descriptor in opened:
+            opened.remove(descriptor)
+        close_file(descriptor)
+
+    monkeypatch.setattr(os, "open", open_and_note)
+    monkeypatch.setattr(os, "close", close_and_note)
+    file = open_day(data)
+    for number in range(3):
+        file.append([new(number)])
+
+    assert opened == []
+
+
+def test_a_file_without_bytes_has_no_half_line(tmp_path: Path) -> None:
+    for content, lacks_end in ((b"", False), (b"a", True), (b"a\n", False), (b"\nb", True)):
+        (tmp_path / "file").write_bytes(content)
+        with (tmp_path / "file").open("rb") as file:
+            assert day_file._lacks_end(file.fileno()) is lacks_end  # noqa: SLF001 - a journal never is empty
+
+
+@pytest.mark.parametrize(
+    ("failure", "told"),
+    [
+        (OSError(13, "Permission denied", "{folder}/.bridgehead-1.tmp"), "Permission denied ({folder})"),
+        (OSError(13, "Permission denied", "{folder}/day01.json"), "Permission denied"),
+        (OSError(13, "Permission denied", "/elsewhere/lock"), "Permission denied (/elsewhere/lock)"),
+        (OSError(28, "No space left on device"), "No space left on device"),
+        (OSError("something odd"), "something odd"),
+    ],
+)
+def test_the_error_says_what_is_in_the_way(
+    data: Data, monkeypatch: pytest.MonkeyPatch, failure: OSError, told: str
+) -> None:
+    if failure.filename:
+        failure.filename = failure.filename.format(folder=data.speeds).replace("/", os.sep)
+
+    def fail(*_: object, **__: object) -> None:
+        raise failure
+
+    monkeypatch.setattr(durable, "replace", fail)
+    with pytest.raises(StorageError) as problem:
+        open_day(data).append([new(1)])
+
+    reason = told.format(folder=data.speeds).replace("/", os.sep)
+    assert str(problem.value).startswith(f"{data.speeds_file(1)} cannot be written: {reason}. Nothing was")
+
+
+# --- taking back -------------------------------------------------------------------------------------------
+
+GPT4 = Group("gpt4", 1, "solving")
+
+
+def test_only_the_record_that_is_meant_is_taken_back(data: Data) -> None:
+    data.put_speeds(
+        1,
+        [
+            entry("gpt4", 1, timestamp="t1", withdrawn="earlier"),
+            entry("gpt4", 2, phase=2, timestamp="t1"),
+            entry("claude", 3, timestamp="t1"),
+            entry("gpt4", 4, timestamp="t2"),
+            entry("gpt4", 5, timestamp="t1"),
+            entry("gpt4", 6, timestamp="t1"),
+        ],
+    )
+    file = open_day(data)
+    assert [file.withdraw(GPT4, "t1").time for _ in range(2)] == [5, 6]
+
+    assert [e["speedMs"] for e in data.entries(1) if "withdrawn" in e] == [1, 5, 6]
+    with pytest.raises(NotFound, match="no record of gpt4 in phase 1 at t1"):
+        file.withdraw(GPT4, "t1")
+
+
+def test_a_day_without_records_has_none_to_take_back(data: Data) -> None:
+    data.speeds.mkdir()
+    with pytest.raises(NotFound, match="Day 1 has no record"):
+        open_day(data).withdraw(GPT4, "t1")
+
+
+@pytest.mark.parametrize("act", ["withdraw", "fold"])
+def test_what_cannot_be_written_is_told_by_everything_that_writes(
+    data: Data, monkeypatch: pytest.MonkeyPatch, act: str
+) -> None:
+    monkeypatch.setattr(journal, "JOURNAL_FROM_BYTES", 50)
+    data.put_speeds(1, [entry("gpt4", 1, timestamp="t1")])
+    file = open_day(data)
+    file.append([new(2)])
+
+    def full(*_: object, **__: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(durable, "replace", full)
+    with pytest.raises(StorageError, match="No space left on device"):
+        file.withdraw(GPT4, "t1") if act == "withdraw" else file.fold()

@@ -53,17 +53,3 @@ def test_any_other_year_lives_in_its_own_folder_also_before_that_exists(tmp_path
 
     assert place.instructions == str(tmp_path / "2024" / "instructions")
     assert place.speeds == str(tmp_path / "2024" / "speeds")
-
-
-def test_each_folder_can_be_named(tmp_path: Path) -> None:
-    for name in ("texts", "times", "2025"):
-        (tmp_path / name).mkdir()
-    environment = {
-        "AOC_DATA_DIR": str(tmp_path),
-        "AOC_INSTRUCTIONS_DIR": str(tmp_path / "texts"),
-        "AOC_SPEEDS_DIR": str(tmp_path / "times"),
-    }
-
-    place = found(environment, tmp_path)
-
-    assert (place.instructions, place.speeds) == (str(tmp_path / "texts"), str(tmp_path / "times"))

@@ -1,30 +1,22 @@
 """A person who fetches: the command as it is typed, and a fetcher whose clock a test holds."""
 
+import os
 import subprocess
-from typing import Any
+import sys
 
 from bridgehead.aoc.settings import AocSettings
 from bridgehead.aoc.site.client import SiteClient
 from bridgehead.aoc.site.fetching import Fetcher
 from bridgehead.aoc.workspace import open_workspace
 from tests.aoc.data import Data
-from tests.aoc.data import typed as typed_as_is
 from tests.aoc.site.stand_in import COOKIE, Site
+from tests.support import constants
+from tests.support.clock import Clock
+from tests.support.stdio_peer import ROOT
+from tests.support.waiting import PATIENCE
 
-
-class Clock:
-    """A clock that stands still, but for those who sleep by it."""
-
-    def __init__(self, now: float = 1.8e9) -> None:
-        self.time = now
-        self.slept: list[float] = []
-
-    def now(self) -> float:
-        return self.time
-
-    def sleep(self, seconds: float) -> None:
-        self.slept.append(seconds)
-        self.time += seconds
+BRIDGE = (sys.executable, "-m", "tests.support.constants", "aoc")
+SITE_URL = "bridgehead.aoc.site.client:SITE_URL"
 
 
 def fetcher(
@@ -32,7 +24,6 @@ def fetcher(
 ) -> Fetcher:
     """Make a fetcher for a user with a cookie."""
     settings = AocSettings(data.environment(AOC_YEAR="2024"))
-    any_clock: Any = clock
     client = SiteClient(
         site.url,
         cookie,
@@ -41,7 +32,7 @@ def fetcher(
         sleep=clock.sleep,
         now=clock.now,
     )
-    return Fetcher(open_workspace(settings, any_clock), client, (said if said is not None else []).append)
+    return Fetcher(open_workspace(settings, clock), client, (said if said is not None else []).append)
 
 
 def paths(site: Site) -> list[str]:
@@ -51,5 +42,21 @@ def paths(site: Site) -> list[str]:
 
 def typed(data: Data, *arguments: str, given: str = "", **more: str) -> subprocess.CompletedProcess[str]:
     """Run `bridgehead aoc …`, with the cookie in a file of its own and something typed in."""
+    return subprocess.run(
+        [*BRIDGE, *arguments],
+        input=given,
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+        check=False,
+        cwd=ROOT,
+        env=variables(data, **more),
+    )
+
+
+def variables(data: Data, **more: str) -> dict[str, str]:
+    """Make the environment of such a command; `module:NAME` sets a constant, and PYTHONPATH comes on top."""
     session = str(data.folder.parent / "private" / "session")
-    return typed_as_is(data, *arguments, given=given, AOC_YEAR="2024", AOC_SESSION_FILE=session, **more)
+    path = os.pathsep.join([*([more.pop("PYTHONPATH")] if "PYTHONPATH" in more else []), str(ROOT / "src")])
+    own = data.environment(AOC_YEAR="2024", AOC_SESSION_FILE=session, PYTHONPATH=path, **more)
+    return {**os.environ, "COLUMNS": "100", **constants.split(own)}

@@ -1,9 +1,6 @@
 """A stand-in for the site, on this machine: pages of an invented puzzle, and a note of every request."""
 
-import time
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from threading import Thread
-from typing import Any, NamedTuple
+from tests.support.fake_api import Answer, FakeApi, Request
 
 COOKIE = "0123456789abcdef" * 8
 FIRST = """<article class="day-desc"><h2>--- Day 1: Lanterns ---</h2>
@@ -17,51 +14,29 @@ SECOND = (
 SOLVED = "<p>Your puzzle answer was <code>447</code>.</p>"
 
 
-class Asked(NamedTuple):
-    """One request."""
-
-    method: str
-    path: str
-    headers: dict[str, str]
-    moment: float
-
-
 class Site:
     """The stand-in."""
 
     def __init__(self) -> None:
-        self.asked: list[Asked] = []
+        self.api = FakeApi(self.respond)
         self.is_solved = False
-        site = self
 
-        class Handler(BaseHTTPRequestHandler):
-            def do_GET(self) -> None:
-                site.answer(self)
+    @property
+    def url(self) -> str:
+        """Where it is."""
+        return self.api.url
 
-            def do_POST(self) -> None:
-                site.answer(self)
+    @property
+    def asked(self) -> list[Request]:
+        """Every request, in the order in which they came."""
+        return self.api.requests
 
-            def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the standard library's name
-                pass
-
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self._thread = Thread(target=self._server.serve_forever, daemon=True)
-        self._thread.start()
-        self.url = f"http://127.0.0.1:{self._server.server_port}"
-
-    def answer(self, handler: BaseHTTPRequestHandler) -> None:
+    async def respond(self, request: Request) -> Answer:
         """Answer as the site does."""
-        headers = {name.lower(): value for name, value in handler.headers.items()}
-        self.asked.append(Asked(handler.command, handler.path, headers, time.monotonic()))
-        body = self._body(handler.path)
-        if headers.get("cookie") != f"session={COOKIE}":
-            handler.send_response(500)
-            body = b"Puzzle inputs differ by user. Please log in to get your puzzle input."
-        else:
-            handler.send_response(200 if body else 404)
-        handler.send_header("Content-Length", str(len(body)))
-        handler.end_headers()
-        handler.wfile.write(body)
+        if request.headers.get("cookie") != f"session={COOKIE}":
+            return Answer(500, b"Puzzle inputs differ by user. Please log in to get your puzzle input.")
+        body = self._body(request.path)
+        return Answer(200 if body else 404, body)
 
     def _body(self, path: str) -> bytes:
         page = FIRST + (SOLVED + SECOND if self.is_solved else "")
@@ -70,9 +45,3 @@ class Site:
             "/2024/day/1/input": "200000\n",
             "/2024/leaderboard/private/view/77.json": '{"members": {}}',
         }.get(path, "").encode()
-
-    def close(self) -> None:
-        """Stop."""
-        self._server.shutdown()
-        self._server.server_close()
-        self._thread.join()

@@ -1,6 +1,6 @@
 """Client: how politely the site is asked, with whose cookie and by which way."""
 
-import os
+import json
 import subprocess
 from itertools import pairwise
 
@@ -9,10 +9,11 @@ import pytest
 from bridgehead.aoc.site.client import GAP_SECONDS
 from bridgehead.runtime.errors import BridgeError
 from tests.aoc.data import Data
-from tests.aoc.site.person import Clock, fetcher, paths, typed
+from tests.aoc.site.person import BRIDGE, SITE_URL, fetcher, paths, typed, variables
 from tests.aoc.site.stand_in import COOKIE, Site
-from tests.support.person import COMMAND
+from tests.support.clock import Clock
 from tests.support.posix import is_private
+from tests.support.stdio_peer import ROOT
 from tests.support.waiting import PATIENCE
 
 
@@ -32,7 +33,7 @@ def test_a_private_leaderboard_is_fetched_every_fifteen_minutes_at_most(data: Da
     fetcher(data, site, clock).fetch_board(77)
     with pytest.raises(BridgeError, match="less than 15 minutes ago"):
         fetcher(data, site, clock).fetch_board(77)
-    clock.time += 15 * 60
+    clock.advance(15 * 60)
     fetcher(data, site, clock).fetch_board(77)
 
     assert len(site.asked) == 2
@@ -51,25 +52,19 @@ def test_a_wrong_cookie_is_explained_and_never_shown(data: Data, site: Site) -> 
 
 
 def test_a_person_keeps_the_cookie_in_a_private_file_and_fetches_with_it(data: Data, site: Site) -> None:
-    environment = {"AOC_SITE_URL": site.url, "AOC_CONTACT": "me@example.org"}
+    environment = {SITE_URL: json.dumps(site.url), "AOC_CONTACT": "me@example.org"}
 
     unknown = typed(data, "fetch", "--day", "1", **environment)
     kept = typed(data, "cookie", given=f"session={COOKIE}\n")
-    nameless = typed(data, "fetch", "--day", "1", AOC_SITE_URL=site.url)
+    nameless = typed(data, "fetch", "--day", "1", **{SITE_URL: json.dumps(site.url)})
     processes = [
         subprocess.Popen(
-            [COMMAND, "aoc", "fetch", "--day", "1"],
+            [*BRIDGE, "fetch", "--day", "1"],
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
-            env={
-                **os.environ,
-                **data.environment(
-                    AOC_YEAR="2024",
-                    AOC_SESSION_FILE=str(data.folder.parent / "private" / "session"),
-                    **environment,
-                ),
-            },
+            cwd=ROOT,
+            env=variables(data, **environment),
         )
         for _ in range(2)
     ]
@@ -81,14 +76,14 @@ def test_a_person_keeps_the_cookie_in_a_private_file_and_fetches_with_it(data: D
     assert (kept.returncode, is_private(session)) == (0, True)
     assert all(process.returncode == 0 for process in processes), said
     assert not any(COOKIE in text for text in (*said, kept.stdout, kept.stderr))
-    gaps = [later.moment - earlier.moment for earlier, later in pairwise(site.asked)]
+    gaps = [later.arrived - earlier.arrived for earlier, later in pairwise(site.asked)]
     assert len(site.asked) >= 2
     assert all(gap >= GAP_SECONDS - 0.1 for gap in gaps)  # over both processes
 
 
 def test_the_usual_variables_name_a_proxy_to_the_site(data: Data, site: Site) -> None:
     typed(data, "cookie", given=COOKIE)
-    elsewhere = {"AOC_SITE_URL": "http://localhost:9", "AOC_CONTACT": "me@example.org"}
+    elsewhere = {SITE_URL: '"http://localhost:9"', "AOC_CONTACT": "me@example.org"}
     proxy = {"HTTP_PROXY": site.url, "NO_PROXY": "", "no_proxy": ""}
     here = {"NO_PROXY": "localhost", "no_proxy": "localhost"}  # one variable on Windows
 

@@ -1,12 +1,13 @@
 """Cookie: where it is kept, who may read it, and that nothing ever shows it."""
 
+import json
 from pathlib import Path
 
 import pytest
 
 from bridgehead.aoc.site.cookie import parse_cookie
 from tests.aoc.data import Data
-from tests.aoc.site.person import typed
+from tests.aoc.site.person import SITE_URL, typed
 from tests.aoc.site.stand_in import COOKIE, Site
 
 KEYRING = """
@@ -40,7 +41,7 @@ def put_keyring(folder: Path, program: str) -> str:
 
 
 def test_the_cookie_can_be_kept_in_the_keyring(data: Data, site: Site) -> None:
-    environment = {"AOC_SITE_URL": site.url, "AOC_CONTACT": "me@example.org"}
+    environment = {SITE_URL: json.dumps(site.url), "AOC_CONTACT": "me@example.org"}
     path = put_keyring(data.folder.parent / "keyring", KEYRING)
 
     kept = typed(data, "cookie", "--keyring", given=COOKIE, PYTHONPATH=path)
@@ -67,7 +68,9 @@ def test_a_cookie_that_others_can_read_is_refused(data: Data, site: Site) -> Non
     session = data.folder.parent / "private" / "session"
     session.chmod(0o644)
 
-    done = typed(data, "fetch", "--day", "1", AOC_SITE_URL=site.url, AOC_CONTACT="me@example.org")
+    done = typed(
+        data, "fetch", "--day", "1", AOC_CONTACT="me@example.org", **{SITE_URL: json.dumps(site.url)}
+    )
 
     assert (done.returncode, f"chmod 600 {session}" in done.stderr) == (2, True)
     assert site.asked == []

@@ -7,8 +7,9 @@ import pytest
 from bridgehead.aoc.site.fetching import REMINDER
 from bridgehead.runtime.errors import BridgeError
 from tests.aoc.data import Data
-from tests.aoc.site.person import Clock, fetcher, paths, typed
+from tests.aoc.site.person import fetcher, paths
 from tests.aoc.site.stand_in import Site
+from tests.support.clock import Clock
 
 
 def test_a_day_is_fetched_once_and_cached_for_ever(data: Data, site: Site) -> None:
@@ -64,9 +65,3 @@ def test_nothing_is_ever_submitted() -> None:
         text = path.read_text(encoding="utf-8")
         assert "POST" not in text, path
         assert "/answer" not in text, path
-
-
-def test_a_site_in_the_open_is_refused(data: Data) -> None:
-    done = typed(data, "fetch", "--day", "1", AOC_SITE_URL="http://adventofcode.example")
-
-    assert (done.returncode, "AOC_SITE_URL" in done.stderr) == (2, True)

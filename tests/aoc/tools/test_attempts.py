@@ -11,6 +11,7 @@ from bridgehead.aoc.settings import AocSettings
 from tests.aoc.data import Data
 from tests.support import task_client
 from tests.support.checked import CheckedClient, connect
+from tests.support.clock import Clock
 
 START = {"day": 1, "phase": 1, "llm_name": "gpt4"}
 
@@ -102,18 +103,11 @@ async def test_an_attempt_survives_the_server_that_began_it(answered: Data) -> N
     assert done["speed_ms"] >= 1
 
 
-class LaterClock:
-    """A clock that is ahead of the system's."""
-
-    def now(self) -> float:
-        return time.time() + OPEN_SECONDS + 60
-
-
 async def test_an_attempt_that_nobody_finished_within_a_day_counts_as_not_solved(answered: Data) -> None:
     async with connect(answered.bridge()) as client:
         await start(client)
         assert (await client.call("speed_leaderboard"))["structuredContent"]["rows"] == []
-    later: Any = LaterClock()
+    later = Clock(time.time() + OPEN_SECONDS + 60)
     async with connect(make_bridge(AocSettings(answered.environment()), clock=later)) as client:
         (row,) = (await client.call("speed_leaderboard"))["structuredContent"]["rows"]
 

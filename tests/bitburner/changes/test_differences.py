@@ -3,9 +3,9 @@
 from pathlib import Path
 from typing import Any
 
-from bridgehead.bitburner.simulator import Game
 from tests.bitburner.game.sharing.test_relay import pair
 from tests.bitburner.playing import FILES, PAGE, Play, played
+from tests.support.game import Game
 from tests.support.waiting import until
 
 

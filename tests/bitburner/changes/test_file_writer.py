@@ -18,11 +18,12 @@ from bridgehead.bitburner.changes.file_writer import (
 )
 from bridgehead.bitburner.changes.history import digest
 from bridgehead.bitburner.errors import BackupFailed, Conflict, Disconnected, RemoteFailure
-from bridgehead.bitburner.simulator import Faults, Game
+from bridgehead.bitburner.simulator import Faults
 from bridgehead.runtime.errors import BridgeError, InvalidArgument
 from bridgehead.runtime.timing import SystemClock
 from tests.bitburner.game.sharing.test_relay import pair
 from tests.bitburner.playing import FILES, Play, played
+from tests.support.game import Game
 
 
 async def test_a_write_that_the_game_refuses_is_no_version(tmp_path: Path) -> None:

@@ -6,29 +6,19 @@ from typing import Any
 
 import pytest
 
-from bridgehead.bitburner.changes.history import History, Version
+from bridgehead.bitburner.changes.history import MAX_BYTES, History, Version
 from bridgehead.bitburner.errors import BackupFailed
 from bridgehead.runtime.errors import NotFound
 from tests.bitburner.playing import settings
+from tests.support.clock import Clock
 from tests.support.posix import is_private
 
 
-class Ticking:
-    """A clock that goes on by a second whenever it is looked at."""
-
-    def __init__(self) -> None:
-        self._now = 1_000_000.0
-
-    def now(self) -> float:
-        self._now += 1
-        return self._now
-
-    def monotonic(self) -> float:
-        return self._now
-
-
-def made(folder: Path, **environment: str) -> History:
-    return History(settings(folder, BITBURNER_BACKUP_DIR=str(folder / "kept"), **environment), Ticking())
+def made(folder: Path, max_bytes: int = MAX_BYTES, **environment: str) -> History:
+    chosen = settings(folder, BITBURNER_BACKUP_DIR=str(folder / "kept"), **environment)
+    history = History(chosen, Clock(1_000_000.0, step=1.0))
+    history.max_bytes = max_bytes
+    return history
 
 
 def keep(history: History, filename: str, content: str | None, **more: Any) -> str:
@@ -45,6 +35,19 @@ def test_what_is_kept_comes_back(tmp_path: Path) -> None:
 
     assert backups.load("home", "a.js", version).content == "é\r\n\0"
     assert backups.find_undo("home", "a.js", None).name == version
+
+
+def test_the_current_content_is_kept_once_however_often_it_is_recorded(tmp_path: Path) -> None:
+    backups = made(tmp_path)
+    first = keep(backups, "a.js", "1")
+
+    same = backups.record(Version("home", "a.js", 2_000_000.0, "undo", "1"), unless_kept=True)
+    other = backups.record(Version("home", "a.js", 3_000_000.0, "undo", "2"), unless_kept=True)
+
+    assert same == first
+    assert other != first
+    assert backups.load("home", "a.js", other).content == "2"
+    assert names(backups) == ["a.js", "a.js"]
 
 
 def test_files_of_the_same_name_on_other_servers_are_apart(tmp_path: Path) -> None:
@@ -74,7 +77,7 @@ def test_where_nothing_else_is_left_last_versions_go_too(tmp_path: Path) -> None
 
 
 def test_bytes_are_bounded(tmp_path: Path) -> None:
-    backups = made(tmp_path, BITBURNER_BACKUP_MAX_BYTES="2000")
+    backups = made(tmp_path, max_bytes=2000)
     for number in range(10):
         keep(backups, f"f{number}.js", "x" * 500)
 
@@ -84,8 +87,8 @@ def test_bytes_are_bounded(tmp_path: Path) -> None:
 
 
 def test_a_content_over_the_bound_cannot_be_kept(tmp_path: Path) -> None:
-    with pytest.raises(BackupFailed, match="BITBURNER_BACKUP_MAX_BYTES"):
-        keep(made(tmp_path, BITBURNER_BACKUP_MAX_BYTES="100"), "a.js", "x" * 100)
+    with pytest.raises(BackupFailed, match="all backups may take 100"):
+        keep(made(tmp_path, max_bytes=100), "a.js", "x" * 100)
 
 
 def test_kept_contents_are_private(tmp_path: Path) -> None:
@@ -229,7 +232,7 @@ def test_a_version_says_its_size_and_when_it_was_kept(tmp_path: Path) -> None:
 
 
 def test_without_a_folder_of_its_own_it_is_in_the_state_directory(tmp_path: Path) -> None:
-    history = History(settings(tmp_path), Ticking())
+    history = History(settings(tmp_path), Clock(step=1.0))
     keep(history, "a.js", "1")
 
     assert history.folder == tmp_path / "bitburner" / "backups"
@@ -250,9 +253,9 @@ def test_a_version_may_be_as_large_as_all_of_them_and_no_larger(tmp_path: Path) 
     keep(history, "a.js", "x" * 1000)
     size = (history.folder / kept_files(history)[0]).stat().st_size
 
-    keep(made(tmp_path / "as", BITBURNER_BACKUP_MAX_BYTES=str(size)), "a.js", "x" * 1000)
+    keep(made(tmp_path / "as", max_bytes=size), "a.js", "x" * 1000)
     with pytest.raises(BackupFailed, match=f"it takes {size} bytes"):
-        keep(made(tmp_path / "over", BITBURNER_BACKUP_MAX_BYTES=str(size - 1)), "a.js", "x" * 1000)
+        keep(made(tmp_path / "over", max_bytes=size - 1), "a.js", "x" * 1000)
 
 
 def test_exactly_as_many_versions_are_kept_as_there_is_room_for(tmp_path: Path) -> None:
@@ -262,7 +265,7 @@ def test_exactly_as_many_versions_are_kept_as_there_is_room_for(tmp_path: Path) 
     assert [version.content for version in history.list_versions("home", "a.js")] == ["4", "3", "2"]
 
     size = (history.folder / kept_files(history)[0]).stat().st_size
-    by_bytes = made(tmp_path / "bytes", BITBURNER_BACKUP_MAX_BYTES=str(3 * size))
+    by_bytes = made(tmp_path / "bytes", max_bytes=3 * size)
     for number in range(5):
         keep(by_bytes, "a.js", str(number))
     assert [version.content for version in by_bytes.list_versions("home", "a.js")] == ["4", "3", "2"]

@@ -12,10 +12,11 @@ from bridgehead.bitburner.errors import NotConnected
 from bridgehead.bitburner.game import remote
 from bridgehead.bitburner.game.connection import GameConnection
 from bridgehead.bitburner.game.counters import GameCounters
-from bridgehead.bitburner.simulator import Faults, Game
+from bridgehead.bitburner.simulator import Faults
 from bridgehead.runtime.metrics import Metrics
 from bridgehead.runtime.timing import SystemClock
 from tests.bitburner.playing import FILES, Play, bridged, played, settings
+from tests.support.game import Game
 from tests.support.waiting import until
 
 SEED = ("rpc_timeouts_total", "ws_reconnects_total", "tool_calls_total", "tool_errors_total")

@@ -16,9 +16,10 @@ from websockets.exceptions import ConnectionClosed
 
 from bridgehead.bitburner.errors import Disconnected, InvalidReply, ReplyTimeout, ReplyTooLarge
 from bridgehead.bitburner.game.link import CallFailed, Deadlines, Link
-from bridgehead.bitburner.simulator import Faults, Game
+from bridgehead.bitburner.simulator import Faults
 from bridgehead.runtime.metrics import Counter
 from tests.bitburner.playing import FILES, Play, played
+from tests.support.game import Game
 from tests.support.waiting import PATIENCE, until
 
 MAX_BYTES = 100

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from bridgehead.bitburner.simulator import Game
+from bridgehead.bitburner.game import sockets
 from tests.bitburner.playing import FILES, PAGE, Play, bridged, played
+from tests.support.game import Game
 from tests.support.waiting import until
 
 
@@ -61,9 +62,12 @@ async def test_a_second_game_is_refused_with_the_reason(play: Play) -> None:
     assert json.loads((await play.ok("list_files"))[0])
 
 
-async def test_a_game_that_does_not_answer_a_ping_is_replaced(tmp_path: Path) -> None:
+async def test_a_game_that_does_not_answer_a_ping_is_replaced(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sockets, "PING_TIMEOUT_SECONDS", 0.1)
     async with (
-        played(tmp_path, game=Game(3, FILES), BITBURNER_PING_TIMEOUT_MS="100") as play,
+        played(tmp_path, game=Game(3, FILES)) as play,
         Game(3, {"home": {"second.js": ""}}) as second,
     ):
         play.game.freeze()
@@ -76,13 +80,10 @@ async def test_a_game_that_does_not_answer_a_ping_is_replaced(tmp_path: Path) ->
         assert (await play.ok("list_files"))[0] == '["second.js"]'
 
 
-async def test_a_dead_game_does_not_linger(tmp_path: Path) -> None:
-    async with played(
-        tmp_path,
-        game=Game(3, FILES),
-        BITBURNER_PING_INTERVAL_MS="50",
-        BITBURNER_PING_TIMEOUT_MS="100",
-    ) as play:
+async def test_a_dead_game_does_not_linger(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sockets, "PING_INTERVAL_SECONDS", 0.05)
+    monkeypatch.setattr(sockets, "PING_TIMEOUT_SECONDS", 0.1)
+    async with played(tmp_path, game=Game(3, FILES)) as play:
         play.game.freeze()
 
         await until(lambda: play.session.connection.link is None)

@@ -3,9 +3,10 @@
 from pathlib import Path
 
 from bridgehead.bitburner.game.report import report
-from bridgehead.bitburner.simulator import Faults, Game
+from bridgehead.bitburner.simulator import Faults
 from bridgehead.runtime.findings import Report
 from tests.bitburner.playing import FILES, Play, bridged, played
+from tests.support.game import Game
 
 
 def facts(told: Report) -> dict[str, str]:

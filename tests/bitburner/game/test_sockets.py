@@ -3,8 +3,8 @@
 import asyncio
 from pathlib import Path
 
-from bridgehead.bitburner.simulator import Game
 from tests.bitburner.playing import FILES, played
+from tests.support.game import Game
 from tests.support.waiting import until
 
 

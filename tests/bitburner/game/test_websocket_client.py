@@ -7,9 +7,9 @@ from pathlib import Path
 from websockets.asyncio.server import ServerConnection, serve
 
 from bridgehead.bitburner.game.sockets import RELAY_PATH
-from bridgehead.bitburner.simulator import World, answer
 from tests.bitburner.playing import FILES, bridged
 from tests.bitburner.serving import HOST
+from tests.support.game import World, answer
 from tests.support.ports import free_port
 from tests.support.waiting import until
 

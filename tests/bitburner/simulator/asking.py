@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-from bridgehead.bitburner.simulator import World, answer
+from tests.support.game import World, answer
 
 FILES = {"home": {"run.js": "ns.scan()", "notes.txt": "héllo"}, "n00dles": {}}
 

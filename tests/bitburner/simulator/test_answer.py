@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from bridgehead.bitburner.simulator import World, answer
 from tests.bitburner.simulator.asking import FILES, ask
+from tests.support.game import World, answer
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,7 @@
 """Definitions: as long as the game's, and with everything that a search looks for."""
 
-from bridgehead.bitburner.simulator import World
 from tests.bitburner.simulator.asking import ask
+from tests.support.game import World
 
 
 def test_the_definitions_are_as_long_as_the_games_and_can_be_searched() -> None:

@@ -8,10 +8,11 @@ from typing import Any
 import pytest
 from websockets.asyncio.server import ServerConnection
 
-from bridgehead.bitburner.simulator import Faults, Game
+from bridgehead.bitburner.simulator import Faults
 from bridgehead.bitburner.simulator.faults import Dice, parse
 from bridgehead.runtime.errors import InvalidArgument
 from tests.bitburner.simulator.listening import LIMIT, Listening, listening, request, said
+from tests.support.game import Game
 
 
 async def connected(server: Listening, game: Game) -> ServerConnection:

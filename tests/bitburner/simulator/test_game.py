@@ -8,8 +8,8 @@ import pytest
 from websockets.asyncio.server import ServerConnection
 from websockets.http11 import Request, Response
 
-from bridgehead.bitburner.simulator import Game
 from tests.bitburner.simulator.listening import listening, request, said
+from tests.support.game import Game
 from tests.support.waiting import PATIENCE
 
 PAGE = "https://bitburner-official.github.io"

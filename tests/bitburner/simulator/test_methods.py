@@ -2,8 +2,9 @@
 
 import pytest
 
-from bridgehead.bitburner.simulator import World
 from tests.bitburner.simulator.asking import FILES, ask
+from tests.support.clock import Clock
+from tests.support.game import World
 
 
 @pytest.mark.parametrize("generation", [2, 3])
@@ -34,13 +35,13 @@ def test_in_the_second_generation_a_deleted_program_is_lost() -> None:
 
 
 def test_metadata_tell_when_a_file_was_read_written_and_made() -> None:
-    now = [1.0]
-    world = World(3, FILES, now=lambda: now[0])
-    now[0] = 2.0
+    clock = Clock(1.0)
+    world = World(3, FILES, now=clock.now)
+    clock.advance(1.0)
     ask(world, "pushFile", filename="new.js", content="1", server="home")
-    now[0] = 3.0
+    clock.advance(1.0)
     ask(world, "pushFile", filename="new.js", content="2", server="home")
-    now[0] = 4.0
+    clock.advance(1.0)
     ask(world, "getFile", filename="new.js", server="home")
 
     one = ask(world, "getFileMetadata", filename="new.js", server="home")["result"]

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bridgehead.bitburner.simulator import World, answer
+from tests.support.game import World, answer
 
 
 def ram(path: str, **sources: str) -> float | str:

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from bridgehead.bitburner.simulator import World, answer
+from tests.support.game import World, answer
 
 RECORDING = Path(__file__).parents[1] / "recording.jsonl"
 CUT = 420

@@ -3,9 +3,10 @@
 import gzip
 import json
 
-from bridgehead.bitburner.simulator import World
 from bridgehead.bitburner.simulator.world import Times, address
 from tests.bitburner.simulator.asking import FILES, ask
+from tests.support.clock import Clock
+from tests.support.game import World
 
 
 def test_the_save_file_is_gzip_with_one_character_a_byte() -> None:
@@ -28,13 +29,13 @@ def test_a_fresh_world_has_the_games_servers_and_one_with_files_only_theirs_and_
 
 
 def test_a_file_has_the_times_of_its_first_writing_last_writing_and_last_reading() -> None:
-    moment = 0.0
-    world = World(3, {"home": {"old.js": ""}}, now=lambda: moment)
-    moment = 1.0
+    clock = Clock(0.0)
+    world = World(3, {"home": {"old.js": ""}}, now=clock.now)
+    clock.advance(1.0)
     world.write("home", "a.js", "1")
-    moment = 2.0
+    clock.advance(1.0)
     world.write("home", "a.js", "2")
-    moment = 3.0
+    clock.advance(1.0)
     world.read("home", "a.js")
 
     assert world.times("home", "a.js") == Times(atime=3000, mtime=2000, btime=1000)
@@ -42,10 +43,10 @@ def test_a_file_has_the_times_of_its_first_writing_last_writing_and_last_reading
 
 
 def test_a_file_that_is_written_after_its_delete_is_a_new_one() -> None:
-    moment = 1.0
-    world = World(3, {"home": {"a.js": "1"}}, now=lambda: moment)
+    clock = Clock(1.0)
+    world = World(3, {"home": {"a.js": "1"}}, now=clock.now)
     world.delete("home", "a.js")
-    moment = 5.0
+    clock.advance(4.0)
     world.write("home", "a.js", "2")
 
     assert world.times("home", "a.js").btime == 5000

@@ -4,11 +4,11 @@ import contextlib
 from collections.abc import AsyncIterator
 from pathlib import Path
 
-from bridgehead.bitburner.simulator import Game
 from bridgehead.bitburner.sync.engine import Event, Sync
 from bridgehead.bitburner.sync.folder import Folder
 from bridgehead.bitburner.sync.planning import Rules
 from tests.bitburner.playing import Play, played
+from tests.support.game import Game
 
 HOME = {"hack.js": "// hack\n", "lib/tools.js": "// tools\n", "notes.txt": "notes"}
 

@@ -7,8 +7,8 @@ import signal
 import sys
 from pathlib import Path
 
-from bridgehead.bitburner.simulator import Game
 from tests.bitburner.serving import HOST, environment, serving
+from tests.support.game import Game
 from tests.support.ports import free_port
 from tests.support.stdio_peer import ROOT
 from tests.support.waiting import PATIENCE, until

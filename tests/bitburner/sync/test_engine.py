@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from bridgehead.bitburner.simulator import Game
 from bridgehead.bitburner.sync.planning import Rules
 from tests.bitburner.playing import PAGE
 from tests.bitburner.sync.syncing import HOME, synced
+from tests.support.game import Game
 from tests.support.waiting import until
 
 

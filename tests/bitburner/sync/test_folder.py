@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from bridgehead.bitburner.simulator import Game
 from bridgehead.bitburner.sync.folder import Folder
 from bridgehead.runtime.errors import InvalidArgument
 from tests.bitburner.sync.syncing import HOME, synced
+from tests.support.game import Game
 from tests.support.posix import fcntl
 
 

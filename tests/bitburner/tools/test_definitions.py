@@ -7,8 +7,8 @@ import pytest
 
 from bridgehead.bitburner.netscript.definitions import Definitions
 from bridgehead.bitburner.netscript.search import DefinitionSearch
-from bridgehead.bitburner.simulator import Game
 from tests.bitburner.playing import FILES, Play, bridged, played
+from tests.support.game import Game
 from tests.support.waiting import until
 
 TEXT = """\

@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
-from bridgehead.bitburner.simulator import Faults, Game
+from bridgehead.bitburner.simulator import Faults
 from tests.bitburner.playing import FILES, Play, played
+from tests.support.game import Game
 
 
 async def test_files_are_listed_as_a_json_array(play: Play) -> None:

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from bridgehead.bitburner.simulator import Game
 from bridgehead.mcp import UI_EXTENSION
 from tests.bitburner.playing import FILES, GENERATIONS, bridged, played
+from tests.support.game import Game
 
 APPS: dict[str, Any] = {"extensions": {UI_EXTENSION: {}}}
 

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from bridgehead.bitburner.simulator import Game
 from tests.bitburner.playing import SCRIPT, Play, played
+from tests.support.game import Game
 
 
 async def test_every_prompt_is_offered(play: Play) -> None:

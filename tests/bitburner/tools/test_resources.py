@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from bridgehead.bitburner.simulator import Game
 from tests.bitburner.playing import FILES, Play, bridged, played
+from tests.support.game import Game
 
 TEMPLATE = "bitburner://{server}/{+path}"
 

@@ -10,9 +10,9 @@ import pytest
 
 from bridgehead.bitburner.errors import InvalidReply
 from bridgehead.bitburner.game.remote import Save
-from bridgehead.bitburner.simulator import Game
 from bridgehead.bitburner.tools.saves import packed
 from tests.bitburner.playing import FILES, Play, played
+from tests.support.game import Game
 from tests.support.posix import is_private
 from tests.support.task_client import join
 

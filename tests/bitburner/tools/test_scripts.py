@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
-from bridgehead.bitburner.simulator import Game
 from bridgehead.bitburner.simulator.definitions import load_api
 from tests.bitburner.playing import FILES, Play, played
+from tests.support.game import Game
 
 
 async def test_the_cost_is_itemised_by_function(play: Play) -> None:

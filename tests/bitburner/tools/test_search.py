@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from bridgehead.bitburner.simulator import Game
+from bridgehead.bitburner.tools import search
 from bridgehead.bitburner.tools.matching import Job, find_matches
 from tests.bitburner.playing import Play, played
+from tests.support.game import Game
 from tests.support.waiting import PATIENCE
 
 
@@ -54,7 +55,7 @@ async def test_a_pattern_that_cannot_be_used_is_refused(play: Play) -> None:
 
 async def test_a_pattern_that_runs_away_is_stopped_and_others_go_on_meanwhile(tmp_path: Path) -> None:
     game = Game(3, {"home": {"a.txt": "a" * 40 + "b"}})
-    async with played(tmp_path, game=game, BITBURNER_SEARCH_MS="3000") as play:
+    async with played(tmp_path, game=game) as play:
         search = asyncio.ensure_future(play.fails("search_files", pattern="(a+)+$"))
         for _ in range(20):
             await play.ok("list_files")
@@ -65,9 +66,12 @@ async def test_a_pattern_that_runs_away_is_stopped_and_others_go_on_meanwhile(tm
     assert "stopped after 3" in text
 
 
-async def test_a_search_that_is_cancelled_leaves_no_process(tmp_path: Path) -> None:
+async def test_a_search_that_is_cancelled_leaves_no_process(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(search, "SEARCH_SECONDS", 60.0)
     game = Game(3, {"home": {"a.txt": "a" * 40 + "b"}})
-    async with played(tmp_path, game=game, BITBURNER_SEARCH_MS="60000") as play:
+    async with played(tmp_path, game=game) as play:
         number, call = play.client.start(
             "tools/call", {"name": "search_files", "arguments": {"pattern": "(a+)+$"}}
         )

@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from bridgehead.bitburner.simulator import Game
 from tests.bitburner.playing import FILES, Play, played
+from tests.support.game import Game
 
 
 async def test_every_server_is_in_one_group(play: Play) -> None:

@@ -3,8 +3,9 @@
 import json
 from pathlib import Path
 
-from bridgehead.bitburner.simulator import Faults, Game
+from bridgehead.bitburner.simulator import Faults
 from tests.bitburner.playing import FILES, Play, bridged, played
+from tests.support.game import Game
 from tests.support.waiting import until
 
 

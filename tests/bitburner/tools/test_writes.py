@@ -6,10 +6,11 @@ from typing import Any
 
 import pytest
 
-from bridgehead.bitburner.simulator import Faults, Game
+from bridgehead.bitburner.simulator import Faults
 from bridgehead.mcp.revisions import V2025_06_18, V2026_07_28
 from tests.bitburner.playing import FILES, SCRIPT, Play, bridged, played
 from tests.support.asking import Person, solve
+from tests.support.game import Game
 
 ASKABLE: dict[str, Any] = {"elicitation": {}}
 
@@ -241,11 +242,12 @@ async def test_a_write_is_refused_where_the_previous_content_cannot_be_kept(tmp_
 
 
 async def test_a_content_larger_than_all_backups_is_not_overwritten(tmp_path: Path) -> None:
-    async with played(tmp_path, BITBURNER_BACKUP_MAX_BYTES="100") as play:
+    async with played(tmp_path) as play:
+        play.session.history.max_bytes = 100
         play.game.servers["home"]["big.txt"] = "x" * 200
         text, _ = await play.fails("write_file", filename="big.txt", content="")
 
-    assert "BITBURNER_BACKUP_MAX_BYTES" in text
+    assert "all backups may take 100" in text
 
 
 async def test_without_backups_a_write_is_one_exchange(tmp_path: Path) -> None:

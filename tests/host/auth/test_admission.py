@@ -15,8 +15,9 @@ from bridgehead.host.request import HostRequest
 from bridgehead.host.routes import EVENTS, METRICS, Route, make_table
 from bridgehead.mcp.http.guard import Guard
 from bridgehead.mcp.http.rejection import Rejection
-from tests.host.auth.test_tokens import NOW, FixedClock, added, read
+from tests.host.auth.test_tokens import NOW, added, read
 from tests.runtime.stores.test_redis import connected
+from tests.support.clock import Clock
 from tests.support.http_message import make_request
 from tests.support.redis_server import RedisServer
 
@@ -34,7 +35,7 @@ class Gate:
 
     def __init__(self, file: TokenFile | None = None, where: str = WHERE, **more: Any) -> None:
         self.failures: list[str] = []
-        clock = FixedClock()
+        clock = Clock(NOW)
         issuers = [] if file is None else [FileIssuer(read(file), clock)]
         self.admission = Admission(
             ROUTES,
@@ -199,7 +200,7 @@ def test_each_caller_has_a_limit_of_its_own_and_without_one_there_is_none() -> N
 
 async def test_where_there_are_replicas_they_are_asked(redis_server: RedisServer) -> None:
     async with connected(redis_server.url) as redis:
-        clock = FixedClock()
+        clock = Clock(NOW)
         shared = SharedThrottle(redis, Throttle(clock.monotonic), fails_closed=False)
         admission = Gate(shared=shared).admission
 

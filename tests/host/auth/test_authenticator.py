@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from bridgehead.host.auth.authenticator import FAILURES_PER_MINUTE
-from tests.support.host_server import Clock, bearer, hosting
+from tests.support.clock import Clock
+from tests.support.host_server import bearer, hosting
 from tests.support.http_client import Headers
 from tests.support.http_server import mirrored
 from tests.support.messages import call, request, stateless
@@ -64,13 +65,13 @@ async def test_the_secret_of_one_token_does_not_go_with_the_id_of_another(tmp_pa
 
 
 async def test_a_token_expires(tmp_path: Path) -> None:
-    clock = Clock()
+    clock = Clock(runs=True)
     expires = clock.now() + 60
     async with hosting(tmp_path, tokens={"alice": {"expires": expires}}, clock=clock) as host:
         token = bearer(host.secrets["alice"])
         assert (await host.try_call("/mcp", "alpha_echo", token)).status == 200
 
-        clock.ahead += 61
+        clock.advance(61)
         response = await host.try_call("/mcp", "alpha_echo", token)
 
         assert "has expired" in await host.refused(response, 401)
@@ -114,12 +115,12 @@ async def test_revoking_a_token_ends_its_streams(tmp_path: Path) -> None:
 
 
 async def test_a_token_that_expires_ends_its_streams(tmp_path: Path) -> None:
-    clock = Clock()
+    clock = Clock(runs=True)
     async with hosting(tmp_path, tokens={"alice": {"expires": clock.now() + 60}}, clock=clock) as host:
         session = await host.session("/mcp", bearer(host.secrets["alice"]))
         stream = await host.get("/mcp", {**session, "Accept": "text/event-stream"})
 
-        clock.ahead += 61
+        clock.advance(61)
 
         assert await stream.messages() == []
 
@@ -143,7 +144,7 @@ async def test_revoking_a_token_stops_a_call_that_has_not_begun_to_answer(tmp_pa
 
 
 async def test_a_caller_may_not_ask_more_often_than_its_token_says(tmp_path: Path) -> None:
-    clock = Clock()
+    clock = Clock(runs=True)
     async with hosting(tmp_path, tokens={"slow": {"per_minute": 3}, "fast": {}}, clock=clock) as host:
         slow, fast = bearer(host.secrets["slow"]), bearer(host.secrets["fast"])
         statuses = [(await host.try_call("/mcp", "alpha_echo", slow)).status for _ in range(4)]
@@ -153,7 +154,7 @@ async def test_a_caller_may_not_ask_more_often_than_its_token_says(tmp_path: Pat
         assert await host.refused(response, 429) == "slow may make 3 requests a minute"
         assert 1 <= int(response.headers["retry-after"]) <= 20
         assert (await host.try_call("/mcp", "alpha_echo", fast)).status == 200
-        clock.ahead += 20
+        clock.advance(20)
         assert (await host.try_call("/mcp", "alpha_echo", slow)).status == 200
 
 

@@ -9,6 +9,7 @@ import pytest
 from bridgehead.host.auth.discovery import discover, fetch, is_secure, post
 from bridgehead.runtime.errors import Unavailable
 from bridgehead.runtime.http import Proxies
+from tests.support.fake_api import Answer, Request, fake_api
 from tests.support.tcp import serving
 
 ISSUER = "https://issuer.example/realm"
@@ -84,16 +85,13 @@ async def test_keys_are_never_read_from_a_file_of_the_host_nor_where_an_issuer_s
 
 
 async def test_a_form_is_posted_and_what_is_answered_comes_back_whatever_the_status() -> None:
-    heard = []
+    async def refuse(_request: Request) -> Answer:
+        return Answer(400, b"{}")
 
-    async def refuse(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        heard.append((await reader.readuntil(b"\r\n\r\n")).decode())
-        heard.append((await reader.readexactly(7)).decode())
-        writer.write(b"HTTP/1.1 400 Bad\r\ncontent-length: 2\r\n\r\n{}")
+    async with fake_api(refuse) as api:
+        answer = await post(f"{api.url}/token?a=b", {"code": "%&"}, {"X-A": "1"}, Proxies())
 
-    async with serving(refuse) as port:
-        answer = await post(f"http://127.0.0.1:{port}/token?a=b", {"code": "%&"}, {"X-A": "1"}, Proxies())
-
-    assert (answer.status, answer.body, heard[1]) == (400, b"{}", "code=%2")
-    assert heard[0].startswith("POST /token?a=b HTTP/1.1\r\n")
-    assert "x-a: 1" in heard[0].lower()
+    (heard,) = api.requests
+    assert (answer.status, answer.body) == (400, b"{}")
+    assert (heard.method, heard.path, heard.body) == ("POST", "/token?a=b", b"code=%25%26")
+    assert heard.headers["x-a"] == "1"

@@ -8,22 +8,12 @@ import jwt
 import pytest
 from cryptography.hazmat.primitives.asymmetric import ec
 
-from bridgehead.host.auth.jwks import AGAIN_SECONDS, FRESH_SECONDS, USABLE_SECONDS, SigningKeys
+from bridgehead.host.auth.jwks import FRESH_SECONDS, RETRY_SECONDS, USABLE_SECONDS, SigningKeys
 from bridgehead.runtime.errors import Unavailable
+from tests.support.clock import Clock
 from tests.support.waiting import until
 
 PUBLIC = ec.generate_private_key(ec.SECP256R1()).public_key()
-
-
-class Clock:
-    def __init__(self) -> None:
-        self.time = 1_000_000.0
-
-    def now(self) -> float:
-        return self.time
-
-    def monotonic(self) -> float:
-        return self.time
 
 
 class Issuer:
@@ -51,7 +41,7 @@ async def test_a_key_that_was_withdrawn_is_gone_after_the_next_fetch() -> None:
     assert await issuer.keys.find("old", "ES256") is not None
     issuer.listed = [key("new")]
     for turn in (2, 3):
-        issuer.clock.time += FRESH_SECONDS + AGAIN_SECONDS
+        issuer.clock.advance(FRESH_SECONDS + RETRY_SECONDS)
         issuer.keys.known("new", "ES256")
         await until(lambda turn=turn: issuer.asked == turn)  # type: ignore[misc]
         await asyncio.sleep(0)
@@ -73,10 +63,10 @@ async def test_keys_that_cannot_be_renewed_are_used_for_a_day() -> None:
     issuer.listed = [key("one")]
     await issuer.keys.find("one", "ES256")
     issuer.listed = []
-    issuer.clock.time += USABLE_SECONDS
+    issuer.clock.advance(USABLE_SECONDS)
     assert issuer.keys.known("one", "ES256") is not None
     assert await issuer.keys.find("one", "ES256") is not None
-    issuer.clock.time += 1
+    issuer.clock.advance(1)
     with pytest.raises(Unavailable):
         await issuer.keys.find("one", "ES256")
 
@@ -119,13 +109,13 @@ async def test_keys_are_fetched_again_when_they_are_no_longer_fresh_and_not_befo
     issuer = Issuer()
     issuer.listed = [key("one")]
     await issuer.keys.find("one", "ES256")
-    issuer.clock.time += FRESH_SECONDS - 1
+    issuer.clock.advance(FRESH_SECONDS - 1)
     assert issuer.keys.known("one", "ES256") is not None
     for _ in range(9):
         await asyncio.sleep(0)
     assert issuer.asked == 1
 
-    issuer.clock.time += 1
+    issuer.clock.advance(1)
     assert issuer.keys.known("one", "ES256") is not None
     await until(lambda: issuer.asked == 2)
 
@@ -134,7 +124,7 @@ async def test_an_unknown_key_is_asked_for_every_half_minute() -> None:
     issuer = Issuer()
     issuer.listed = [key("one")]
     await issuer.keys.find("one", "ES256")
-    for seconds, asked in ((AGAIN_SECONDS - 1, 1), (1, 2)):
-        issuer.clock.time += seconds
+    for seconds, asked in ((RETRY_SECONDS - 1, 1), (1, 2)):
+        issuer.clock.advance(seconds)
         assert await issuer.keys.find("two", "ES256") is None
         assert issuer.asked == asked

@@ -15,6 +15,7 @@ from bridgehead.host.auth.oauth import INVALID, LEEWAY_SECONDS, REMEMBER_SECONDS
 from bridgehead.host.auth.rejection import HostRejection
 from bridgehead.host.request import HostRequest
 from bridgehead.runtime.errors import BridgeError, Unavailable
+from tests.support.clock import Clock
 from tests.support.http_message import make_request
 
 ISSUER = "https://issuer.example/realm"
@@ -29,24 +30,11 @@ KEYS: dict[str, Any] = {
 }
 
 
-class Clock:
-    """The time of day, which PyJWT looks at too, and a test moves."""
-
-    def __init__(self) -> None:
-        self.ahead = 0.0
-
-    def now(self) -> float:
-        return time.time() + self.ahead
-
-    def monotonic(self) -> float:
-        return self.ahead
-
-
 class Checked:
     """An issuer with a key for each algorithm, and what accepts its tokens."""
 
     def __init__(self, *, audience: str = AUDIENCE, public_url: str | None = None) -> None:
-        self.clock = Clock()
+        self.clock = Clock(time.time())
         self.asked = 0
         self.is_there = True
         self.accepts = OAuthIssuer(
@@ -162,9 +150,9 @@ async def test_a_token_may_be_as_long_as_the_limit(monkeypatch: pytest.MonkeyPat
     made = token(padding="x" * 10_000)  # 16 KiB is the limit
     await Checked().check(made)
 
-    monkeypatch.setattr(oauth, "_MOST_TOKEN", len(made))
+    monkeypatch.setattr(oauth, "_MAX_TOKEN", len(made))
     await Checked().check(made)
-    monkeypatch.setattr(oauth, "_MOST_TOKEN", len(made) - 1)
+    monkeypatch.setattr(oauth, "_MAX_TOKEN", len(made) - 1)
     with pytest.raises(InvalidToken, match="too long"):
         await Checked().check(made)
 
@@ -204,30 +192,29 @@ async def test_a_token_that_was_checked_is_remembered_for_a_minute(monkeypatch: 
     anew = Grant("verified anew")
     monkeypatch.setattr(checked.accepts, "_verify", lambda *_: anew)
 
-    checked.clock.ahead += REMEMBER_SECONDS - 1
+    checked.clock.advance(REMEMBER_SECONDS - 1)
     assert checked.accepts.check(made) != anew
-    checked.clock.ahead += 1
+    checked.clock.advance(1)
     assert checked.accepts.check(made) == anew
 
 
 async def test_a_remembered_token_ends_on_the_second() -> None:
     checked = Checked()
-    now = time.time()
-    checked.clock.now = lambda: now + checked.clock.ahead  # type: ignore[method-assign]
+    now = checked.clock.now()
     made = token(exp=int(now))
     grant = await checked.check(made)
     assert grant.expires == int(now) + LEEWAY_SECONDS
 
-    checked.clock.ahead = grant.expires - now - 1
+    checked.clock.advance(grant.expires - now - 1)
     assert checked.accepts.check(made) == grant
-    now, checked.clock.ahead = grant.expires, 0.0
+    checked.clock.set(grant.expires)
     with pytest.raises(InvalidToken) as problem:
         checked.accepts.check(made)
     assert problem.value.reason == EXPIRED
 
 
 async def test_of_many_tokens_the_oldest_is_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(oauth, "_MOST_REMEMBERED", 2)
+    monkeypatch.setattr(oauth, "_MAX_REMEMBERED", 2)
     checked = Checked()
     made = [token(jti=str(number)) for number in range(3)]
     for one in made:

@@ -12,7 +12,8 @@ from bridgehead.host.auth.shared_throttle import SharedThrottle
 from bridgehead.host.auth.throttle import Throttle
 from bridgehead.runtime.stores.redis import Redis
 from tests.runtime.stores.test_redis import connected
-from tests.support.redis_server import Fault, RedisServer, faulty, running_redis
+from tests.support.proxy import Fault, proxied
+from tests.support.redis_server import RedisServer, running_redis
 from tests.support.waiting import until
 
 Take = Callable[[str, int], Awaitable[float]]
@@ -57,7 +58,7 @@ async def test_a_redis_that_fails_adds_at_most_its_own_time_to_a_request(
     redis_server: RedisServer, fault: Fault
 ) -> None:
     took = []
-    async with faulty(redis_server) as proxy, connected(proxy.url, 0.05) as redis:
+    async with proxied(redis_server.port) as proxy, connected(proxy.through(redis_server.url), 0.05) as redis:
         throttle = shared(redis)
         proxy.fault = fault
         proxy.cut()
@@ -139,7 +140,7 @@ async def test_without_redis_nothing_passes_where_that_is_set(tmp_path: Path) ->
 
 
 async def test_a_silent_redis_holds_a_request_up_for_a_moment_only(redis_server: RedisServer) -> None:
-    async with faulty(redis_server) as proxy, connected(proxy.url, 0.05) as redis:
+    async with proxied(redis_server.port) as proxy, connected(proxy.through(redis_server.url), 0.05) as redis:
         throttle = shared(redis)
         await until(lambda: redis.is_up)
         proxy.fault = "silent"

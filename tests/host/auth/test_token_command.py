@@ -11,19 +11,9 @@ import pytest
 from bridgehead.host.auth import token_command
 from bridgehead.host.auth.tokens import FileTokens, TokenFile, Tokens, create_token
 from bridgehead.runtime.errors import BridgeError, InvalidArgument, NotFound, StorageError
+from tests.support.clock import Clock
 from tests.support.posix import is_private
 from tests.support.stdio_peer import ROOT
-
-
-class FixedClock:
-    def __init__(self, now: float = 1_800_000_000.0) -> None:
-        self._now = now
-
-    def now(self) -> float:
-        return self._now
-
-    def monotonic(self) -> float:
-        return self._now
 
 
 class Command:
@@ -32,7 +22,7 @@ class Command:
     def __init__(self, folder: Path, capture: pytest.CaptureFixture[str]) -> None:
         self.file = TokenFile(folder / "deep" / "tokens.json")
         self._capture = capture
-        self._clock = FixedClock()
+        self._clock = Clock()
 
     def __call__(self, *arguments: str) -> str:
         environment = {"BRIDGEHEAD_TOKENS_FILE": str(self.file.path)}

@@ -15,6 +15,7 @@ from bridgehead.host.auth import tokens as module
 from bridgehead.host.auth.grants import EVERYTHING, Grant
 from bridgehead.host.auth.revocation import TokenWatch
 from bridgehead.host.auth.tokens import (
+    NO_BRIDGE,
     FileTokens,
     Token,
     TokenFile,
@@ -23,6 +24,7 @@ from bridgehead.host.auth.tokens import (
     create_token,
 )
 from bridgehead.runtime.errors import InvalidArgument, NotFound, StorageError
+from tests.support.clock import Clock
 from tests.support.posix import is_private
 from tests.support.waiting import PATIENCE
 
@@ -31,17 +33,6 @@ NOW = 1_800_000_000.0
 
 class Enough(Exception):
     """What a test raises to end the watch, which has no end of its own."""
-
-
-class FixedClock:
-    def __init__(self) -> None:
-        self.time = NOW
-
-    def now(self) -> float:
-        return self.time
-
-    def monotonic(self) -> float:
-        return self.time
 
 
 @pytest.fixture
@@ -347,7 +338,7 @@ async def test_the_watch_finds_who_was_revoked_or_has_expired(
     for name in ("kept", "gone"):
         added(file, name)
     added(file, "ending", expires=NOW + 10)
-    tokens, clock = read(file), FixedClock()
+    tokens, clock = read(file), Clock(NOW)
     grants = {token.name: token.grant() for token in file.read().tokens}
     stranger = Grant("oauth:eve", frozenset({EVERYTHING}))  # of an issuer: in no file
     seen: list[list[str]] = []
@@ -357,7 +348,7 @@ async def test_the_watch_finds_who_was_revoked_or_has_expired(
         if len(seen) == 1:
             file.revoke("gone")
         elif len(seen) == 2:
-            clock.time += 10
+            clock.advance(10)
         else:
             raise Enough
 
@@ -370,7 +361,7 @@ async def test_the_watch_looks_now_and_then_and_not_all_the_time(monkeypatch: py
     monkeypatch.setattr(revocation, "WATCH_SECONDS", 10 * PATIENCE)
 
     with pytest.raises(TimeoutError):
-        await asyncio.wait_for(TokenWatch(None, FixedClock()).run(lambda _: pytest.fail("too soon")), 0.02)
+        await asyncio.wait_for(TokenWatch(None, Clock(NOW)).run(lambda _: pytest.fail("too soon")), 0.02)
 
 
 async def test_without_a_file_only_time_ends_a_grant(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -383,7 +374,7 @@ async def test_without_a_file_only_time_ends_a_grant(monkeypatch: pytest.MonkeyP
         raise Enough
 
     with pytest.raises(Enough):
-        await asyncio.wait_for(TokenWatch(None, FixedClock()).run(look), PATIENCE)
+        await asyncio.wait_for(TokenWatch(None, Clock(NOW)).run(look), PATIENCE)
     assert found == [False, False, True]
 
 
@@ -394,3 +385,130 @@ def test_entries_are_written_without_what_is_the_default(file: TokenFile) -> Non
     assert sorted(entry) == ["created", "hash", "id", "name"]
     assert entry["created"] == NOW
     assert isinstance(file.read().tokens[0], Token)
+
+
+@pytest.mark.parametrize("field", ["may_spend", "events", "dashboard", "admin"])
+@pytest.mark.parametrize("bridges", [(), ("aoc",), (NO_BRIDGE,)])
+def test_each_right_is_written_by_its_name_and_comes_back(
+    tmp_path: Path, field: str, bridges: tuple[str, ...]
+) -> None:
+    file = TokenFile(tmp_path / "tokens.json")
+    token, _ = create_token("one", NOW, bridges=bridges, **{field: True})
+    file.add(token)
+
+    (written,) = json.loads(file.path.read_bytes())["tokens"]
+    assert (written[field], tuple(written.get("bridges", ()))) == (True, bridges)
+    assert file.read().tokens == (token,)
+
+
+def test_rights_in_the_form_of_an_older_version_are_refused_and_can_be_revoked(tmp_path: Path) -> None:
+    file = TokenFile(tmp_path / "tokens.json")
+    kept, _ = create_token("kept", NOW)
+    file.add(kept)
+    file.add(create_token("watcher", NOW, bridges=("*", "right:events"))[0])
+
+    with pytest.raises(StorageError, match="right:events among its bridges") as refusal:
+        file.read()
+    tokens = FileTokens(file)
+    tokens.read()
+
+    assert "bridgehead token revoke watcher" in str(refusal.value)
+    assert "The token watcher in" in tokens.problem
+    assert len(tokens) == 0
+    file.revoke("watcher")
+    assert file.read().tokens == (kept,)
+
+
+def test_a_token_has_only_the_rights_that_it_was_given(tmp_path: Path) -> None:
+    file = TokenFile(tmp_path / "tokens.json")
+    file.add(create_token("plain", NOW)[0])
+    grant = file.read().tokens[0].grant()
+
+    assert (grant.full, grant.reading, grant.per_minute) == (frozenset({"*"}), frozenset(), 0)
+    rights = [grant.metrics, grant.may_spend, grant.events, grant.dashboard, grant.admin]
+    assert rights == [False] * 5
+
+
+async def test_a_file_in_a_folder_of_its_own_is_private_and_not_known_until_it_is_read(
+    tmp_path: Path,
+) -> None:
+    file = TokenFile(tmp_path / "host" / "tokens.json")
+    file.add(create_token("one", NOW)[0])
+    tokens = FileTokens(file)
+
+    assert file.where == str(tmp_path / "host" / "tokens.json")
+    if sys.platform != "win32":
+        assert file.path.parent.stat().st_mode & 0o777 == 0o700
+    assert not tokens.is_known
+    tokens.read()
+    assert tokens.is_known
+
+
+# --- tokens that are revoked elsewhere ---------------------------------------------------------------------
+
+
+async def test_a_token_that_was_ended_stays_so_though_its_file_still_has_it(tmp_path: Path) -> None:
+    file = TokenFile(tmp_path / "tokens.json")
+    alice, bob = added(file, "alice"), added(file, "bob")
+    tokens = FileTokens(file)
+    tokens.read()
+    own_id = alice.split("_")[1]
+    found = tokens.find(own_id)
+    assert found is not None
+    assert found[1].name == "alice"
+
+    tokens.end(own_id)
+    assert (tokens.grant_of(alice), tokens.find(own_id), len(tokens)) == (None, None, 1)
+    added(file, "cleo")
+    tokens.read()
+    assert tokens.grant_of(alice) is None
+    assert [grant.name for grant in tokens.grants] == ["bob", "cleo"]
+    assert tokens.grant_of(bob) is not None
+
+    file.revoke("alice")
+    tokens.read()
+    assert tokens._ended == set()  # noqa: SLF001 - what cannot come again is not remembered
+
+
+async def test_whoever_watches_hears_of_an_end_at_once_and_once(tmp_path: Path) -> None:
+    tokens = FileTokens(TokenFile(tmp_path / "tokens.json"))
+    waiting = asyncio.create_task(tokens._wait_until_due(PATIENCE))  # noqa: SLF001
+    await asyncio.sleep(0.01)
+    assert not waiting.done()
+    tokens.end("of another process")
+
+    assert await waiting is True
+    assert await tokens._wait_until_due(0.01) is False  # noqa: SLF001
+
+
+async def test_the_same_tokens_are_no_change(tmp_path: Path) -> None:
+    file = TokenFile(tmp_path / "tokens.json")
+    added(file, "alice")
+    tokens = FileTokens(file)
+
+    assert tokens._replace(file.read())
+    assert not tokens._replace(file.read())
+    assert tokens._replace(TokenList())
+
+
+async def test_a_token_has_ended_when_it_was_revoked_or_has_expired(tmp_path: Path) -> None:
+    file = TokenFile(tmp_path / "tokens.json")
+    long, short = (added(file, name, expires=ends).split("_")[1] for name, ends in (("b", None), ("a", NOW)))
+    tokens = FileTokens(file)
+    tokens.read()
+
+    assert [tokens.has_ended(short, NOW - 1), tokens.has_ended(short, NOW)] == [False, True]
+    assert not tokens.has_ended(long, NOW)
+    assert tokens.has_ended("revoked", NOW)
+    assert tokens.has_ended("", NOW) is False  # of another issuer
+    assert [grant.name for grant in tokens.grants] == ["a", "b"]
+
+
+async def test_a_watch_looks_when_it_is_told_to(tmp_path: Path) -> None:
+    tokens = FileTokens(TokenFile(tmp_path / "tokens.json"))
+    looking = asyncio.create_task(tokens.wait())
+    for _ in range(9):
+        await asyncio.sleep(0)
+    assert not looking.done()
+    tokens.look_soon()
+    await asyncio.wait_for(looking, PATIENCE)

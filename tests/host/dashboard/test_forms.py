@@ -45,7 +45,7 @@ def test_each_property_becomes_a_field_of_its_kind_and_the_required_ones_come_fi
         "odd": "json",
     }
     limit = fields[0]
-    assert (limit.least, limit.most, limit.default, limit.about) == (1, 9, "5", "How many")
+    assert (limit.minimum, limit.maximum, limit.default, limit.about) == (1, 9, "5", "How many")
 
 
 def test_what_was_typed_becomes_arguments_and_what_was_not_is_left_out() -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from bridgehead.host.dashboard.history import (
     INTERVAL,
-    MOST_NOTICES,
+    MAX_NOTICES,
     SLOTS,
     Counts,
     History,
@@ -19,21 +19,7 @@ from bridgehead.runtime import logs
 from bridgehead.runtime.errors import BridgeError
 from bridgehead.runtime.events import Feed
 from bridgehead.runtime.metrics import Metrics
-
-
-class Clock:
-    """Stands still until it is moved."""
-
-    def __init__(self) -> None:
-        self.at = 1_000_000.0
-
-    def now(self) -> float:
-        """Tell the time of day."""
-        return self.at
-
-    def monotonic(self) -> float:
-        """Tell the same."""
-        return self.at
+from tests.support.clock import Clock
 
 
 def counting() -> tuple[Metrics, Callable[..., None]]:
@@ -45,17 +31,17 @@ def counting() -> tuple[Metrics, Callable[..., None]]:
 def test_calls_are_counted_by_the_interval_in_which_they_ended() -> None:
     clock, (metrics, observe) = Clock(), counting()
     history = History(clock)
-    history.look({"aoc": metrics})
+    history.sample({"aoc": metrics})
     for _ in range(3):
         observe(0.004, "echo", "ok")
     observe(2.0, "echo", "error")
-    clock.at += INTERVAL
-    history.look({"aoc": metrics})
-    clock.at += INTERVAL
-    history.look({"aoc": metrics})
+    clock.advance(INTERVAL)
+    history.sample({"aoc": metrics})
+    clock.advance(INTERVAL)
+    history.sample({"aoc": metrics})
 
     ((slot, bridges),) = history.slots.items()
-    assert slot == current_slot(clock.at) - 2
+    assert slot == current_slot(clock.now()) - 2
     assert (bridges["aoc"].calls, bridges["aoc"].errors) == (4, 1)
 
 
@@ -64,10 +50,10 @@ def test_only_so_much_is_kept() -> None:
     history = History(clock)
     for _ in range(SLOTS + 20):
         observe(0.1, "echo", "ok")
-        clock.at += INTERVAL
-        history.look({"aoc": metrics})
+        clock.advance(INTERVAL)
+        history.sample({"aoc": metrics})
     assert SLOTS - 2 <= len(history.slots) <= SLOTS
-    clock.at += SLOTS * INTERVAL
+    clock.advance(SLOTS * INTERVAL)
     assert history.slots == {}
 
 
@@ -120,14 +106,14 @@ def test_a_failure_is_short_and_without_secrets() -> None:
 def test_notices_are_kept_and_calls_are_not_listened_to() -> None:
     feed, history = Feed(), History(Clock())
     feed.join(history.notices)
-    assert not feed.hears_calls
+    assert not feed.has_call_listeners
 
     feed.publish("call.failed", bridge="aoc")
-    for number in range(MOST_NOTICES + 5):
+    for number in range(MAX_NOTICES + 5):
         feed.publish("budget.reached", bridge="mercury", share=number)
     feed.publish("far_side.lost", bridge="aoc", says="Gone.")
 
     first, second, *_ = history.notices.last
     assert (first.kind, first.bridge, first.says) == ("far_side.lost", "aoc", "Gone.")
-    assert second.says == f"share {MOST_NOTICES + 4}"
-    assert len(history.notices.last) == MOST_NOTICES
+    assert second.says == f"share {MAX_NOTICES + 4}"
+    assert len(history.notices.last) == MAX_NOTICES

@@ -1,6 +1,7 @@
 """Sign-in by OAuth: a browser goes to the issuer and comes back, once, and nobody comes in its place."""
 
 import re
+import time
 from html import unescape
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
@@ -9,7 +10,7 @@ import pytest
 
 from bridgehead.host.dashboard.oauth_sign_in import ATTEMPTS_PER_MINUTE, STATE_SECONDS
 from tests.host.dashboard.browsing import Browser
-from tests.support.host_authority import RealClock
+from tests.support.clock import Clock
 from tests.support.host_server import Host
 from tests.support.http_client import Headers
 from tests.support.sign_in_authority import SignInAuthority, signing_in
@@ -90,11 +91,11 @@ async def test_whoever_looks_can_ask_to_act(tmp_path: Path) -> None:
 
 
 async def test_a_sign_in_ends_with_its_access_token(tmp_path: Path) -> None:
-    clock = RealClock()
+    clock = Clock(time.time(), runs=True)
     async with signing_in(tmp_path, clock) as (host, issuer):
         browser, text = await sign_in(host, issuer)
         assert "oauth:alice" in text
-        clock.ahead += 700
+        clock.advance(700)
 
         assert "Sign in with" in await browser.open("/dashboard/clients")
 
@@ -133,11 +134,11 @@ async def test_a_state_that_is_not_ours_is_refused(tmp_path: Path, state: str) -
 
 
 async def test_a_sign_in_that_took_too_long_is_refused(tmp_path: Path) -> None:
-    clock = RealClock()
+    clock = Clock(time.time(), runs=True)
     async with signing_in(tmp_path, clock) as (host, issuer):
         browser = Browser(host)
         back = issuer.consent(await go(browser))
-        clock.ahead += STATE_SECONDS + 1
+        clock.advance(STATE_SECONDS + 1)
         text = await come_back(browser, back)
 
         assert (browser.status, "took longer than 10 minutes" in text) == (403, True)

@@ -7,8 +7,9 @@ import pytest
 
 from bridgehead.host.dashboard.sign_in import SESSION_SECONDS
 from tests.host.dashboard.browsing import ACCEPT, FORM, Browser
+from tests.support.clock import Clock
 from tests.support.host_authority import guarded
-from tests.support.host_server import Clock, Host, bearer, hosting
+from tests.support.host_server import Host, bearer, hosting
 from tests.support.http_client import Headers
 from tests.support.waiting import until
 
@@ -90,7 +91,7 @@ async def test_a_token_that_opens_nothing_is_refused_with_the_reason(
 
 
 async def test_wrong_tokens_are_counted_logged_and_limited_as_elsewhere(tmp_path: Path) -> None:
-    async with hosting(tmp_path, tokens=TOKENS, clock=Clock(stands_still=True)) as host:
+    async with hosting(tmp_path, tokens=TOKENS, clock=Clock()) as host:
         browser = Browser(host)
         for _ in range(20):
             await browser.sign_in("bh_0123456789ab_wrong")
@@ -115,11 +116,11 @@ async def test_who_is_signed_in_is_out_as_soon_as_the_token_is_revoked(tmp_path:
 
 
 async def test_a_sign_in_ends_after_some_hours(tmp_path: Path) -> None:
-    clock = Clock()
+    clock = Clock(runs=True)
     async with hosting(tmp_path, tokens=TOKENS, clock=clock) as host:
         browser = Browser(host)
         await browser.sign_in(host.secrets["ann"])
-        clock.ahead += SESSION_SECONDS + 1
+        clock.advance(SESSION_SECONDS + 1)
 
         assert "Sign in with a token" in await browser.open("/")
 

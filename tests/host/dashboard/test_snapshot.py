@@ -13,7 +13,7 @@ from bridgehead.host.dashboard.snapshot import (
 )
 
 
-def snapshot(worker: int = 0, *, is_there: bool = True, calls: int = 1) -> Snapshot:
+def snapshot(worker: int = 0, *, is_far_side_up: bool = True, calls: int = 1) -> Snapshot:
     counts = Counts(calls, 0, [calls] + [0] * 15)
     return Snapshot(
         taken=1_000_000.0,
@@ -24,7 +24,7 @@ def snapshot(worker: int = 0, *, is_there: bool = True, calls: int = 1) -> Snaps
                 "aoc",
                 "Advent",
                 serves=True,
-                is_there=is_there,
+                is_far_side_up=is_far_side_up,
                 says=f"{worker}",
                 in_flight=1,
                 tools={"x": counts},
@@ -43,11 +43,12 @@ def snapshot(worker: int = 0, *, is_there: bool = True, calls: int = 1) -> Snaps
 
 
 def test_the_snapshots_of_all_workers_are_added_up() -> None:
-    whole = merge([snapshot(1, calls=3), snapshot(0, is_there=False, calls=2)])
+    whole = merge([snapshot(1, calls=3), snapshot(0, is_far_side_up=False, calls=2)])
 
     assert [one.worker for one in whole.processes] == [0, 1]
     (bridge,) = whole.bridges
-    assert (bridge.is_there, bridge.says, bridge.in_flight, bridge.tools["x"].calls) == (False, "0", 2, 5)
+    assert (bridge.is_far_side_up, bridge.says) == (False, "0")
+    assert (bridge.in_flight, bridge.tools["x"].calls) == (2, 5)
     assert whole.calls.calls == whole.slots[199_999]["aoc"].calls == 5
     assert [one.problem for one in whole.failures] == ["Problem 1.", "Problem 0."]
     assert (whole.open, whole.clients) == ({"sessions": 2}, {"ann": {"made": 10, "sessions": 2}})

@@ -5,8 +5,9 @@ from typing import Any
 
 from tests.host.dashboard.browsing import Browser
 from tests.host.dashboard.test_html import HOSTILE
+from tests.support.clock import Clock
 from tests.support.host_bridges import StandIns
-from tests.support.host_server import Clock, hosting
+from tests.support.host_server import hosting
 
 ECHO = {"bridge": "alpha", "name": "alpha_echo"}
 WRITE = {"bridge": "alpha", "name": "alpha_write"}
@@ -61,7 +62,7 @@ async def test_a_tool_that_costs_money_asks_and_is_refused_to_who_may_not_spend(
 
 async def test_a_call_is_made_in_the_name_of_the_token_and_within_its_limit(tmp_path: Path) -> None:
     tokens = {"ann": {"dashboard": True, "per_minute": 1}}
-    async with hosting(tmp_path, tokens=tokens, clock=Clock(stands_still=True)) as host:
+    async with hosting(tmp_path, tokens=tokens, clock=Clock()) as host:
         browser = Browser(host)
         await browser.sign_in(host.secrets["ann"])
         text = ""

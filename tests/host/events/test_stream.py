@@ -68,7 +68,7 @@ async def test_only_a_token_for_events_opens_them(tmp_path: Path) -> None:
 async def test_there_is_room_for_some_readers_and_a_place_comes_free(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "MOST_READERS", 1)
+    monkeypatch.setattr(module, "MAX_READERS", 1)
     async with hosting(tmp_path) as host:
         first = await opened(host)
         assert "operators read the events already" in await host.refused(await host.get("/events"), 429)
@@ -77,7 +77,7 @@ async def test_there_is_room_for_some_readers_and_a_place_comes_free(
             while (await scraped(host))["bridgehead_event_readers"]:
                 await asyncio.sleep(0.01)
         await opened(host)
-    assert not events.feed.hears_calls
+    assert not events.feed.has_call_listeners
 
 
 async def test_a_reader_that_is_too_slow_is_told_what_it_missed(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ import re
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 import pytest
@@ -15,6 +15,7 @@ from bridgehead.host.events.webhook import Webhook, read_secret
 from bridgehead.runtime.events import Feed
 from bridgehead.runtime.metrics import Metrics
 from bridgehead.runtime.timing import Backoff, SystemClock
+from tests.support.fake_api import Answer, Request, fake_api
 from tests.support.host_server import hosting
 from tests.support.waiting import PATIENCE, until
 
@@ -28,8 +29,8 @@ class Receiver:
 
     def __init__(self) -> None:
         self.requests: list[tuple[dict[str, str], bytes]] = []
-        self.answers: list[str] = []
-        """What the next requests are answered with, or 200; `hang` and `drop` are no answer."""
+        self.answers: list[int | Literal["hang", "drop"]] = []
+        """The statuses of the next answers, then 200; `hang` and `drop` are no answer."""
         self.url = ""
 
     @property
@@ -37,36 +38,21 @@ class Receiver:
         """All events that came, in their order."""
         return [event for _, body in self.requests for event in msgspec.json.decode(body)["events"]]
 
-    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Take requests."""
-        try:
-            while True:
-                head = (await reader.readuntil(b"\r\n\r\n")).decode().split("\r\n")
-                headers = dict(line.lower().split(": ", 1) for line in head[1:] if line)
-                given = {line.split(": ")[0].lower(): line.split(": ", 1)[1] for line in head[1:] if line}
-                body = await reader.readexactly(int(headers["content-length"]))
-                self.requests.append((given, body))
-                answer = self.answers.pop(0) if self.answers else "200 OK"
-                if answer == "hang":
-                    await asyncio.sleep(PATIENCE)
-                if answer == "drop":
-                    return
-                writer.write(f"HTTP/1.1 {answer}\r\ncontent-length: 0\r\n\r\n".encode())
-        except (asyncio.IncompleteReadError, ConnectionError):
-            pass
-        finally:
-            writer.close()
+    async def respond(self, request: Request) -> Answer | None:
+        """Take a request."""
+        self.requests.append((request.headers, request.body))
+        answer = self.answers.pop(0) if self.answers else 200
+        if answer == "hang":
+            await asyncio.sleep(PATIENCE)
+        return Answer(answer) if isinstance(answer, int) else None
 
 
 @asynccontextmanager
 async def receiving() -> AsyncIterator[Receiver]:
     receiver = Receiver()
-    server = await asyncio.start_server(receiver.serve, "127.0.0.1", 0)
-    receiver.url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/hook?team=a"
-    try:
+    async with fake_api(receiver.respond) as api:
+        receiver.url = f"{api.url}/hook?team=a"
         yield receiver
-    finally:
-        server.close()
 
 
 def make(url: str, **options: Any) -> tuple[Webhook, Feed]:
@@ -104,7 +90,7 @@ async def test_events_are_posted_in_order_and_the_code_in_the_docs_verifies_them
 
 async def test_events_that_are_not_taken_are_sent_again_under_the_same_id() -> None:
     async with receiving() as receiver:
-        receiver.answers = ["503 Busy", "drop", "429 Slow", "hang", "200 OK"]
+        receiver.answers = [503, "drop", 429, "hang", 200]
         hook, feed = make(receiver.url)
         feed.publish("breaker.opened")
         await until(lambda: hook.delivered == 1)
@@ -116,7 +102,7 @@ async def test_events_that_are_not_taken_are_sent_again_under_the_same_id() -> N
 
 async def test_events_that_are_refused_are_dropped_and_the_next_ones_come() -> None:
     async with receiving() as receiver:
-        receiver.answers = ["410 Gone"]
+        receiver.answers = [410]
         hook, feed = make(receiver.url)
         metrics = Metrics()
         hook.declare_metrics(metrics)

@@ -8,7 +8,8 @@ from bridgehead.mcp import Bridge
 from bridgehead.mcp.changes import RESOURCES, TOOLS, UPDATED, Change, Listener
 from bridgehead.runtime.stores.redis import Redis
 from tests.runtime.stores.test_redis import connected
-from tests.support.redis_server import RedisServer, faulty
+from tests.support.proxy import proxied
+from tests.support.redis_server import RedisServer
 from tests.support.waiting import until
 
 URI = "alpha://note"
@@ -67,7 +68,7 @@ async def test_a_change_is_told_in_the_other_within_a_tenth_of_a_second(redis_se
 
 
 async def test_after_a_gap_everything_may_have_changed(redis_server: RedisServer) -> None:
-    async with faulty(redis_server) as proxy, connected(proxy.url) as there:
+    async with proxied(redis_server.port) as proxy, connected(proxy.through(redis_server.url)) as there:
         other = Process(there, "other")
         await other.settled()
         proxy.cut()
@@ -76,7 +77,7 @@ async def test_after_a_gap_everything_may_have_changed(redis_server: RedisServer
 
 
 async def test_without_redis_the_clients_here_are_told(redis_server: RedisServer) -> None:
-    async with faulty(redis_server) as proxy, connected(proxy.url, 0.05) as here:
+    async with proxied(redis_server.port) as proxy, connected(proxy.through(redis_server.url), 0.05) as here:
         one = Process(here, "one")
         await one.settled()
         proxy.fault = "refused"
@@ -91,8 +92,8 @@ async def test_what_could_not_be_told_is_made_up_for_though_nobody_else_missed_a
     redis_server: RedisServer,
 ) -> None:
     async with (
-        faulty(redis_server) as proxy,
-        connected(proxy.url, 0.05) as here,
+        proxied(redis_server.port) as proxy,
+        connected(proxy.through(redis_server.url), 0.05) as here,
         connected(redis_server.url) as there,
     ):
         one, other = Process(here, "one"), Process(there, "other")

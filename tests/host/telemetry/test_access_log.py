@@ -5,7 +5,8 @@ from pathlib import Path
 import msgspec
 
 from bridgehead.host.telemetry.access_log import LINES_PER_MINUTE
-from tests.support.host_server import Clock, bearer, hosting
+from tests.support.clock import Clock
+from tests.support.host_server import bearer, hosting
 from tests.support.messages import call
 
 
@@ -74,20 +75,20 @@ async def test_the_access_log_can_be_switched_off(tmp_path: Path) -> None:
 
 
 async def test_whoever_is_refused_very_often_does_not_fill_the_log(tmp_path: Path) -> None:
-    clock = Clock(stands_still=True)  # a busy machine must not earn it more lines
+    clock = Clock()  # a busy machine must not earn it more lines
     async with hosting(tmp_path, clock=clock) as host:
         for _ in range(LINES_PER_MINUTE + 30):
             await host.get("/nowhere")
         assert len(host.logged("request rejected")) == LINES_PER_MINUTE
 
-        clock.ahead += 60
+        clock.advance(60)
         await host.get("/nowhere")
 
         assert host.logged("request rejected")[-1]["left_out"] == 30
 
 
 async def test_what_was_left_out_is_said_even_if_nobody_comes_again(tmp_path: Path) -> None:
-    async with hosting(tmp_path, clock=Clock(stands_still=True)) as host:
+    async with hosting(tmp_path, clock=Clock()) as host:
         for _ in range(LINES_PER_MINUTE + 30):
             await host.get("/nowhere")
     (line,) = host.logged("further rejections")

@@ -47,7 +47,7 @@ def test_the_endpoint_of_a_signal_is_its_own_or_below_the_common_one() -> None:
 async def test_the_settings_of_opentelemetry_decide_also_in_a_file(tmp_path: Path, dial: Dial) -> None:
     async with collecting() as collector:
         (tmp_path / ".env").write_text(
-            f"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT=http://127.0.0.1:{collector.port}/v1/traces\n"
+            f"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT={collector.url}/v1/traces\n"
             "OTEL_EXPORTER_OTLP_COMPRESSION=none\nOTEL_SERVICE_NAME=team-tools\n"
         )
         with serving(tmp_path, cwd=tmp_path) as host:

@@ -136,7 +136,7 @@ async def test_the_process_and_what_runs_in_it_are_shown(tmp_path: Path) -> None
 
 
 async def test_what_a_caller_has_open_is_shown_beside_its_limits(tmp_path: Path) -> None:
-    limits = {"BRIDGEHEAD_SESSIONS_PER_CLIENT": "7", "BRIDGEHEAD_CONNECTIONS_PER_CLIENT": "9"}
+    limits = {"BRIDGEHEAD_SESSIONS_PER_CLIENT": "7", "BRIDGEHEAD_CONNECTIONS": "18"}
     async with hosting(tmp_path, limits, tokens={"alice": {"metrics": True}}) as host:
         token = bearer(host.secrets["alice"])
         for _ in range(2):

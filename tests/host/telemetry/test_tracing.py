@@ -50,7 +50,7 @@ async def test_the_trace_of_a_client_reaches_the_tool(tmp_path: Path) -> None:
 
 async def test_each_call_is_a_span_of_its_clients_trace(tmp_path: Path, dial: Dial) -> None:
     async with collecting() as collector:
-        endpoint = f"http://127.0.0.1:{collector.port}"
+        endpoint = collector.url
         with serving(
             tmp_path, OTEL_EXPORTER_OTLP_ENDPOINT=endpoint, OTEL_EXPORTER_OTLP_COMPRESSION="none"
         ) as host:

@@ -140,7 +140,7 @@ async def test_a_worker_that_dies_is_replaced_and_its_sessions_begin_again(
         session_id = hello.headers["mcp-session-id"]
         session: Headers = {"Mcp-Session-Id": session_id, "MCP-Protocol-Version": HANDSHAKE}
 
-        os.kill(pids[int(session_id.partition("~")[0])], signal.SIGKILL)
+        os.kill(pids[int(session_id.partition("~")[0].rpartition(".")[2])], signal.SIGKILL)
         await asyncio.to_thread(host.wait_for, "serving")
 
         for _ in range(6):
@@ -189,7 +189,7 @@ async def test_each_worker_is_restarted_on_its_own_clock(tmp_path: Path) -> None
 
 
 async def test_a_worker_that_stands_still_is_replaced(tmp_path: Path, dial: Dial) -> None:
-    with herd(tmp_path, BRIDGEHEAD_STALLED_SECONDS="2") as host:
+    with herd(tmp_path, **{"bridgehead.host.workers.supervision:STALLED_SECONDS": "2"}) as host:
         stopped = latest_pids(host)[0]
         os.kill(stopped, signal.SIGSTOP)
         line = await asyncio.to_thread(host.wait_for, "a worker is blocked")

@@ -9,9 +9,11 @@ from tests.support.host_command import serving
 from tests.support.http_server import mirrored
 from tests.support.messages import call, stateless, text
 
+BLOCKED_SECONDS = "bridgehead.host.workers.watchdog:BLOCKED_SECONDS"
+
 
 async def test_a_tool_that_blocks_is_named_with_its_line_and_counted(tmp_path: Path, dial: Dial) -> None:
-    with serving(tmp_path, "--bridges", "slow", BRIDGEHEAD_BLOCKED_SECONDS="0.2") as host:
+    with serving(tmp_path, "--bridges", "slow", settings={BLOCKED_SECONDS: "0.2"}) as host:
         http = dial(host.port)
         asked = stateless("tools/call", call("slow_block", {"text": "1.5"}))
         assert text(await (await post(http, asked, mirrored(asked))).json()) == "blocked"
@@ -25,7 +27,7 @@ async def test_a_tool_that_blocks_is_named_with_its_line_and_counted(tmp_path: P
 
 
 async def test_a_tool_in_a_thread_keeps_the_loop_from_nobody(tmp_path: Path, dial: Dial) -> None:
-    with serving(tmp_path, "--bridges", "slow", BRIDGEHEAD_BLOCKED_SECONDS="0.5") as host:
+    with serving(tmp_path, "--bridges", "slow", settings={BLOCKED_SECONDS: "0.5"}) as host:
         http = dial(host.port)
         asked = stateless("tools/call", call("slow_work", {"text": "2"}))
         answer = text(await (await post(http, asked, mirrored(asked))).json())

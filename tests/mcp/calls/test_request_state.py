@@ -10,8 +10,9 @@ from msgspec import Raw
 
 from bridgehead.mcp import Limits, ProtocolError
 from bridgehead.mcp.calls import request_state
-from bridgehead.mcp.calls.request_state import Seal, UsedStates, fingerprint
+from bridgehead.mcp.calls.request_state import MemoryNonces, Seal, fingerprint
 from tests.mcp.calls.two_rounds import RED, refused, second_round, stateless
+from tests.support.clock import Clock
 
 
 async def test_an_answer_may_hold_any_number_that_json_can_write() -> None:
@@ -93,13 +94,13 @@ async def test_a_state_of_another_server_is_refused() -> None:
 
 
 def test_a_state_is_good_until_its_time_is_over() -> None:
-    now = [1000.0]
-    seal = Seal(b"key", clock=lambda: now[0])
+    clock = Clock(1000.0)
+    seal = Seal(b"key", clock=clock.now)
     sealed = seal.close({"a": RED}, b"request", "ada", 60.0)
 
-    now[0] = 1060.0
+    clock.advance(60.0)
     assert seal.open(sealed, b"request", "ada").answers == {"a": RED}
-    now[0] = 1060.1
+    clock.advance(0.1)
     with pytest.raises(ProtocolError, match="expired"):
         seal.open(sealed, b"request", "ada")
 
@@ -158,7 +159,7 @@ def test_of_many_states_the_oldest_is_forgotten_for_a_new_one_and_never_for_one_
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(request_state, "_MAX_USED", 2)
-    used = UsedStates(lambda: 1000.0)
+    used = MemoryNonces(lambda: 1000.0)
     assert [used.use(nonce, 1060.0) for nonce in ("a", "b", "c")] == [True, True, True]
 
     assert [used.use(nonce, 1060.0) for nonce in ("b", "c", "b")] == [False, False, False]
@@ -166,15 +167,15 @@ def test_of_many_states_the_oldest_is_forgotten_for_a_new_one_and_never_for_one_
 
 
 def test_a_state_is_used_once_and_forgotten_when_it_could_not_come_again() -> None:
-    now = [1000.0]
-    used = UsedStates(lambda: now[0])
+    clock = Clock(1000.0)
+    used = MemoryNonces(clock.now)
 
     assert [used.use("a", 1060.0), used.use("a", 1060.0), used.use("b", 1060.0)] == [True, False, True]
-    now[0] = 1060.0
+    clock.advance(60.0)
     assert [used.use("new", 1060.0), used.use("a", 1060.0)] == [
         True,
         False,
     ]  # it could come this very instant
-    now[0] = 1061.0
+    clock.advance(1.0)
     assert used.use("c", 1100.0)
     assert len(used._used) == 1  # noqa: SLF001 - what it remembers

@@ -2,56 +2,58 @@
 
 import asyncio
 from collections.abc import Sequence
-from typing import Any
 
 import pytest
 
-from bridgehead.mcp import Limits, in_memory
+from bridgehead.mcp import OVERLOADED, Limits, ProtocolError, in_memory
 from bridgehead.mcp.dispatch import Dispatcher
 from bridgehead.mcp.revisions import V2026_07_28
 from bridgehead.mcp.tasks.manager import Tasks
 from bridgehead.mcp.tasks.record import INTERRUPTED, TaskRecord
 from bridgehead.mcp.tasks.store import MemoryTaskStore
-from tests.mcp.tasks.task_bridge import Workshop, accept
+from tests.mcp.tasks.task_bridge import Workshop
 from tests.support.task_client import CAPABILITIES, TaskClient, connect, join
 from tests.support.waiting import until
 
 
 class SharedStore(MemoryTaskStore):
-    """A store in memory that several managers share, as processes share a file."""
+    """A store in memory that several managers share, as processes share a file. It can be made to fail."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.hearers: list[Any] = []
         self.written: list[TaskRecord] = []
-
-    async def open(self, limits: Limits, hearer: Any) -> None:
-        await super().open(limits, hearer)
-        self.hearers.append(hearer)
+        self.problem: Exception | None = None
+        self.gate = asyncio.Event()
+        """Writing waits until it is set."""
+        self.gate.set()
 
     async def close(self, left: Sequence[TaskRecord] = ()) -> None:
-        """Keep what is left: another process may still read it."""
+        """Write what is left, and forget nothing: another process may still read it."""
+        self.problem = None
         for record in left:
-            await super().write(record)
+            await self.write(record)
 
     async def write(self, record: TaskRecord) -> bool:
-        is_kept = await super().write(record)
+        await self.gate.wait()
+        if self.problem is not None:
+            raise self.problem
         self.written.append(record)
-        for hearer in self.hearers:
-            hearer.notice_change(record.id)
-        return is_kept
-
-    async def post(self, task_id: str, message: bytes) -> None:
-        for hearer in self.hearers:
-            hearer.take_message(task_id, message)
+        return await super().write(record)
 
 
 class Processes:
     """Two processes that serve the same workshop, and a client of each."""
 
     def __init__(self, workshop: Workshop, store: SharedStore) -> None:
-        self.tasks = [Tasks(Limits(), lambda: store) for _ in range(2)]
+        self.is_reachable = True
+        self.tasks = [
+            Tasks(Limits(), lambda: store, id_prefix=f"{name}~", fetch=self._fetch) for name in ("a", "b")
+        ]
         self.clients = [join(Dispatcher(workshop.bridge, tasks=tasks)) for tasks in self.tasks]
+
+    async def _fetch(self, task_id: str) -> TaskRecord | None:
+        owner = self.tasks[task_id.startswith("b~")]
+        return await owner.read(task_id) if self.is_reachable else None
 
     async def stop(self) -> None:
         for tasks in self.tasks:
@@ -70,36 +72,53 @@ async def test_work_that_still_runs_when_the_server_ends_is_stopped() -> None:
 
     assert workshop.stopped == 3
     assert {(task["status"], task["error"]["message"]) for task in tasks} == {("failed", INTERRUPTED)}
-    assert store.written == []  # in one step, however many there are
 
 
-async def test_any_process_answers_for_a_task_of_another() -> None:
+async def test_a_process_shows_a_task_of_another_as_its_owner_does() -> None:
     workshop, store = Workshop(), SharedStore()
     processes = Processes(workshop, store)
     here, there = processes.clients
     task_id = await here.make("ask_both")
-    await there.reach(task_id, "input_required")
-    await there.update(task_id, {"a": accept("Ann"), "b": {"action": "nonsense"}})
-    await there.update(task_id, {"a": accept("Ann")})
-    await there.update(task_id, {"b": accept("Bob")})
-    done = await there.end(task_id)
-
-    assert done["result"]["content"][0]["text"] == "Ann and Bob"
+    asked = await there.reach(task_id, "input_required")
+    own = await here.get(task_id)
     await processes.stop()
 
+    assert task_id.startswith("a~")
+    assert asked == own
 
-async def test_any_process_cancels_a_task_of_another() -> None:
+
+async def test_only_its_process_can_change_a_task() -> None:
     workshop, store = Workshop(), SharedStore()
     processes = Processes(workshop, store)
     here, there = processes.clients
     task_id = await here.make("work")
-    await until(lambda: workshop.begun)
-    await there.cancel(task_id)
-    task = await there.end(task_id)
-
-    assert task["status"] == "cancelled"
-    await until(lambda: workshop.stopped)
+    processes.is_reachable = False
+    for change in (there.cancel(task_id), there.update(task_id, {})):
+        with pytest.raises(ProtocolError, match="runs in another process") as refused:
+            await change
+        assert refused.value.code == OVERLOADED
+    status = (await here.get(task_id))["status"]
+    workshop.open.set()
+    await here.end(task_id)
+    await there.cancel(task_id)  # it has ended, so nothing is to be changed
     await processes.stop()
+
+    assert status == "working"
+
+
+async def test_a_task_of_a_machine_that_is_lost_is_said_to_be() -> None:
+    workshop, store = Workshop(), SharedStore()
+    processes = Processes(workshop, store)
+    _, there = processes.clients
+    messages = []
+    for task_id in ("b~unknown", "a~unknown"):
+        with pytest.raises(ProtocolError) as unknown:
+            await there.get(task_id)
+        messages.append(unknown.value.message)
+    await processes.stop()
+
+    assert "lost with the machine" not in messages[0]
+    assert "lost with the machine that ran it" in messages[1]
 
 
 async def test_a_stream_hears_of_a_task_that_another_process_runs() -> None:
@@ -116,30 +135,86 @@ async def test_a_stream_hears_of_a_task_that_another_process_runs() -> None:
     await processes.stop()
 
 
-async def test_progress_is_kept_only_as_often_as_the_store_can() -> None:
-    store = SharedStore()
-    gate = asyncio.Event()
-    write = store.write
-
-    async def slow_write(record: TaskRecord) -> bool:
-        await gate.wait()
-        return await write(record)
-
-    store.write = slow_write  # type: ignore[method-assign]
-    workshop = Workshop()
-    (client, _) = Processes(workshop, store).clients
+async def test_only_a_final_state_is_stored() -> None:
+    store, workshop = SharedStore(), Workshop()
+    processes = Processes(workshop, store)
+    client = processes.clients[0]
     task_id = await client.make("tell")
     await until(lambda: client.dispatcher.tasks.count_running()["working"])
     run = client.dispatcher.tasks._running[task_id]  # noqa: SLF001
     for step in range(1000):
         run.tell(step, None, None)
-    gate.set()
     workshop.open.set()
     await client.end(task_id)
+    await processes.stop()
 
-    assert len(store.written) < 10
-    assert store.written[-1].status == "completed"
-    await client.dispatcher.tasks.stop()
+    assert [record.status for record in store.written] == ["completed"]
+
+
+async def test_cancelling_answers_at_once_although_the_store_does_not() -> None:
+    store, workshop = SharedStore(), Workshop()
+    processes = Processes(workshop, store)
+    client = processes.clients[0]
+    task_ids = [await client.make("work") for _ in range(50)]
+    await until(lambda: workshop.begun == 50)
+    store.gate.clear()
+    for task_id in task_ids:
+        await client.cancel(task_id)
+    statuses = {(await client.get(task_id))["status"] for task_id in task_ids}
+    store.gate.set()
+    await until(lambda: len(store.written) == 50)
+    await until(lambda: not client.dispatcher.tasks._running)  # noqa: SLF001
+    await processes.stop()
+
+    assert statuses == {"cancelled"}
+    assert workshop.stopped == 50
+
+
+async def test_a_result_is_kept_until_the_store_takes_it() -> None:
+    store, workshop = SharedStore(), Workshop()
+    processes = Processes(workshop, store)
+    here, there = processes.clients
+    task_id = await here.make("work")
+    store.problem = OSError("the store is away")
+    workshop.open.set()
+    done = await here.end(task_id)
+    seen = [await there.get(task_id), await here.get(task_id)]
+    store.problem = None
+    await until(lambda: store.written)
+    processes.is_reachable = False  # its process has ended, say
+    afterwards = await there.get(task_id)
+    await processes.stop()
+
+    assert done["status"] == "completed"
+    assert [*seen, afterwards] == [done] * 3
+
+
+async def test_a_result_that_the_store_has_not_taken_is_stored_before_the_process_ends() -> None:
+    store, workshop = SharedStore(), Workshop()
+    processes = Processes(workshop, store)
+    here, there = processes.clients
+    task_id = await here.make("work")
+    store.problem = OSError("the store is away")
+    workshop.open.set()
+    done = await here.end(task_id)
+    await processes.tasks[0].stop()
+    processes.is_reachable = False
+    afterwards = await there.get(task_id)
+    await processes.stop()
+
+    assert afterwards == done
+
+
+async def test_a_result_without_room_fails_and_says_why() -> None:
+    store, workshop = SharedStore(), Workshop()
+    tasks = Tasks(Limits(task_bytes_per_caller=1000), lambda: store)
+    client = join(Dispatcher(workshop.bridge, tasks=tasks))
+    task = await client.end(await client.make("much", {"size": 2000}))
+    await tasks.stop()
+
+    assert task["status"] == "failed"
+    assert "may keep 1000 bytes" in task["error"]["message"]
+    assert [record.status for record in store.written] == ["completed", "failed"]
 
 
 class BrokenStore(MemoryTaskStore):
@@ -149,10 +224,10 @@ class BrokenStore(MemoryTaskStore):
         super().__init__()
         self._opens = opens
 
-    async def open(self, limits: Limits, hearer: Any) -> None:
+    async def open(self, limits: Limits) -> None:
         if not self._opens:
             raise OSError("no disk")
-        await super().open(limits, hearer)
+        await super().open(limits)
 
     async def write(self, record: TaskRecord) -> bool:
         raise OSError("disk full")
@@ -199,7 +274,7 @@ async def test_nothing_is_left_of_thousands_of_tasks_that_have_expired() -> None
         await asyncio.sleep(0.3)
         await client.call("work")
         store = await tasks._open()  # noqa: SLF001
-        await until(lambda: not tasks._following)  # noqa: SLF001
+        await until(lambda: not tasks._background)  # noqa: SLF001
 
         assert len(store._records) == 1  # type: ignore[attr-defined]  # noqa: SLF001
         assert len(store._expiring) == 1  # type: ignore[attr-defined]  # noqa: SLF001

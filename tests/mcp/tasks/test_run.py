@@ -20,7 +20,7 @@ async def begin(most_questions: int = 5) -> TaskRun:
         task_id = await client.make("work")
         context = client.dispatcher.tasks._running[task_id].context  # noqa: SLF001
     run = TaskRun(context, lambda _work: b"{}", lambda: 5.0, most_questions)
-    run.begin(TaskRecord("id", "owner", "caller", 1.0, 1.0, 60.0), lambda _run, _record: None)
+    run.begin(TaskRecord("id", "owner", "caller", 1.0, 1.0, 60.0), lambda _record: None)
     return run
 
 

@@ -7,7 +7,8 @@ from bridgehead.mercury.calling.keys import Keys
 from bridgehead.mercury.completion import Metadata, Tokens
 from bridgehead.mercury.errors import MercuryError
 from bridgehead.mercury.settings import MercurySettings
-from bridgehead.runtime.timing import Clock, SystemClock
+from bridgehead.runtime.timing import SystemClock
+from tests.support.clock import Clock
 from tests.support.waiting import until
 
 
@@ -30,8 +31,8 @@ class Api:
 
 def make_catalogue(api: Api, clock: Clock | None = None) -> Catalogue:
     settings = MercurySettings({"MERCURY_API_KEY": "sk_only_for_this_test"})
-    clock = clock or SystemClock()
-    return Catalogue(api, Keys(settings, clock, lambda *_: None), clock, settings)
+    either = clock or SystemClock()
+    return Catalogue(api, Keys(settings, either, lambda *_: None), either, settings)
 
 
 NAMES = b'{"data":[{"id":"mercury"},{"id":"mercury-edit"},{"id":"mercury-edit-next"}]}'
@@ -67,16 +68,6 @@ async def test_a_list_that_cannot_be_read_is_said_to_be_so(body: bytes) -> None:
 # --- prices ------------------------------------------------------------------------------------------------
 
 
-class SetClock(SystemClock):
-    """A clock that a test moves."""
-
-    def __init__(self) -> None:
-        self.seconds = 1_000_000.0
-
-    def monotonic(self) -> float:
-        return self.seconds
-
-
 def priced(dollars: str) -> bytes:
     return b'{"data":[{"id":"mercury","pricing":{"prompt":"%b","completion":"0"}}]}' % dollars.encode()
 
@@ -86,14 +77,14 @@ def cost(catalogue: Catalogue) -> float | None:
 
 
 async def test_prices_are_renewed_while_they_are_used() -> None:
-    api, clock = Api(priced("0.1")), SetClock()
+    api, clock = Api(priced("0.1")), Clock()
     catalogue = make_catalogue(api, clock)
     await catalogue.load()
     api.body = priced("1")
     catalogue.renew()
     assert cost(catalogue) == 1.0
 
-    clock.seconds += TTL_SECONDS
+    clock.advance(TTL_SECONDS)
     assert not catalogue.is_current
     catalogue.renew()
     await until(lambda: catalogue.is_current)
@@ -105,10 +96,10 @@ async def test_prices_are_renewed_while_they_are_used() -> None:
 async def test_an_old_list_is_renewed_before_a_budget_uses_it_and_not_again_at_once_where_that_fails() -> (
     None
 ):
-    api, clock = Api(priced("0.1")), SetClock()
+    api, clock = Api(priced("0.1")), Clock()
     catalogue = make_catalogue(api, clock)
     await catalogue.load()
-    clock.seconds += TTL_SECONDS
+    clock.advance(TTL_SECONDS)
     api.body = b"not a list"
     for _ in range(3):
         await catalogue.load()
@@ -116,7 +107,7 @@ async def test_an_old_list_is_renewed_before_a_budget_uses_it_and_not_again_at_o
     assert len(api.asked) == 2
 
     api.body = priced("1")
-    clock.seconds += RETRY_SECONDS
+    clock.advance(RETRY_SECONDS)
     await catalogue.load()
 
     assert catalogue.is_current

@@ -12,7 +12,8 @@ from bridgehead.mercury.api.client import read_retry_after
 from bridgehead.mercury.simulator import Simulator
 from tests.mercury.one_answer import answering
 from tests.mercury.process import bridge_process, error_of
-from tests.support.tcp import certified, relay, serving
+from tests.support.proxy import Proxy, proxied
+from tests.support.tcp import certified, serving
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -28,7 +29,7 @@ async def test_requests_go_through_a_proxy(api: Simulator, tmp_path: Path) -> No
         head = await reader.readuntil(b"\r\n\r\n")
         lines.append(head.partition(b"\r\n")[0])
         first = head.replace(b"http://api.example", b"", 1)
-        await relay(reader, writer, "127.0.0.1", api.port, first)
+        await Proxy(api.port).carry(reader, writer, first)
 
     async with serving(serve) as port:
         settings = {"HTTP_PROXY": f"http://127.0.0.1:{port}", "MERCURY_MAX_RETRIES": "0"}
@@ -43,12 +44,8 @@ async def test_requests_go_through_a_proxy(api: Simulator, tmp_path: Path) -> No
 async def secured(api: Simulator, folder: Path) -> AsyncIterator[tuple[str, Path]]:
     """Put TLS before the simulated API, with a certificate of its own; gives the URL and the certificate."""
     context, certificate = certified(folder)
-
-    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        await relay(reader, writer, "127.0.0.1", api.port)
-
-    async with serving(serve, context) as port:
-        yield f"https://localhost:{port}/v1", certificate
+    async with proxied(api.port, context) as proxy:
+        yield f"https://localhost:{proxy.port}/v1", certificate
 
 
 async def test_tls_is_used_and_certificates_are_checked(api: Simulator, tmp_path: Path) -> None:
@@ -77,7 +74,7 @@ async def test_tls_goes_through_a_proxy_as_a_tunnel(
             return
         host, _, port = head.split(b" ")[1].partition(b":")
         writer.write(b"HTTP/1.1 200 Connection established\r\n\r\n")
-        await relay(reader, writer, host.decode(), int(port))
+        await Proxy(int(port), host.decode()).carry(reader, writer)
 
     async with secured(api, tmp_path) as (url, certificate), serving(serve) as proxy_port:
         settings = {

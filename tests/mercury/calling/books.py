@@ -11,15 +11,17 @@ from bridgehead.mercury.calling.postgres_budget import PostgresBudget
 from bridgehead.mercury.calling.sqlite_budget import SqliteBudget
 from bridgehead.mercury.calling.sqlite_usage import SqliteUsage
 from bridgehead.mercury.calling.usage import utc_day
-from tests.mercury.calling.clock import GivenClock
+from tests.support.clock import Clock
 
+NOON = 1_790_000_000.0 // 86_400 * 86_400 + 43_200
+DAY = 86_400.0
 NO_LIMIT = Amounts()
 NOT_SOON = 3600.0
-OpenBooks = Callable[[GivenClock], AbstractAsyncContextManager[BudgetStore]]
+OpenBooks = Callable[[Clock], AbstractAsyncContextManager[BudgetStore]]
 
 
 @asynccontextmanager
-async def open_sqlite(folder: Path, clock: GivenClock) -> AsyncIterator[BudgetStore]:
+async def open_sqlite(folder: Path, clock: Clock) -> AsyncIterator[BudgetStore]:
     """Open the books of one machine."""
     store = SqliteUsage(lambda: folder, clock, keep_days=400)
     try:
@@ -41,7 +43,7 @@ async def open_postgres(url: str) -> AsyncIterator[BudgetStore]:
 class Payer:
     """Reserves and ends sends of one budget, as calls do."""
 
-    def __init__(self, books: BudgetStore, clock: GivenClock, limits: BudgetLimits) -> None:
+    def __init__(self, books: BudgetStore, clock: Clock, limits: BudgetLimits) -> None:
         self.budget = Budget(books, clock, limits)
         self.clock = clock
 

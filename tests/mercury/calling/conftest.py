@@ -9,8 +9,8 @@ import pytest
 
 from bridgehead.commands import db
 from bridgehead.mercury.calling.budget import Amounts, BudgetLimits
-from tests.mercury.calling.books import NO_LIMIT, OpenBooks, Payer, open_postgres, open_sqlite
-from tests.mercury.calling.clock import GivenClock
+from tests.mercury.calling.books import NO_LIMIT, NOON, OpenBooks, Payer, open_postgres, open_sqlite
+from tests.support.clock import Clock
 
 Open = Callable[..., AbstractAsyncContextManager[Payer]]
 
@@ -35,7 +35,7 @@ def budgeted(open_books: OpenBooks) -> Open:
         each_client: Amounts = NO_LIMIT,
         clients: dict[str, Amounts] | None = None,
     ) -> AsyncIterator[Payer]:
-        clock = GivenClock()
+        clock = Clock(NOON)
         async with open_books(clock) as books:
             yield Payer(books, clock, BudgetLimits(everybody, each_client, clients or {}))
 

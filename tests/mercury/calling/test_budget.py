@@ -17,11 +17,11 @@ from bridgehead.mercury.settings import MercurySettings
 from bridgehead.mercury.simulator import Fault, Simulator
 from bridgehead.runtime import events
 from bridgehead.runtime.events import Listener
-from tests.mercury.calling.books import NO_LIMIT, OpenBooks, Payer, open_sqlite
-from tests.mercury.calling.clock import DAY, NOON, GivenClock
+from tests.mercury.calling.books import DAY, NO_LIMIT, NOON, OpenBooks, Payer, open_sqlite
 from tests.mercury.calling.conftest import Open
 from tests.mercury.process import BridgeProcess, bridge_process
 from tests.support.checked import connect
+from tests.support.clock import Clock
 from tests.support.waiting import PATIENCE
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -188,8 +188,8 @@ async def test_a_day_ends_at_midnight_and_a_month_with_its_last_day() -> None:
 
 async def test_each_limit_names_its_setting_its_period_and_whose_it_is(tmp_path: Path) -> None:
     limits = BudgetLimits(Amounts(1.0, 2.0), Amounts(3.0, 4.0), {"ci": Amounts(5.0, 6.0)})
-    async with open_sqlite(tmp_path, GivenClock()) as books:
-        budget = Budget(books, GivenClock(), limits)
+    async with open_sqlite(tmp_path, Clock(NOON)) as books:
+        budget = Budget(books, Clock(NOON), limits)
 
         everybody = [Cap(1.0, "MERCURY_BUDGET_USD"), Cap(2.0, "MERCURY_MONTH_BUDGET_USD", is_monthly=True)]
         assert budget.caps("ada") == [
@@ -205,7 +205,7 @@ async def test_each_limit_names_its_setting_its_period_and_whose_it_is(tmp_path:
 
 
 async def test_without_limits_nothing_is_booked_and_nothing_is_known(tmp_path: Path) -> None:
-    clock = GivenClock()
+    clock = Clock(NOON)
     async with open_sqlite(tmp_path, clock) as books:
         payer = Payer(books, clock, BudgetLimits())
         reservation = await payer.reserve("me", 1.0)
@@ -266,7 +266,7 @@ async def test_an_end_that_is_told_twice_counts_once(budgeted: Open) -> None:
 async def test_a_reservation_of_a_dead_process_becomes_uncertain_when_its_time_is_over(
     open_books: OpenBooks,
 ) -> None:
-    clock, limits = GivenClock(), BudgetLimits(Amounts(1.0))
+    clock, limits = Clock(NOON), BudgetLimits(Amounts(1.0))
     async with open_books(clock) as books:
         payer = Payer(books, clock, limits)
         reservation = await payer.reserve("me", 0.5, seconds=0.0)
@@ -301,7 +301,7 @@ async def test_many_reservations_at_once_never_pass_the_budget(budgeted: Open) -
 
 
 async def test_processes_share_the_books_and_never_pass_a_budget_together(open_books: OpenBooks) -> None:
-    clock, limits = GivenClock(), BudgetLimits(Amounts(1.0), Amounts(month=0.9))
+    clock, limits = Clock(NOON), BudgetLimits(Amounts(1.0), Amounts(month=0.9))
     async with open_books(clock) as one, open_books(clock) as other:
         payers = [Payer(books, clock, limits) for books in (one, other)]
 
@@ -324,7 +324,7 @@ async def test_processes_share_the_books_and_never_pass_a_budget_together(open_b
 async def test_what_was_reserved_yesterday_is_settled_there_and_no_part_of_today(budgeted: Open) -> None:
     async with budgeted(Amounts(1.0, 10.0)) as payer:
         yesterday = await payer.reserve("me", 0.5)
-        payer.clock.time += DAY
+        payer.clock.advance(DAY)
         today = await payer.reserve("me", 0.3)
         payer.end(yesterday, "settled", 0.1)
 
@@ -338,9 +338,9 @@ async def test_a_month_is_the_sum_of_its_days(budgeted: Open) -> None:
     async with budgeted(Amounts(month=1.0)) as payer:  # the 21st of September
         for _ in range(2):
             await payer.reserve("me", 0.4)
-            payer.clock.time += DAY
+            payer.clock.advance(DAY)
         error = await refusal(payer, "me", 0.4)
-        payer.clock.time += 9 * DAY  # the 2nd of October
+        payer.clock.advance(9 * DAY)  # the 2nd of October
         await payer.reserve("me", 0.4)
 
     assert "The month's budget of $1 has $0.200000 left" in str(error)
@@ -357,7 +357,7 @@ async def test_one_client_cannot_spend_what_is_anothers(budgeted: Open) -> None:
         await payer.reserve("bob", 0.5)
         await payer.reserve("ci", 0.1)
         ci = await refusal(payer, "ci", 0.01)
-        payer.clock.time += DAY
+        payer.clock.advance(DAY)
         ci_in_month = await refusal(payer, "ci", 0.1)
         await payer.reserve("boss", 1.9)
         everybody = await refusal(payer, "bob", 0.2)
@@ -405,7 +405,7 @@ async def test_a_send_that_is_cancelled_while_it_is_booked_is_released(budgeted:
 
 
 async def test_a_send_cancelled_while_another_process_writes_is_released(tmp_path: Path) -> None:
-    clock = GivenClock()
+    clock = Clock(NOON)
     async with open_sqlite(tmp_path, clock) as books:
         payer = Payer(books, clock, BudgetLimits(Amounts(1.0)))
         await payer.committed()
@@ -497,7 +497,7 @@ async def test_a_new_day_is_published_anew(budgeted: Open, told: Told) -> None:
         for _ in range(2):
             await payer.reserve("me", 0.6)
             await payer.budget.check()
-            payer.clock.time += DAY
+            payer.clock.advance(DAY)
 
     assert [kind for kind, _ in await told.take()] == ["budget.threshold"] * 2
 

@@ -19,6 +19,7 @@ from bridgehead.mercury.simulator import Fault, Simulator
 from bridgehead.runtime.metrics import Metrics
 from bridgehead.runtime.timing import SystemClock
 from tests.mercury.process import BridgeProcess, bridge_process, environment, sharing, two_replicas
+from tests.support import mercury_journal
 from tests.support.checked import STATELESS, connect
 from tests.support.redis_server import RedisServer
 from tests.support.waiting import PATIENCE
@@ -242,7 +243,7 @@ async def test_a_shared_request_goes_on_for_those_who_wait_and_ends_with_the_las
     api.faults.next(Fault(delay=0.3))
     first, _ = client.start(CHAT, ask("leaving", cache="use"))
     _, second = client.start(CHAT, ask("leaving", cache="use"))
-    await api.requests.until(lambda journal: journal[0])
+    await mercury_journal.until(api.requests, lambda journal: journal[0])
     client.cancel(first)
     assert "isError" not in (await second)["result"]
     assert api.requests[0].aborted is None
@@ -250,9 +251,9 @@ async def test_a_shared_request_goes_on_for_those_who_wait_and_ends_with_the_las
     api.requests.clear()
     api.faults.next(Fault(delay=30))
     alone, _ = client.start(CHAT, ask("alone", cache="use"))
-    await api.requests.until(lambda journal: journal[0])
+    await mercury_journal.until(api.requests, lambda journal: journal[0])
     client.cancel(alone)
-    await api.requests.until(lambda journal: journal[0].aborted is not None, within=PATIENCE)
+    await mercury_journal.until(api.requests, lambda journal: journal[0].aborted is not None, within=PATIENCE)
 
 
 async def test_kept_answers_are_bounded_by_number_and_size(api: Simulator, tmp_path: Path) -> None:
@@ -283,7 +284,7 @@ async def test_a_kept_answer_is_asked_for_again_when_it_is_old(api: Simulator, t
 
 async def test_the_cache_can_be_switched_off_altogether(api: Simulator, tmp_path: Path) -> None:
     async with bridge_process(api.url, tmp_path, CACHE_ENABLED="0", CACHE_COMPLETIONS="1") as client:
-        await api.requests.until(lambda journal: journal.to("/models")[0].finished)
+        await mercury_journal.until(api.requests, lambda journal: journal.to("/models")[0].finished)
         for _ in range(2):
             await client.call(CHAT, ask("off", cache="use"))
             await client.call("mercury_list_models")
@@ -349,7 +350,7 @@ async def test_equal_calls_of_two_replicas_are_sent_once_and_kept_for_both(
     async with two_replicas(api.url, tmp_path, **sharing(redis_server)) as (one, other):
         api.faults.next(Fault(delay=1))
         first = one.start(CHAT, ask("both", cache="use"))[1]
-        await api.requests.until(lambda journal: journal.to("/chat/completions")[0])
+        await mercury_journal.until(api.requests, lambda journal: journal.to("/chat/completions")[0])
         joined = await other.call(CHAT, ask("both", cache="use"))
         paid = (await first)["result"]
         kept = await other.call(CHAT, ask("both", cache="use"))

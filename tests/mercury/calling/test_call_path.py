@@ -13,6 +13,7 @@ from bridgehead.mercury.bridge import make_bridge
 from bridgehead.mercury.settings import MercurySettings
 from bridgehead.mercury.simulator import Fault, Simulator
 from tests.mercury.process import environment
+from tests.support import mercury_journal
 from tests.support.checked import connect
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -39,7 +40,9 @@ async def test_a_stream_waits_in_few_frames_of_the_bridge_and_its_client(
     async with connect(make_bridge(MercurySettings(environment(api.url, tmp_path)))) as client:
         call = asyncio.ensure_future(client.call("mercury_chat_stream", ask, _meta={"progressToken": 1}))
         await client.inbox.of("notifications/progress")
-        await api.requests.until(lambda journal: journal.to("/chat/completions")[0].chunks >= 2)
+        await mercury_journal.until(
+            api.requests, lambda journal: journal.to("/chat/completions")[0].chunks >= 2
+        )
         ways = [[frame.f_code for frame in awaited(task)] for task in asyncio.all_tasks()]
         call.cancel()
 

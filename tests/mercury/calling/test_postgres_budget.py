@@ -15,11 +15,11 @@ from bridgehead.mercury.calling.usage import Span
 from bridgehead.mercury.errors import MercuryError
 from bridgehead.runtime.errors import BridgeError
 from bridgehead.runtime.stores import migrations, postgres
-from tests.mercury.calling.books import Payer, open_postgres
-from tests.mercury.calling.clock import GivenClock
-from tests.support.fault_proxy import fault_proxy
+from tests.mercury.calling.books import NOON, Payer, open_postgres
+from tests.support.clock import Clock
 from tests.support.ports import free_port
 from tests.support.postgres_server import PostgresServer
+from tests.support.proxy import proxied
 from tests.support.waiting import PATIENCE
 
 EVER = Span("2020-01-01", "2030-01-01")
@@ -33,7 +33,7 @@ async def migrate(url: str) -> None:
 @asynccontextmanager
 async def paying(url: str) -> AsyncIterator[Payer]:
     async with open_postgres(url) as books:
-        yield Payer(books, GivenClock(), LIMITS)
+        yield Payer(books, Clock(NOON), LIMITS)
 
 
 async def test_behind_a_bouncer_in_transaction_mode_a_budget_holds_as_well(pooled_url: str) -> None:
@@ -59,8 +59,8 @@ async def test_a_reservation_whose_answer_is_lost_is_booked_once(
     database_url: str, postgres_server: PostgresServer
 ) -> None:
     await migrate(database_url)
-    async with fault_proxy(postgres_server.port) as proxy:
-        url = database_url.replace(f":{postgres_server.port}/", f":{proxy.port}/")
+    async with proxied(postgres_server.port) as proxy:
+        url = proxy.through(database_url)
         async with paying(url) as payer:
             await payer.reserve("me", 0.125)
             proxy.cut_answer_to = lambda data: b"me's editor" in data

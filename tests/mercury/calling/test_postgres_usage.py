@@ -31,14 +31,14 @@ from bridgehead.mercury.simulator import Simulator
 from bridgehead.mercury.usage_command import _read
 from bridgehead.runtime.errors import BridgeError
 from bridgehead.runtime.stores import postgres
-from bridgehead.runtime.timing import Clock, SystemClock
-from tests.mercury.calling.books import Payer
-from tests.mercury.calling.clock import DAY, GivenClock
+from bridgehead.runtime.timing import SystemClock
+from tests.mercury.calling.books import DAY, NOON, Payer
 from tests.mercury.calling.test_sqlite_usage import open_store
 from tests.mercury.process import environment
 from tests.support.checked import connect
-from tests.support.fault_proxy import fault_proxy
+from tests.support.clock import Clock
 from tests.support.postgres_server import PostgresServer
+from tests.support.proxy import proxied
 from tests.support.waiting import PATIENCE
 
 SPAN = Span("2026-01-01", "2027-01-01")
@@ -51,7 +51,7 @@ class Books(NamedTuple):
 
     usage: Usage
     store: BudgetStore
-    clock: GivenClock
+    clock: Clock
     release: Callable[[], Awaitable[list[ReleasedSends]]]
     """Releases all that is uncertain."""
 
@@ -68,12 +68,12 @@ class Books(NamedTuple):
 
 
 class Open(Protocol):
-    def __call__(self, clock: GivenClock, keep_days: int = 400) -> AbstractAsyncContextManager[Books]: ...
+    def __call__(self, clock: Clock, keep_days: int = 400) -> AbstractAsyncContextManager[Books]: ...
 
 
 @asynccontextmanager
 async def replica(
-    url: str, clock: Clock, keep_days: int = 400, folder: Path = NO_FOLDER
+    url: str, clock: Clock | SystemClock, keep_days: int = 400, folder: Path = NO_FOLDER
 ) -> AsyncIterator[Usage]:
     database = PostgresUsage(url, lambda: folder, clock, keep_days=keep_days)
     yield Usage(database, clock)
@@ -86,7 +86,7 @@ def opened(request: pytest.FixtureRequest, tmp_path: Path) -> Open:
     if request.param == "sqlite":
 
         @asynccontextmanager
-        async def in_file(clock: GivenClock, keep_days: int = 400) -> AsyncIterator[Books]:
+        async def in_file(clock: Clock, keep_days: int = 400) -> AsyncIterator[Books]:
             async with open_store(tmp_path, clock, keep_days) as store:
                 yield Books(
                     Usage(store, clock),
@@ -100,7 +100,7 @@ def opened(request: pytest.FixtureRequest, tmp_path: Path) -> Open:
     db.main(["migrate"], {"BRIDGEHEAD_DATABASE_URL": url})
 
     @asynccontextmanager
-    async def in_database(clock: GivenClock, keep_days: int = 400) -> AsyncIterator[Books]:
+    async def in_database(clock: Clock, keep_days: int = 400) -> AsyncIterator[Books]:
         store, database = PostgresBudget(url), await postgres.acquire(url)
         async with replica(url, clock, keep_days) as usage:
             yield Books(
@@ -122,13 +122,13 @@ def migrated(database_url: str) -> str:
 
 
 async def test_what_several_count_is_told_by_day_model_and_client(opened: Open) -> None:
-    clock = GivenClock()
+    clock = Clock(NOON)
     async with opened(clock) as (one, *_), opened(clock) as (other, *_):
         one.count("mercury-2", "me", UsageCounts(calls=2, total_tokens=30, cost_usd=0.1))
         other.count("mercury-2", "you", UsageCounts(calls=1, errors=1, cost_usd=0.2))
         other.count_hit("mercury-2", "me")
         await other.history(SPAN, ())
-        clock.time += DAY
+        clock.advance(DAY)
         one.count("coder", "me", UsageCounts(calls=1, unpriced=1))
         [total] = await one.history(SPAN, ())
         by_client = {row.client: row.counts.calls for row in await other.history(SPAN, ("client",))}
@@ -140,11 +140,11 @@ async def test_what_several_count_is_told_by_day_model_and_client(opened: Open) 
 
 
 async def test_sends_are_told_beside_the_counts_as_settled_uncertain_or_reserved(opened: Open) -> None:
-    clock = GivenClock()
+    clock = Clock(NOON)
     async with opened(clock) as books, opened(clock) as (elsewhere, *_):
         await books.send(0.5, "settled")
         await books.send(0.125, "uncertain")
-        clock.time += DAY
+        clock.advance(DAY)
         await books.send(0.25, "uncertain")
         await books.send(2.0, "released")
         await books.send(4.0, "open")
@@ -167,7 +167,7 @@ async def test_sends_are_told_beside_the_counts_as_settled_uncertain_or_reserved
 
 
 async def test_what_is_uncertain_after_a_release_is_told_without_what_was_released(opened: Open) -> None:
-    async with opened(GivenClock()) as books:
+    async with opened(Clock(NOON)) as books:
         for usd in (0.25, 0.5):
             await books.send(usd, "uncertain", NO_LIMITS)
         released = await books.release()
@@ -181,7 +181,7 @@ async def test_what_is_uncertain_after_a_release_is_told_without_what_was_releas
 
 
 async def test_clients_beyond_the_limit_are_counted_together(opened: Open) -> None:
-    async with opened(GivenClock()) as (usage, *_):
+    async with opened(Clock(NOON)) as (usage, *_):
         for number in range(MAX_CLIENTS + 50):
             usage.count("mercury-2", f"made-up-{number}", UsageCounts(calls=1))
         found = {row.client: row.counts.calls for row in await usage.history(SPAN, ("client",))}
@@ -195,7 +195,7 @@ async def test_clients_beyond_the_limit_are_counted_together(opened: Open) -> No
 async def test_a_name_that_a_client_made_up_keeps_nobodys_usage_from_being_written(
     opened: Open, name: str
 ) -> None:
-    async with opened(GivenClock()) as (usage, *_):
+    async with opened(Clock(NOON)) as (usage, *_):
         usage.count("mercury-2", "me", UsageCounts(calls=1))
         usage.count("mercury-2", name, UsageCounts(calls=2))
         usage.count(name, "me", UsageCounts(calls=4))
@@ -207,21 +207,21 @@ async def test_a_name_that_a_client_made_up_keeps_nobodys_usage_from_being_writt
 
 
 async def test_days_older_than_what_is_kept_are_forgotten_and_money_with_its_month(opened: Open) -> None:
-    clock = GivenClock()
+    clock = Clock(NOON)
     async with opened(clock, keep_days=2) as books:
         usage = books.usage
         for _ in range(6):
             usage.count("mercury-2", "me", UsageCounts(calls=1))
             await books.send(0.25, "uncertain")
             await usage.read_today()
-            clock.time += DAY
+            clock.advance(DAY)
         usage.count("mercury-2", "me", UsageCounts(calls=1))
         counted = [row.day for row in await usage.history(SPAN, ("day",)) if row.counts.calls]
         of_day, of_month = await books.spending()
         assert counted == ["2026-09-25", "2026-09-26", "2026-09-27"]
         assert (of_day.committed, of_month.committed, of_month.uncertain) == (0.0, 1.5, 1.5)
 
-        clock.time += 7 * DAY
+        clock.advance(7 * DAY)
         usage.count("mercury-2", "me", UsageCounts(calls=1))
         left = [row.day for row in await usage.history(SPAN, ("day",))]
         _, of_month = await books.spending()
@@ -231,18 +231,18 @@ async def test_days_older_than_what_is_kept_are_forgotten_and_money_with_its_mon
 
 
 async def test_what_is_left_is_written_when_a_replica_ends(migrated: str, tmp_path: Path) -> None:
-    async with replica(migrated, GivenClock()) as usage:
+    async with replica(migrated, Clock(NOON)) as usage:
         usage.count("mercury-2", "me", UsageCounts(calls=3))
-    async with replica(migrated, GivenClock()) as other:
+    async with replica(migrated, Clock(NOON)) as other:
         assert (await other.read_today())["mercury-2"].calls == 3
 
 
 async def test_a_batch_whose_answer_was_lost_is_added_once(
     migrated: str, postgres_server: PostgresServer
 ) -> None:
-    async with fault_proxy(postgres_server.port) as proxy:
-        url = migrated.replace(f":{postgres_server.port}", f":{proxy.port}")
-        async with replica(url, GivenClock()) as usage:
+    async with proxied(postgres_server.port) as proxy:
+        url = proxy.through(migrated)
+        async with replica(url, Clock(NOON)) as usage:
             usage.count("mercury-2", "me", UsageCounts(calls=1))
             await usage.history(SPAN, ())
             usage.count("mercury-2", "me", UsageCounts(calls=1))
@@ -266,9 +266,9 @@ async def test_of_two_who_write_at_once_neither_takes_the_others_batch_for_added
         begun += sent.count(b"BEGIN")
         return begun >= 3
 
-    async with fault_proxy(postgres_server.port) as proxy:
-        url = migrated.replace(f":{postgres_server.port}", f":{proxy.port}")
-        async with replica(url, GivenClock()) as usage:
+    async with proxied(postgres_server.port) as proxy:
+        url = proxy.through(migrated)
+        async with replica(url, Clock(NOON)) as usage:
             await usage.history(SPAN, ())
             proxy.cut_answer_to = is_third_transaction
             usage.count("mercury-2", "me", UsageCounts(calls=1))
@@ -277,7 +277,7 @@ async def test_of_two_who_write_at_once_neither_takes_the_others_batch_for_added
             for _ in range(2):
                 usage.count("mercury-2", "me", UsageCounts(calls=1))
                 await asyncio.gather(*both, usage.history(SPAN, ()), return_exceptions=True)
-    async with replica(migrated, GivenClock()) as other:
+    async with replica(migrated, Clock(NOON)) as other:
         [total] = await other.history(SPAN, ())
 
     assert proxy.cuts == 1
@@ -285,7 +285,7 @@ async def test_of_two_who_write_at_once_neither_takes_the_others_batch_for_added
 
 
 async def test_replicas_that_write_at_once_never_wait_in_a_circle(migrated: str) -> None:
-    clock = GivenClock()
+    clock = Clock(NOON)
 
     async def count(number: int) -> None:
         async with replica(migrated, clock) as usage:
@@ -305,22 +305,22 @@ async def test_replicas_that_write_at_once_never_wait_in_a_circle(migrated: str)
 async def test_what_a_replica_could_not_write_before_it_ended_is_added_once_by_the_next(
     migrated: str, postgres_server: PostgresServer, tmp_path: Path
 ) -> None:
-    async with fault_proxy(postgres_server.port) as proxy:
-        url = migrated.replace(f":{postgres_server.port}", f":{proxy.port}")
-        async with replica(url, GivenClock(), folder=tmp_path) as usage:
+    async with proxied(postgres_server.port) as proxy:
+        url = proxy.through(migrated)
+        async with replica(url, Clock(NOON), folder=tmp_path) as usage:
             usage.count("mercury-2", "me", UsageCounts(calls=1))
             await usage.history(SPAN, ())
             usage.count("mercury-2", "me", UsageCounts(calls=2, cost_usd=0.1))
             proxy.cut_answer_to = lambda sent: b"COMMIT" in sent  # nobody knows whether it was added
-            proxy.is_refusing = True
+            proxy.fault = "refused"
             with pytest.raises(BridgeError):
                 await usage.history(SPAN, ())
             usage.count("mercury-2", "you", UsageCounts(calls=4))
-        async with replica(url, GivenClock(), folder=tmp_path):
+        async with replica(url, Clock(NOON), folder=tmp_path):
             pass  # the database is still gone
     kept = sorted((tmp_path / "unwritten-usage").iterdir())
     for _ in range(2):
-        async with replica(migrated, GivenClock(), folder=tmp_path) as usage:
+        async with replica(migrated, Clock(NOON), folder=tmp_path) as usage:
             found = {row.client: row.counts.calls for row in await usage.history(SPAN, ("client",))}
             assert found == {"me": 3, "you": 4}
 
@@ -333,7 +333,7 @@ async def test_usage_of_an_earlier_run_that_the_database_refuses_keeps_nobody_el
 ) -> None:
     refused = uuid4()
     UsageSpool(lambda: tmp_path).keep(refused, {("2026-09-21", "m", "me"): UsageCounts(total_tokens=2**70)})
-    async with replica(migrated, GivenClock(), folder=tmp_path) as usage:
+    async with replica(migrated, Clock(NOON), folder=tmp_path) as usage:
         usage.count("mercury-2", "me", UsageCounts(calls=1))
         [total] = await usage.history(SPAN, ())
 
@@ -342,7 +342,7 @@ async def test_usage_of_an_earlier_run_that_the_database_refuses_keeps_nobody_el
 
 
 async def test_the_command_reads_the_database(migrated: str, tmp_path: Path) -> None:
-    today = GivenClock()
+    today = Clock(NOON)
     async with replica(migrated, today) as usage:
         usage.count("mercury-2", "me", UsageCounts(calls=3))
     settings = MercurySettings({"BRIDGEHEAD_DATABASE_URL": migrated, "BRIDGEHEAD_STATE_DIR": str(tmp_path)})
@@ -356,8 +356,8 @@ async def test_calls_do_not_wait_for_a_slow_database_and_are_counted_when_it_ans
     migrated: str, postgres_server: PostgresServer, tmp_path: Path
 ) -> None:
     ask = {"messages": [{"role": "user", "content": "Of patience, in 8 words"}]}
-    async with Simulator() as api, fault_proxy(postgres_server.port) as proxy:
-        slow = migrated.replace(f":{postgres_server.port}", f":{proxy.port}")
+    async with Simulator() as api, proxied(postgres_server.port) as proxy:
+        slow = proxy.through(migrated)
         given = environment(api.url, tmp_path, BRIDGEHEAD_DATABASE_URL=slow)
         async with connect(make_bridge(MercurySettings(given))) as client:
             await client.call("mercury_chat_completion", ask)
@@ -366,7 +366,7 @@ async def test_calls_do_not_wait_for_a_slow_database_and_are_counted_when_it_ans
             for _ in range(3):
                 assert "isError" not in await client.call("mercury_chat_completion", ask)
             proxy.delay = 0.0
-            proxy.drop_all()
+            proxy.cut()
             async with replica(migrated, SystemClock()) as other, asyncio.timeout(PATIENCE):
                 while (await other.read_today())["mercury-2"].calls != 4:
                     await asyncio.sleep(0.05)

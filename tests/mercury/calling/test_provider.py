@@ -12,7 +12,14 @@ from bridgehead.mercury.bridge import make_bridge
 from bridgehead.mercury.settings import MercurySettings
 from bridgehead.mercury.simulator import Fault, Simulator
 from bridgehead.mercury.simulator.faults import NAMED
-from tests.mercury.process import environment, hear_cooldowns, sharing, two_replicas
+from tests.mercury.process import (
+    BREAKER_FAILURES,
+    BREAKER_SECONDS,
+    environment,
+    hear_cooldowns,
+    sharing,
+    two_replicas,
+)
 from tests.support.checked import connect
 from tests.support.redis_server import RedisServer
 from tests.support.waiting import PATIENCE, until
@@ -88,7 +95,7 @@ ASK = {"messages": [{"role": "user", "content": "Of replicas, in 8 words"}]}
 async def test_what_one_replica_finds_down_the_other_leaves_alone_and_uses_again_with_it(
     api: Simulator, tmp_path: Path, redis_server: RedisServer
 ) -> None:
-    settings = {"MERCURY_BREAKER_FAILURES": "2", "MERCURY_BREAKER_WAIT": "500", "MERCURY_MAX_RETRIES": "0"}
+    settings = {BREAKER_FAILURES: "2", BREAKER_SECONDS: "0.5", "MERCURY_MAX_RETRIES": "0"}
     async with two_replicas(api.url, tmp_path, **settings, **sharing(redis_server)) as (one, other):
         await until(lambda: hear_cooldowns(redis_server) == 2)
         api.faults.next(Fault(status=503), Fault(status=503))

@@ -19,9 +19,10 @@ from bridgehead.mercury.settings import MercurySettings
 from bridgehead.mercury.simulator import Fault, Simulator
 from bridgehead.runtime.stores.rate_windows import Asked, SharedWindows
 from bridgehead.runtime.stores.redis import Redis
-from bridgehead.runtime.timing import Clock, SystemClock
+from bridgehead.runtime.timing import SystemClock
 from tests.mercury.process import bridge_process
 from tests.runtime.stores.test_redis import connected
+from tests.support.clock import Clock
 from tests.support.redis_server import RedisServer, running_redis
 from tests.support.waiting import PATIENCE
 
@@ -110,22 +111,6 @@ async def test_a_send_that_the_api_refused_gives_its_tokens_back(api: Simulator,
 
 
 # --- the same in memory and in Redis -----------------------------------------------------------------------
-
-
-class StillClock:
-    """A clock that only a test moves; sleeping moves it too."""
-
-    def __init__(self) -> None:
-        self.time = 1000.0
-
-    def now(self) -> float:
-        return self.time
-
-    def monotonic(self) -> float:
-        return self.time
-
-    async def sleep(self, seconds: float) -> None:
-        self.time += seconds
 
 
 def make_limits(redis: Redis | None, clock: Clock | None = None, /, **settings: str) -> RateLimits:
@@ -325,31 +310,35 @@ async def test_the_longest_answer_has_to_be_known_only_if_tokens_of_answers_are_
 
 
 @pytest.fixture
-def clock(monkeypatch: pytest.MonkeyPatch) -> StillClock:
-    still = StillClock()
-    monkeypatch.setattr(rate_limits, "asyncio", SimpleNamespace(sleep=still.sleep))
-    return still
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    clock = Clock()
+
+    async def sleep(seconds: float) -> None:
+        clock.advance(seconds)
+
+    monkeypatch.setattr(rate_limits, "asyncio", SimpleNamespace(sleep=sleep))
+    return clock
 
 
-async def test_a_send_waits_until_the_moment_at_which_there_is_room(clock: StillClock) -> None:
+async def test_a_send_waits_until_the_moment_at_which_there_is_room(clock: Clock) -> None:
     limits = make_limits(None, clock, RATE_LIMIT_MAX="1", RATE_LIMIT_WAIT_MS="3600000")
     await take(limits)
-    clock.time += 600
-    await take(limits, deadline=clock.time + 3000)
+    clock.advance(600)
+    await take(limits, deadline=clock.monotonic() + 3000)
 
-    assert clock.time == 1000 + HOUR
+    assert clock.monotonic() == 1000 + HOUR
     with pytest.raises(MercuryError) as refused:
-        await take(limits, deadline=clock.time + 3599)
-    assert (refused.value.retry_after, clock.time) == (HOUR, 1000 + HOUR)
+        await take(limits, deadline=clock.monotonic() + 3599)
+    assert (refused.value.retry_after, clock.monotonic()) == (HOUR, 1000 + HOUR)
 
 
 async def test_the_time_that_a_send_may_wait_begins_once(
-    clock: StillClock, monkeypatch: pytest.MonkeyPatch
+    clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     limits = make_limits(None, clock, RATE_LIMIT_MAX="1", RATE_LIMIT_WAIT_MS="5400000")
 
     async def sleep_while_another_is_faster(seconds: float) -> None:
-        clock.time += seconds
+        clock.advance(seconds)
         await take(limits)
 
     monkeypatch.setattr(rate_limits, "asyncio", SimpleNamespace(sleep=sleep_while_another_is_faster))
@@ -357,10 +346,10 @@ async def test_the_time_that_a_send_may_wait_begins_once(
 
     with pytest.raises(MercuryError, match="this client is reached"):
         await take(limits)
-    assert clock.time == 1000 + HOUR
+    assert clock.monotonic() == 1000 + HOUR
 
 
-async def test_a_limit_that_was_passed_is_in_nobodys_way_who_asks_nothing_of_it(clock: StillClock) -> None:
+async def test_a_limit_that_was_passed_is_in_nobodys_way_who_asks_nothing_of_it(clock: Clock) -> None:
     limits = make_limits(None, clock, RATE_LIMIT_OUTPUT_TOKENS="10", RATE_LIMIT_SERVER_MAX="9")
     limits.correct(await take(limits, "ada", 1, 10), 1, 15)  # the API counted more than was asked for
 
@@ -369,14 +358,14 @@ async def test_a_limit_that_was_passed_is_in_nobodys_way_who_asks_nothing_of_it(
 
 
 async def test_clients_that_asked_nothing_lately_are_forgotten(
-    clock: StillClock, monkeypatch: pytest.MonkeyPatch
+    clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(rate_limits, "MAX_CLIENTS", 2)
     limits = make_limits(None, clock, RATE_LIMIT_MAX="1")
     await take(limits, "ada")
-    clock.time += HOUR - 1
+    clock.advance(HOUR - 1)
     await take(limits, "bob")
-    clock.time += 1
+    clock.advance(1)
     await take(limits, "eve")
 
     assert sorted(limits._clients) == ["bob", "eve"]  # noqa: SLF001 - memory shows nowhere else

@@ -8,6 +8,7 @@ import pytest
 from bridgehead.mercury.simulator import Fault, Simulator
 from tests.mercury.calling.test_budget import ASK, CHAT, COMPLETION_PRICE, WORST, report
 from tests.mercury.process import BridgeProcess, bridge_process
+from tests.support import mercury_journal
 from tests.support.billing_upstream import BillingUpstream
 from tests.support.waiting import PATIENCE
 
@@ -97,7 +98,7 @@ async def test_a_call_that_is_cancelled_after_it_was_written_leaves_its_money_un
         await client.call("mercury_list_models")
         api.faults.next(Fault(delay=10 * PATIENCE))
         request_id, _ = client.start(CHAT, ASK)
-        await api.requests.until(lambda journal: journal.to("/chat/completions")[0])
+        await mercury_journal.until(api.requests, lambda journal: journal.to("/chat/completions")[0])
         under_way = await amounts(client)
         client.cancel(request_id)
         money = await amounts(client)

@@ -9,6 +9,7 @@ import pytest
 import pytest_asyncio
 
 from bridgehead.mercury.bridge import far_side, make_bridge
+from bridgehead.mercury.calling import provider
 from bridgehead.mercury.calling.routes import read_routes
 from bridgehead.mercury.settings import MercurySettings
 from bridgehead.mercury.simulator import Fault, Simulator
@@ -111,9 +112,10 @@ async def test_what_may_have_billed_or_is_wrong_everywhere_does_not_fall_back(
 
 
 async def test_a_provider_that_keeps_failing_is_left_alone_and_the_others_are_not(
-    routed: Routed, api: Simulator, local: Simulator
+    routed: Routed, api: Simulator, local: Simulator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async with routed(MERCURY_BREAKER_FAILURES="1") as client:
+    monkeypatch.setattr(provider, "BREAKER_FAILURES", 1)
+    async with routed() as client:
         local.faults.always(Fault(status=503))
         for _ in range(3):
             assert not (await client.call(CHAT, ask())).get("isError")

@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from bridgehead.mercury.calling.budget import Amounts, BudgetLimits, ReleasedSends
+from bridgehead.mercury.calling.budget import Amounts, BudgetLimits, ReleasedSends, Reservation
 from bridgehead.mercury.calling.sqlite_budget import release_uncertain
 from bridgehead.mercury.calling.sqlite_usage import FILE, open_database
 from bridgehead.mercury.calling.usage import Span
 from bridgehead.runtime.errors import StorageError
 from bridgehead.runtime.stores import sqlite
-from tests.mercury.calling.books import Payer, open_sqlite
-from tests.mercury.calling.clock import GivenClock
+from tests.mercury.calling.books import NOON, Payer, open_sqlite
+from tests.support.clock import Clock
 
 TODAY = "2026-09-21"
 EVER = Span("2020-01-01", "2030-01-01")
@@ -26,7 +26,7 @@ async def test_what_version_1_had_committed_still_counts(tmp_path: Path) -> None
         old.executemany("INSERT INTO spending VALUES (?, ?, ?)", rows)
         old.execute("PRAGMA user_version=1")
         old.commit()
-    clock = GivenClock()
+    clock = Clock(NOON)
     async with open_sqlite(tmp_path, clock) as books:
         payer = Payer(books, clock, BudgetLimits(Amounts(1.0, 2.0), Amounts(1.0, 2.0)))
         spendings = (await payer.budget.spending("ada"))[1]
@@ -40,7 +40,7 @@ async def test_what_version_1_had_committed_still_counts(tmp_path: Path) -> None
 
 
 async def test_the_payer_releases_what_is_uncertain_and_nothing_else(tmp_path: Path) -> None:
-    clock, limits = GivenClock(), BudgetLimits(Amounts(1.0))
+    clock, limits = Clock(NOON), BudgetLimits(Amounts(1.0))
     async with open_sqlite(tmp_path, clock) as books:
         payer = Payer(books, clock, limits)
         late = payer.end(await payer.reserve("me", 0.25), "uncertain")
@@ -62,8 +62,50 @@ async def test_the_payer_releases_what_is_uncertain_and_nothing_else(tmp_path: P
 
 async def test_a_file_that_is_no_database_reserves_nothing_and_is_named(tmp_path: Path) -> None:
     (tmp_path / FILE).write_text("{ not a database, and long enough to be looked at } " * 20)
-    clock = GivenClock()
+    clock = Clock(NOON)
     async with open_sqlite(tmp_path, clock) as books:
         payer = Payer(books, clock, BudgetLimits(Amounts(1.0)))
         with pytest.raises(StorageError, match=FILE):
             await payer.reserve("me", 0.5)
+
+
+async def test_a_send_that_costs_nothing_commits_nothing(tmp_path: Path) -> None:
+    clock = Clock(NOON)
+    async with open_sqlite(tmp_path, clock) as books:
+        payer = Payer(books, clock, BudgetLimits(Amounts(0.5)))
+        await payer.reserve("me", 0.0)
+
+        assert await payer.amounts() == (0.0, 0.0, 0.0)
+
+
+async def test_an_uncertain_send_of_unknown_price_is_counted_without_money(tmp_path: Path) -> None:
+    clock = Clock(NOON)
+    unpriced = Reservation(day=TODAY, payer="me", model="mercury-2", client="editor", seconds=60.0)
+    async with open_sqlite(tmp_path, clock) as books:
+        Payer(books, clock, BudgetLimits()).end(unpriced, "uncertain")
+        await books.spending(TODAY, [])  # behind it in the same queue
+        with closing(open_database(tmp_path / FILE)) as other, sqlite.transaction(other):
+            released = release_uncertain(other, EVER)
+
+    assert released == [ReleasedSends(TODAY, "mercury-2", "editor", 1, 0.0)]
+
+
+async def test_an_end_that_cannot_be_booked_is_logged_and_one_that_can_is_not(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    clock = Clock(NOON)
+    async with open_sqlite(tmp_path, clock) as books:
+        payer = Payer(books, clock, BudgetLimits(Amounts(1.0)))
+        booked, lost = await payer.reserve("me", 0.25), await payer.reserve("me", 0.125)
+        payer.end(booked, "settled", 0.25)
+        await payer.amounts()
+        assert caplog.records == []
+
+        with closing(open_database(tmp_path / FILE)) as other:
+            other.execute("DROP TABLE sends")
+        payer.end(lost, "settled", 0.125)
+        with pytest.raises(StorageError):
+            await payer.amounts()
+
+    [record] = caplog.records
+    assert "the end of a send was not booked" in record.getMessage()

@@ -5,21 +5,23 @@ import sqlite3
 import subprocess
 import sys
 import threading
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, closing
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, closing, contextmanager
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from bridgehead.mercury.calling import sqlite_usage
 from bridgehead.mercury.calling.budget import Amounts, BudgetLimits
 from bridgehead.mercury.calling.sqlite_budget import SqliteBudget
-from bridgehead.mercury.calling.sqlite_usage import FILE, SqliteUsage, open_database
-from bridgehead.mercury.calling.usage import Usage, UsageCounts
+from bridgehead.mercury.calling.sqlite_usage import FILE, MAX_BATCH, SqliteUsage, open_database
+from bridgehead.mercury.calling.usage import Key, Usage, UsageCounts
 from bridgehead.runtime.errors import StorageError
-from tests.mercury.calling.books import Payer
-from tests.mercury.calling.clock import GivenClock
+from tests.mercury.calling.books import DAY, NOON, Payer
 from tests.support.children import unmeasured
+from tests.support.clock import Clock
 from tests.support.posix import KILL, is_private
 from tests.support.waiting import PATIENCE, until
 
@@ -46,7 +48,7 @@ PRAGMA user_version = 1;
 
 
 @asynccontextmanager
-async def open_store(folder: Path, clock: GivenClock, keep_days: int = 400) -> AsyncIterator[SqliteUsage]:
+async def open_store(folder: Path, clock: Clock, keep_days: int = 400) -> AsyncIterator[SqliteUsage]:
     store = SqliteUsage(lambda: folder, clock, keep_days=keep_days)
     try:
         yield store
@@ -54,7 +56,7 @@ async def open_store(folder: Path, clock: GivenClock, keep_days: int = 400) -> A
         await store.close()
 
 
-def make_payer(store: SqliteUsage, clock: GivenClock, usd: float) -> Payer:
+def make_payer(store: SqliteUsage, clock: Clock, usd: float) -> Payer:
     return Payer(SqliteBudget(store), clock, BudgetLimits(Amounts(usd)))
 
 
@@ -94,7 +96,8 @@ sqlite3.connect = lambda *given, **more: connect(*given, factory=Connection, **m
 
 from bridgehead.mercury.calling.usage import Usage, UsageCounts
 from bridgehead.mercury.calling.sqlite_usage import SqliteUsage
-from tests.mercury.calling.clock import GivenClock
+from tests.support.clock import Clock
+from tests.mercury.calling.books import NOON
 from tests.mercury.calling.test_sqlite_usage import make_payer
 
 sys.addaudithook(lambda event, _: step() if event in ("os.rename", "os.remove", "open") else None)
@@ -103,7 +106,7 @@ async def main(folder, said):
     def say(word):
         os.write(said, word + b" ")
 
-    clock = GivenClock()
+    clock = Clock(NOON)
     store = SqliteUsage(lambda: folder, clock, keep_days=400)
     payer, usage = make_payer(store, clock, 100.0), Usage(store, clock)
     for _ in range(2):
@@ -203,11 +206,12 @@ import asyncio, sys
 from pathlib import Path
 from bridgehead.mercury.calling.sqlite_usage import SqliteUsage
 from bridgehead.mercury.errors import MercuryError
-from tests.mercury.calling.clock import GivenClock
+from tests.support.clock import Clock
+from tests.mercury.calling.books import NOON
 from tests.mercury.calling.test_sqlite_usage import make_payer
 
 async def main():
-    clock = GivenClock()
+    clock = Clock(NOON)
     store = SqliteUsage(lambda: Path(sys.argv[1]), clock, keep_days=400)
     payer, granted = make_payer(store, clock, 10.25), 0
 
@@ -248,7 +252,7 @@ def test_processes_that_begin_at_once_share_one_budget_and_take_over_an_old_file
 
 async def test_a_file_of_version_1_keeps_its_counts(tmp_path: Path) -> None:
     write_version_1(tmp_path)
-    clock = GivenClock()
+    clock = Clock(NOON)
     async with open_store(tmp_path, clock) as store:
         usage = await Usage(store, clock).read_today()
 
@@ -259,7 +263,7 @@ async def test_a_file_of_version_1_keeps_its_counts(tmp_path: Path) -> None:
 
 
 async def test_a_file_that_is_removed_meanwhile_is_made_anew(tmp_path: Path) -> None:
-    clock = GivenClock()
+    clock = Clock(NOON)
     async with open_store(tmp_path, clock) as store:
         payer = make_payer(store, clock, 1.0)
         await payer.reserve("me", 0.5)
@@ -277,7 +281,7 @@ async def test_counts_are_written_by_themselves_and_closing_lets_go_of_the_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sqlite_usage, "WRITE_SECONDS", 0.01)
-    clock = GivenClock()
+    clock = Clock(NOON)
     async with open_store(tmp_path, clock) as store:
         await store.submit(lambda _: None)
         usage = Usage(store, clock)
@@ -291,7 +295,7 @@ async def test_counts_are_written_by_themselves_and_closing_lets_go_of_the_file(
 
 
 async def test_the_event_loop_goes_on_while_another_process_holds_the_file(tmp_path: Path) -> None:
-    clock = GivenClock()
+    clock = Clock(NOON)
     async with open_store(tmp_path, clock) as store:
         payer = make_payer(store, clock, 1.0)
         await payer.reserve("me", 0.1)
@@ -311,7 +315,7 @@ async def test_the_event_loop_goes_on_while_another_process_holds_the_file(tmp_p
 
 async def test_a_file_that_is_no_database_is_named_and_left_alone(tmp_path: Path) -> None:
     (tmp_path / FILE).write_text("{ not a database, and long enough to be looked at } " * 20)
-    clock = GivenClock()
+    clock = Clock(NOON)
     async with open_store(tmp_path, clock) as store:
         payer, usage = make_payer(store, clock, 1.0), Usage(store, clock)
         usage.count("mercury-2", "me", UsageCounts(calls=1))
@@ -327,14 +331,14 @@ async def test_a_file_that_is_no_database_is_named_and_left_alone(tmp_path: Path
 async def test_a_file_of_a_newer_version_is_refused(tmp_path: Path) -> None:
     with closing(sqlite3.connect(tmp_path / FILE)) as connection:
         connection.execute("PRAGMA user_version=99")
-    clock = GivenClock()
+    clock = Clock(NOON)
     async with open_store(tmp_path, clock) as store:
         with pytest.raises(StorageError, match="newer version"):
             await make_payer(store, clock, 1.0).reserve("me", 0.1)
 
 
 async def test_the_file_is_for_its_owner_alone_and_every_commit_is_flushed(tmp_path: Path) -> None:
-    async with open_store(tmp_path, GivenClock()) as store:
+    async with open_store(tmp_path, Clock(NOON)) as store:
         modes = await store.submit(
             lambda connection: [
                 connection.execute(f"PRAGMA {name}").fetchone()[0] for name in ("journal_mode", "synchronous")
@@ -343,3 +347,227 @@ async def test_the_file_is_for_its_owner_alone_and_every_commit_is_flushed(tmp_p
         assert all(map(is_private, tmp_path.iterdir()))
 
     assert modes == ["wal", 2]  # FULL
+
+
+# --- transactions ------------------------------------------------------------------------------------------
+
+
+COUNTED = "SELECT sum(calls) FROM usage"
+ONE_CALL = UsageCounts(calls=1)
+
+
+class Trace:
+    """How often a file was opened and closed, and every statement."""
+
+    def __init__(self) -> None:
+        self.opened = 0
+        self.closed = 0
+        self.statements: list[str] = []
+
+    def count(self, beginning: str) -> int:
+        return sum(statement.startswith(beginning) for statement in self.statements)
+
+
+@pytest.fixture
+def trace(monkeypatch: pytest.MonkeyPatch) -> Trace:
+    found = Trace()
+
+    class Connection(sqlite3.Connection):
+        def __init__(self, *given: Any, **more: Any) -> None:
+            found.opened += 1
+            super().__init__(*given, **more)
+
+        def execute(self, statement: str, parameters: Any = ()) -> sqlite3.Cursor:
+            found.statements.append(statement)
+            return super().execute(statement, parameters)
+
+        def close(self) -> None:
+            found.closed += 1
+            super().close()
+
+    monkeypatch.setattr(sqlite3, "connect", partial(sqlite3.connect, factory=Connection))
+    return found
+
+
+@contextmanager
+def held(folder: Path) -> Iterator[None]:
+    """Let another process write for a while."""
+    with closing(sqlite3.connect(folder / FILE, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        yield
+        other.execute("ROLLBACK")
+
+
+async def test_the_file_is_opened_once_and_old_days_are_looked_for_once_a_day(
+    tmp_path: Path, trace: Trace
+) -> None:
+    clock = Clock(NOON)
+    async with open_store(tmp_path, clock) as store:
+        for _ in range(3):
+            await store.submit(lambda _: None)
+        assert (trace.opened, trace.count("DELETE")) == (1, 3)
+        clock.advance(DAY)
+        for _ in range(2):
+            await store.submit(lambda _: None)
+
+    assert (trace.opened, trace.count("DELETE")) == (1, 6)
+
+
+async def test_many_reservations_at_once_are_one_transaction(tmp_path: Path, trace: Trace) -> None:
+    clock = Clock(NOON)
+    async with open_store(tmp_path, clock) as store:
+        payer = make_payer(store, clock, 100.0)
+        await payer.reserve("me", 0.1)
+        before = trace.count("COMMIT")
+        await asyncio.gather(*(payer.reserve("me", 0.1) for _ in range(40)))
+
+        assert trace.count("COMMIT") - before <= 2
+
+
+async def test_a_transaction_has_a_largest_size_and_everybody_has_a_turn(
+    tmp_path: Path, trace: Trace
+) -> None:
+    async with open_store(tmp_path, Clock(NOON)) as store:
+        await store.submit(lambda _: None)
+        before = trace.count("COMMIT")
+        numbers = iter(range(2 * MAX_BATCH + 1))
+        works = [store.submit(lambda _: next(numbers)) for _ in range(2 * MAX_BATCH + 1)]
+
+        assert await asyncio.gather(*works) == list(range(2 * MAX_BATCH + 1))
+        assert trace.count("COMMIT") - before == 3
+
+
+class AlwaysMore(Usage):
+    """Counts something whenever it is asked what to write, as under a steady load."""
+
+    transactions = 0
+
+    def take_counts(self) -> dict[Key, UsageCounts]:
+        self.transactions += 1
+        self.count("mercury-2", "me", ONE_CALL)
+        taken = super().take_counts()
+        self.count("mercury-2", "me", ONE_CALL)
+        return taken
+
+
+async def test_what_is_counted_while_a_transaction_is_written_does_not_begin_another(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sqlite_usage, "WRITE_SECONDS", PATIENCE)
+    clock = Clock(NOON)
+    async with open_store(tmp_path, clock) as store:
+        usage = AlwaysMore(store, clock)
+        for _ in range(2):
+            await store.submit(lambda _: None)
+
+        assert usage.transactions == 2
+
+
+async def test_a_file_that_fails_is_opened_anew_and_everybody_in_the_transaction_hears_of_it(
+    tmp_path: Path, trace: Trace
+) -> None:
+    def fail(_: sqlite3.Connection) -> None:
+        raise sqlite3.OperationalError("disk I/O error")
+
+    async with open_store(tmp_path, Clock(NOON)) as store:
+        works = [store.submit(work) for work in (fail, lambda _: None)]
+        for one in await asyncio.gather(*works, return_exceptions=True):
+            assert isinstance(one, StorageError)
+            assert f"{tmp_path / FILE} cannot be used: disk I/O error." in str(one)
+        await store.submit(lambda _: None)
+
+        assert trace.opened == 2
+
+
+async def test_a_fault_of_ours_in_a_transaction_leaves_nobody_waiting_and_loses_no_count(
+    tmp_path: Path,
+) -> None:
+    def fail(_: sqlite3.Connection) -> None:
+        raise OverflowError("Python int too large to convert to SQLite INTEGER")
+
+    clock = Clock(NOON)
+    async with open_store(tmp_path, clock) as store:
+        usage = Usage(store, clock)
+        usage.count("mercury-2", "me", ONE_CALL)
+        works = [store.submit(work) for work in (fail, lambda _: None)]
+        async with asyncio.timeout(PATIENCE):
+            for one in await asyncio.gather(*works, return_exceptions=True):
+                assert isinstance(one, OverflowError)
+
+        assert (await usage.read_today())["mercury-2"].calls == 1
+
+
+async def test_a_folder_that_cannot_be_made_is_told(tmp_path: Path) -> None:
+    def refuse() -> Path:
+        raise PermissionError(13, "Permission denied")
+
+    store = SqliteUsage(refuse, Clock(NOON), keep_days=2)
+    with pytest.raises(StorageError, match=f"The usage database {FILE} cannot be used: .*Permission denied"):
+        await store.submit(lambda _: None)
+    await store.close()
+    assert list(tmp_path.iterdir()) == []
+
+
+async def test_what_is_counted_during_a_transaction_is_written_before_what_is_submitted_after_it(
+    tmp_path: Path,
+) -> None:
+    clock = Clock(NOON)
+    async with open_store(tmp_path, clock) as store:
+        usage = Usage(store, clock)
+        await store.submit(lambda _: None)
+        with held(tmp_path):
+            first = store.submit(lambda _: None)
+            for _ in range(3):  # until the first transaction has been handed to the thread
+                await asyncio.sleep(0)
+            usage.count("mercury-2", "me", ONE_CALL)
+            second = store.submit(lambda connection: connection.execute(COUNTED).fetchone())
+        await first
+
+        assert await second == (1,)
+
+
+async def test_what_is_counted_last_is_written_before_the_file_is_closed(tmp_path: Path) -> None:
+    for calls in (1, 2):
+        clock = Clock(NOON)
+        async with open_store(tmp_path, clock) as store:
+            if calls == 2:
+                await store.submit(lambda _: None)
+            Usage(store, clock).count("mercury-2", "me", ONE_CALL)
+        assert not (tmp_path / f"{FILE}-wal").exists()
+        assert rows(tmp_path, COUNTED) == [(calls,)]
+
+    await until(lambda: not [one for one in threading.enumerate() if "mercury-usage" in one.name])
+
+
+async def test_one_who_is_gone_takes_no_answer_from_the_others(tmp_path: Path) -> None:
+    async with open_store(tmp_path, Clock(NOON)) as store:
+        gone, stays = store.submit(lambda _: 1), store.submit(lambda _: 2)
+        gone.cancel()
+
+        assert await stays == 2
+
+
+async def test_a_file_that_is_let_go_of_is_closed(tmp_path: Path, trace: Trace) -> None:
+    async with open_store(tmp_path, Clock(NOON)) as store:
+        await store.submit(lambda _: None)
+        (tmp_path / FILE).unlink()
+        await store.submit(lambda _: None)
+        assert (trace.opened, trace.closed) == (2, 1)
+
+    assert trace.closed == 2
+
+
+async def test_closing_ends_the_thread_and_the_timer(tmp_path: Path) -> None:
+    store = SqliteUsage(lambda: tmp_path, Clock(NOON), keep_days=2)
+    store.write_soon()
+    timer = store._timer  # noqa: SLF001
+    assert timer is not None
+    await store.submit(lambda _: None)
+    assert timer.cancelled()
+    thread = store._thread  # noqa: SLF001
+    assert thread is not None
+    assert [one for one in threading.enumerate() if "mercury-usage" in one.name]
+    await store.close()
+
+    with pytest.raises(RuntimeError, match="after shutdown"):
+        thread.submit(print)

@@ -7,8 +7,9 @@ import pytest
 from bridgehead.mercury.calling import usage as usage_module
 from bridgehead.mercury.calling.usage import OTHER_CLIENTS, Span, Usage, UsageCounts, utc_day
 from bridgehead.mercury.completion import Metadata, Tokens
-from tests.mercury.calling.clock import DAY, NOON, GivenClock
+from tests.mercury.calling.books import DAY, NOON
 from tests.mercury.calling.test_sqlite_usage import open_store
+from tests.support.clock import Clock
 
 SPAN = Span("2026-01-01", "2027-01-01")
 
@@ -38,7 +39,7 @@ def test_counts_add_up_without_the_noise_of_small_numbers() -> None:
 
 
 async def test_answers_hits_and_failures_are_each_counted_once_in_both_sums(tmp_path: Path) -> None:
-    clock = GivenClock()
+    clock = Clock(NOON)
     async with open_store(tmp_path, clock) as store:
         usage = Usage(store, clock)
         usage.count_answer("mercury-2", "me", answer(0.25), is_booked=False)
@@ -55,7 +56,7 @@ async def test_answers_hits_and_failures_are_each_counted_once_in_both_sums(tmp_
 
 
 async def test_money_of_which_the_books_write_the_end_is_told_here_and_written_there(tmp_path: Path) -> None:
-    clock = GivenClock()
+    clock = Clock(NOON)
     async with open_store(tmp_path, clock) as store:
         usage = Usage(store, clock)
         usage.count_answer("mercury-2", "me", answer(0.25), is_booked=True)
@@ -72,7 +73,7 @@ async def test_money_of_which_the_books_write_the_end_is_told_here_and_written_t
 
 async def test_an_answer_without_a_price_is_priced_when_there_is_one_and_only_once(tmp_path: Path) -> None:
     prices: dict[str, float] = {}
-    clock = GivenClock()
+    clock = Clock(NOON)
     async with open_store(tmp_path, clock) as store:
         usage = Usage(store, clock, lambda _, model: prices.get(model))
         usage.count_answer("mercury-2", "me", answer(None), is_booked=False)
@@ -86,7 +87,7 @@ async def test_an_answer_without_a_price_is_priced_when_there_is_one_and_only_on
 
 
 async def test_an_answer_without_tokens_waits_for_no_price(tmp_path: Path) -> None:
-    clock = GivenClock()
+    clock = Clock(NOON)
     async with open_store(tmp_path, clock) as store:
         usage = Usage(store, clock, lambda _metadata, _model: 99.0)
         usage.count_answer("mercury-2", "me", answer(None, tokens=0), is_booked=False)
@@ -98,11 +99,11 @@ async def test_names_of_clients_are_told_apart_anew_each_day(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(usage_module, "MAX_CLIENTS", 2)
-    clock = GivenClock()
+    clock = Clock(NOON)
     async with open_store(tmp_path, clock) as store:
         usage = Usage(store, clock)
         first_day = [usage.counted_client(name) for name in ("ada", "bob", "eve", "ada")]
-        clock.time += DAY
+        clock.advance(DAY)
         next_day = [usage.counted_client(name) for name in ("eve", "bob", "ada", "eve")]
 
     assert first_day == ["ada", "bob", OTHER_CLIENTS, "ada"]
@@ -110,7 +111,7 @@ async def test_names_of_clients_are_told_apart_anew_each_day(
 
 
 async def test_what_could_not_be_written_is_written_with_the_next_counts(tmp_path: Path) -> None:
-    clock = GivenClock()
+    clock = Clock(NOON)
     async with open_store(tmp_path, clock) as store:
         usage = Usage(store, clock)
         usage.count("mercury-2", "me", UsageCounts(calls=1))
@@ -123,11 +124,11 @@ async def test_what_could_not_be_written_is_written_with_the_next_counts(tmp_pat
 
 
 async def test_a_call_counts_on_the_day_on_which_it_ended(tmp_path: Path) -> None:
-    clock = GivenClock()
+    clock = Clock(NOON)
     async with open_store(tmp_path, clock) as store:
         usage = Usage(store, clock)
         usage.count("mercury-2", "me", UsageCounts(calls=1))
-        clock.time += DAY
+        clock.advance(DAY)
         usage.count("mercury-2", "me", UsageCounts(calls=2))
         days = [(row.day, row.counts.calls) for row in await usage.history(SPAN, ["day"])]
         today = await usage.read_today()
@@ -137,7 +138,7 @@ async def test_a_call_counts_on_the_day_on_which_it_ended(tmp_path: Path) -> Non
 
 
 async def test_where_the_file_cannot_be_read_the_counts_of_this_process_are_told(tmp_path: Path) -> None:
-    clock = GivenClock()
+    clock = Clock(NOON)
     (tmp_path / "state").write_text("in the way")
     async with open_store(tmp_path / "state", clock) as store:
         usage = Usage(store, clock)

@@ -8,6 +8,7 @@ import pytest
 
 from bridgehead.mercury.simulator import Fault, Simulator
 from tests.mercury.simulator.raw import Raw, chat, content, events
+from tests.support import mercury_journal
 
 STREAM = chat(stream=True)
 
@@ -125,9 +126,9 @@ async def test_an_error_can_come_with_a_good_status(api: Simulator, raw: Raw) ->
 async def test_an_endless_answer_goes_on_until_the_client_goes(api: Simulator, raw: Raw, body: Any) -> None:
     api.faults.next(Fault(kind="endless"))
     response = await raw.post(body)
-    await api.requests.until(lambda requests: requests[0].chunks > 150)
+    await mercury_journal.until(api.requests, lambda requests: requests[0].chunks > 150)
     await response.hang_up()
-    await api.requests.until(lambda requests: requests[0].aborted)
+    await mercury_journal.until(api.requests, lambda requests: requests[0].aborted)
 
     assert api.requests[0].finished is None
 
@@ -143,4 +144,4 @@ async def test_a_silent_answer_begins_and_says_no_more(
     assert (response.status, api.requests[0].chunks) == (200, chunks)
     assert (api.requests[0].finished, api.requests[0].aborted) == (None, None)
     await response.hang_up()
-    await api.requests.until(lambda requests: requests[0].aborted)
+    await mercury_journal.until(api.requests, lambda requests: requests[0].aborted)

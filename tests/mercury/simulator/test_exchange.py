@@ -6,6 +6,7 @@ import time
 
 from bridgehead.mercury.simulator import Fault, Simulator
 from tests.mercury.simulator.raw import Raw, chat, headers
+from tests.support import mercury_journal
 from tests.support.messages import encode
 from tests.support.waiting import PATIENCE
 
@@ -16,10 +17,10 @@ async def test_a_client_that_hangs_up_is_noted(api: Simulator, raw: Raw) -> None
     api.faults.next(Fault(delay=30))
     head = raw.http.head("POST", PATH, {**headers("k"), "Content-Length": "0"})
     _, writer = await raw.http.begin(head)
-    await api.requests.until(len)
+    await mercury_journal.until(api.requests, len)
     hung_up = time.monotonic()
     writer.close()
-    await api.requests.until(lambda requests: requests[0].aborted)
+    await mercury_journal.until(api.requests, lambda requests: requests[0].aborted)
 
     assert api.requests[0].aborted is not None
     assert api.requests[0].aborted - hung_up >= 0
@@ -37,4 +38,4 @@ async def test_a_client_that_does_not_read_stops_the_stream(api: Simulator, raw:
                 await asyncio.sleep(0.1)
 
         assert (api.requests[0].finished, api.requests[0].aborted) == (None, None)
-    await api.requests.until(lambda requests: requests[0].aborted)
+    await mercury_journal.until(api.requests, lambda requests: requests[0].aborted)

@@ -7,6 +7,7 @@ import pytest
 
 from bridgehead.mercury.simulator import Fault, Simulator
 from tests.mercury.simulator.raw import Raw, chat
+from tests.support import mercury_journal
 
 
 async def test_a_request_is_noted_with_its_body_its_key_and_its_times(api: Simulator, raw: Raw) -> None:
@@ -26,7 +27,7 @@ async def test_a_request_is_noted_with_its_body_its_key_and_its_times(api: Simul
 
 async def test_waiting_for_what_does_not_come_has_an_end(api: Simulator) -> None:
     with pytest.raises(TimeoutError):
-        await api.requests.until(lambda requests: requests[5].finished, within=0.05)
+        await mercury_journal.until(api.requests, lambda requests: requests[5].finished, within=0.05)
 
 
 async def test_it_knows_how_many_requests_there_were_at_once(api: Simulator, raw: Raw) -> None:
@@ -34,8 +35,8 @@ async def test_it_knows_how_many_requests_there_were_at_once(api: Simulator, raw
     await asyncio.gather(*(raw.post(chat()) for _ in range(7)))
     await raw.post(chat())
 
-    assert api.requests.most_at_once("/chat/completions") == 7
-    assert api.requests.most_at_once("/models") == 0
+    assert mercury_journal.most_at_once(api.requests, "/chat/completions") == 7
+    assert mercury_journal.most_at_once(api.requests, "/models") == 0
 
 
 async def test_it_keeps_the_newest_only_and_counts_all() -> None:

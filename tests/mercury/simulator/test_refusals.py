@@ -68,7 +68,7 @@ ENDLESS = {"type": "object", "properties": {"a": {"$ref": "#"}}, "required": ["a
 
 @pytest.mark.parametrize(
     "schema",
-    [{"type": "colour"}, {"properties": 5}, {"type": "number", "multipleOf": 0, "minimum": 1}, ENDLESS],
+    [{"type": "colour"}, {"properties": 5}, ENDLESS],
 )
 async def test_a_schema_that_nothing_can_follow_is_refused(raw: Raw, schema: dict[str, Any]) -> None:
     wanted = {"type": "json_schema", "json_schema": {"name": "it", "schema": schema}}

@@ -10,7 +10,8 @@ import pytest
 from bridgehead.mercury.bridge import manifest
 from bridgehead.mercury.settings import MercurySettings
 from bridgehead.mercury.simulator import Fault, Simulator
-from tests.mercury.process import BridgeProcess, bridge_process, environment
+from tests.mercury.process import HEARTBEAT_SECONDS, BridgeProcess, bridge_process, environment
+from tests.support import mercury_journal
 from tests.support.task_client import TaskClient, connect
 from tests.support.waiting import PATIENCE
 
@@ -36,7 +37,7 @@ async def test_no_more_run_at_once_than_allowed(client: BridgeProcess, api: Simu
     api.faults.always(Fault(delay=0.03))
     await client.call(BATCH, {"prompts": [f"p{number}" for number in range(10)], "concurrency": 3})
 
-    assert api.requests.most_at_once("/chat/completions") == 3
+    assert mercury_journal.most_at_once(api.requests, "/chat/completions") == 3
 
 
 async def test_one_that_fails_stops_no_other(client: BridgeProcess, api: Simulator) -> None:
@@ -83,10 +84,12 @@ async def test_kept_answers_are_used_where_asked_for(client: BridgeProcess, api:
 async def test_cancelling_ends_every_request(client: BridgeProcess, api: Simulator) -> None:
     api.faults.always(Fault(delay=30))
     request_id, _ = client.start(BATCH, {"prompts": ["a", "b", "c"], "concurrency": 2})
-    await api.requests.until(lambda journal: len(journal) == 2)
+    await mercury_journal.until(api.requests, lambda journal: len(journal) == 2)
     client.cancel(request_id)
 
-    await api.requests.until(lambda journal: all(one.aborted is not None for one in journal), within=PATIENCE)
+    await mercury_journal.until(
+        api.requests, lambda journal: all(one.aborted is not None for one in journal), within=PATIENCE
+    )
     assert len(api.requests) == 2
 
 
@@ -112,10 +115,14 @@ async def test_cancelling_the_task_of_a_batch_ends_every_request(api: Simulator,
     async with task_client(api, tmp_path) as client:
         task_id = await client.make(BATCH, {"prompts": ["a", "b", "c"], "concurrency": 2})
         asked = api.requests.to
-        await api.requests.until(lambda _: len(asked("/chat/completions")) == 2, within=PATIENCE)
+        await mercury_journal.until(
+            api.requests, lambda _: len(asked("/chat/completions")) == 2, within=PATIENCE
+        )
         await client.cancel(task_id)
-        await api.requests.until(
-            lambda _: all(one.aborted is not None for one in asked("/chat/completions")), within=PATIENCE
+        await mercury_journal.until(
+            api.requests,
+            lambda _: all(one.aborted is not None for one in asked("/chat/completions")),
+            within=PATIENCE,
         )
 
         assert (await client.get(task_id))["status"] == "cancelled"
@@ -179,7 +186,7 @@ async def test_costs_have_no_noise_at_their_end(client: BridgeProcess, api: Simu
 
 async def test_a_slow_batch_shows_signs_of_life_that_grow(api: Simulator, tmp_path: Path) -> None:
     api.faults.next(Fault(delay=3.0, says="slow"))
-    async with bridge_process(api.url, tmp_path, MERCURY_HEARTBEAT_MS="50") as client:
+    async with bridge_process(api.url, tmp_path, **{HEARTBEAT_SECONDS: "0.05"}) as client:
         await client.call("mercury_batch", {"prompts": ["quick", "slow"], "concurrency": 2}, progress=7)
         values = [notice["progress"] for notice in client.progress()]
 

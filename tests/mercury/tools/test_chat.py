@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from bridgehead.mercury.simulator import Fault, Simulator
-from tests.mercury.process import KEY, BridgeProcess, bridge_process
+from tests.mercury.process import HEARTBEAT_SECONDS, KEY, MAX_RESPONSE_BYTES, BridgeProcess, bridge_process
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -213,7 +213,7 @@ async def test_arguments_above_the_size_limit_are_refused(api: Simulator, tmp_pa
 
 
 async def test_an_answer_above_the_size_limit_is_an_error(api: Simulator, tmp_path: Path) -> None:
-    async with bridge_process(api.url, tmp_path, MERCURY_MAX_RESPONSE_SIZE="300") as client:
+    async with bridge_process(api.url, tmp_path, **{MAX_RESPONSE_BYTES: "300"}) as client:
         error = await client.error(TOOL, {"messages": [{"role": "user", "content": "in 500 words"}]})
 
     assert (error["type"], error["code"]) == ("api_error", "RESPONSE_TOO_LARGE")
@@ -221,7 +221,7 @@ async def test_an_answer_above_the_size_limit_is_an_error(api: Simulator, tmp_pa
 
 async def test_a_long_silence_is_bridged_with_signs_of_life(api: Simulator, tmp_path: Path) -> None:
     api.faults.next(Fault(delay=1.5))
-    async with bridge_process(api.url, tmp_path, MERCURY_HEARTBEAT_MS="50") as client:
+    async with bridge_process(api.url, tmp_path, **{HEARTBEAT_SECONDS: "0.05"}) as client:
         await client.call(TOOL, {"messages": ASK}, progress=5)
         values = [notice["progress"] for notice in client.progress()]
 

@@ -5,8 +5,9 @@ from typing import Any
 
 import pytest
 
-from bridgehead.mercury.simulator import OLDER, Fault, Simulator
+from bridgehead.mercury.simulator import Fault, Simulator
 from tests.mercury.process import BridgeProcess, bridge_process
+from tests.support import mercury_journal
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -86,7 +87,10 @@ async def test_where_the_default_model_can_do_it_it_is_taken(api: Simulator, tmp
 
 async def test_an_older_model_list_that_names_no_endpoints_will_do(tmp_path: Path) -> None:
     settings = {"MERCURY_MODEL": "", "MERCURY_FIM_MODEL": "", "MERCURY_EDIT_MODEL": ""}
-    async with Simulator(models=OLDER) as api, bridge_process(api.url, tmp_path, **settings) as client:
+    async with (
+        Simulator(models=mercury_journal.OLDER) as api,
+        bridge_process(api.url, tmp_path, **settings) as client,
+    ):
         await client.call(FIM, GAP)
         listed = (await client.call("mercury_list_models"))["structuredContent"]["models"]
 

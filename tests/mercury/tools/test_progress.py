@@ -9,7 +9,14 @@ from typing import Any
 import pytest
 
 from bridgehead.mercury.simulator import Fault, Simulator
-from tests.mercury.process import BridgeProcess, bridge_process, error_of
+from tests.mercury.process import (
+    HEARTBEAT_SECONDS,
+    MAX_RESPONSE_BYTES,
+    BridgeProcess,
+    bridge_process,
+    error_of,
+)
+from tests.support import mercury_journal
 from tests.support.waiting import PATIENCE
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -156,7 +163,7 @@ async def test_cancelling_ends_the_request_to_the_api(client: BridgeProcess, api
     await client.progress_until(2)
     client.cancel(request_id)
 
-    await api.requests.until(lambda journal: journal[0].aborted is not None, within=PATIENCE)
+    await mercury_journal.until(api.requests, lambda journal: journal[0].aborted is not None, within=PATIENCE)
 
 
 @pytest.mark.parametrize("tool", [TOOL, "mercury_chat_completion"])
@@ -165,16 +172,16 @@ async def test_cancelling_before_the_first_byte_ends_the_request_too(
 ) -> None:
     api.faults.next(Fault(delay=10 * PATIENCE))
     request_id, _ = client.start(tool, {"messages": ask()})
-    await api.requests.until(lambda journal: journal[0])
+    await mercury_journal.until(api.requests, lambda journal: journal[0])
     client.cancel(request_id)
 
-    await api.requests.until(lambda journal: journal[0].aborted is not None, within=PATIENCE)
+    await mercury_journal.until(api.requests, lambda journal: journal[0].aborted is not None, within=PATIENCE)
 
 
 async def test_silence_is_bridged_with_signs_of_life_that_are_no_text(api: Simulator, tmp_path: Path) -> None:
     api.faults.next(Fault(kind="silent", after=1))
     async with bridge_process(
-        api.url, tmp_path, MERCURY_HEARTBEAT_MS="40", MERCURY_IDLE_TIMEOUT="2000"
+        api.url, tmp_path, MERCURY_IDLE_TIMEOUT="2000", **{HEARTBEAT_SECONDS: "0.04"}
     ) as client:
         error = error_of(await client.call(TOOL, {"messages": ask()}, progress=5))
         notices = client.progress()
@@ -205,7 +212,7 @@ async def test_a_stream_may_go_on_for_longer_than_a_request(api: Simulator, tmp_
 
 
 async def test_a_stream_above_the_size_limit_is_an_error(api: Simulator, tmp_path: Path) -> None:
-    async with bridge_process(api.url, tmp_path, MERCURY_MAX_RESPONSE_SIZE="1kb") as client:
+    async with bridge_process(api.url, tmp_path, **{MAX_RESPONSE_BYTES: "1000"}) as client:
         error = error_of(await client.call(TOOL, {"messages": ask(500)}))
 
     assert error["code"] == "STREAM_INCOMPLETE"

@@ -7,6 +7,7 @@ import pytest
 
 from bridgehead.mercury.simulator import Fault, Simulator
 from tests.mercury.process import bridge_process
+from tests.support import mercury_journal
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -98,7 +99,7 @@ async def test_an_answer_that_came_before_the_prices_is_priced_when_they_come(
 ) -> None:
     api.faults.next(Fault(status=500, on="models"))
     async with bridge_process(api.url, tmp_path) as client:
-        await api.requests.until(lambda journal: journal.to("/models")[0].finished)
+        await mercury_journal.until(api.requests, lambda journal: journal.to("/models")[0].finished)
         result = await client.call(CHAT, ASK)
         before = (await client.call("mercury_usage"))["structuredContent"]["today"]["total"]
         await client.call("mercury_list_models")

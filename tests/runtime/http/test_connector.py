@@ -11,7 +11,8 @@ import pytest
 
 from bridgehead.runtime.http import ConnectFailed, Proxy
 from tests.runtime.http.peers import NOTHING, address, ask, ask_once, open_pool, repeating, saying
-from tests.support.tcp import Serve, relay, serving
+from tests.support.proxy import Proxy as TcpProxy
+from tests.support.tcp import Serve, serving
 
 
 async def test_where_nothing_listens_there_is_no_connection() -> None:
@@ -70,7 +71,7 @@ async def test_tls_goes_through_a_proxy_as_a_tunnel(certificate: ssl.SSLContext)
         heads.append(head)
         host, _, port = head.split(b" ")[1].partition(b":")
         writer.write(b"HTTP/1.1 200 Connection established\r\n\r\n")
-        await relay(reader, writer, host.decode(), int(port))
+        await TcpProxy(int(port), host.decode()).carry(reader, writer)
 
     async with tunnelled(reply, certificate) as (url, proxy), open_pool(url, proxy=proxy) as pool:
         assert await ask(pool) == b"200 "

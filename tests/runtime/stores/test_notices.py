@@ -8,7 +8,8 @@ from redis.asyncio.client import PubSub
 
 from bridgehead.runtime.stores.redis import Redis
 from tests.runtime.stores.test_redis import connected
-from tests.support.redis_server import RedisServer, faulty
+from tests.support.proxy import proxied
+from tests.support.redis_server import RedisServer
 from tests.support.waiting import until
 
 
@@ -54,8 +55,8 @@ async def test_who_leaves_hears_nothing_more(redis_server: RedisServer) -> None:
 async def test_after_a_lost_connection_everything_may_have_changed(redis_server: RedisServer) -> None:
     async with (
         connected(redis_server.url) as speaker,
-        faulty(redis_server) as proxy,
-        connected(proxy.url) as listener,
+        proxied(redis_server.port) as proxy,
+        connected(proxy.through(redis_server.url)) as listener,
     ):
         ear = Ear(listener)
         await until(lambda: ear.gaps)
@@ -71,7 +72,7 @@ async def test_after_a_lost_connection_everything_may_have_changed(redis_server:
 
 
 async def test_a_connection_that_went_silent_is_given_up(redis_server: RedisServer) -> None:
-    async with faulty(redis_server) as proxy, connected(proxy.url) as listener:
+    async with proxied(redis_server.port) as proxy, connected(proxy.through(redis_server.url)) as listener:
         ear = Ear(listener)
         await until(lambda: ear.gaps)
         before = ear.gaps

@@ -12,7 +12,7 @@ from bridgehead.runtime.stores import StoreUnavailable
 from bridgehead.runtime.stores.rate_windows import Asked, SharedWindows, Window
 from bridgehead.runtime.stores.redis import Redis
 from tests.runtime.stores.test_redis import connected
-from tests.support.fault_proxy import fault_proxy
+from tests.support.proxy import proxied
 from tests.support.redis_server import RedisServer, running_redis
 from tests.support.waiting import PATIENCE, until
 
@@ -236,8 +236,8 @@ async def test_somebody_who_left_while_asking_holds_no_room(windows: SharedWindo
 
 async def test_what_is_sent_again_because_its_answer_was_lost_counts_once(redis_server: RedisServer) -> None:
     async with (
-        fault_proxy(redis_server.port) as proxy,
-        connected(f"redis://127.0.0.1:{proxy.port}/0") as redis,
+        proxied(redis_server.port) as proxy,
+        connected(proxy.through(redis_server.url)) as redis,
     ):
         windows = SharedWindows(redis)
         proxy.cut_answer_to = lambda sent: b"EVAL" in sent

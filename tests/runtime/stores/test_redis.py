@@ -12,7 +12,8 @@ from bridgehead.runtime.directories import ReplicaSettings
 from bridgehead.runtime.metrics import Metrics
 from bridgehead.runtime.stores import Script, StoreError, StoreUnavailable, open_redis
 from bridgehead.runtime.stores.redis import MAX_WAITING, Redis
-from tests.support.redis_server import RedisServer, faulty, running_redis
+from tests.support.proxy import proxied
+from tests.support.redis_server import RedisServer, running_redis
 from tests.support.waiting import PATIENCE, until
 
 SLOW = 0.05
@@ -70,7 +71,7 @@ async def test_a_refused_command_fails_alone_and_says_why(redis_server: RedisSer
 
 
 async def test_a_silent_redis_costs_one_wait_and_then_none(redis_server: RedisServer) -> None:
-    async with faulty(redis_server) as proxy, connected(proxy.url, SLOW) as redis:
+    async with proxied(redis_server.port) as proxy, connected(proxy.through(redis_server.url), SLOW) as redis:
         await redis.call("PING")
         proxy.fault = "silent"
 
@@ -87,7 +88,7 @@ async def test_a_silent_redis_costs_one_wait_and_then_none(redis_server: RedisSe
 
 
 async def test_what_waits_behind_a_slow_pipeline_fails_with_it(redis_server: RedisServer) -> None:
-    async with faulty(redis_server) as proxy, connected(proxy.url, SLOW) as redis:
+    async with proxied(redis_server.port) as proxy, connected(proxy.through(redis_server.url), SLOW) as redis:
         await redis.call("PING")
         proxy.fault = "silent"
         first = redis.call("PING")
@@ -101,8 +102,8 @@ async def test_what_waits_behind_a_slow_pipeline_fails_with_it(redis_server: Red
 
 
 async def test_a_slow_answer_that_comes_in_time_is_taken(redis_server: RedisServer) -> None:
-    async with faulty(redis_server) as proxy, connected(proxy.url) as redis:
-        proxy.fault, proxy.delay = "slow", 0.01
+    async with proxied(redis_server.port) as proxy, connected(proxy.through(redis_server.url)) as redis:
+        proxy.delay = 0.02
 
         assert await redis.call("SET", "k", "v") == b"OK"
 
@@ -135,7 +136,7 @@ async def test_a_busy_loop_is_not_taken_for_a_slow_redis(redis_server: RedisServ
 async def test_a_connection_closed_in_between_is_opened_again_without_a_failure(
     redis_server: RedisServer,
 ) -> None:
-    async with faulty(redis_server) as proxy, connected(proxy.url) as redis:
+    async with proxied(redis_server.port) as proxy, connected(proxy.through(redis_server.url)) as redis:
         await redis.call("PING")
         proxy.cut()
 

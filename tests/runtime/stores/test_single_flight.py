@@ -8,7 +8,7 @@ import pytest
 from bridgehead.runtime.stores import single_flight
 from bridgehead.runtime.stores.single_flight import SingleFlight
 from tests.runtime.stores.test_redis import connected
-from tests.support.fault_proxy import fault_proxy
+from tests.support.proxy import proxied
 from tests.support.redis_server import RedisServer, running_redis
 from tests.support.waiting import PATIENCE, until
 
@@ -125,8 +125,8 @@ async def test_a_lock_whose_grant_was_lost_on_the_way_is_still_ours(
     work = Work()
     work.may_end.set()
     async with (
-        fault_proxy(redis_server.port) as proxy,
-        connected(f"redis://127.0.0.1:{proxy.port}/0") as here,
+        proxied(redis_server.port) as proxy,
+        connected(proxy.through(redis_server.url)) as here,
     ):
         proxy.cut_answer_to = lambda sent: b"EVAL" in sent
 

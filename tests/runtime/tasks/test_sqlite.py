@@ -14,13 +14,11 @@ from bridgehead.mcp import Limits
 from bridgehead.mcp.dispatch import Dispatcher
 from bridgehead.mcp.features.tools import TASKS_EXTENSION
 from bridgehead.mcp.tasks.manager import Tasks
-from bridgehead.mcp.tasks.record import INTERRUPTED, MOST_MESSAGES, TaskRecord, TooManyTasks
+from bridgehead.mcp.tasks.record import INTERRUPTED, TaskRecord
 from bridgehead.runtime.errors import StorageError
-from bridgehead.runtime.tasks import sqlite
 from bridgehead.runtime.tasks.sqlite import FILE, SqliteTaskStore
 from tests.support.posix import KILL
 from tests.support.task_client import join
-from tests.support.task_stores import Heard
 from tests.support.task_worker import make_bridge
 from tests.support.waiting import PATIENCE
 
@@ -58,7 +56,7 @@ async def test_a_task_whose_process_was_ended_reads_as_failed_with_the_reason(
 
 async def test_a_process_that_ended_leaves_no_sign_of_life(tmp_path: Path) -> None:
     store = SqliteTaskStore(lambda: tmp_path)
-    await store.open(Limits(), Heard())
+    await store.open(Limits())
     await store.create(TaskRecord("id", "owner", "caller", 0.0, 0.0, 1e12))
     running = list((tmp_path / "tasks.running").iterdir())
     await store.close()
@@ -69,7 +67,7 @@ async def test_a_process_that_ended_leaves_no_sign_of_life(tmp_path: Path) -> No
 
 async def test_the_file_is_private(tmp_path: Path) -> None:
     store = SqliteTaskStore(lambda: tmp_path)
-    await store.open(Limits(), Heard())
+    await store.open(Limits())
     await store.close()
 
     assert stat.S_IMODE((tmp_path / FILE).stat().st_mode) == 0o600
@@ -80,18 +78,22 @@ async def test_a_file_of_a_newer_version_is_left_alone(tmp_path: Path) -> None:
     connection.execute("PRAGMA user_version = 99")
     connection.close()
     with pytest.raises(StorageError, match="newer version"):
-        await SqliteTaskStore(lambda: tmp_path).open(Limits(), Heard())
+        await SqliteTaskStore(lambda: tmp_path).open(Limits())
 
 
-async def test_only_so_many_messages_wait_for_one_task(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(sqlite, "POLL_SECONDS", 1e6)
+async def test_what_a_process_knows_of_the_end_is_stored_when_it_ends(tmp_path: Path) -> None:
     store = SqliteTaskStore(lambda: tmp_path)
-    await store.open(Limits(), Heard())
-    await store.create(TaskRecord("id", "owner", "caller", 0.0, 0.0, 1e12))
-    for _ in range(MOST_MESSAGES):
-        await store.post("id", b"1")
-    with pytest.raises(TooManyTasks, match="updates wait for this task"):
-        await store.post("id", b"1")
-    await store.close()
+    await store.open(Limits())
+    ended, running = (TaskRecord(name, "owner", "caller", 0.0, 0.0, 1e12) for name in ("ended", "running"))
+    for record in (ended, running):
+        await store.create(record)
+    await store.close([ended.move("completed", 1.0, "", b"{}")])
+    after = SqliteTaskStore(lambda: tmp_path)
+    await after.open(Limits())
+    found = [await after.read(name) for name in ("ended", "running")]
+    await after.close()
+
+    assert [record and (record.status, record.message) for record in found] == [
+        ("completed", ""),
+        ("failed", INTERRUPTED),
+    ]

@@ -6,5 +6,5 @@ from bridgehead.runtime.stores import migrations
 
 
 def read_schema() -> migrations.Schema:
-    """Read the tables that records are in where there is a database."""
+    """Read the migrations of the records' tables."""
     return migrations.read_schema("aoc", Path(__file__).parent / "migrations")

@@ -1,4 +1,4 @@
-"""Attempts in PostgreSQL: who tried what, how it ended and how long it took. Blocks."""
+"""Attempts in PostgreSQL: which model tried which puzzle, how it ended and how long it took. Blocks."""
 
 from __future__ import annotations
 
@@ -15,11 +15,13 @@ from bridgehead.runtime.errors import Unavailable
 from ..files.attempts import AttemptStep, count_attempts
 from ..files.entries import Measure
 from ..ranking.board import AttemptCounts, Filters
-from .recorder import PAUSE, SETTLE_SECONDS
+from .recorder import RETRY_PAUSE, SETTLE_SECONDS
 
 if TYPE_CHECKING:
     from bridgehead.runtime.stores import postgres
 
+# Ids grow in the order of the steps (`place`): readers sort by id, and the last step decides. A key that is
+# there already belongs to a step whose answer was lost on the way.
 _APPEND = """\
 insert into aoc_steps (year, day, attempt, step, key)
 select $1, $2, attempt, step::jsonb, key
@@ -27,9 +29,12 @@ from unnest($3::text[], $4::text[], $5::uuid[]) with ordinality as g (attempt, s
 order by place on conflict (key) do nothing"""
 _FIND = "select day, step::text from aoc_steps where year = $1 and attempt = $2 order by id"
 _STEPS = "select step::text from aoc_steps where year = $1 and day = $2 order by id"
+# One row per attempt, its newest step: only that one says how the attempt ended.
 _LAST = """\
 select distinct on (attempt) step::text from aoc_steps
 where year = $1 and ($2::smallint is null or day = $2) order by attempt, id desc"""
+# Steps are only ever added. The count is needed too: ids are assigned before the commit, so a lower one can
+# become visible after a higher one.
 _IDENTITY = "select count(*), max(id) from aoc_steps where year = $1"
 
 _decode = msgspec.json.Decoder(AttemptStep).decode
@@ -54,7 +59,8 @@ class DatabaseAttempts:
             await connection.execute(_APPEND, self._year, day, *values)
 
         async def write_once() -> None:
-            # Sent again if its fate is unknown, as records are: the keys let each step be stored only once.
+            # Retry while it is unknown whether the commit happened, as for records: a key is stored only
+            # once.
             deadline, is_unsure = time.monotonic() + SETTLE_SECONDS, False
             while True:
                 try:
@@ -63,7 +69,7 @@ class DatabaseAttempts:
                     is_unsure = is_unsure or failure.code == "connection_lost"
                     if not is_unsure or time.monotonic() > deadline:
                         raise
-                    await asyncio.sleep(PAUSE)
+                    await asyncio.sleep(RETRY_PAUSE)
 
         self._database.wait_for(write_once())
 

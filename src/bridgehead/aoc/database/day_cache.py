@@ -17,10 +17,12 @@ from ..ranking.figures import Runs
 if TYPE_CHECKING:
     from bridgehead.runtime.stores import postgres
 
+# The only query when nothing has changed: one row per day tells what else has to be read.
 DAYS = """\
 select day, revision, rewritten from aoc_days
 where year = $1 and ($2::smallint is null or day = $2) order by day"""
-# Sorted and counted by the server: a day of 300,000 rows arrives as a few arrays.
+# The server sorts and counts: a day of 300,000 rows arrives as a few arrays. `revision <= $3` leaves out what
+# was committed after the day's revision was read, so that the next `_NEWER` does not count it twice.
 _WHOLE = """\
 select phase, llm, measure, array_agg(time order by time) as times,
     count(*) filter (where source = 'measured') as measured
@@ -48,7 +50,10 @@ class CachedDay(Struct):
 
 
 class DayCache:
-    """The runs of one year by day. With `is_shared`, other threads read them: copy, never change them."""
+    """The runs of one year by day.
+
+    With `is_shared`, other threads read them: they are copied, never changed.
+    """
 
     def __init__(self, year: int, *, is_shared: bool = False) -> None:
         self._year = year
@@ -65,6 +70,7 @@ class DayCache:
             for phase, llm, measure, times, measured in rows:
                 group = group_of(llm, phase, measure)
                 runs = Runs(times, len(times) - measured)
+                # Two spellings of one name are one group.
                 groups[group] = runs if group not in groups else groups[group].merged(runs)
             cached = self._days[state.day] = CachedDay(state.revision, groups)
         elif state.revision > cached.revision:

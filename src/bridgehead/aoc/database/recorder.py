@@ -1,8 +1,8 @@
 """Recorder: store speed records of many concurrent calls, and answer each once it is committed.
 
-All records that wait are stored by one statement, whatever their days; while it is under way, the next batch
-gathers. (A second connection halves the throughput: a day has one lock, and few large statements cost less.)
-Each record has the key of its request, and a key is stored once. So a statement whose connection died between
+All waiting records are stored by one statement, whatever their days; while it runs, the next batch gathers.
+(A second connection halves the throughput: a day has one lock, and few large statements cost less.) Each
+record has the key of its request, and a key is stored once. So a statement whose connection died between
 commit and answer can be sent again, and so can a request, to any replica.
 """
 
@@ -31,44 +31,47 @@ MAX_BATCH = 2000
 """Records per statement; more only make the first one wait longer."""
 SETTLE_SECONDS = 2.0
 """How long a batch whose connection died is sent again before its callers get an error."""
-PAUSE = 0.02
+RETRY_PAUSE = 0.02
+"""Seconds between two attempts to send such a batch."""
 UNANSWERED = "unanswered"
 """Error code of a statement that was sent and may have been carried out."""
 _LOST = "The connection to the database was lost while the record was being stored."
 
-# `held` takes the row lock of each day, in the order of days so that two batches cannot deadlock, and raises
-# its revision. `stored` inserts and leaves out keys that are there; its count tells whether there were any.
+# `locked` takes the row lock of each day, in the order of days so that two batches cannot deadlock, and
+# raises its revision. `stored` skips keys that are there already; its count tells whether there were any.
+# Arrays come as texts (`$2::text::smallint[]`), which `_send` writes faster than the driver does.
 _STORE_ONCE = """\
-with given as (
+with batch as (
     select * from unnest(
         $2::text::smallint[], $3::text::smallint[], $4::text::text[], $5::text::bigint[],
         $6::text::text[], $7::text::text[], $8::text::text[], $9::text::uuid[]
     ) with ordinality as g (day, phase, llm, time, moment, measure, source, key, place)
-), held as (
+), locked as (
     insert into aoc_days (year, day, revision)
-    select $1::smallint, day, 1 from given group by day order by day
+    select $1::smallint, day, 1 from batch group by day order by day
     on conflict (year, day) do update set revision = aoc_days.revision + 1
     returning day, revision, rewritten
 ), stored as (
     insert into aoc_records (year, day, phase, llm, time, moment, measure, source, revision, key)
     select $1::smallint, day, phase, llm, time, moment, measure, source, revision, key
-    from given join held using (day) order by place
+    from batch join locked using (day) order by place
     on conflict (key) do nothing
     returning key
 )
-select day, revision, rewritten, (select count(*) from stored) as stored from held"""
+select day, revision, rewritten, (select count(*) from stored) as stored from locked"""
 _STORE = _STORE_ONCE.replace("    on conflict (key) do nothing\n    returning key\n", "").replace(
     ", (select count(*) from stored) as stored", ""
 )
-"""For keys made here just now: nobody can have stored them, so none is looked up."""
-# What is stored under the keys of a batch, to answer a request that was sent again.
+"""For keys made in this process: they cannot be stored yet, so there is no conflict to check."""
+# The records stored under the keys of a batch, to answer a repeated request.
 _KNOWN = """\
 select key, day, phase, llm, time, moment, measure, source, revision from aoc_records
 where key = any($1::uuid[])"""
+# Newest first: of two equal records the later one is withdrawn.
 _CANDIDATES = """\
 select id, llm, time, measure, source from aoc_records
 where year = $1 and day = $2 and phase = $3 and moment = $4 and withdrawn is null order by id desc"""
-# `rewritten` tells readers that records they have may have changed: they read the whole day again.
+# `rewritten` makes readers read the whole day again: records that they have cached may have changed.
 _REWRITE = """\
 insert into aoc_days (year, day, revision, rewritten) values ($1, $2, 1, 1)
 on conflict (year, day) do update set revision = aoc_days.revision + 1, rewritten = aoc_days.revision + 1"""
@@ -80,7 +83,7 @@ class _Waiting(NamedTuple):
     entry: NewEntry
     key: UUID
     is_new: bool
-    """Whether the key was made here just now, so that it cannot be stored yet."""
+    """Whether this process made the key, so that it cannot be stored yet."""
     client: int | None
     answer: asyncio.Future[Recorded]
 
@@ -96,7 +99,8 @@ class DatabaseRecorder:
         self._waiting: list[_Waiting] = []
         self._under_way: list[_Waiting] = []
         self._writing: asyncio.Task[None] | None = None
-        from asyncpg.pgproto import pgproto  # its keys are made in a fraction of the time of the library's
+        # asyncpg's UUID is made in a fraction of the time of the standard library's.
+        from asyncpg.pgproto import pgproto
 
         self._make_key: Callable[[bytes], UUID] = pgproto.UUID
 
@@ -115,7 +119,8 @@ class DatabaseRecorder:
         own_key = key or self._make_key(int(now * 1000).to_bytes(6, "big") + urandom(10))
         waiting = _Waiting(run.day, entry, own_key, key is None, client, loop.create_future())
         self._waiting.append(waiting)
-        if self._writing is None:  # starts with the next turn of the loop; records of this turn go along
+        # The task starts with the next turn of the loop, so all records of this turn share its statement.
+        if self._writing is None:
             self._writing = loop.create_task(self._write())
         return waiting.answer
 
@@ -151,7 +156,7 @@ class DatabaseRecorder:
                 except Exception as error:  # noqa: BLE001 - passed on to each caller of the batch
                     failure = error
                 for place, waiting in enumerate(self._under_way):
-                    if waiting.answer.done():  # its caller has gone
+                    if waiting.answer.done():  # its caller was cancelled
                         continue
                     if failure is not None:
                         waiting.answer.set_exception(failure)
@@ -162,9 +167,9 @@ class DatabaseRecorder:
             self._writing = None
 
     async def _store(self, batch: list[_Waiting]) -> list[Recorded]:
-        """Store a batch; send it again if its fate is unknown. Its keys prevent a second copy."""
-        limit = self._clock.monotonic() + SETTLE_SECONDS
-        is_new, is_unsure = all(one.is_new for one in batch), False
+        """Store a batch; send it again while it is unknown whether it was committed."""
+        deadline = self._clock.monotonic() + SETTLE_SECONDS
+        is_new, is_unsure = all(waiting.is_new for waiting in batch), False
         while True:
             try:
                 return await self._database.writer.run(
@@ -175,36 +180,39 @@ class DatabaseRecorder:
                     raise _unsure(failure.message) from failure
                 raise
             except Unavailable as failure:
+                # Once a connection was lost in the middle, later refusals do not make the first send certain.
                 is_unsure = is_unsure or failure.code == "connection_lost"
                 if not is_unsure:
                     raise
-                if self._clock.monotonic() > limit:
+                if self._clock.monotonic() > deadline:
                     raise _unsure(_LOST) from failure
+                # From now on the keys may be stored: use the statement that skips those.
                 is_new = False
-                await asyncio.sleep(PAUSE)
+                await asyncio.sleep(RETRY_PAUSE)
 
     async def _send(
         self, connection: postgres.Connection, batch: list[_Waiting], *, is_new: bool
     ) -> list[Recorded]:
-        entries = [one.entry for one in batch]
-        held = await connection.fetch(
+        entries = [waiting.entry for waiting in batch]
+        locked = await connection.fetch(
             _STORE if is_new else _STORE_ONCE,
             self._year,
-            # Written out: 0.35 µs for each element, where the driver takes 0.47 µs for those of an array.
-            _write_array(str(one.day) for one in batch),
+            # Arrays as text take 0.35 µs an element; the driver's own encoding takes 0.47 µs.
+            _write_array(str(waiting.day) for waiting in batch),
             _write_array(str(entry.phase) for entry in entries),
             _write_array(_quote(entry.llm) for entry in entries),
             _write_array(str(entry.time) for entry in entries),
             _write_array(_quote(entry.timestamp) for entry in entries),
             _write_array(entry.measure or "NULL" for entry in entries),
             _write_array(entry.source or "NULL" for entry in entries),
-            _write_array(one.key.hex for one in batch),
+            _write_array(waiting.key.hex for waiting in batch),
         )
-        states = {row[0]: DayRevision(*row[:3]) for row in held}
+        states = {row[0]: DayRevision(*row[:3]) for row in locked}
         known: dict[UUID, NewEntry] = {}
-        if not is_new and held[0]["stored"] < len(batch):
+        if not is_new and locked[0]["stored"] < len(batch):
             # Some keys were stored before this batch, by an earlier attempt or another replica.
             rows = await connection.fetch(_KNOWN, [waiting.key for waiting in batch])
+            # Records of this very batch have the day's new revision: they are no repeats.
             known = {
                 key: NewEntry(llm, phase, time, moment, measure, source)
                 for key, day, phase, llm, time, moment, measure, source, revision in rows
@@ -213,7 +221,8 @@ class DatabaseRecorder:
         answers: list[Recorded] = []
         days = {}
         for day, state in states.items():
-            # As it was before this batch; between two batches of one replica, that reads nothing.
+            # Bring the cache up to the revision before this batch. If no other replica wrote in between, it
+            # is there already and nothing is read.
             days[day] = await self._days.read(connection, state._replace(revision=state.revision - 1))
         for waiting in batch:
             groups, stored = days[waiting.day].groups, known.get(waiting.key)
@@ -226,7 +235,7 @@ class DatabaseRecorder:
             cached.revision = states[day].revision
         return answers
 
-    # --- taking back ---------------------------------------------------------------------------------------
+    # --- withdrawing ---------------------------------------------------------------------------------------
 
     async def withdraw(self, day: int, group: Group, timestamp: str) -> Entry:
         """Withdraw a record: it stays, marked, and no longer counts."""
@@ -234,7 +243,8 @@ class DatabaseRecorder:
 
         async def mark(connection: postgres.Connection) -> Entry | None:
             async with connection.transaction():
-                # First: takes the row lock of the day, which every writer takes before it touches records.
+                # First, because it takes the day's row lock, which every writer takes before it touches
+                # records.
                 await connection.execute(_REWRITE, self._year, day)
                 rows = await connection.fetch(_CANDIDATES, self._year, day, group.phase, timestamp)
                 for number, llm, time, measure, source in rows:
@@ -245,13 +255,13 @@ class DatabaseRecorder:
                         )
             return None
 
-        found = await self._database.writer.run(mark)
-        if found is None:
+        withdrawn = await self._database.writer.run(mark)
+        if withdrawn is None:
             raise NotFound(
                 f"Day {day} has no record of {group.llm} in phase {group.phase} at {timestamp}.",
                 next_step="speed_history lists records with their timestamps.",
             )
-        return found
+        return withdrawn
 
     def fold_leftovers(self) -> None:
         """Do nothing: a database has no journals."""

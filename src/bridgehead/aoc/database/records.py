@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 _ENTRIES = """\
 select day, llm, phase, moment, time, measure, source, withdrawn from aoc_records
 where year = $1 and day = any($2::smallint[]) order by day, id desc"""
+# Polled by the watcher. A day's revision changes with every write, so no record is read.
 _CHANGES = """\
 select (select array_agg((day, revision) order by day) from aoc_days where year = $1) as days,
     (select (count(*), max(id)) from aoc_steps where year = $1) as steps"""
@@ -31,30 +32,33 @@ class DatabaseRecords:
         self._days = DayCache(year, is_shared=True)
 
     def runs(self, day: int | None, skipped: list[Skipped]) -> dict[int, DayRuns]:
-        """Return the runs of the days that have any, or of one day. There is nothing to skip here."""
+        """Return the runs of the days that have any, or of one day.
+
+        Nothing is ever skipped: rows are valid.
+        """
 
         async def read(connection: postgres.Connection) -> dict[int, DayRuns]:
             states = [DayRevision(*row) for row in await connection.fetch(DAYS, self._year, day)]
-            found = {}
+            runs = {}
             for state in states:
                 cached = await self._days.read(connection, state)
-                found[state.day] = DayRuns(cached.groups, cached.revision)
-            return found
+                runs[state.day] = DayRuns(cached.groups, cached.revision)
+            return runs
 
         return self._database.wait_for(self._database.reader.run(read))
 
     def entries(self, days: Iterable[int], skipped: list[Skipped] | None = None) -> dict[int, list[Entry]]:
-        """Return the entries of some days, the newest first."""
+        """Return the entries of some days, newest first."""
 
         async def read(connection: postgres.Connection) -> dict[int, list[Entry]]:
-            found: dict[int, list[Entry]] = {}
+            entries: dict[int, list[Entry]] = {}
             for row in await connection.fetch(_ENTRIES, self._year, list(days)):
                 day, llm, phase, moment, time, measure, source, withdrawn = row
                 entry = Entry(
                     llm, phase, moment, time, measure_key=measure, source_key=source, withdrawn=withdrawn
                 )
-                found.setdefault(day, []).append(entry)
-            return found
+                entries.setdefault(day, []).append(entry)
+            return entries
 
         return self._database.wait_for(self._database.reader.run(read))
 

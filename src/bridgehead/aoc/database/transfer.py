@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
     from ..workspace import Workspace
 
+# Takes the day's row lock, as every writer does, and makes readers read the whole day again.
 _BUMP = """\
 insert into aoc_days (year, day, revision, rewritten) values ($1, $2, 1, 1)
 on conflict (year, day) do update set revision = aoc_days.revision + 1, rewritten = aoc_days.revision + 1
@@ -42,7 +43,7 @@ _THERE = """\
 select llm, phase, time, moment, measure, source from aoc_records where year = $1 and day = $2"""
 _COLUMNS = ["year", "day", "phase", "llm", "time", "moment", "measure", "source", "withdrawn"]
 _COLUMNS += ["revision", "key"]
-_MINUTES = 600.0
+_IMPORT_SECONDS = 600.0
 
 Content = tuple[str, int, int, str, str | None, str | None]
 """Identifies a record: everything but whether it was withdrawn."""
@@ -76,14 +77,14 @@ def import_folder(workspace: Workspace, database: postgres.Database) -> Moved:
     moved = Moved()
     for day in layout.DAYS:
         try:
-            found = Records(workspace.folders.speeds).entries([day]).get(day, [])
+            stored_entries = Records(workspace.folders.speeds).entries([day]).get(day, [])
         except StorageError as problem:
             moved.problems.append(problem.message)
             continue
-        entries = [entry for entry in reversed(found) if "\0" not in entry.llm + entry.timestamp]
-        # PostgreSQL's text cannot hold a zero byte.
+        # PostgreSQL's text cannot hold a zero byte. Reversed: files are newest first, ids grow with time.
+        entries = [entry for entry in reversed(stored_entries) if "\0" not in entry.llm + entry.timestamp]
         moved.problems += [f"A record of day {day} has a zero byte in it and cannot be stored."] * (
-            len(found) - len(entries)
+            len(stored_entries) - len(entries)
         )
         if entries:
             moved.records += database.wait_for(_import_day(database, workspace.year, day, entries))
@@ -108,7 +109,7 @@ def import_folder(workspace: Workspace, database: postgres.Database) -> Moved:
 async def _import_day(database: postgres.Database, year: int, day: int, entries: list[Entry]) -> int:
     async def store(connection: postgres.Connection) -> int:
         async with connection.transaction():
-            # A large day takes longer than the timeout of a record; `_MINUTES` limits the whole.
+            # A large day takes longer than the timeout of a record; `_IMPORT_SECONDS` limits the whole.
             await connection.execute("set local statement_timeout = 0")
             revision = await connection.fetchval(_BUMP, year, day)
             rows = await connection.fetch(_THERE, year, day)
@@ -124,11 +125,11 @@ async def _import_day(database: postgres.Database, year: int, day: int, entries:
             await connection.copy_records_to_table("aoc_records", records=values, columns=_COLUMNS)
         return len(new)
 
-    return await database.writer.run(store, seconds=_MINUTES)
+    return await database.writer.run(store, seconds=_IMPORT_SECONDS)
 
 
 def _surplus(entries: Iterable[Entry], there: Counter[Content]) -> Iterable[Entry]:
-    """Yield the entries that the other side lacks, counting equal ones; uses up `there`."""
+    """Yield the entries that the other side lacks. Consumes `there`: two equal records are two records."""
     for entry in entries:
         content = content_of(entry)
         if there[content]:
@@ -143,6 +144,7 @@ def _add_steps(
     day: int,
     append: Callable[[int, list[AttemptStep]], None],
 ) -> int:
+    # Encoded steps are compared as bytes, which covers every field.
     known = Counter(msgspec.json.encode(step) for step in there)
     new = []
     for step in steps:
@@ -175,6 +177,7 @@ def export_folder(workspace: Workspace, folders: layout.Folders, database: postg
         if new:
             file = DayFile(lock, day, workspace.clock)
             file.append(new)
+            # Other programs read the file only, never its journal.
             file.fold()
             moved.records += len(new)
     attempts, stored = Attempts(folders.attempts, 10.0), DatabaseAttempts(database, workspace.year)
@@ -182,6 +185,7 @@ def export_folder(workspace: Workspace, folders: layout.Folders, database: postg
         moved.steps += _add_steps(stored.steps(day), attempts.steps(day), day, attempts.append)
     names = DatabaseRecords(database, workspace.year).aliases().names
     lists: dict[str, list[str]] = {}
+    # The folder's own aliases stay; where both sides have a name, the database wins.
     for name, llm in {**read_aliases(folders.aliases).names, **names}.items():
         lists.setdefault(llm, []).append(name)
     if lists:

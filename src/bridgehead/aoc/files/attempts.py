@@ -1,7 +1,7 @@
-"""Attempts: who tried what, how it ended and how long it took, appended to a file a day. Blocks.
+"""Attempts: which model tried which puzzle, how it ended and how long it took, one file per day. Blocks.
 
 Records say how fast a solution was; attempts say how often there was one. They have files of their own,
-`attempts/day01.jsonl`, one step a line, so that the original program never takes a failure for a time. An
+`attempts/day01.jsonl`, one step per line, so that the original program never counts a failure as a time. An
 attempt that began in this process is timed by the monotonic clock; any other one by its timestamp.
 """
 
@@ -100,7 +100,7 @@ class Attempts:
         data = b"".join(msgspec.json.encode(step) + b"\n" for step in steps)
         try:
             with self._lock.held(path), Path(path).open("ab+") as file:
-                # A writer that was killed may have left half a line: begin a new one.
+                # A killed writer may have left half a line: start a new one, so that only that step is lost.
                 if file.tell():
                     file.seek(-1, os.SEEK_END)
                     data = data if file.read(1) == b"\n" else b"\n" + data
@@ -153,7 +153,7 @@ class Attempts:
 def count_attempts(
     steps: Iterable[AttemptStep], filters: Filters, name_of: Callable[[str], str], now: float
 ) -> dict[Measure, dict[str, AttemptCounts]]:
-    """Count attempts by measure and model. Of each attempt only the last step matters; steps are in order."""
+    """Count attempts by measure and model. `steps` are in order; only the last one of an attempt counts."""
     lasts: dict[tuple[Measure, str], dict[str, AttemptStep]] = {}
     for step in steps:
         if filters.phase in {None, step.phase}:
@@ -209,6 +209,7 @@ class Stopwatch:
         """Begin an attempt; it is durable when this returns."""
         step = self._step(secrets.token_hex(6), "started", llm, phase, SOLVING)
         self._attempts.append(day, [step])
+        # Nothing is lost by this: those attempts are timed by their timestamps.
         if len(self._began) >= MAX_RUNNING:
             self._began.clear()
         self._began[step.attempt] = time.monotonic()
@@ -219,6 +220,7 @@ class Stopwatch:
 
         Raises `NotFound`.
         """
+        # The clock is read before the file: reading must not count as solving time.
         now, monotonic = self._clock.now(), time.monotonic()
         day, steps = self._attempts.find(attempt)
         if not steps:

@@ -1,4 +1,4 @@
-"""Day document: the bytes of a day's records, decoded by one rule, grown by new entries. Pure.
+"""Day document: the bytes of a day's records: decoding, and inserting new entries. Pure.
 
 The document is one JSON object, `{"day": 1, "entries": [...]}`, newest entry first, one entry a line. A new
 entry is inserted behind the opening bracket and no other byte changes: unknown keys, older entries and the
@@ -44,18 +44,18 @@ RULES = {
     "speed_ms": "a whole number of milliseconds, 0 or more",
     "timestamp": "a text",
 }
-"""What each key must be, in words."""
+"""The requirement for each key, for error messages."""
 
 
 class CorruptDay(Exception):
-    """Bytes that are not the records of this day; the text says why, and in which line if known."""
+    """The bytes are not the records of this day; the message gives the reason, and the line if known."""
 
     def __init__(self, problem: str, line: int | None = None) -> None:
         super().__init__(problem if line is None else f"line {line}: {problem}")
 
 
 def corrupt_file(path: str, problem: CorruptDay) -> StorageError:
-    """Make the error for a corrupt file, which stays as it is."""
+    """Make the error for a corrupt file, which is not changed."""
     return StorageError(
         f"{path} is corrupt and was left as it is: {problem}.",
         next_step="Fix or move the file; `bridgehead aoc check` lists every problem.",
@@ -82,7 +82,7 @@ class DayDocument(Struct):
         space = _end_of_space(self.rest, 0)
         is_first = self.rest[space : space + 1] == b"]"
         joint = b"" if is_first else b","
-        if not space:  # a file without any layout gets some where it grows
+        if not space:  # a minified file: new entries get lines of their own all the same
             joint += b"\n  " if is_first else _INDENT
         lines = [_INDENT + encode_entry(entry, key) for entry in entries]
         return DayDocument(self.head, b",".join(lines) + joint + self.rest)
@@ -128,7 +128,7 @@ def split_document(data: bytes, insert_at: int) -> DayDocument:
 
 
 def decode_day(data: bytes, day: int) -> DecodedDay:
-    """Decode a day's file, by the one rule for what is valid; raises `CorruptDay`."""
+    """Decode a day's file; raises `CorruptDay`. The only place that decides what is valid."""
     text = data.removeprefix(BYTE_ORDER_MARK)
     try:
         found = _decode_day(text)
@@ -172,11 +172,11 @@ def group_entries(entries: list[Entry]) -> dict[Group, Runs]:
     return groups
 
 
-# --- what is wrong, and where ------------------------------------------------------------------------------
+# --- problems and their lines ------------------------------------------------------------------------------
 
 
 def explain(error: Exception, data: bytes) -> CorruptDay:
-    """Turn a decoder's error into our words, with the line."""
+    """Explain a decoder's error in the words of the file format, with its line."""
     text = str(error)
     entry = _ENTRY_PATH.search(text)
     missing = _MISSING.search(text)
@@ -198,7 +198,7 @@ def explain(error: Exception, data: bytes) -> CorruptDay:
 
 
 class RawDay(Struct):
-    """A day whose entries are not decoded, to look at each by itself."""
+    """A day with undecoded entries, to check each by itself."""
 
     entries: list[Raw]
 
@@ -261,7 +261,7 @@ def _refuse_repeated_keys(data: bytes, quotes: int) -> None:
     """
     if b"\\" not in data and data.count(b'"') == quotes:
         return
-    import json  # the one decoder that shows each pair of an object
+    import json  # the only decoder that shows each pair of an object; msgspec keeps the last one
 
     def unique(pairs: list[tuple[str, object]]) -> None:
         names = [name for name, _ in pairs]

@@ -112,8 +112,8 @@ class DayFile:
                 if cached.document is not None:
                     document = cached.document.with_new(entries[::-1], self._key)
                     self._write(document.data)
-                    # The document has all that was in the journal. A torn journal holds nothing that was
-                    # answered.
+                    # The document has all entries of the journal. A torn journal has none that was
+                    # acknowledged.
                     if self.has_journal:
                         self._drop_journal()
                     cached.size = len(document.head) + len(document.rest)
@@ -131,6 +131,7 @@ class DayFile:
         try:
             with self._lock.held(self._path):
                 self._cached = None
+                # The record may still be in the journal, where it cannot be marked: fold first.
                 self._fold()
                 day = read_day(self._lock.folder, self._day)
                 for place, entry in enumerate([] if day is None else day.entries):
@@ -140,7 +141,7 @@ class DayFile:
                         and not entry.is_withdrawn
                         and canonical_name(entry.llm) == group.llm
                     ):
-                        # The mark goes before the entry's closing brace; no other byte changes.
+                        # Insert the mark before the entry's closing brace; no other byte changes.
                         end = next(islice(day_document.spans_of_entries(day.data), place, None))[1] - 1
                         mark = b', "withdrawn": "%b"' % format_timestamp(self._clock.now()).encode()
                         self._write(day.data[:end] + mark + day.data[end:])
@@ -157,6 +158,7 @@ class DayFile:
 
         Return whether it was folded.
         """
+        # Checked before the lock is taken: a fold that is not due must not make writers wait.
         written = identify(self._journal_path)
         if written is None or self._clock.now() - written.modified / 1e9 < idle_seconds:
             return False
@@ -169,7 +171,7 @@ class DayFile:
         return True
 
     def _read_cached(self) -> _CachedDay:
-        """Return the day as the disk has it; read only what others have changed since the last write."""
+        """Return the day as it is on the disk; read only changes by others since the last write."""
         cached = self._cached
         if cached is not None and cached.identity == identify(self._path):
             if cached.journal == identify(self._journal_path):
@@ -249,7 +251,7 @@ class DayFile:
         self._check_room(len(data))
         path = Path(os.path.realpath(self._path))  # replace what a symbolic link points to, not the link
         try:
-            like = path.stat()
+            like = path.stat()  # its mode and group, which the new file keeps
         except FileNotFoundError:
             like = None
         durable.replace(path, data, mode=_READABLE, like=like, share=self._share())

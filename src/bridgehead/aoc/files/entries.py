@@ -19,7 +19,7 @@ MAX_MS = 2**63 - 1
 Milliseconds = Annotated[int, Meta(ge=0, le=MAX_MS)]
 Name = Annotated[str, Meta(min_length=1)]
 Measure = Literal["solving", "execution"]
-"""What was timed: a model until it had the solution, or its program while it ran."""
+"""Solving: a model was timed until it had the solution. Execution: its program while it ran."""
 Source = Literal["claimed", "measured"]
 """Whether the time was reported by a model, or taken by a clock."""
 RecordKey = Literal["speedMs", "speed_ms"]
@@ -58,17 +58,17 @@ class Entry(Struct, gc=False):
 
     @property
     def measure(self) -> Measure:
-        """What was timed; without the key, solving time, as the contract calls it."""
+        """The measure; without the key it is solving time, as in the contract."""
         return EXECUTION if self.measure_key == EXECUTION else SOLVING
 
     @property
     def source(self) -> Source:
-        """Who took the time."""
+        """Whether the time was measured; without the key it counts as claimed."""
         return MEASURED if self.source_key == MEASURED else CLAIMED
 
     @property
     def is_withdrawn(self) -> bool:
-        """Whether it no longer counts."""
+        """Whether the record no longer counts."""
         return bool(self.withdrawn)
 
 
@@ -86,12 +86,12 @@ class NewEntry(Struct, frozen=True):
 
     @property
     def group(self) -> Group:
-        """The group it counts in."""
+        """The group that the record counts in."""
         return Group(self.llm, self.phase, self.measure or SOLVING)
 
 
 def format_timestamp(seconds: float) -> str:
-    """Write a moment as ISO 8601 in UTC, with milliseconds."""
+    """Format seconds since the epoch as ISO 8601 in UTC, with milliseconds."""
     whole, thousandths = divmod(int(seconds * 1000), 1000)
     return f"{_format_second(whole)}.{thousandths:03}Z"
 

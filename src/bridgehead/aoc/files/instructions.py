@@ -40,7 +40,7 @@ class Instruction(Struct, frozen=True):
 
     @property
     def text(self) -> str:
-        """The whole puzzle as a client gets it."""
+        """The complete puzzle for a client."""
         second = self.phase2 if self.problem is None else f"(Phase 2 cannot be shown: {self.problem})"
         if second is None:
             return f"# Day {self.day}\n\n{self.phase1}"
@@ -139,7 +139,7 @@ def _broken(path: str, day: int, problem: str) -> StorageError:
 
 
 def with_line_feeds(text: str) -> str:
-    """Write line endings as LF, be they CRLF or CR alone."""
+    """Convert CRLF and CR to LF, as the contract has it on every system."""
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
@@ -193,18 +193,19 @@ def check_answer(folder: str, day: int, phase: int, answer: str) -> Verdict:
     if proposed == known:
         return "right"
     right, wrong = _number(known), _number(proposed)
+    # As the site does: a hint only if both are numbers.
     if right is None or wrong is None:
         return "wrong"
     return "too_high" if wrong > right else "too_low"
 
 
 def _normalise(text: str) -> str:
-    """Remove what does not count: surrounding space and the form of line ends."""
+    """Remove differences that do not count: surrounding space and the kind of line ends."""
     return "\n".join(line.rstrip() for line in text.strip().splitlines())
 
 
 def _number(text: str) -> int | None:
-    """Parse a whole number of plausible length: `int` takes quadratic time."""
+    """Parse an integer of at most 400 digits; None otherwise. Longer ones take `int` quadratic time."""
     digits = text.removeprefix("-")
     is_number = digits.isascii() and digits.isdigit() and len(digits) <= 400  # noqa: PLR2004 - far above any
     return int(text) if is_number else None

@@ -17,7 +17,7 @@ from msgspec import Struct, field
 from .entries import Entry, NewEntry
 
 JOURNAL_FROM_BYTES = 1024 * 1024
-"""Below this size the file itself is replaced: that takes less time than two flushes to the disk."""
+"""Below this size the whole file is replaced, which is faster than the two flushes of a journal."""
 MAX_JOURNAL_BYTES = 4 * 1024 * 1024
 """A longer journal is folded even if records keep coming."""
 
@@ -91,7 +91,7 @@ def decode_lines(lines: list[bytes]) -> list[Entry]:
 
 
 def as_new(entry: Entry) -> NewEntry:
-    """Return a journal's entry as it is written into the file."""
+    """Convert a journal's entry for writing into the file."""
     return NewEntry(
         entry.llm,
         entry.phase,

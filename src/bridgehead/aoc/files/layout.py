@@ -9,7 +9,6 @@ import re
 from typing import Annotated
 
 from msgspec import Meta, Struct
-from msgspec.structs import replace
 
 from ..settings import AocSettings
 
@@ -40,17 +39,17 @@ _SPEEDS_FILE = re.compile(r"day(\d\d)\.json", re.ASCII)
 
 
 def two_digits(day: int) -> str:
-    """Write a day with two digits, as URIs and file names have it."""
+    """Format a day with two digits, as in URIs and file names."""
     return f"{day:02}"
 
 
 def day_uri(day: int) -> str:
-    """Give the URI of a day's instructions."""
+    """Return the URI of a day's instructions."""
     return f"aoc://day{day:02}"
 
 
 def input_uri(day: int) -> str:
-    """Give the URI of a day's input."""
+    """Return the URI of a day's input."""
     return f"aoc://day{day:02}/input"
 
 
@@ -65,7 +64,7 @@ def markdown_name(day: int, phase: int) -> str:
 
 
 def legacy_name(day: int) -> str:
-    """Name the contract's older file with both phases of a day."""
+    """Name the older file of the contract, which has both phases of a day."""
     return f"day{day:02}.json"
 
 
@@ -125,12 +124,7 @@ class Folders(Struct, frozen=True):
 
 def find_folders(settings: AocSettings, current: str) -> Folders:
     """Return the folders of the configured year."""
-    found = folders_in(settings.data_dir or default_data_dir(current), settings.year)
-    return replace(
-        found,
-        instructions=settings.instructions_dir or found.instructions,
-        speeds=settings.speeds_dir or found.speeds,
-    )
+    return folders_in(settings.data_dir or default_data_dir(current), settings.year)
 
 
 def folders_in(data: str, year: int) -> Folders:

@@ -39,7 +39,7 @@ def canonical_name(name: str) -> str:
         category = unicodedata.category(character)
         if category == "Zs":
             kept.append(" ")
-        # A joiner behind an emoji makes another emoji of it, and so is visible; others are not.
+        # A joiner behind an emoji changes what is seen, so it is kept; other format characters are invisible.
         elif category != "Cf" or (
             character == _JOINER and kept and unicodedata.category(kept[-1]) in {"So", "Sk", "Mn"}
         ):
@@ -48,7 +48,7 @@ def canonical_name(name: str) -> str:
 
 
 def clean_name(name: str) -> str:
-    """Return a name as it is recorded; refuse control characters, empty and overlong names."""
+    """Return the form of a name for records; refuse control characters, empty and overlong names."""
     if any(is_control(character) for character in name.strip()):
         raise InvalidArgument(
             "llm_name has control characters in it.", next_step="Give the name as one line of plain text."
@@ -64,7 +64,7 @@ def clean_name(name: str) -> str:
 
 
 def is_control(character: str) -> bool:
-    """Return whether a character is a control character, which would break a line or a terminal."""
+    """Return whether a character could break a line or control a terminal."""
     return character < " " or _DELETE <= ord(character) <= _LAST_CONTROL or character in "\u2028\u2029"
 
 

@@ -112,6 +112,7 @@ class Recorder:
         answer = self._by_key.get(key) if key is not None else None
         if answer is None or (answer.done() and (answer.cancelled() or answer.exception())):
             answer = self._queue(run.day).add(self._entry(run))
+            # Remembered before the write: a repeat that arrives meanwhile waits for the same answer.
             if key is not None:
                 if len(self._by_key) >= MAX_KEYS:
                     del self._by_key[next(iter(self._by_key))]
@@ -160,6 +161,7 @@ class Recorder:
 
     async def close(self) -> None:
         """Finish the writes under way, and fold the journals."""
+        # Bounded like a write's wait for the folder's lock.
         busy = [queue.task for queue in self._days.values() if queue.task is not None]
         if busy:
             await asyncio.wait(busy, timeout=self._lock_wait)
@@ -214,7 +216,7 @@ class _DayQueue:
             self.fold_when_idle()
 
     def fold_when_idle(self) -> None:
-        """If there is a journal, fold it once nobody has written to it for a moment."""
+        """Schedule the folding of the journal, if there is one, for when it has been idle for a moment."""
         if self.file.has_journal:
             self._cancel_fold()
             self._folding = asyncio.get_running_loop().call_later(IDLE_SECONDS, self._start_fold)
@@ -232,7 +234,7 @@ class _DayQueue:
     async def _fold(self) -> None:
         was_tried = True
         try:
-            # Half the pause: this process's own last write must not count as somebody else's.
+            # Half the pause: this process's own last write must not count as another process's.
             was_tried = await asyncio.to_thread(self._fold_quietly, IDLE_SECONDS / 2)
         finally:
             self.task = None

@@ -63,9 +63,9 @@ def read_day(folder: str, day: int, *, is_decoded: bool = True) -> DayRead | Non
 
 
 def read_journal_tail(path: str, before: Identity | None) -> tuple[list[Entry], Identity] | None:
-    """Read the entries appended since the journal had the identity `before` (None: did not exist).
+    """Read the entries appended since the journal had the identity `before` (None: it did not exist).
 
-    None if the journal has changed in any other way than by growing.
+    Return None if the journal has changed in any other way than by growing.
     """
     stored = read_snapshot(path, MAX_BYTES)
     if stored is None:
@@ -97,7 +97,7 @@ class RecordReader(Protocol):
         ...
 
     def entries(self, days: Iterable[int], skipped: list[Skipped] | None = None) -> dict[int, list[Entry]]:
-        """Return the entries of some days, the newest first."""
+        """Return the entries of some days, newest first."""
         ...
 
     def days(self) -> list[int]:
@@ -116,7 +116,7 @@ class Records:
     def __init__(self, folder: str) -> None:
         self._folder = folder
         self._read: dict[int, _FileRuns] = {}
-        # Protects `_read`: boards are made in threads, and one at a time may read a day and extend it.
+        # Protects `_read`: boards are computed in threads, and only one at a time may read or extend a day.
         self._lock = threading.Lock()
 
     def runs(self, day: int | None, skipped: list[Skipped]) -> dict[int, DayRuns]:
@@ -160,7 +160,7 @@ class Records:
             return known
 
     def _read_on(self, day: int, known: _FileRuns) -> _FileRuns | None:
-        """Add what the journal has gained, so that a large day is not decoded again for each record."""
+        """Add the journal's new entries, so that a large day is not decoded again for each record."""
         path = os.path.join(self._folder, layout.journal_name(day))
         tail = read_journal_tail(path, known.identity[1])
         if tail is None:
@@ -170,7 +170,7 @@ class Records:
         for entry in entries:
             group = Group(canonical_name(entry.llm), entry.phase, entry.measure)
             gained.setdefault(group, Runs([])).add(entry.time, is_claimed=entry.source == CLAIMED)
-        # A copy: another thread may be making a board of the old one.
+        # A copy: another thread may be computing a board from the old one.
         groups = dict(known.groups)
         for group, runs in gained.items():
             groups[group] = groups[group].merged(runs) if group in groups else runs

@@ -23,10 +23,11 @@ BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 UNDECODABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 """Exceptions that decoding a file's JSON can raise."""
 
+# O_NONBLOCK: opening a FIFO would otherwise wait for its writer, before fstat can tell that it is one.
 _OPEN = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 _NOT_A_FILE = "it is not a file but a folder or something else"
 _CHUNK = 64 * 1024
-"""Small: the last read of every file returns nothing, and the buffer for it is allocated all the same."""
+"""Small, because the last read of every file returns nothing but allocates a buffer of this size."""
 
 
 class Identity(NamedTuple):

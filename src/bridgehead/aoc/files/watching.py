@@ -1,4 +1,4 @@
-"""Watching: notice changed puzzles, inputs and records, and notify subscribers.
+"""Watching: detect changed puzzles, inputs and records, and notify subscribers.
 
 Polls the file system, which works on every disk (network drives too) and costs a fraction of a millisecond.
 """
@@ -38,8 +38,8 @@ async def watch(
 ) -> None:
     """Announce every change in the folders and in the database, until cancelled.
 
-    The first look at the database always counts as a change: a client that subscribed before it may have
-    missed one.
+    The first look at the database always counts as a change: a client may have subscribed and missed one
+    before it.
     """
     paths = list_record_paths(folders)
     before: Seen = look(folders, paths)
@@ -49,7 +49,7 @@ async def watch(
         now = look(folders, paths)
         try:
             found = await look_elsewhere()
-        except BridgeError:  # a call for a board reports it
+        except BridgeError:  # whoever asks for a board gets the error
             found = elsewhere
         if found != elsewhere:
             bridge.changed.resource(layout.LEADERBOARD_URI)
@@ -65,7 +65,7 @@ async def watch(
 
 
 def list_record_paths(folders: Folders) -> list[str]:
-    """Return every file that a board may be made of, whether it is there or not."""
+    """Return the paths of all files that a board may be made of, existing or not."""
     paths = [folders.aliases]
     for day in layout.DAYS:
         paths += [
@@ -77,7 +77,7 @@ def list_record_paths(folders: Folders) -> list[str]:
 
 
 def look(folders: Folders, record_paths: list[str]) -> Seen:
-    """Take the state of everything that can change."""
+    """Return the state of everything that can change."""
     resources: dict[str, object] = {
         layout.day_uri(day): files for day, files in instructions.list_days(folders.instructions).items()
     }

@@ -1,1 +1,1 @@
-"""What recorded times come to: figures, boards, histories, and how they are shown."""
+"""Ranking: figures, boards and histories of recorded times, and their output formats."""

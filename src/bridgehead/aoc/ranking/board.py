@@ -31,7 +31,7 @@ def make_filters(
     measure: Measure | UnsetType = UNSET,
     order: Order = "speed",
 ) -> Filters:
-    """Make filters from optional arguments of a call."""
+    """Make filters from optional arguments of a call; UNSET is falsy and becomes None."""
     return Filters(day or None, phase or None, llm or None, measure or None, order)
 
 
@@ -47,7 +47,7 @@ class AttemptCounts(Struct, frozen=True):
 
     @property
     def solve_rate(self) -> float | None:
-        """Of the attempts whose answer was checked."""
+        """Share of solved ones among the attempts whose answer was checked."""
         checked = self.solved + self.failed
         return self.solved / checked if checked else None
 
@@ -64,13 +64,13 @@ class Row(Struct, frozen=True, kw_only=True):
     provisional: bool
     puzzles: int
     shared: int
-    """How many of the puzzles the leader ran too."""
+    """Puzzles that the leader ran too."""
     n: int
     claimed: int
-    """How many of the runs were claimed, not measured."""
+    """Runs whose time a model reported; the others were measured by a clock."""
     best: int | None
     median: float | None
-    """Of one puzzle; over several, the geometric mean of their medians."""
+    """Over several puzzles, the geometric mean of their medians."""
     mean: float | None
     stdev: float | None
     p95: int | None
@@ -82,7 +82,7 @@ class Row(Struct, frozen=True, kw_only=True):
 
 
 class Skipped(Struct, frozen=True):
-    """A file that could not be read and is not in an answer, and why."""
+    """A file that was left out of an answer because it could not be read."""
 
     file: str
     problem: str
@@ -94,6 +94,6 @@ class Board(Struct, frozen=True):
     rows: list[Row]
     measure: Measure
     is_even: bool
-    """Whether all rows stand on the same puzzles."""
+    """Whether all models ran the same puzzles."""
     other_runs: int
     """Runs of the other measure, which this board does not show."""

@@ -1,8 +1,8 @@
-"""Comparison: how many times slower one model is than another, and how sure that is. Pure and deterministic.
+"""Comparison: how many times slower one model is than another, with a 95 % interval. Pure and deterministic.
 
 Two models are compared puzzle by puzzle: the ratio of their medians on each puzzle that both ran, and the
-geometric mean of these ratios. A bootstrap says how far that could be off by chance: puzzles and runs are
-drawn again, and the middle 95 % of the results are the interval.
+geometric mean of these ratios. The interval comes from a bootstrap: puzzles and runs are resampled, and the
+middle 95 % of the results are the interval.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ Puzzle = tuple[int, int]
 """A day and a phase."""
 
 MIN_DRAWS, MAX_DRAWS = 100, 400
-DRAWS_IN_ALL = 120_000
-"""Of all models and puzzles together; a tenth of a second."""
-OUTSIDE = 0.025
-"""Of the draws on each side of the interval."""
+MAX_TOTAL_DRAWS = 120_000
+"""Over all models and puzzles of a board; takes a tenth of a second."""
+TAIL = 0.025
+"""Share of the draws below the interval, and above it."""
 ZERO_MS = 0.5
-"""What 0 ms counts as in a ratio: less than the millisecond that times are rounded to."""
-_ROUNDS = 30
+"""The value of 0 ms in a ratio: half of the millisecond that times are rounded to."""
+_FIT_ROUNDS = 30
 
 
 class Ratio(Struct, frozen=True):
-    """How many times slower a model is than the leader, and between what."""
+    """How many times slower a model is than the leader, and the interval of that."""
 
     value: float
     low: float
@@ -53,10 +53,10 @@ class Model:
         return {puzzle: _log(median_of(runs.ordered)) for puzzle, runs in self.puzzles.items()}
 
     def drawn(self, puzzle: Puzzle) -> list[float]:
-        """Return logarithms of medians as they could have come out, had the model run the puzzle again.
+        """Return the logarithms of resampled medians of a puzzle.
 
-        The median of n times drawn again from n is one of them, at a place around the middle whose spread is
-        that of a beta distribution. So it takes one draw of a place instead of n draws of times.
+        The median of n times resampled from n is one of them, at a rank around the middle that has a beta
+        distribution. So one random rank replaces n random times.
         """
         if puzzle not in self._drawn:
             ordered = self.puzzles[puzzle].ordered
@@ -64,7 +64,10 @@ class Model:
             if n == 1:
                 self._drawn[puzzle] = [_log(ordered[0])] * self._draws
             else:
-                gauss = Random(f"{self.llm} {puzzle}").gauss  # noqa: S311 - the same board for the same records
+                # Seeded by model and puzzle: the same records always give the same board.
+                gauss = Random(f"{self.llm} {puzzle}").gauss  # noqa: S311
+                # The standard deviation of Beta((n + 1) / 2, (n + 1) / 2), of which this is the normal
+                # approximation.
                 spread = 0.5 / math.sqrt(n + 2)
                 places = (int(n * gauss(0.5, spread)) for _ in range(self._draws))
                 self._drawn[puzzle] = [_log(ordered[min(max(place, 0), n - 1)]) for place in places]
@@ -76,12 +79,12 @@ def _log(milliseconds: float) -> float:
 
 
 def draws_for(cells: int) -> int:
-    """Return how many draws a board of so many medians gets."""
-    return max(MIN_DRAWS, min(MAX_DRAWS, DRAWS_IN_ALL // max(cells, 1)))
+    """Return the draws per median for a board of `cells` medians."""
+    return max(MIN_DRAWS, min(MAX_DRAWS, MAX_TOTAL_DRAWS // max(cells, 1)))
 
 
 def compare(model: Model, leader: Model) -> Ratio | None:
-    """Compare a model with the leader over the puzzles that both ran; None where there are none."""
+    """Compare a model with the leader over the puzzles that both ran; None if they share none."""
     shared = sorted(model.puzzles.keys() & leader.puzzles.keys())
     if not shared:
         return None
@@ -93,36 +96,41 @@ def compare(model: Model, leader: Model) -> Ratio | None:
         for puzzle in shared
     ]
     means = sorted(_redrawn_means(ratios))
-    outside = int(len(means) * OUTSIDE)
-    low, high = math.exp(means[outside]), math.exp(means[-1 - outside])
+    tail = int(len(means) * TAIL)
+    low, high = math.exp(means[tail]), math.exp(means[-1 - tail])
+    # Resampling can miss the value itself; the interval always includes it.
     return Ratio(value, min(low, value), max(high, value))
 
 
 def _redrawn_means(ratios: list[list[float]]) -> list[float]:
-    """Return the mean over the puzzles for each draw, with the puzzles drawn again too."""
+    """Return the mean over the puzzles for each draw, with the puzzles resampled too."""
     count = len(ratios)
     if count == 1:
         return ratios[0]
-    choices = Random(count).choices  # noqa: S311 - the same board for the same records
+    # A fixed seed: the same records always give the same board.
+    choices = Random(count).choices  # noqa: S311
     return [
         sum(puzzle[draw] for puzzle in choices(ratios, k=count)) / count for draw in range(len(ratios[0]))
     ]
 
 
 def find_leader(models: list[Model], candidates: list[Model]) -> Model:
-    """Return the fastest of the candidates when how hard each puzzle is has been taken out.
+    """Return the fastest of the candidates, corrected for the difficulty of the puzzles they ran.
 
-    Each median is taken as the product of the model's speed and the puzzle's difficulty, fitted in turns to
-    the logarithms. Time grows with the number of medians only, where comparing all pairs would grow with its
-    square.
+    Each median is modelled as the model's speed times the puzzle's difficulty; both are fitted to the
+    logarithms in turns. The time is linear in the number of medians; comparing all pairs would be quadratic.
     """
     speeds = {model.llm: 0.0 for model in models}
     solvers: dict[Puzzle, list[tuple[str, float]]] = {}
     for model in models:
         for puzzle, log in model.logs.items():
             solvers.setdefault(puzzle, []).append((model.llm, log))
-    for _ in range(_ROUNDS):
-        hard = {puzzle: sum(log - speeds[llm] for llm, log in of) / len(of) for puzzle, of in solvers.items()}
+    for _ in range(_FIT_ROUNDS):
+        difficulty = {
+            puzzle: sum(log - speeds[llm] for llm, log in logs) / len(logs)
+            for puzzle, logs in solvers.items()
+        }
         for model in models:
-            speeds[model.llm] = sum(log - hard[p] for p, log in model.logs.items()) / len(model.logs)
+            speeds[model.llm] = sum(log - difficulty[p] for p, log in model.logs.items()) / len(model.logs)
+    # Rounded: a difference in the last bits must not decide between two equally fast models.
     return min(candidates, key=lambda model: (round(speeds[model.llm], 9), -model.n, model.llm))

@@ -1,7 +1,7 @@
-"""Figures: what the times of several runs come to. Pure arithmetic, exact where whole numbers allow it.
+"""Figures: median, mean, deviation and percentile of runs. Pure; integer arithmetic where possible.
 
-`Runs` are the times of one puzzle, in order and summed up, ready for one more; `figures` looks at several of
-them as if they were one, without putting them together. So a ranking costs little for what it knows already.
+`Runs` keeps the times of one puzzle sorted, with their sums, so that one more is cheap. `figures` computes
+over several `Runs` as if they were one list, without merging them.
 """
 
 from __future__ import annotations
@@ -15,77 +15,78 @@ from operator import mul
 from msgspec import Struct
 
 ENOUGH_FOR_P95 = 20
-"""With fewer runs the 95th percentile is just the slowest or the one before."""
+"""With fewer runs the 95th percentile would be the slowest run or the one before it."""
 _EXACT_SQUARES = 2**48
-"""Sums of squares below this come out of `math.hypot`, which errs by less than one part in 2**52, exactly."""
+"""Below this, the square of `math.hypot` rounds to the exact sum: its error is below one part in 2**52."""
 
 
 class Figures(Struct, frozen=True):
-    """What runs come to, in milliseconds."""
+    """Times are in milliseconds."""
 
     n: int
     best: int
     median: float
     mean: float
     stdev: float | None
-    """Of the sample; None for a single run, which has no spread."""
+    """Sample deviation; None for a single run."""
     p95: int | None
 
 
 class Runs:
-    """Times in order, and their sums."""
+    """Sorted times and their sums."""
 
     __slots__ = ("claimed", "ordered", "squares", "total")
 
     def __init__(self, ordered: list[int], claimed: int = 0) -> None:
-        """Take over a list of times that are in order."""
+        """Take ownership of a sorted list of times."""
         self.ordered = ordered
         self.claimed = claimed
-        """How many of them were told and not measured."""
+        """How many of the times were reported, not measured."""
         self.total = sum(ordered)
         self.squares = squares(ordered)
 
     def add(self, time: int, *, is_claimed: bool = False) -> None:
-        """Take one more in."""
+        """Add one run."""
         insort(self.ordered, time)
         self.total += time
         self.squares += time * time
         self.claimed += is_claimed
 
     def merged(self, other: Runs) -> Runs:
-        """Return these runs and others as one."""
+        """Return a new `Runs` with both; neither is changed."""
         return Runs(sorted(self.ordered + other.ordered), self.claimed + other.claimed)
 
 
 def squares(ordered: list[int]) -> int:
-    """Sum up the squares of times that are in order.
-
-    The length of a vector is right to its last bit, so that up to a bound its square, rounded, is the exact
-    sum, for a fraction of the time.
-    """
+    """Return the exact sum of the squares of sorted times."""
+    # `hypot` is correct to the last bit, so up to a bound its square rounds to the exact sum, in a fraction
+    # of the time of Python integers.
     if ordered and len(ordered) * ordered[-1] ** 2 < _EXACT_SQUARES:
         return round(math.hypot(*ordered) ** 2)
     return sum(map(mul, ordered, ordered))
 
 
 def figures(parts: Sequence[Runs]) -> Figures:
-    """Work out the figures of at least one run, which may be anywhere in the parts."""
+    """Compute the figures over all parts, which hold at least one run together."""
     if len(parts) == 1:
         return figures_of(parts[0])
     n = sum(len(part.ordered) for part in parts)
     total = sum(part.total for part in parts)
     stdev = None
-    if n > 1:  # whole numbers up to the last step, so that nothing cancels out
+    # Integers up to the last step: the subtraction would cancel the digits of floats.
+    if n > 1:
         squares = sum(part.squares for part in parts)
         stdev = math.sqrt((n * squares - total**2) / (n * (n - 1)))
     ordered = [part.ordered for part in parts if part.ordered]
+    # Nearest rank: the ceiling of 0.95 n, counted from 0.
     p95 = at_rank(ordered, -(-n * 95 // 100) - 1) if n >= ENOUGH_FOR_P95 else None
     best = min(times[0] for times in ordered)
     return Figures(n, best, _median(ordered, n), total / n, stdev, p95)
 
 
 def figures_of(runs: Runs) -> Figures:
-    """Work out the figures of one part: on the way of every record. Measured 1.5 µs against 3.3 µs."""
+    """Compute the figures of one part, which holds at least one run."""
+    # Every `record_speed` takes this path: 1.5 µs, where the general one in `figures` takes 3.3 µs.
     ordered, total = runs.ordered, runs.total
     n = len(ordered)
     stdev = math.sqrt((n * runs.squares - total**2) / (n * (n - 1))) if n > 1 else None
@@ -98,7 +99,7 @@ def figures_of(runs: Runs) -> Figures:
 
 
 def median_of(ordered: list[int]) -> float:
-    """Return the median of times that are in order."""
+    """Return the median of sorted times."""
     return _median([ordered], len(ordered))
 
 
@@ -106,28 +107,25 @@ def _median(ordered: list[list[int]], n: int) -> float:
     if n % 2:
         return at_rank(ordered, n // 2)
     lower = at_rank(ordered, n // 2 - 1)
-    both = lower + _next(ordered, lower, n // 2)
+    # The upper of the two middle times is either equal to the lower one or the smallest time above it.
+    ends = list(map(bisect_right, ordered, repeat(lower)))
+    upper = lower
+    if sum(ends) <= n // 2:
+        upper = min(times[end] for times, end in zip(ordered, ends, strict=True) if end < len(times))
+    both = lower + upper
     return both // 2 if both % 2 == 0 else both / 2
 
 
-def _next(ordered: list[list[int]], time: int, rank: int) -> int:
-    """Give the time at a rank, of which the one before is known."""
-    ends = list(map(bisect_right, ordered, repeat(time)))
-    if sum(ends) > rank:
-        return time
-    return min(times[end] for times, end in zip(ordered, ends, strict=True) if end < len(times))
-
-
 def at_rank(ordered: list[list[int]], rank: int) -> int:
-    """Give the time that would be at a rank, counted from 0, if several ordered lists were one.
+    """Return the time at a rank, counted from 0, of the merged lists; each list is sorted.
 
-    Halves the range of values until one is left; each step asks every list how many of its times are within.
-    It begins between the lowest and the highest of the times that are as far in their own lists: the one that
-    is as far in all of them cannot be outside of these.
+    Binary search over values: each step counts, in every list, the times up to the middle of the range.
     """
     if len(ordered) == 1:
         return ordered[0][rank]
     n = sum(map(len, ordered))
+    # Start between the lowest and the highest of the times at the same relative rank in each list: the time
+    # sought cannot lie outside of these.
     low = min(times[rank * len(times) // n] for times in ordered)
     high = max(times[min(-(-rank * len(times) // n), len(times) - 1)] for times in ordered)
     while low < high:

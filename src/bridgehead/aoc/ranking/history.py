@@ -1,7 +1,7 @@
-"""History: single runs, the newest first, page by page. Pure.
+"""History: single runs, newest first, page by page. Pure.
 
-A page ends with how many older runs there are. That number begins the next page, and stays right while new
-runs come in at the front.
+A page names the number of older runs, which is the cursor of the next page. Counted from the oldest run, it
+stays right while new runs arrive.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ class Run(Struct, frozen=True):
 
 
 class Page(Struct, frozen=True):
-    """Some runs out of all that fit."""
+    """One page of the runs that pass the filters; `total` counts all of them."""
 
     runs: list[Run]
     total: int
     older: int | None
-    """How many older ones there are, to ask for next; None on the last page."""
+    """The cursor of the next page: how many older runs there are. None on the last page."""
 
 
 def find_runs(
@@ -43,8 +43,8 @@ def find_runs(
     name_of: Callable[[str], str],
     llms: Collection[str] | None,
 ) -> list[tuple[int, Entry]]:
-    """Find every run that fits, withdrawn ones too, the newest first; `llms` are the names that may count."""
-    fitting = [
+    """Return the runs that pass the filters, newest first, withdrawn ones too; `llms` are main names."""
+    matches = [
         (day, entry)
         for day, entries in records.items()
         for entry in entries
@@ -52,12 +52,12 @@ def find_runs(
         and filters.measure in {None, entry.measure}
         and (llms is None or name_of(canonical_name(entry.llm)) in llms)
     ]
-    fitting.sort(key=lambda pair: sortable_moment(pair[1].timestamp), reverse=True)
-    return fitting
+    matches.sort(key=lambda pair: sortable_moment(pair[1].timestamp), reverse=True)
+    return matches
 
 
 def as_run(day: int, entry: Entry) -> Run:
-    """Return a run as it is shown."""
+    """Convert an entry to the form that tools and exports show."""
     return Run(
         day,
         entry.phase,
@@ -70,17 +70,18 @@ def as_run(day: int, entry: Entry) -> Run:
     )
 
 
-def cut_page(found: list[tuple[int, Entry]], limit: int, older: int | None) -> Page:
-    """Cut out the newest runs, or the newest of the `older` oldest ones."""
-    total = len(found)
+def cut_page(matches: list[tuple[int, Entry]], limit: int, older: int | None) -> Page:
+    """Return the newest runs, or the newest of the `older` oldest ones."""
+    total = len(matches)
     start = 0 if older is None else max(0, total - older)
-    page = [as_run(day, entry) for day, entry in found[start : start + limit]]
+    page = [as_run(day, entry) for day, entry in matches[start : start + limit]]
     left = total - start - len(page)
     return Page(page, total, left or None)
 
 
 def sortable_moment(timestamp: str) -> str:
-    """Return a text that sorts as the moment does; the original program writes 7 decimals, this one 3."""
+    """Return a string that sorts by time; one that is not ISO 8601 sorts as the oldest."""
+    # Without the Z, three decimals (ours) and seven (the original program's) compare digit by digit.
     if timestamp.endswith("Z"):
         return timestamp[:-1]
     from datetime import UTC, datetime

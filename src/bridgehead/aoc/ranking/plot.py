@@ -1,9 +1,9 @@
 """Plot: a picture of a board, the fastest on top, with every run behind the figures.
 
-On the board of one puzzle the axis is time. Over several puzzles times cannot share an axis: there each run
-stands at how many times the leader's median on the same puzzle it took. Drawn with matplotlib, an optional
-extra, whose own font has Latin, Greek and Cyrillic letters. Names in other scripts, or with emoji, use the
-system's fonts; a character that no font has is drawn as an empty box, with a note.
+For one puzzle the axis is time. Times of several puzzles cannot share an axis: there each run is drawn at its
+ratio to the leader's median on the same puzzle. Drawn with matplotlib, an optional extra, whose own font has
+Latin, Greek and Cyrillic letters. Names in other scripts, or with emoji, use the system's fonts; a character
+that no font has is drawn as an empty box, with a note.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ SUFFIXES = (".svg", ".png", ".pdf")
 MAX_MODELS = 25
 """More rows cannot be told apart at a glance."""
 MAX_DOTS = 400
-"""Dots of one model; of more runs as many are drawn, evenly chosen from the fastest to the slowest."""
+"""Dots of one model; more runs are sampled evenly from the fastest to the slowest."""
 ENOUGH_FOR_BOX = 5
 
 WIDTH, ROW, HEAD, AXIS, NOTE = 12.0, 0.52, 1.34, 0.72, 0.2
-"""In inches: the picture, a row, what is above the rows, the axis below them, a line of notes."""
+"""In inches: the picture's width; the heights of a row, the heading, the axis and a line of notes."""
 MARGIN, GAP, MAX_LABEL = 0.32, 0.26, 2.7
 
 _BASE = "DejaVu Sans"
@@ -43,7 +43,7 @@ _PREFERRED = ("Noto Sans CJK SC", "Noto Sans CJK JP", "Noto Emoji", "Noto Sans")
 """Tried first; any other font of the system that has the character does too."""
 _BOX = "\u25af"
 _INVISIBLE = frozenset("\ufe0f\ufe0e\u200d")
-"""Joiners and variants, which matplotlib cannot apply and would draw as boxes."""
+"""Joiners and variation selectors, which matplotlib would draw as boxes."""
 _POINTS_PER_INCH = 72.0
 _UNIT = 100.0
 _NOTE = "Some characters have no font here and are drawn as boxes; a Noto font would have them."
@@ -68,7 +68,7 @@ THEMES = {
 
 
 class Line(Struct, frozen=True):
-    """One model as it is drawn: where its runs are on the axis, and the interval of its median there."""
+    """One model in axis units: its runs, its median and the interval of the median."""
 
     row: Row
     places: list[float]
@@ -90,20 +90,21 @@ def draw(workspace: Workspace, filters: Filters, path: str, theme: str = "light"
         raise Unavailable(no_runs_text(filters.llm, view.known, filters.day, view.days))
     shown = rows[:MAX_MODELS]
     lines, is_relative = _lines(workspace, filters, view.board, shown)
-    said = notes(view.board)
-    said += [f"Left out: {one.problem}" for one in view.skipped]
+    footnotes = notes(view.board)
+    footnotes += [f"Left out: {skipped.problem}" for skipped in view.skipped]
     if len(rows) > len(shown):
-        said.append(f"The first {len(shown)} of {len(rows)} models.")
+        footnotes.append(f"The first {len(shown)} of {len(rows)} models.")
     day = "" if filters.day is None else f", day {filters.day}"
     phase = "" if filters.phase is None else f", phase {filters.phase}"
     title = f"Advent of Code {workspace.year}{day}{phase}: {measure_name(view.board.measure)}"
-    _save(lines, title, said, path, suffix, THEMES[theme], is_relative=is_relative)
+    _save(lines, title, footnotes, path, suffix, THEMES[theme], is_relative=is_relative)
     return f"{path}: {len(shown)} models, {sum(row.n for row in shown)} runs"
 
 
 def _lines(workspace: Workspace, filters: Filters, board: Board, rows: list[Row]) -> tuple[list[Line], bool]:
-    """Work out where everything is on the axis, and whether that is relative to the leader."""
+    """Convert runs and intervals to axis units; return also whether these are ratios to the leader."""
     times = workspace.tallies_now(filters, board)
+    # Only the leader's interval is a point: it is compared with itself.
     leader = times[next(row for row in board.rows if row.slower == row.low == row.high).llm]
     medians = {puzzle: max(median_of(runs), ZERO_MS) for puzzle, runs in leader.items()}
     is_relative = len({puzzle for row in rows for puzzle in times[row.llm]}) > 1
@@ -127,7 +128,7 @@ def _lines(workspace: Workspace, filters: Filters, board: Board, rows: list[Row]
 def _save(
     lines: list[Line],
     title: str,
-    said: list[str],
+    footnotes: list[str],
     path: str,
     suffix: str,
     theme: Theme,
@@ -151,8 +152,9 @@ def _save(
     }
     with rc_context(settings):
         figure = Figure(facecolor=theme.paper)
-        picture = _Picture(figure, lines, [*said, *fonts.notes], theme, fonts)
+        picture = _Picture(figure, lines, [*footnotes, *fonts.notes], theme, fonts)
         picture.compose(title, is_relative=is_relative)
+        # Without dates: the same board gives the same bytes.
         metadata = (
             {"Date": None} if suffix == ".svg" else {"CreationDate": None} if suffix == ".pdf" else None
         )
@@ -163,10 +165,10 @@ def _save(
 
 
 class _Picture:
-    """A picture laid out in inches, from measured texts, so that nothing can stand on anything else."""
+    """A picture laid out in inches, from the measured widths of its texts, so that nothing overlaps."""
 
     def __init__(
-        self, figure: Figure, lines: list[Line], said: list[str], theme: Theme, fonts: Fonts
+        self, figure: Figure, lines: list[Line], footnotes: list[str], theme: Theme, fonts: Fonts
     ) -> None:
         self._figure = figure
         self._lines = lines
@@ -177,7 +179,7 @@ class _Picture:
             heading: max(fonts.width(text, 9.5) for text in (heading, *cells))
             for heading, cells in self._columns.items()
         }
-        self._notes = [part for note in said for part in fonts.wrap(note, WIDTH - 2 * MARGIN, 8.5)]
+        self._notes = [part for note in footnotes for part in fonts.wrap(note, WIDTH - 2 * MARGIN, 8.5)]
         self._left = MARGIN + 0.42 + max(fonts.width(label, 10) for label in self._labels) + GAP
         self._right = MARGIN + sum(width + GAP for width in self._widths.values())
         body = ROW * len(lines)
@@ -191,7 +193,7 @@ class _Picture:
         axes = self._figure.add_axes((*corner, width / WIDTH, body / self._height))
         for place, line in enumerate(self._lines):
             _draw_model(axes, place, line, self._theme)
-        room = width / 0.62  # how many labels fit beside each other
+        room = width / 0.62  # a label of the axis takes up to 0.62 inches
         _draw_axis(axes, self._lines, self._theme, int(room), is_relative=is_relative)
         self._write(MARGIN, self._height - 0.36, title, fontsize=14, fontweight="bold")
         _draw_key(self._figure, self._height, self._theme)
@@ -244,7 +246,8 @@ def _draw_model(axes: Axes, place: int, line: Line, theme: Theme) -> None:
     row = line.row
     colour = theme.unsure if row.provisional else theme.leader if row.rank == 1 else theme.other
     dots = line.places[:: max(1, -(-len(line.places) // MAX_DOTS))]
-    # One above the other in a fixed rhythm, so that the same runs always give the same picture.
+    # Vertical jitter from a fixed sequence (multiples of the golden ratio), not random: the same runs always
+    # give the same picture.
     heights = [place + 0.24 * ((number * 0.618) % 1 - 0.5) * 2 for number in range(len(dots))]
     is_few = len(line.places) < ENOUGH_FOR_BOX
     axes.scatter(
@@ -332,7 +335,7 @@ def _draw_key(figure: Figure, height: float, theme: Theme) -> None:
 
 
 def round_times(low: float, high: float, limit: int) -> list[float]:
-    """Choose a few times between two that people find round."""
+    """Choose up to `limit` round times within a range, for the axis."""
     small = [digit * 10.0**power for power in range(5) for digit in (1, 2, 5)][:-1]  # 50 s is next to 1 min
     minutes = [60_000.0 * number for number in (1, 2, 5, 10, 30)]
     hours = [3_600_000.0 * digit * 10**power for power in range(13) for digit in (1, 2, 5)]
@@ -341,9 +344,9 @@ def round_times(low: float, high: float, limit: int) -> list[float]:
 
 
 def round_ratios(low: float, high: float, limit: int) -> list[float]:
-    """Choose a few ratios between two that people find round, 1 among them."""
+    """Choose up to `limit` round ratios within a range, for the axis; 1 is among them."""
     fine = [0.6, 0.8, 1.0, 1.25, 1.5, 1.75, 2.0, 2.5, 3.0]
-    if high / low > 4:  # noqa: PLR2004 - fewer steps say nothing of a narrow scale
+    if high / low > 4:  # noqa: PLR2004 - a wide range needs coarser steps
         fine = []
     scales = ([digit * 10.0**power for power in range(-6, 13) for digit in digits] for digits in _DIGITS)
     return _first_that_fits((fine, *scales, [1.0]), low, high, limit)
@@ -353,7 +356,7 @@ _DIGITS = ((1, 2, 5), (1, 3), (1,))
 
 
 def _first_that_fits(scales: Iterable[list[float]], low: float, high: float, limit: int) -> list[float]:
-    """Return the steps of the finest scale that has room."""
+    """Return the steps of the finest scale that has at most `limit` of them in the range."""
     within: list[float] = []
     for scale in scales:
         within = [round(value, 9) for value in scale if low <= value <= high]
@@ -374,18 +377,18 @@ class Fonts:
         self.notes = [_NOTE] if missing else []
 
     def clean(self, text: str) -> str:
-        """Return a text as it can be drawn."""
+        """Replace characters that no font has with boxes; drop invisible ones."""
         kept = (character for character in text if character not in _INVISIBLE)
         return "".join(_BOX if character in self._missing else character for character in kept)
 
     def width(self, text: str, size: float) -> float:
-        """Return how wide a text is, its widest line, in inches."""
+        """Return the width of a text's widest line in inches; `size` is in points."""
         families = tuple(self.families)
-        lines = text.split("\n")
-        return max(sum(_advance(one, families) for one in line) for line in lines) * size / _POINTS_PER_INCH
+        widths = (sum(_advance(character, families) for character in line) for line in text.split("\n"))
+        return max(widths) * size / _POINTS_PER_INCH
 
     def fit(self, text: str, limit: float, size: float) -> str:
-        """Write a text on one line, or on two, and cut off what does not fit on those."""
+        """Break a text into at most two lines of at most `limit` inches; cut off the rest."""
         whole = self.clean(text)
         if self.width(whole, size) <= limit:
             return whole
@@ -396,7 +399,7 @@ class Fonts:
         return f"{first}\n{rest.strip()}"
 
     def _head(self, text: str, limit: float, size: float) -> str:
-        """Return the longest beginning that fits, ending where a word does if that is not far off."""
+        """Return the longest prefix that fits; end it at a word if that keeps more than half of it."""
         end = len(text)
         while end > 1 and self.width(text[:end], size) > limit:
             end -= 1
@@ -404,7 +407,7 @@ class Fonts:
         return text[: at + 1] if at > end // 2 else text[:end]
 
     def wrap(self, text: str, limit: float, size: float) -> list[str]:
-        """Break a text into lines of at most this width."""
+        """Break a text into lines of at most `limit` inches."""
         lines = [""]
         for word in text.split():
             longer = f"{lines[-1]} {word}".strip()
@@ -416,7 +419,7 @@ class Fonts:
 
 
 def find_fonts(text: str) -> Fonts:
-    """Choose fonts that have every character of a text, as far as the system goes."""
+    """Choose fonts that together have as many characters of a text as the system's fonts can offer."""
     wanted = {c for c in text if not c.isascii() and c not in _INVISIBLE and not c.isspace()}
     files = _font_files()
     wanted -= _characters(files[_BASE])
@@ -425,16 +428,16 @@ def find_fonts(text: str) -> Fonts:
     for name in [*(name for name in _PREFERRED if name in files), *sorted(others)]:
         if not wanted:
             break
-        found = wanted & _characters(files[name])
-        if found:
+        available = wanted & _characters(files[name])
+        if available:
             families.append(name)
-            wanted -= found
+            wanted -= available
     return Fonts(families, frozenset(wanted))
 
 
 @lru_cache(maxsize=1)
 def _font_files() -> dict[str, str]:
-    """Return the file of each family, the plainest face of it."""
+    """Return the file of each font family, upright and regular if there is one."""
     from matplotlib.font_manager import fontManager
 
     plain = sorted(
@@ -449,14 +452,14 @@ def _font_files() -> dict[str, str]:
 
 @lru_cache(maxsize=1024)
 def _characters(file: str) -> frozenset[str]:
-    """Return the characters that a font can draw; none of a font that cannot be used."""
+    """Return the characters that a font can draw; none if matplotlib cannot use it."""
     from matplotlib.font_manager import get_font
 
     try:
         font = get_font(file)
         return frozenset(map(chr, font.get_charmap())) if font.scalable else frozenset()
     except (RuntimeError, ValueError, OSError):
-        return frozenset()  # a font of coloured pictures
+        return frozenset()  # a colour emoji font, for example
 
 
 @lru_cache(maxsize=4096)
@@ -471,5 +474,6 @@ def _advance(character: str, families: tuple[str, ...]) -> float:
             font = get_font(files[family])
             font.set_size(_UNIT, _POINTS_PER_INCH)
             glyph = font.load_char(ord(character), flags=LoadFlags.NO_HINTING)
+            # FreeType gives it as 16.16 fixed point.
             return float(glyph.linearHoriAdvance) / 65536 / _UNIT
     return 1.0

@@ -35,6 +35,7 @@ _HEADINGS = (
     "cost",
 )
 _ESSENTIAL = ("rank", "model", "slower", "median")
+# The order in which columns are left out on a narrow terminal: figures about the spread first.
 _DROPPED_FIRST = (
     "p95",
     "stdev",
@@ -77,9 +78,9 @@ def _time(milliseconds: float | None) -> str:
 
 
 def table(board: Board, width: int | None) -> Table:
-    """Make a table of at most this width; None sets no limit.
+    """Make a table of at most `width` columns of the terminal; None sets no limit.
 
-    Columns about the spread are dropped first; a model's name is never cut.
+    Columns that do not fit are left out, the least important first; a model's name is folded, never cut.
     """
     from rich.table import Table
     from rich.text import Text
@@ -99,7 +100,7 @@ def table(board: Board, width: int | None) -> Table:
 
 
 def _fitting(rows: list[dict[str, str]], width: int | None) -> list[str]:
-    """Choose the columns that have something in them and fit."""
+    """Choose the columns that are not empty and that fit."""
     chosen = [name for name in _HEADINGS if name in _ESSENTIAL or any(cells[name] for cells in rows)]
     if width is None:
         return chosen
@@ -112,7 +113,7 @@ def _fitting(rows: list[dict[str, str]], width: int | None) -> list[str]:
 
 
 def table_width(rows: list[dict[str, str]], headings: Iterable[str]) -> int:
-    """Return how wide a table of these columns is."""
+    """Return the width of a table with these columns."""
     from rich.cells import cell_len
 
     widths = [max(cell_len(text) for text in (name, *(cells[name] for cells in rows))) for name in headings]
@@ -120,7 +121,7 @@ def table_width(rows: list[dict[str, str]], headings: Iterable[str]) -> int:
 
 
 def natural_width(board: Board) -> int:
-    """Return how wide the table is with every column."""
+    """Return the width of the table with every column that is not empty."""
     rows = [_cells(row) for row in board.rows]
     return table_width(rows, _fitting(rows, None))
 
@@ -142,6 +143,7 @@ def markdown(board: Board) -> str:
     rows = [_cells(row) for row in board.rows]
     headings = _fitting(rows, None)
     rules = ("---" if heading == "model" else "---:" for heading in headings)
+    # A pipe in a model's name would begin another column.
     written = (
         [cells[heading].replace("\\", "\\\\").replace("|", "\\|") for heading in headings] for cells in rows
     )

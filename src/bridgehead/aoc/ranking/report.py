@@ -1,4 +1,4 @@
-"""Report: puzzles, records and the ranking, as the host's page shows them."""
+"""Report: puzzles, records and the ranking for the host's page."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ async def report(workspace: Workspace) -> Report:
 
 
 def format_time(milliseconds: float) -> str:
-    """Write a time in the unit that people would use."""
+    """Format a time in milliseconds, seconds or minutes."""
     if milliseconds >= _MINUTE:
         return f"{int(milliseconds // _MINUTE)} min {milliseconds % _MINUTE / _SECOND:.0f} s"
     if milliseconds >= _SECOND:

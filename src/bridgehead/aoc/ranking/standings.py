@@ -21,12 +21,12 @@ from .figures import Runs, figures, median_of
 
 ENOUGH_RUNS = 5
 MAX_CHANGES = 5
-"""How often the leader may change; three models that each beat the next would go round for ever."""
+"""How often the leader may change: three models that beat each other in a circle would never settle."""
 
 RunsByDay = Mapping[int, Mapping[Group, Runs]]
-"""The runs of each day, by the name that they were recorded under."""
+"""The runs of each day, by recorded name."""
 Tally = dict[Puzzle, Runs]
-"""The runs of one model, which may have several names, by puzzle."""
+"""The runs of one model, under all of its names, by puzzle."""
 
 
 def rank(
@@ -37,7 +37,7 @@ def rank(
 ) -> Board:
     """Rank the models of all records that pass the filters; `name_of` resolves aliases.
 
-    `filters.llm` is ignored: ranks are those among all models, and the caller shows some of them.
+    `filters.llm` is ignored: a rank is among all models, whichever of them the caller shows.
     """
     tallies = {measure: tally(records, filters, name_of, measure) for measure in (SOLVING, EXECUTION)}
     measure = filters.measure
@@ -63,16 +63,16 @@ def tally(
     records: RunsByDay, filters: Filters, name_of: Callable[[str], str], measure: Measure
 ) -> dict[str, Tally]:
     """Collect each model's runs of a measure, for the day and phase of the filters."""
-    found: dict[str, Tally] = {}
+    tallies: dict[str, Tally] = {}
     for day, groups in records.items():
         if filters.day not in {None, day}:
             continue
         for group, runs in groups.items():
             if group.measure == measure and filters.phase in {None, group.phase}:
-                of_model = found.setdefault(name_of(group.llm), {})
+                of_model = tallies.setdefault(name_of(group.llm), {})
                 puzzle = (day, group.phase)
                 of_model[puzzle] = of_model[puzzle].merged(runs) if puzzle in of_model else runs
-    return found
+    return tallies
 
 
 # --- ranking -----------------------------------------------------------------------------------------------
@@ -94,11 +94,12 @@ def _rank_runs(tallies: dict[str, Tally], counts: Mapping[str, AttemptCounts]) -
     models = [Model(llm, puzzles, draws) for llm, puzzles in sorted(tallies.items())]
     places = _places(models)
     rows: list[Row] = []
+    # The rank under way, and the upper end of its first model's interval.
     rank, first_high = 0, -1.0
     for place, standing in enumerate(places, start=1):
         ratio = standing.ratio
-        # A rank is shared with the first of its group, not with the neighbour: else a chain of small steps
-        # would put the fastest and the slowest on one rank.
+        # A model shares the rank if its interval overlaps that of the first one on it. Comparing with the
+        # neighbour instead would let a chain of small steps put the fastest and the slowest on one rank.
         starts_group = ratio is None or ratio.low > first_high
         starts_group = starts_group or standing.provisional != places[place - 2].provisional
         if starts_group:
@@ -133,17 +134,19 @@ def _order(place: _Place) -> tuple[bool, float, int, str]:
 
 def _place(model: Model, leader: Model) -> _Place:
     shared = len(model.puzzles.keys() & leader.puzzles.keys())
+    # Less than half in common: the ratio says little about the puzzles that only one of them ran.
     is_thin = 2 * shared < max(len(model.puzzles), len(leader.puzzles))
     return _Place(model, compare(model, leader), shared, is_thin or model.n < ENOUGH_RUNS)
 
 
 def _row(place: _Place, rank: int, counts: AttemptCounts) -> Row:
     puzzles = list(place.model.puzzles.values())
-    of_one = figures(puzzles) if len(puzzles) == 1 else None
+    # Mean, deviation and percentile mean nothing over puzzles of different difficulty.
+    single = figures(puzzles) if len(puzzles) == 1 else None
     medians = [median_of(runs.ordered) for runs in puzzles]
     median = medians[0]
     if len(medians) > 1:
-        median = round(math.exp(sum(math.log(one or ZERO_MS) for one in medians) / len(medians)), 1)
+        median = round(math.exp(sum(math.log(value or ZERO_MS) for value in medians) / len(medians)), 1)
     ratio = place.ratio
     return Row(
         rank=rank,
@@ -158,9 +161,9 @@ def _row(place: _Place, rank: int, counts: AttemptCounts) -> Row:
         claimed=sum(runs.claimed for runs in puzzles),
         best=min(runs.ordered[0] for runs in puzzles),
         median=median,
-        mean=None if of_one is None else of_one.mean,
-        stdev=None if of_one is None else of_one.stdev,
-        p95=None if of_one is None else of_one.p95,
+        mean=None if single is None else single.mean,
+        stdev=None if single is None else single.stdev,
+        p95=None if single is None else single.p95,
         **_correctness(counts),
     )
 
@@ -186,6 +189,7 @@ def _unsolved(llms: set[str], counts: Mapping[str, AttemptCounts]) -> list[Row]:
 
 def _number(rows: list[Row], order: Order) -> list[Row]:
     """Assign ranks to rows without runs, or to all rows if they were sorted by solve rate."""
+    # By speed, all models without a run share the rank behind the last one with runs.
     if order == "speed":
         last = sum(row.n > 0 for row in rows) + 1
         return [row if row.n else replace(row, rank=last) for row in rows]

@@ -22,45 +22,46 @@ _MEASURES = {"solving": "solving time", "execution": "execution time"}
 
 
 def duration(milliseconds: float) -> str:
-    """Write a time in the unit that suits its size, with three digits."""
+    """Format a time with three digits, in the largest unit that it fills."""
     for unit, size in _UNITS:
-        if milliseconds >= size * 0.9995:  # which three digits would round up to a whole one
+        # Rounds up to one whole unit: 1 s, not 1,000 ms.
+        if milliseconds >= size * 0.9995:
             return f"{_three_digits(milliseconds / size)} {unit}"
     return f"{_three_digits(milliseconds)} ms"
 
 
 def _three_digits(value: float) -> str:
-    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"  # noqa: PLR2004 - more are no more exact
+    return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"  # noqa: PLR2004 - whole numbers from here
 
 
 def ratio(value: float | None) -> str:
-    """Write how many times slower than the leader."""
+    """Format how many times slower than the leader."""
     if value is None:
         return "–"
-    if value < 0.01:  # noqa: PLR2004 - two digits have no less
+    if value < 0.01:  # noqa: PLR2004 - would be shown as 0.00
         return "<0.01×"
-    return f"{value:,.0f}×" if value >= 100 else f"{value:.2f}×"  # noqa: PLR2004 - more are no more exact
+    return f"{value:,.0f}×" if value >= 100 else f"{value:.2f}×"  # noqa: PLR2004 - whole numbers from here
 
 
 def interval(row: Row) -> str:
-    """Write the interval of a ratio; empty for the leader."""
+    """Format the interval of a ratio; empty for the leader."""
     if row.low is None or row.high is None or row.low == row.high:
         return ""
     return f"{ratio(row.low).removesuffix('×')}–{ratio(row.high)}"
 
 
 def count(number: int, noun: str) -> str:
-    """Write a number of things."""
+    """Format a number with its noun, in the plural unless it is 1."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def measure_name(measure: Measure) -> str:
-    """Name what a board is about."""
+    """Return the words for a measure."""
     return _MEASURES[measure]
 
 
 def board_text(board: Board, rows: list[Row], total: int, next_offset: int | None = None) -> str:
-    """Write one page of a board, with notes underneath."""
+    """Format one page of a board, with its notes below."""
     lines = [f"{measure_name(board.measure).capitalize()}:", *map(_row_text, rows), *notes(board)]
     if next_offset is not None:
         lines.append(f"{total} in all; for more: offset {next_offset}")
@@ -84,54 +85,54 @@ def _row_text(row: Row) -> str:
 
 
 def claims(row: Row) -> str:
-    """Write how many of the runs were claimed, not measured."""
+    """Format how many of the runs were claimed, not measured; empty if none."""
     if not row.claimed:
         return ""
     return "; claimed" if row.claimed == row.n else f"; {row.claimed:,} of them claimed"
 
 
 def solved(row: Row) -> str:
-    """Write how many of the attempts were solved."""
+    """Format how many of the attempts were solved; empty without attempts."""
     return f"{row.solved} of {row.attempts}" if row.attempts else ""
 
 
 def _correctness(row: Row) -> str:
-    said = [f"; solved {solved(row)}"] if row.attempts else []
+    parts = [f"; solved {solved(row)}"] if row.attempts else []
     if row.tokens is not None:
-        said.append(f", {row.tokens:,.0f} tokens")
+        parts.append(f", {row.tokens:,.0f} tokens")
     if row.cost_usd is not None:
-        said.append(f", ${row.cost_usd:.4g}")
-    return "".join(said)
+        parts.append(f", ${row.cost_usd:.4g}")
+    return "".join(parts)
 
 
 def notes(board: Board) -> list[str]:
-    """Explain how the board was made, and what it does not show."""
-    said = [METHOD] if board.rows else []
+    """Explain how the board was made and what it does not show."""
+    lines = [METHOD] if board.rows else []
     if any(row.provisional for row in board.rows):
-        said.append(PROVISIONAL)
+        lines.append(PROVISIONAL)
     if not board.is_even:
-        said.append(
+        lines.append(
             "Not every model ran the same puzzles: filter by day and phase to compare like with like."
         )
     claimed = sum(row.claimed for row in board.rows)
     if claimed:
         total = sum(row.n for row in board.rows)
-        said.append(
+        lines.append(
             f"{claimed:,} of {count(total, 'run')} {'was' if claimed == 1 else 'were'} claimed, not measured."
         )
     if board.other_runs:
         other: Measure = "solving" if board.measure == EXECUTION else EXECUTION
-        said.append(f"{count(board.other_runs, 'run')} of {measure_name(other)} not shown: measure={other}.")
-    return said
+        lines.append(f"{count(board.other_runs, 'run')} of {measure_name(other)} not shown: measure={other}.")
+    return lines
 
 
 def skipped_text(skipped: Iterable[Skipped]) -> str:
     """Name the skipped files, one per line."""
-    return "".join(f"\nSkipped: {one.problem} Run `bridgehead aoc check`." for one in skipped)
+    return "".join(f"\nSkipped: {file.problem} Run `bridgehead aoc check`." for file in skipped)
 
 
 def history_text(page: Page) -> str:
-    """Write one page of a history."""
+    """Format one page of a history."""
     lines = []
     for run in page.runs:
         marks: list[str] = [EXECUTION] if run.measure == EXECUTION else []
@@ -147,7 +148,7 @@ def history_text(page: Page) -> str:
 def no_runs_text(llm: str | None, known: Iterable[str], day: int | None, days: Iterable[int]) -> str:
     """Say that nothing matches, and which models or days there are.
 
-    Never suggest recording a time: that invites inventing one.
+    Never suggest recording a time: a model may take that as an invitation to invent one.
     """
     names, numbers = sorted(known), sorted(days)
     if llm is not None and names and llm not in names:

@@ -20,6 +20,7 @@ from bridgehead.runtime.http import BodyTooLarge, ConnectFailed, ConnectionBroke
 
 from ..files.locking import FolderLock
 
+SITE_URL = "https://adventofcode.com"
 GAP_SECONDS = 5.0
 BOARD_SECONDS = 15 * 60.0
 REQUEST_SECONDS = 30.0
@@ -28,7 +29,7 @@ TURN_SECONDS = 600.0
 MAX_BYTES = 4 * 1024 * 1024
 _OK, _NOT_FOUND, _TOO_MANY = 200, 404, 429
 _BAD = frozenset({301, 302, 303, 307, 400, 401, 403, 500})
-"""The site's answers to an unknown cookie: a redirect to the login, 400 or 500."""
+"""The site's answers to an unknown cookie: a redirect to the login, 400, 401, 403 or 500."""
 
 
 class SiteClient(Struct):
@@ -46,6 +47,8 @@ class SiteClient(Struct):
     def get(self, path: str, board: str = "") -> str:
         """GET a page in turn; `board` names a private leaderboard, fetched at most every 15 minutes."""
         make_private(self.folder)
+        # Held over the pause and the request: another command of this user must not start in between. The
+        # wait is long because each command before this one takes at least `GAP_SECONDS`.
         with FolderLock(str(self.folder), TURN_SECONDS).held(self.url):
             if board:
                 left = BOARD_SECONDS - (self.now() - self._read_time(f"leaderboard-{board}"))
@@ -55,7 +58,7 @@ class SiteClient(Struct):
                         next_step=f"Fetch it again in {left / 60:.0f} min.",
                         retry_after=left,
                     )
-                # Before the request: a failed one counts too, as far as the site is concerned.
+                # Before the request: to the site, a failed one counts too.
                 (self.folder / f"leaderboard-{board}").write_text(f"{self.now():.3f}", encoding="ascii")
             since = self.now() - self._read_time("last-request")
             if 0 <= since < GAP_SECONDS:  # negative if the system clock was set back
@@ -63,6 +66,7 @@ class SiteClient(Struct):
             try:
                 return self._get(path)
             finally:
+                # After the answer, not before the request: the gap is between the end of one and the next.
                 (self.folder / "last-request").write_text(f"{self.now():.3f}", encoding="ascii")
 
     def _read_time(self, name: str) -> float:

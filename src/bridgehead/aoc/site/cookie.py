@@ -1,6 +1,6 @@
-"""Cookie: the session cookie by which the site knows the user, in a private file or the system's keyring.
+"""Cookie: the user's session cookie for the site, in a private file or the system's keyring.
 
-It is a password: no log, error or output has it, and it goes to the site alone.
+Treat it as a password: it appears in no log, error or output, and is sent to the site only.
 """
 
 from __future__ import annotations
@@ -16,14 +16,15 @@ from bridgehead.runtime.directories import make_private
 from bridgehead.runtime.errors import InvalidArgument, StorageError, Unavailable
 
 _SERVICE, _ACCOUNT = "bridgehead aoc", "session"
-_FORM = re.compile(r"[0-9a-fA-F]{32,256}")
+_COOKIE = re.compile(r"[0-9a-fA-F]{32,256}")
 _OTHERS = 0o077
 
 
 def parse_cookie(text: str) -> str:
     """Return the cookie's value from pasted text, with or without its name."""
+    # Pasted from a browser's developer tools it may be `session=…`, or in quotes.
     value = text.strip().removeprefix("session=").strip().strip('"')
-    if not _FORM.fullmatch(value):
+    if not _COOKIE.fullmatch(value):
         raise InvalidArgument(
             "This is not a session cookie.",
             next_step="Copy the value of the cookie named 'session' from your browser: 32 to 256 hex digits.",
@@ -41,7 +42,7 @@ def save_cookie(path: Path, cookie: str) -> None:
 
 
 def save_in_keyring(cookie: str) -> None:
-    """Give the cookie to the system's keyring."""
+    """Store the cookie in the system's keyring."""
     keyring = _load_keyring()
     if keyring is None:
         raise Unavailable(
@@ -80,7 +81,7 @@ def read_cookie(path: Path) -> str:
 
 
 def _locked(failure: Exception) -> Unavailable:
-    # Without the backend's message: it may repeat the secret.
+    # Without the backend's own message: it may contain the cookie.
     return Unavailable(
         f"The system's keyring cannot be used ({type(failure).__name__}).",
         next_step="Unlock it, or keep the cookie in a file: run `bridgehead aoc cookie` without --keyring.",

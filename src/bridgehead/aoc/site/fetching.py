@@ -24,7 +24,7 @@ from .page import parse_page
 
 REMINDER = "The site asks people not to use AI to solve its puzzles for the leaderboards."
 _RELEASE_HOUR_UTC = 5
-"""Midnight at the site's home, UTC-5."""
+"""A day's puzzle appears at midnight UTC-5."""
 
 
 class Fetcher(Struct):
@@ -35,13 +35,14 @@ class Fetcher(Struct):
     report: Callable[[str], None]
 
     def fetch_day(self, day: int, *, again: bool = False) -> None:
-        """Fetch what is missing of a day; `again` requests the text for a second phase unlocked since."""
+        """Fetch the missing files of a day; `again` requests the text for a second phase unlocked since."""
         self._check_is_out(day)
         folders = self.workspace.folders
-        self._keep_out_of_git()
+        self._keep_out_of_git()  # before the first text is written
         first, second = (Path(folders.instructions) / layout.markdown_name(day, phase) for phase in (1, 2))
         if not first.exists() or (again and not second.exists()):
             page = parse_page(self.client.get(f"/{self.workspace.year}/day/{day}"))
+            # The page has one text, or two once the user has solved the first phase.
             for path, text in zip((first, second), page.phases, strict=False):
                 self._save(path, text)
             if len(page.phases) == 1 and first.exists():
@@ -49,10 +50,10 @@ class Fetcher(Struct):
             for phase, answer in enumerate(page.answers, start=1):
                 self._save(Path(folders.answers) / layout.answer_name(day, phase), answer + "\n")
         else:
-            self.report(f"{first} is there already")
+            self.report(f"{first} exists already")
         puzzle_input = Path(folders.inputs) / layout.input_name(day)
         if puzzle_input.exists():
-            self.report(f"{puzzle_input} is there already")
+            self.report(f"{puzzle_input} exists already")
         else:
             self._save(puzzle_input, self.client.get(f"/{self.workspace.year}/day/{day}/input"))
         self.report(REMINDER)
@@ -96,12 +97,4 @@ class Fetcher(Struct):
 
     def _keep_out_of_git(self) -> None:
         """Write `.gitignore` before the first text: the site's texts must not be published by accident."""
-        top, texts = (
-            Path(self.workspace.folders.inputs).parent,
-            Path(self.workspace.folders.instructions),
-        )
-        ignore_puzzles(top)
-        if texts.parent != top:
-            texts.mkdir(parents=True, exist_ok=True)
-            if not (texts / ".gitignore").exists():
-                (texts / ".gitignore").write_text("*\n", encoding="utf-8")
+        ignore_puzzles(Path(self.workspace.folders.inputs).parent)

@@ -15,7 +15,7 @@ class DayPage(Struct, frozen=True):
     """The content of a day's page for this user."""
 
     phases: list[str]
-    """Markdown; the second one is there once the first is solved."""
+    """Markdown texts; the site shows the second one once the first is solved."""
     answers: list[str]
     """The user's accepted answers, if any."""
 
@@ -31,6 +31,7 @@ def parse_page(html: str) -> DayPage:
             next_step='Install it with: pip install "bridgehead[fetch]"',
         ) from missing
     soup = BeautifulSoup(html, "html.parser")
+    # No escapes: puzzles draw with asterisks and underscores, and a solver reads the text as it is.
     converter = MarkdownConverter(heading_style="ATX", bullets="-", escape_misc=False, escape_asterisks=False)
     articles = soup.select("article.day-desc")
     if not articles:
@@ -41,6 +42,7 @@ def parse_page(html: str) -> DayPage:
     for article in articles:
         lines = (line.rstrip() for line in converter.convert_soup(article).strip().splitlines())
         phases.append(_BLANK_LINES.sub("\n\n", "\n".join(lines)) + "\n")
+    # Beside each solved phase the page repeats the user's accepted answer in a paragraph of its own.
     answers = [
         str(code.get_text()).strip()
         for code in soup.select("main > p > code")

@@ -1,1 +1,1 @@
-"""What an agent calls: tools, with the resources and prompts beside them."""
+"""The tools, resources and prompts of the aoc bridge."""

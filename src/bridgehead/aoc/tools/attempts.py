@@ -47,7 +47,7 @@ START_SCHEMA: dict[str, Any] = {
 
 
 class StartedAttempt(Struct, frozen=True):
-    """An attempt whose clock runs."""
+    """An attempt under way."""
 
     attempt: str
     day: int
@@ -125,7 +125,7 @@ async def start_attempt(args: StartAttempt, ctx: Context[Workspace]) -> Answer[S
 
 
 async def finish_attempt(args: FinishAttempt, ctx: Context[Workspace]) -> Answer[FinishedAttempt]:
-    """Check an answer, and end the attempt if that is its end."""
+    """Check an answer; end the attempt unless the answer was wrong."""
     from ..files.recorder import NewRun
 
     if (args.answer is UNSET) != args.give_up:

@@ -1,4 +1,4 @@
-"""Prompts: ready-made requests for solving a day honestly timed, and for comparing models."""
+"""Prompts: solve a day and time it honestly, and compare models."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ speed_history gives single runs, speed_leaderboard with a day and a phase the ra
 
 
 class SolveDay(Arguments):
-    """What `solve_day` takes."""
+    """Arguments of `solve_day`."""
 
     day: Day
     phase: Phase = 1
@@ -84,7 +84,7 @@ class SolveDay(Arguments):
 
 
 class CompareModels(Arguments):
-    """What `compare_models` takes."""
+    """Arguments of `compare_models`."""
 
     day: Day | UnsetType = UNSET
     phase: Phase | UnsetType = UNSET
@@ -103,13 +103,13 @@ def declare(bridge: Bridge[Workspace]) -> None:
 
 
 def solve_day(args: SolveDay, ctx: Context[Workspace]) -> str:
-    """Give a model the text of a phase, and how to time and record it."""
+    """Return the text of a phase, with instructions for timing and recording it."""
     day, year = args.day, ctx.state.year
     with contract_errors():
         instruction = ctx.state.instruction(day)
         text, what = instruction.text, "Only its second phase counts; the first one is there to build on."
         if args.phase == 1:
-            # Without the second phase, which would give away where the first one leads.
+            # Leave out the second phase: it gives away where the first one leads.
             text, what = Instruction(day, instruction.phase1).text, "Only its first phase counts."
         elif instruction.problem is not None:
             raise instruction.problem
@@ -124,7 +124,7 @@ def solve_day(args: SolveDay, ctx: Context[Workspace]) -> str:
 
 
 async def compare_models(args: CompareModels, ctx: Context[Workspace]) -> str:
-    """Give a model the ranking, and how to read it."""
+    """Return the ranking, with instructions for reading it."""
     with contract_errors():
         view = await ctx.state.board(make_filters(args.day, args.phase), id(ctx.connection))
     board = view.board
@@ -143,7 +143,7 @@ async def compare_models(args: CompareModels, ctx: Context[Workspace]) -> str:
 
 
 def complete_day(value: str, given: dict[str, str], ctx: Context[Workspace]) -> list[str]:
-    """Complete a day with those that have a puzzle."""
+    """Complete a day that has a puzzle."""
     return [text for text in map(str, sorted(ctx.state.days())) if text.startswith(value)]
 
 
@@ -153,10 +153,10 @@ def complete_phase(value: str, given: dict[str, str], ctx: Context[Workspace]) -
 
 
 def complete_language(value: str, given: dict[str, str], ctx: Context[Workspace]) -> list[str]:
-    """Complete a programming language, in any case."""
+    """Complete a programming language, ignoring case."""
     return [name for name in LANGUAGES if name.lower().startswith(value.lower())]
 
 
 async def complete_llm(value: str, given: dict[str, str], ctx: Context[Workspace]) -> list[str]:
-    """Complete the name of an LLM with those that have records, in any case."""
+    """Complete the name of an LLM that has records, ignoring case."""
     return [name for name in await ctx.state.llms() if name.lower().startswith(value.lower())]

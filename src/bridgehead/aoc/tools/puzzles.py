@@ -14,7 +14,7 @@ TEXT = "text/plain"
 
 
 class FetchInstruction(Arguments):
-    """What `fetch_instruction` takes."""
+    """Arguments of `fetch_instruction`."""
 
     day: Day
 
@@ -24,7 +24,7 @@ FETCH_SCHEMA = {
     "properties": {"day": {"type": "integer", "description": "Day number (1-25)"}},
     "required": ["day"],
 }
-"""The contract's schema, for clients of its revision; `FetchInstruction` is what is enforced."""
+"""The contract's schema, for clients of its revision; arguments are checked against `FetchInstruction`."""
 
 
 def declare(bridge: Bridge[Workspace], year: int) -> None:
@@ -70,6 +70,7 @@ def list_resources(ctx: Context[Workspace]) -> list[ResourceItem]:
         )
         for day in ctx.state.days()
     ]
+    # The contract's list has days only.
     if ctx.revision.name == CONTRACT_REVISION:
         return days
     return days + [
@@ -109,12 +110,12 @@ def _parse_day(number: str) -> int:
 
 
 def complete_day_number(value: str, given: dict[str, str], ctx: Context[Workspace]) -> list[str]:
-    """Complete the number in a URI with the days that there are."""
+    """Complete the number in a URI, for days that have a puzzle."""
     return _complete(value, ctx.state.days())
 
 
 def complete_input_number(value: str, given: dict[str, str], ctx: Context[Workspace]) -> list[str]:
-    """Complete the number in a URI with the days that have an input."""
+    """Complete the number in a URI, for days that have an input."""
     return _complete(value, list(instructions.list_inputs(ctx.state.folders.inputs)))
 
 

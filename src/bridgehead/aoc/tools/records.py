@@ -17,9 +17,9 @@ from ..workspace import Workspace
 
 
 class RecordSpeed(Arguments):
-    """What `record_speed` takes. Only the first four are in the contract.
+    """Arguments of `record_speed`. `llm`, an alias of `llm_name`, is accepted but not published.
 
-    `llm` is understood, not published.
+    The contract has only day, phase, speed_ms and llm_name.
     """
 
     day: Day
@@ -41,7 +41,7 @@ CONTRACT_SCHEMA: dict[str, Any] = {
     },
     "required": ["day", "phase", "llm_name", "speed_ms"],
 }
-"""The contract's schema, for clients of its revision; `RecordSpeed` is what is enforced."""
+"""The contract's schema, for clients of its revision; arguments are checked against `RecordSpeed`."""
 
 RECORD_SCHEMA: dict[str, Any] = {
     "type": "object",
@@ -67,7 +67,7 @@ RECORD_SCHEMA: dict[str, Any] = {
 
 
 class RecordedSpeed(Struct, frozen=True):
-    """A record on disk, and what this LLM's runs of the same day, phase and measure come to, in ms."""
+    """A stored record, with the figures of this LLM's runs of the same day, phase and measure, in ms."""
 
     day: int
     phase: int
@@ -145,10 +145,12 @@ async def record_speed(args: RecordSpeed, ctx: Context[Workspace]) -> Answer[Rec
 
     llm = _name(args.llm_name, args.llm)
     run = NewRun(args.day, args.phase, llm, args.speed_ms, args.measure or None, args.source or None)
+    # A request that a client repeats after a lost answer is recorded once.
     key = None if ctx.idempotency_key is None else key_of(ctx.principal, ctx.idempotency_key)
     entry, figures, average = await ctx.state.recorder.record(run, id(ctx.connection), key)
     text = f"Recorded {llm} Day {args.day} Phase {args.phase}: {args.speed_ms}ms (avg: {average}ms)"
-    # Clients of the contract's revision get exactly the contract's text; others are asked about odd records.
+    # Clients of the contract's revision get exactly the contract's text; others get a question about a
+    # doubtful record.
     if ctx.revision.name != CONTRACT_REVISION:
         year, doubts = ctx.state.year, []
         if args.speed_ms == 0:

@@ -1,1 +1,1 @@
-"""Changes: writes files of the game, keeps every version, and notices files that changed elsewhere."""
+"""Changes: write files of the game, keep every version, and detect files that changed elsewhere."""

@@ -1,8 +1,8 @@
-"""Differences: notices files that no longer hold what was last written to them through this bridge.
+"""Differences: detect files that no longer hold the content last written to them through this bridge.
 
 A game that loads an older save forgets later pushes, and the player's next save in the game's editor
-overwrites a push, both silently. The history has what was written, so noticing and reporting is enough. The
-content shows which of the two happened: an older version, or an unknown text.
+overwrites a push, both silently. The history has the written content, so detecting and reporting is enough.
+The game's content shows which of the two happened: an older version, or an unknown text.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ State = Literal["missing", "older", "changed", "back"]
 
 
 class Difference(Struct, frozen=True):
-    """A file that does not hold what was last written to it, or is back although it was deleted."""
+    """A file that does not hold the content last written to it, or exists although it was deleted."""
 
     server: str
     filename: str
@@ -44,7 +44,7 @@ class Difference(Struct, frozen=True):
 
 
 class Differences:
-    """What was last written to each file, and which files differ from that."""
+    """The content last written to each file, and the files that differ from it."""
 
     def __init__(self, history: History, clock: Clock) -> None:
         self._history = history
@@ -69,7 +69,8 @@ class Differences:
             self._expected.setdefault(place, None if content is None else digest(content))
 
     def record_change(self, place: tuple[str, str], new_digest: str | None) -> None:
-        """Expect the content of a change that was made through the bridge; None: deleted."""
+        """Expect the content of a change made through the bridge; None means deleted."""
+        # Removed first, so that it moves to the end: the least recently written file is dropped first.
         self._expected.pop(place, None)
         self._expected[place] = new_digest
         while len(self._expected) > _MAX_FILES:
@@ -94,7 +95,7 @@ class Differences:
                 for filename, content in contents.items():
                     await self.check(server, filename, content)
         except BridgeError:
-            return []  # the game or the server has gone; the next read of a file compares it
+            return []  # the game disconnected, or the server is gone; the next read of a file compares it
         # A page that shows differences calls this every few seconds: log only new ones.
         if self.found.keys() - self._logged:
             self._logged = set(self.found)
@@ -102,7 +103,7 @@ class Differences:
         return list(self.found.values())
 
     async def check(self, server: str, filename: str, content: str | None) -> Difference | None:
-        """Compare the content just read (None: no such file) with what was last written."""
+        """Compare the content just read (None: no such file) with the content last written."""
         place = (server, filename)
         is_unwritten = place not in self._expected
         expected = self._expected.get(place)
@@ -127,10 +128,10 @@ class Differences:
         return self.found[place]
 
     async def acknowledge(self, remote: Remote) -> None:
-        """Record the game's contents as versions once an agent has heard of the differences.
+        """Record the game's contents as versions, once the differences have been reported to an agent.
 
-        They are then no longer the bridge's last writes, so the next process does not report them again.
-        The written content stays the version before, so a plain restore brings it back.
+        The bridge's own content is then no longer the last version, so the next process does not report them
+        again. It stays the version before, so a plain restore brings it back.
         """
         for server, filename in tuple(self._unreported):
             try:
@@ -160,7 +161,7 @@ _STATES: dict[State, str] = {
 
 
 def describe_differences(differences: list[Difference]) -> str:
-    """Say which files differ, and how to bring them back; empty without differences."""
+    """Name the files that differ, and how to restore them; empty without differences."""
     if not differences:
         return ""
     count = len(differences)

@@ -1,4 +1,4 @@
-"""Edits: replaces exact texts in a content, and explains a text that was not found. Text in, text out."""
+"""Edits: replace exact texts in a content, and explain a text that was not found. Pure."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from ..game.lines import split_lines
 
 _NOTHING_CHANGED = "Nothing was changed."
 _MAX_SEARCHED = 5000
-"""Lines of the file that are compared; each takes time."""
+"""Lines of the file that are searched for a similar text."""
 _MAX_SOUGHT = 30
-"""Lines of old_text that are compared, so that the work does not grow with the product of both."""
+"""Lines of old_text that are compared: the work grows with the product of both."""
 _MAX_SHOWN = 1500
 _MAX_LINE_NUMBERS = 10
 _MIN_LIKENESS = 0.5
@@ -22,7 +22,7 @@ _QUOTES = str.maketrans({"'": '"', "`": '"', "\u2018": '"', "\u2019": '"', "\u20
 
 
 class Replacement(Struct, frozen=True):
-    """A text, what takes its place, and how often it must occur."""
+    """A text, its replacement, and how often it must occur."""
 
     old_text: str
     new_text: str
@@ -36,6 +36,7 @@ def apply_replacements(filename: str, content: str, replacements: list[Replaceme
         if count != one.count:
             label = "old_text" if len(replacements) == 1 else f"old_text of edit {number}"
             raise _make_mismatch(filename, content, one, count, label)
+        # In order: a later edit sees, and may replace, the text of an earlier one.
         content = content.replace(one.old_text, one.new_text)
     return content
 
@@ -72,9 +73,10 @@ def _make_mismatch(filename: str, content: str, one: Replacement, count: int, la
 
 
 def _find_nearest(lines: list[str], wanted: list[str]) -> tuple[int | None, float]:
-    """Return where the lines are that are most like the wanted ones, and how much, from 0 to 1."""
+    """Return the index of the lines most similar to the wanted ones, and the similarity from 0 to 1."""
     best, likeness = None, 0.0
     sought = "\n".join(_normalize(line) for line in wanted)
+    # `autojunk` would ignore frequent characters, which in code are most of the text.
     matcher = SequenceMatcher(autojunk=False)
     matcher.set_seq2(sought)
     for start in range(min(len(lines), _MAX_SEARCHED)):
@@ -91,7 +93,7 @@ def _find_nearest(lines: list[str], wanted: list[str]) -> tuple[int | None, floa
 
 
 def _explain_difference(found: list[str], wanted: list[str], *, is_one: bool) -> str:
-    """Name a kind of difference that is easily overlooked, if it is one."""
+    """Describe the difference if it is of a kind that is easily overlooked."""
     there, sought = "\n".join(found), "\n".join(wanted)
     differs, holds = ("differs", "holds") if is_one else ("differ", "hold")
     bare_there, bare_sought = _strip_spaces(there), _strip_spaces(sought)

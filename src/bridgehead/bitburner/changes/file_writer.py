@@ -1,9 +1,9 @@
-"""FileWriter: compares, keeps and pushes a file as one step, in the one process that owns the game.
+"""FileWriter: compare, keep and push a file as one step, in the process that owns the game.
 
 A change is data. A process that shares the game of another sends its changes to the owner, because two
-processes that each held a lock of their own would overwrite each other. Every change locks the file, reads
-it, compares, keeps the old content unless it is kept already, keeps the new content, and pushes. If the
-process dies at any point, every acknowledged content is in the game or kept.
+processes with locks of their own would overwrite each other. Every change locks the file, reads it, compares,
+keeps the old content unless it is kept already, keeps the new content, and pushes. Whenever the process dies,
+every acknowledged content is in the game or kept.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ CHANGED = "bridgehead/changed"
 NOTHING_CHANGED = "Nothing was changed."
 UNKNOWN = "It is not known whether the change was made: read the file before trying again."
 _OWNER_SECONDS = 30.0
-"""Least time limit for the owner: a change is several exchanges, and may wait for another change."""
+"""Minimum time limit for the owner: a change is several exchanges, and may wait for another change."""
 
 T = TypeVar("T")
 
@@ -58,6 +58,7 @@ class Write(Struct, tag="write", frozen=True):
     if_match: str | None = None
 
 
+# `most_bytes` is the field's name on the wire: an owner of an earlier version expects it.
 class EditText(Struct, tag="edit", frozen=True, rename={"max_bytes": "most_bytes"}):
     """Replace texts in a file: all of them or none."""
 
@@ -147,7 +148,7 @@ class FileWriter:
         """Called for each file that was changed here."""
 
     async def apply(self, change: Change) -> ChangeResult:
-        """Make a change as a whole, or raise and say whether anything was changed."""
+        """Make a change completely, or raise an error that says whether anything was changed."""
         link = await self._connection.require_link()
         if link.is_shared:
             try:
@@ -199,6 +200,7 @@ class FileWriter:
                 f"{change.to_filename} is on {change.to_server} already. {NOTHING_CHANGED}",
                 next_step="Choose another name, or set overwrite; what it holds is kept for restore_file.",
             )
+        # Write first, then delete: a failure in between leaves two copies, never none.
         target = Write(change.to_server, change.to_filename, content, change.because)
         written = await self._put(target, there, content)
         try:
@@ -245,6 +247,7 @@ class FileWriter:
             is_new = previous is None
         kept = recorded = None
         warning = ""
+        # An equal content adds no version; it is pushed all the same.
         if previous != content:
             kept, recorded, warning = await self._keep(change, previous, content, restored)
         await self._exchange(self._remote.push(filename, content, server), recorded)
@@ -300,8 +303,8 @@ class FileWriter:
         try:
             await exchange
         except (Disconnected, ReplyTimeout, InvalidReply) as error:
-            # The request was sent and the answer is lost. The new version stays recorded: it may be the
-            # only trace of what the game now holds.
+            # The request was sent, and its answer is lost. The new version stays recorded: it may be the only
+            # copy of the game's content.
             raise add_note(error, UNKNOWN) from None
         except BridgeError as error:
             if recorded is not None:
@@ -326,10 +329,10 @@ class FileWriter:
             )
         return content
 
-    # --- sharing a game: changes are made, and differences known, by its owner ---------------------------
+    # --- sharing a game: its owner makes the changes and knows the differences ---------------------------
 
     async def list_differences(self) -> list[Difference]:
-        """Return the files that differ from what was last written; they count as reported from now on."""
+        """Return the files that differ from the content last written, and mark them as reported."""
         link = self._connection.link
         if link is not None and link.is_shared:
             return await self._ask_owner(link, DIFFERENCES, {}, list[Difference])
@@ -359,7 +362,7 @@ class FileWriter:
 
 
 def decode_notice(notice: wire.Reply, method: str, kind: type[T]) -> T | None:
-    """Return the value of an owner's notification; None if it is another one, or of another version."""
+    """Return the value of an owner's notification; None for another method or an unknown format."""
     if notice.method != method or not isinstance(notice.params, Raw):
         return None
     try:

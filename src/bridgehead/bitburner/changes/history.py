@@ -1,8 +1,8 @@
 """History: every content of a file that this bridge found, wrote or deleted, kept on this machine.
 
-Each version is one file that is written once and never changed, so processes add versions side by side
-without a lock. The written content is kept as well as the one it replaced: a game that loads an older save
-loses nothing for good. Blocks: call from a thread.
+Each version is one file that is written once and never changed, so several processes can add versions without
+a lock. Both the written content and the one it replaced are kept: if a game loads an older save, nothing is
+lost for good. Blocks: call from a thread.
 """
 
 from __future__ import annotations
@@ -31,6 +31,9 @@ if TYPE_CHECKING:
 
     from ..settings import BitburnerSettings
 
+MAX_BYTES = 200_000_000
+"""All versions together. The limit by count is reached first, unless files are huge: then this one keeps the
+disk from filling up."""
 _SUFFIX = ".json"
 _KEY_LETTERS = 16
 
@@ -47,7 +50,7 @@ class Version(Struct, frozen=True, omit_defaults=True):
     content: str | None = None
     kind: Kind = "found"
     restored: str = ""
-    """The version that this one brought back; the next undo continues from there."""
+    """The version that this one restored; the next undo continues from there."""
     name: str = ""
 
     @property
@@ -57,7 +60,7 @@ class Version(Struct, frozen=True, omit_defaults=True):
 
     @property
     def kept_at(self) -> str:
-        """When it was kept, in UTC."""
+        """The time at which it was kept, in UTC."""
         return timestamps.format_utc(self.at)
 
 
@@ -69,7 +72,7 @@ class _Entry(Struct, frozen=True):
 
     @property
     def key(self) -> str:
-        """The server and file that the version is of, hashed."""
+        """A hash of the version's server and path."""
         return self.name.removesuffix(_SUFFIX).rpartition("-")[2]
 
 
@@ -80,7 +83,7 @@ class History:
         self.is_on = settings.backup_dir != OFF
         self._settings = settings
         self._max_files = settings.backup_max_files
-        self._max_bytes = settings.backup_max_bytes
+        self.max_bytes = MAX_BYTES
         self._clock = clock
         self._count = itertools.count()
         self._folder: Path | None = None
@@ -115,16 +118,17 @@ class History:
                     if known is not None:
                         break
             newest = versions[-1].name if versions else "0"
-            # Never named before the file's newest version: a clock that is set back must not reorder them.
+            # Names sort by time. If the clock was set back, continue after the file's newest version.
             moment = max(int(version.at * 1000), int(newest.partition("-")[0]))
+            # Counter and process: several versions may be recorded in one millisecond, also by two processes.
             unique = f"{next(self._count):08x}{os.getpid():x}"
             if newest > f"{moment:013d}-{unique}":
                 moment += 1
             name = f"{moment:013d}-{unique}-{key}"
             data = msgspec.json.encode(version)
-            if len(data) > self._max_bytes:
+            if len(data) > self.max_bytes:
                 raise OSError(  # noqa: TRY301 - one report for every reason not to keep it
-                    f"it takes {len(data)} bytes, and BITBURNER_BACKUP_MAX_BYTES is {self._max_bytes}"
+                    f"it takes {len(data)} bytes, and all backups may take {self.max_bytes}"
                 )
             durable.replace(folder / f"{name}{_SUFFIX}", data)
             self._prune(folder, entries, len(data))
@@ -145,11 +149,11 @@ class History:
         """Delete the oldest versions above the limits, but a file's last version only after all others."""
         durable.sweep(folder, self._clock.now())
         count, size = len(entries) + 1, sum([entry.size for entry in entries]) + added
-        if count <= self._max_files and size <= self._max_bytes:
+        if count <= self._max_files and size <= self.max_bytes:
             return
         last = {entry.key: entry.name for entry in entries}
         for entry in sorted(entries, key=lambda entry: (last[entry.key] == entry.name, entry.name)):
-            if count <= self._max_files and size <= self._max_bytes:
+            if count <= self._max_files and size <= self.max_bytes:
                 return
             count, size = count - 1, size - entry.size
             # Windows refuses while another process reads the file; the next write prunes it.
@@ -174,7 +178,7 @@ class History:
         return None
 
     def list_last_writes(self) -> list[Version]:
-        """Return the newest version of each file, where this bridge wrote or deleted it; newest first."""
+        """Return the newest version of each file that this bridge wrote or deleted last; newest first."""
         newest: dict[str, _Entry] = {}
         folder = self.folder
         for entry in reversed(_list_entries(folder)):
@@ -197,8 +201,8 @@ class History:
         versions = self.list_versions(server, filename)
         names = [version.name for version in versions]
         at = 0
-        # The newest version is itself a restore: continue from the version it brought back, or two undos
-        # would swap the same two contents.
+        # If the newest version is itself a restore, continue from the version that it restored. Otherwise two
+        # undos would swap the same two contents.
         if versions and versions[0].content == current and versions[0].restored in names:
             at = names.index(versions[0].restored)
         for version in versions[at:]:

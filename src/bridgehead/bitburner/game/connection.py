@@ -1,7 +1,7 @@
 """GameConnection: the current link to a game, the calls that wait for one, and why there is none.
 
-Listener, relay and WebSocket client plug links in and out here; tools take the current link and do not
-depend on how it came about.
+Listener, relay and WebSocket client plug links in and out here; tools use the current link and do not depend
+on its origin.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 log = logs.logger("bitburner.connection")
 
 _ID_BITS = 50
-"""The game counts in floating point, which is exact up to 53 bits."""
+"""JavaScript numbers are exact up to 53 bits."""
 OWNER, GUEST, DIALLER = "owner", "guest", "dialler"
 """Roles of this process, as `connection_status` reports them."""
 
@@ -60,8 +60,8 @@ class GameConnection:
         self.on_notice: list[Notice] = []
         """Called with the owner's notifications, except its status, if the game is shared."""
         self._games = 0
-        # Ids go on from one connection to the next and start anywhere, so that a reply from an earlier
-        # connection or process, however late it comes, is never taken for an answer.
+        # Ids continue from one connection to the next and start at random, so that a late reply from an
+        # earlier connection or process is never taken for an answer.
         self._ids = itertools.count(random.getrandbits(_ID_BITS))
 
     def make_link(self, socket: Connection, on_notice: Notice | None = None) -> Link:
@@ -81,6 +81,7 @@ class GameConnection:
             self.counters.reconnects.add()
         self._games += 1
         self.link, self.game, self.problem = link, game, ""
+        # A guest's link outlives the owner's game: what was cached may be from an earlier one.
         link.memory.clear()
         self._changed("game connected")
 
@@ -116,7 +117,7 @@ class GameConnection:
         """Return the link to the game; wait up to BITBURNER_CONNECT_WAIT_MS for one, or raise."""
         if self.link is None:
             await self.wait_for_game(self._settings.connect_wait_ms / 1000)
-        if self.link is None:  # none came, or it went again before this call's turn
+        if self.link is None:  # none connected, or it disconnected before this call's turn
             raise self.make_not_connected()
         return self.link
 
@@ -129,7 +130,7 @@ class GameConnection:
             return
 
     def make_not_connected(self) -> NotConnected:
-        """Build the error that says since when there is no game, and what the player must do."""
+        """Build the error with the time of the disconnection and what the player must do."""
         if self.since is None:
             state = "no game has connected to this process yet."
         else:
@@ -138,7 +139,7 @@ class GameConnection:
         return NotConnected(f"Bitburner disconnected: {state}", next_step=self.describe_next_step())
 
     def describe_next_step(self) -> str:
-        """Tell the player how to connect, or how to reconnect a game that went."""
+        """Describe how to connect, or how to reconnect a game that was connected before."""
         if self.since is not None and not self.problem and self._settings.rpc_url is None:
             return setup_steps.describe_return(self.generation, self.refused)
         return setup_steps.describe_next_step(self._settings, self.address, self.problem, self.refused)

@@ -1,6 +1,6 @@
 """Counters: the metrics of the connection to the game, at zero from the moment the bridge is built.
 
-Not in `connection`, which imports the WebSocket library: metrics are read before a client has come.
+Not in `connection`, which imports the WebSocket library: metrics are read before the first client connects.
 """
 
 from __future__ import annotations
@@ -25,5 +25,6 @@ class GameCounters:
             "Whether a game is connected.",
             lambda: {(): float(self.is_connected)},
         )
+        # Export 0 from the start: a rate over a series that begins at 1 would miss the first event.
         for counter in (self.timeouts, self.reconnects):
             counter.add(by=0)

@@ -1,4 +1,4 @@
-"""Lines: how this bridge counts the lines of a file, in one place, so that every tool counts alike."""
+"""Lines: the one way in which all tools count the lines of a file."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ def split_lines(content: str) -> list[str]:
     """Return the lines without their ends.
 
     Only a line feed ends a line, as in the game's editor and in every editor's line numbers; form feeds and
-    Unicode separators do not. A line feed at the end of the file begins no further line.
+    Unicode separators do not (so not `str.splitlines`). A line feed at the end of the file begins no new
+    line.
     """
     lines = content.split("\n")
     if not lines[-1]:
@@ -16,7 +17,7 @@ def split_lines(content: str) -> list[str]:
 
 
 def count_lines(content: str) -> int:
-    """Return how many lines there are; an empty file has none."""
+    """Return the number of lines; an empty file has none."""
     return content.count("\n") + (not content.endswith("\n") and bool(content))
 
 

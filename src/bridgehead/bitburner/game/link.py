@@ -1,8 +1,8 @@
 """Link: one WebSocket to the far side, and the calls that wait on it.
 
-Owns the map of pending calls and their time limits. A reply finds its call by id alone, whatever the order;
-what fits no call is ignored and counted. When the socket ends, everything that waits fails at once.
-Where the socket comes from, and which link is the current one, is not its business.
+Owns the map of pending calls and their time limits. A reply finds its call by id alone, in any order; a reply
+without a call is ignored and counted. When the socket closes, all pending calls fail at once.
+`GameConnection` knows which link is the current one.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ log = logs.logger("bitburner.link")
 
 
 class CallFailed(Exception):
-    """The far side answered with an error; what it is called here is decided by whoever asked."""
+    """The far side answered with an error; the caller translates it."""
 
     def __init__(self, failure: wire.Failure) -> None:
         super().__init__(failure.message)
@@ -62,17 +62,17 @@ class Link:
         self._pending: dict[int, asyncio.Future[Raw]] = {}
         self._is_over = False
         self.memory: dict[str, Any] = {}
-        """What is worth remembering for as long as the same game is there."""
+        """A cache for as long as the same game is connected."""
         self.is_shared = on_notice is not None
-        """Whether it leads to a process that shares its game, and not to a game."""
+        """Whether the far side is a process that shares its game, not a game."""
 
     @property
     def pending(self) -> int:
-        """How many calls wait for their replies."""
+        """The number of calls that wait for a reply."""
         return len(self._pending)
 
     async def call(self, method: str, params: bytes, timeout: float) -> Raw:
-        """Ask, and return the undecoded result; an error that was answered is raised as `CallFailed`."""
+        """Send a request and return the undecoded result; an error in the reply raises `CallFailed`."""
         if self._is_over:
             raise Disconnected(method, self._end_cause)
         request_id = next(self._ids)
@@ -80,6 +80,7 @@ class Link:
         future: asyncio.Future[Raw] = loop.create_future()
         self._pending[request_id] = future
         began = loop.time()
+        # The game may never answer (a request that it cannot read gets no reply), so every call has a limit.
         self._deadlines.watch(future, began + timeout)
         self._outbox.post(request_id, wire.encode_request(request_id, method, params))
         try:
@@ -99,9 +100,10 @@ class Link:
             del self._pending[request_id]
 
     async def run(self) -> None:
-        """Take in what comes until the socket ends."""
+        """Handle frames until the socket closes."""
         try:
             while True:
+                # As bytes: msgspec decodes the UTF-8 itself.
                 self._handle_frame(await self._socket.recv(decode=False))
         except ConnectionClosed as closed:
             if closed.sent is not None and closed.sent.code == CloseCode.MESSAGE_TOO_BIG:
@@ -110,7 +112,7 @@ class Link:
             self.fail_pending()
 
     def fail_pending(self) -> None:
-        """Fail everything that waits; nothing can be asked from now on."""
+        """Fail all pending calls, and every later one."""
         self._is_over = True
         for future in self._pending.values():
             if not future.done():
@@ -160,17 +162,17 @@ class Link:
         return not self._is_over
 
     async def close(self, code: int, reason: str) -> None:
-        """Hang up, telling why."""
+        """Close the socket with a reason."""
         self.fail_pending()
         await self._socket.close(code, reason)
 
 
 class _NoResult(Exception):
-    """The reply to a call carries nothing."""
+    """The reply to a call has neither a result nor an error."""
 
 
 class _FrameTooLarge(Exception):
-    """The reply to a call has more bytes than are taken."""
+    """The reply to a call is larger than the limit."""
 
     def __init__(self, size: int) -> None:
         super().__init__(size)
@@ -178,11 +180,11 @@ class _FrameTooLarge(Exception):
 
 
 class _ConnectionEnded(Exception):
-    """The socket ended while a call waited."""
+    """The socket closed while a call waited."""
 
 
 class Deadlines:
-    """The futures that wait, and until when."""
+    """Time limits of futures, with one timer for all of them."""
 
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()
@@ -190,13 +192,13 @@ class Deadlines:
         self._timer: asyncio.TimerHandle | None = None
 
     def watch(self, future: asyncio.Future[Any], when: float) -> None:
-        """Let a future fail with TimeoutError at this time of the loop."""
+        """Fail a future with TimeoutError at this time of the loop."""
         self._due[future] = when
         if self._timer is None or when < self._timer.when():
             self._schedule(when)
 
     def forget(self, future: asyncio.Future[Any]) -> None:
-        """Forget a future; the timer stays, as it is cheaper to let it ring."""
+        """Forget a future; the timer stays, because letting it expire is cheaper than cancelling it."""
         self._due.pop(future, None)
 
     def _schedule(self, when: float) -> None:

@@ -1,7 +1,7 @@
 """Listener: the port that the game dials. Admits one game at a time, and guests of the same user.
 
-Origin and proof are checked before the WebSocket opens. A second game is let in just far enough to be told
-why it must go, because a page never learns why an opening handshake was refused.
+Origin and proof are checked before the WebSocket opens. A second game is accepted just long enough to get the
+reason of its refusal: a page cannot read why an opening handshake failed.
 """
 
 from __future__ import annotations
@@ -47,8 +47,8 @@ class Listener:
         self._connection = connection
         self._relay = relay
         self._prover = prover
-        # Held while a newcomer is admitted, which may ping the current game: two newcomers at once would
-        # both find it dead and both be plugged in.
+        # Held while a new game is admitted, which may ping the current one: two new games at once would both
+        # find it dead and both be plugged in.
         self._admission = asyncio.Lock()
         self._closing: set[asyncio.Task[None]] = set()
 
@@ -77,6 +77,7 @@ class Listener:
         """Refuse foreign origins, and guests without a proof of the key."""
         origin = request.headers.get("Origin")
         if request.path == RELAY_PATH:
+            # A browser always sends an Origin (RFC 6455, 4.1), so no page can pose as a guest.
             if origin is None and self._prover.verify_claim(request.headers):
                 return None
             return socket.respond(
@@ -91,7 +92,7 @@ class Listener:
         return socket.respond(http.HTTPStatus.FORBIDDEN, f"{advice}\n")
 
     def _add_headers(self, _: ServerConnection, request: Request, response: Response) -> None:
-        """Mark the answer, so that another bridge that finds the port taken knows by whom."""
+        """Mark the response, so that another bridge that finds the port taken recognizes this one."""
         response.headers[MARK] = "bitburner"
         if request.path == RELAY_PATH and response.status_code == http.HTTPStatus.SWITCHING_PROTOCOLS:
             response.headers[PROOF] = self._prover.prove_ownership(request.headers[NONCE])
@@ -105,11 +106,11 @@ class Listener:
         async with self._admission:
             current = self._connection.link
             if current is not None:
-                if await current.is_alive(self._settings.ping_timeout_ms / 1000):
+                if await current.is_alive(sockets.PING_TIMEOUT_SECONDS):
                     self._connection.report_rejection(origin, "another game is connected and answers", "")
                     await socket.close(TRY_LATER, SECOND_GAME)
                     return
-                # A game whose page was closed without a word: its socket can stay half open for minutes.
+                # A page that went away without closing its socket: that can stay half open for minutes.
                 log.info("game taken for dead")
                 self._connection.unplug(current)
                 current.fail_pending()
@@ -128,7 +129,7 @@ _ANY_PORT = ":*"
 
 
 def is_allowed_origin(origin: str | None, allowed: tuple[str, ...]) -> bool:
-    """Whether a dial-in with this Origin header (None: without one) is let in."""
+    """Return whether a dial-in with this Origin header (None: without one) is accepted."""
     if ANY_ORIGIN in allowed:
         return True
     if origin is None:
@@ -147,5 +148,5 @@ def is_allowed_origin(origin: str | None, allowed: tuple[str, ...]) -> bool:
 
 
 def describe_origin(origin: str | None) -> str:
-    """Name where a dial-in came from."""
+    """Describe the origin of a dial-in."""
     return origin or "a program without an origin (as the desktop build does)"

@@ -1,7 +1,7 @@
-"""Paths: the game's rules for the names of files and servers, checked before anything is asked of the game.
+"""Paths: the game's rules for the names of files and servers, checked before a request is sent.
 
-The only place that knows these rules. They are those of both generations of the game; where one is stricter
-(`.css` came with 3.x), the game itself says so.
+The only module that knows these rules. They cover both generations of the game; where one is stricter (`.css`
+came with 3.x), the game itself refuses.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ EXTENSIONS = SCRIPTS + TEXTS
 FORBIDDEN = frozenset("*?[]!\\~|#\"' ")
 _TOP = (".", "..")
 _MAX_KEPT = 1000
-"""A longer name is not remembered: a thousand of a megabyte each would be a gigabyte."""
+"""Longer names are not cached: a thousand of a megabyte each would take a gigabyte."""
 _MAX_ALTERNATIVES = 1000
-"""Patterns that braces may unfold to."""
+"""Limit of the patterns that braces may expand to."""
 
 
 def validate_filename(text: str) -> str:
-    """Return a file's name as the game stores it; a name that the game would refuse raises here."""
+    """Return a file's name as the game stores it; raises for a name that the game would refuse."""
     return _validate_once(text) if len(text) <= _MAX_KEPT else _validate(text)
 
 
@@ -67,6 +67,7 @@ def _canonical(text: str) -> list[str]:
 
 
 def _check_extension(text: str, name: str) -> None:
+    # Programs are protected by this: in 2.x, deleteFile of NUKE.exe succeeds, and the player loses it.
     stem, dot, extension = name.rpartition(".")
     if not stem or dot + extension not in EXTENSIONS:
         allowed = " ".join(EXTENSIONS)
@@ -76,7 +77,7 @@ def _check_extension(text: str, name: str) -> None:
 
 
 def validate_server(text: str) -> str:
-    """Return a server's name; the game knows it by its exact letters, or by its IP address."""
+    """Return a server's name: its host name, case-sensitive, or its IP address."""
     if not text.strip():
         raise InvalidArgument(
             "The server's name is empty.", next_step="Leave it out for home, or ask list_servers."
@@ -90,7 +91,7 @@ def validate_server(text: str) -> str:
 
 
 def is_script(name: str) -> bool:
-    """Return whether a file is one that the game can run, and so has a RAM cost."""
+    """Return whether the game can run a file, so that it has a RAM cost."""
     return name.endswith(SCRIPTS)
 
 
@@ -103,14 +104,14 @@ def validate_script(text: str) -> str:
 
 
 def make_uri(on: str, name: str) -> str:
-    """Return the address under which a file is a resource."""
+    """Return the URI of a file as a resource."""
     from urllib.parse import quote
 
     return f"bitburner://{quote(on, safe='')}/{quote(name)}"
 
 
 def guess_mime_type(name: str) -> str:
-    """Return what kind of text a file holds."""
+    """Return the media type of a file, by its extension."""
     kinds = {"json": "application/json", "css": "text/css", "txt": "text/plain"}
     return kinds.get(name.rpartition(".")[2], "text/javascript")
 
@@ -118,14 +119,14 @@ def guess_mime_type(name: str) -> str:
 def matches(name: str, glob: str | None) -> bool:
     """Return whether a name fits a pattern with `*`, `**`, `?`, `[…]` and `{a,b}`.
 
-    A pattern without a slash is for the name in any folder, as in a .gitignore; with one, for the whole path.
+    A pattern without a slash matches the name in any folder, as in a .gitignore; with one, the whole path.
     """
     return not glob or bool(_compile_glob(glob).match(name))
 
 
 @lru_cache(maxsize=256)
 def _compile_glob(glob: str) -> WcMatcher[str]:
-    """Compile a pattern once: a sync asks for the same ones for each file."""
+    """Compile a pattern; cached, because a sync matches the same ones against each file."""
     from wcmatch import glob as wildcards
 
     flags = wildcards.GLOBSTAR | wildcards.BRACE | wildcards.DOTGLOB | wildcards.CASE | wildcards.FORCEUNIX

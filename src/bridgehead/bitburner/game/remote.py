@@ -1,7 +1,7 @@
-"""Remote: the game's Remote API as typed methods, and its errors in the words of this bridge.
+"""Remote: the game's Remote API as typed methods, and its errors translated to this bridge's.
 
-Each method is one exchange. The game's two generations word their errors differently, so none is told by its
-exact text; what is told apart is only "does not know this request", for which JSON-RPC also has a code.
+Each method is one exchange. The game's two generations word their errors differently, so none is recognized
+by its exact text. The only one that is told apart is "unknown request", for which JSON-RPC also has a code.
 """
 
 from __future__ import annotations
@@ -48,8 +48,9 @@ METHODS = frozenset(
         *SINCE,
     }
 )
-"""Everything that is ever asked of a game."""
+"""All requests that are ever sent to a game."""
 
+# By words that both generations use; the first hint whose words occur is taken.
 _HINTS = (
     (("exist", "not found"), "list_files tells which files are there."),
     (("hostname", "server"), "list_servers tells which servers there are; names are case-sensitive."),
@@ -61,7 +62,7 @@ _NO_HINT = "Check the names with list_files and list_servers; connection_status 
 
 
 class GameFile(Struct, frozen=True):
-    """A file and what is in it."""
+    """A file with its content."""
 
     filename: str
     content: str
@@ -76,7 +77,7 @@ class GameServer(Struct, frozen=True):
 
 
 class Metadata(Struct, frozen=True):
-    """When a file was read, changed and made, in milliseconds since 1970; newer games also tell its size."""
+    """Times of access, modification and creation, in milliseconds since 1970; newer games add the size."""
 
     filename: str
     atime: float
@@ -86,7 +87,7 @@ class Metadata(Struct, frozen=True):
 
 
 class Save(Struct, frozen=True):
-    """The player's save file: `save` has one character for each byte where `binary` is set."""
+    """The player's save file. With `binary`, each character of `save` is one byte; otherwise it is base64."""
 
     identifier: str
     binary: bool
@@ -94,7 +95,7 @@ class Save(Struct, frozen=True):
 
 
 class Remote:
-    """Asks the connected game."""
+    """Sends requests to the connected game."""
 
     def __init__(self, connection: GameConnection, timeout: float, clock: Clock) -> None:
         self._connection = connection
@@ -127,11 +128,11 @@ class Remote:
         return await self.call("getFileNames", list[str], server=server)
 
     async def read(self, filename: str, server: str) -> str:
-        """Return what is in a file."""
+        """Return the content of a file."""
         return await self.call("getFile", str, filename=filename, server=server)
 
     async def push(self, filename: str, content: str, server: str) -> None:
-        """Write a file, over what was there."""
+        """Write a file; an existing one is overwritten."""
         await self.call("pushFile", str, filename=filename, content=content, server=server)
 
     async def delete(self, filename: str, server: str) -> None:
@@ -147,7 +148,7 @@ class Remote:
         return await self.call("calculateRam", float, filename=filename, server=server)
 
     async def get_definitions(self) -> str:
-        """Return the game's TypeScript definitions, asked for once a connection."""
+        """Return the game's TypeScript definitions; requested once per connection."""
         link = await self._connection.require_link()
         if "definitions" not in link.memory:
             link.memory["definitions"] = await self.call("getDefinitionFile", str)
@@ -171,13 +172,14 @@ class Remote:
         return await self.call("getAllFileMetadata", list[Metadata], server=server)
 
     async def detect_generation(self) -> str:
-        """Find out which generation the game is of, by what it knows; once a connection."""
+        """Return the game's generation, probed once per connection."""
         link = await self._connection.require_link()
         if "generation" not in link.memory:
             link.memory["generation"] = self._connection.generation = await self._probe_generation(link)
         generation: str = link.memory["generation"]
         return generation
 
+    # The game does not tell its version: an old one answers a newer method with an error.
     async def _probe_generation(self, link: Link) -> str:
         if await self._knows(link, "getFileMetadata", {"filename": "", "server": "home"}):
             return "3.x"
@@ -195,7 +197,7 @@ class Remote:
 
 
 def decode_result(method: str, raw: Raw, kind: type[T]) -> T:
-    """Read a result as what was asked for."""
+    """Decode a result as the expected type."""
     try:
         return msgspec.json.decode(raw, type=kind)
     except wire.UNREADABLE as problem:
@@ -203,7 +205,7 @@ def decode_result(method: str, raw: Raw, kind: type[T]) -> T:
 
 
 def to_bridge_error(method: str, failure: wire.Failure) -> Exception:
-    """Turn an error that was answered into ours: the game's own, or that of a process that relays."""
+    """Translate an error reply: the game's own, or that of a process that shares its game."""
     ours = wire.decode_bridge_error(failure)
     if ours is not None:
         return ours

@@ -11,7 +11,7 @@ _EVERYWHERE = ("0.0.0.0", "[::]")  # noqa: S104 - nothing is bound here
 
 
 def describe_next_step(settings: BitburnerSettings, address: str, problem: str, refused: str) -> str:
-    """Say what to do when no game is there."""
+    """Describe what to do if no game is connected."""
     if settings.rpc_url is not None:
         trouble = f"{problem} " if problem else ""
         return f"{trouble}This bridge dials {address} by itself; check that a game is served there."
@@ -21,7 +21,7 @@ def describe_next_step(settings: BitburnerSettings, address: str, problem: str, 
 
 
 def describe_return(generation: str, refused: str) -> str:
-    """Say how a game that was connected before comes back; it is set up already."""
+    """Describe how a game that was connected before reconnects; it is set up already."""
     if generation.startswith("3"):
         steps = (
             "It comes back by itself if its Reconnection delay (Options → Remote API) is above 0; "
@@ -41,12 +41,12 @@ def describe_return(generation: str, refused: str) -> str:
 
 
 def _lead_with_refusal(refused: str, steps: str) -> str:
-    """Put the reason of the last refusal first: it is what keeps the game away."""
+    """Put the reason of the last refusal first: that is what has to be solved."""
     return f"{refused} {steps}" if refused else steps
 
 
 def describe_foreign_origin(origin: str) -> str:
-    """Say how a page is let in that is not allowed yet."""
+    """Describe how to allow a page whose origin was refused."""
     return (
         f"Add {origin} to BITBURNER_ALLOWED_ORIGINS and start the bridge again, if that page is your game: "
         "it dialled in and was refused."
@@ -54,7 +54,7 @@ def describe_foreign_origin(origin: str) -> str:
 
 
 def describe_connect(settings: BitburnerSettings, address: str) -> str:
-    """Say in one sentence how the game is connected to an address."""
+    """Describe in one sentence how to connect the game to an address."""
     host, _, port = address.rpartition(":")
     if host in _EVERYWHERE:
         host = "(the address of this machine, or 127.0.0.1 on it)"
@@ -74,7 +74,7 @@ def describe_connect_steps(settings: BitburnerSettings, address: str) -> str:
 
 
 def describe_port_change(port: int) -> str:
-    """Say how to use another port, in both places."""
+    """Describe how to use another port, on both sides."""
     other = port + 1 if port < 65_000 else 12_526  # noqa: PLR2004 - any free one will do
     return (
         "Either end that program, or use another port in both places: set "

@@ -1,4 +1,4 @@
-"""Sockets: the options with which every WebSocket of this bridge is opened, in one place."""
+"""Sockets: the options of every WebSocket of this bridge, and the queue of outgoing requests."""
 
 from __future__ import annotations
 
@@ -14,12 +14,16 @@ if TYPE_CHECKING:
 
 RELAY_PATH = "/bridgehead/relay"
 MARK = "Bridgehead"
-"""The response header by which a bridge is known."""
+"""The response header that identifies a bridge."""
 TIMEOUT = "Bridgehead-Timeout-Ms"
+PING_INTERVAL_SECONDS = 15.0
+"""How often an idle game is pinged: often enough that no router on the way forgets the connection."""
+PING_TIMEOUT_SECONDS = 10.0
+"""How long a game may take to answer a ping. Its page can be busy for seconds, when it saves for example."""
 _CLOSE_SECONDS = 1.0
 _HARD_LIMIT_FACTOR = 4
-"""The library ends the connection over a frame that is too large, so its limit lies above ours: a frame
-between the two fails the one call that asked for it, and the game stays connected."""
+"""The library closes the connection for a frame above its limit, so that is set above ours: a frame between
+the two fails only the call that it answers, and the game stays connected."""
 _OPEN_SECONDS = 5.0
 
 
@@ -35,8 +39,8 @@ def make_options(settings: BitburnerSettings) -> dict[str, Any]:
     return {
         "compression": None,
         "max_size": _HARD_LIMIT_FACTOR * settings.max_frame_bytes,
-        "ping_interval": settings.ping_interval_ms / 1000,
-        "ping_timeout": settings.ping_timeout_ms / 1000,
+        "ping_interval": PING_INTERVAL_SECONDS,
+        "ping_timeout": PING_TIMEOUT_SECONDS,
         "open_timeout": _OPEN_SECONDS,
         "close_timeout": _CLOSE_SECONDS,
         "logger": logger,
@@ -44,14 +48,17 @@ def make_options(settings: BitburnerSettings) -> dict[str, Any]:
 
 
 _MAX_UNSENT = 256 * 1024
-"""Bytes that may wait in the transport; beyond that the game reads slowly, and frames wait here."""
+"""Bytes that may wait in the transport; beyond that the game reads slowly, and frames wait in the outbox."""
 _ENOUGH = 4096
-"""Bytes that are sent at once, so that the game can begin while further requests are made."""
+"""From this size on, requests are sent at once, so that the game can start on them."""
 _RETRY_SECONDS = 0.005
 
 
 class Outbox:
-    """Requests on their way to one connection, by id."""
+    """Requests queued for one connection, by id.
+
+    Requests of one turn of the loop leave in one write; a cancelled one that is still queued is never sent.
+    """
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
@@ -71,7 +78,7 @@ class Outbox:
             self._send()
 
     def withdraw(self, request_id: int) -> None:
-        """Take a frame back, if it has not gone yet."""
+        """Remove a frame that has not been sent yet."""
         self._waiting.pop(request_id, None)
 
     def _flush(self) -> None:
@@ -82,13 +89,15 @@ class Outbox:
             self._loop.call_later(_RETRY_SECONDS, self._flush)
 
     def _send(self) -> None:
-        """Send what the connection can take."""
+        """Send as much as the connection can take."""
         connection = self._connection
         self._size = 0
+        # Nothing can be sent any more; `Link.run` fails the calls.
         if connection.state is not State.OPEN:
             self._waiting.clear()
         while self._waiting and connection.transport.get_write_buffer_size() <= _MAX_UNSENT:
-            # Frames are joined into one write of limited size: at least one frame.
+            # Join frames into one write of limited size, at least one frame. `protocol.send_text` builds the
+            # frame without writing it, which the library's own `send` would do frame by frame.
             size = 0
             while self._waiting and size <= _MAX_UNSENT:
                 request_id = next(iter(self._waiting))

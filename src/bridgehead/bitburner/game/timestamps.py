@@ -1,4 +1,4 @@
-"""Timestamps: points in time as people and programs read them, in UTC."""
+"""Timestamps: format points in time and durations, in UTC."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""WebSocketClient: keeps a connection to the address in BITBURNER_RPC_URL, retried with a growing pause."""
+"""WebSocketClient: keep a connection to the address in BITBURNER_RPC_URL, with backoff."""
 
 from __future__ import annotations
 
@@ -49,6 +49,7 @@ class WebSocketClient:
         self.settled = asyncio.Event()
         """Set from the start: the address may answer late, and start-up does not wait for it."""
         self.settled.set()
+        # A relay proves itself by a key that only processes of this user have, so it is on this machine.
         self._is_local = Address(parts.hostname or "", 0).is_loopback
         self._is_relay = self._is_local and parts.path == RELAY_PATH
 
@@ -65,7 +66,7 @@ class WebSocketClient:
         )
 
     async def _connect_once(self, attempt: int) -> bool:
-        """Connect and serve the link until it ends; False if no connection came about."""
+        """Connect and serve the link until it closes; return False if no connection was made."""
         log.info("dialling", url=self._shown, attempt=attempt)
         try:
             if self._is_relay:

@@ -1,7 +1,7 @@
-"""Wire: requests to the game and replies from it, as bytes. Knows no socket and keeps nothing.
+"""Wire: encode requests to the game and decode its replies. Pure.
 
-The game's `error` is a plain text; a relay or another implementation may send a JSON-RPC error object. A
-reply is taken apart without reading its result, which can be large: who asked for it knows its type.
+The game's `error` is a plain string; a relay or another implementation may send a JSON-RPC error object. A
+reply is decoded without its result, which can be large and whose type only the caller knows.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ NULL = b"null"
 
 
 class Reply(Struct):
-    """What came in: a reply where it has an id, a notice where it has a method."""
+    """An incoming message: a reply if it has an id, a notification if it has a method."""
 
     id: int | str | UnsetType | None = UNSET
     result: Raw | UnsetType = UNSET
@@ -40,7 +40,7 @@ class Reply(Struct):
 
 
 class Failure(Struct, frozen=True):
-    """An error of the far side: its text, its code where it has one, and further data."""
+    """An error of the far side: its text, and its code and data if there are any."""
 
     message: str
     code: int | str | None = None
@@ -62,17 +62,17 @@ UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
 
 def encode_request(request_id: int, method: str, params: bytes) -> bytes:
-    """Return a request; parameters are always there, because some games stay silent without them."""
+    """Encode a request, always with parameters: version 2 of the game does not answer without them."""
     return b'{"jsonrpc":"2.0","id":%d,"method":"%b","params":%b}' % (request_id, method.encode(), params)
 
 
 def encode_params(params: Any) -> bytes:
-    """Return parameters as they go into a request."""
+    """Encode the parameters of a request."""
     return _encode(params)
 
 
 def decode_reply(frame: bytes) -> Reply | None:
-    """Return what came in; None where it is not an object of the expected shape."""
+    """Decode an incoming message; None if it is not an object of the expected form."""
     try:
         return _decode(frame)
     except UNREADABLE:
@@ -86,10 +86,10 @@ def decode_reply(frame: bytes) -> Reply | None:
 
 
 def replace_lone_surrogates(frame: bytes) -> bytes:
-    """Put U+FFFD where JSON escapes half a surrogate pair.
+    """Replace JSON escapes of lone surrogates with U+FFFD.
 
-    The game's texts are UTF-16, and a script can cut one in the middle of an emoji. Such a text is no
-    Unicode, and without this one file would make the whole server unreadable.
+    The game's strings are UTF-16, and a script can cut one in the middle of an emoji. The JSON decoder
+    refuses the whole frame then, so without this one file would make a whole server unreadable.
     """
     parts: list[bytes] = []
     done = 0
@@ -101,7 +101,7 @@ def replace_lone_surrogates(frame: bytes) -> bytes:
 
 
 def _is_escaped(frame: bytes, at: int) -> bool:
-    """Return whether the backslash at a place is itself behind a backslash that escapes it."""
+    """Return whether the backslash at an offset is itself escaped by another one."""
     before = at
     while before and frame[before - 1] == _BACKSLASH:
         before -= 1
@@ -109,13 +109,13 @@ def _is_escaped(frame: bytes, at: int) -> bool:
 
 
 def find_request_id(frame: bytes) -> int | None:
-    """Return the id of a reply that is too large to be decoded; games put it first or last."""
+    """Return the id of a reply that is too large to decode; games put it first (3.x) or last."""
     found = _FIRST_ID.match(frame[:_ID_WINDOW]) or _LAST_ID.search(frame[-_ID_WINDOW:])
     return int(found[1]) if found else None
 
 
 def decode_failure(raw: bytes) -> Failure:
-    """Return the error of a reply, whichever of its shapes it has."""
+    """Decode the error of a reply, a string or an object."""
     try:
         value = msgspec.json.decode(raw)
     except UNREADABLE:
@@ -132,17 +132,17 @@ def decode_failure(raw: bytes) -> Failure:
 
 
 def encode_result(request_id: int | str | None, result: bytes) -> bytes:
-    """Return a reply with a result, as a relay sends it."""
+    """Encode a relay's reply with a result."""
     return b'{"jsonrpc":"2.0","id":%b,"result":%b}' % (_encode(request_id), result)
 
 
 def encode_error(request_id: int | str | None, error: bytes) -> bytes:
-    """Return a reply with an error, as a relay sends it."""
+    """Encode a relay's reply with an error."""
     return b'{"jsonrpc":"2.0","id":%b,"error":%b}' % (_encode(request_id), error)
 
 
 def encode_notification(method: str, params: Any) -> bytes:
-    """Return a message that nobody asked for."""
+    """Encode a notification."""
     return _encode({"jsonrpc": "2.0", "method": method, "params": params})
 
 
@@ -168,7 +168,7 @@ _KINDS: dict[str, type[BridgeError]] = {
 
 
 class _ErrorData(Struct, omit_defaults=True):
-    """What a failure of ours carries beside its message on the way from the owner of a game to a guest."""
+    """The fields of a BridgeError, beside its message, on the way from the owner to a guest."""
 
     bridgehead: str
     next_step: str = ""
@@ -179,7 +179,7 @@ class _ErrorData(Struct, omit_defaults=True):
 
 
 def encode_bridge_error(error: BridgeError) -> bytes:
-    """Return a failure of ours as a JSON-RPC error."""
+    """Encode a BridgeError as a JSON-RPC error."""
     data = _ErrorData(error.code, error.next_step, getattr(error, "elapsed", None))
     if isinstance(error, RemoteFailure):
         data.method, data.remote_message = error.method, error.remote_message
@@ -188,20 +188,20 @@ def encode_bridge_error(error: BridgeError) -> bytes:
 
 
 def reencode_failure(failure: Failure) -> bytes:
-    """Return an error of the game as it came: a text, or an object."""
+    """Encode an error of the game as it was received: a string, or an object."""
     if failure.code is None and failure.data is None:
         return _encode(failure.message)
     return _encode({"code": failure.code, "message": failure.message, "data": failure.data})
 
 
 def decode_bridge_error(failure: Failure) -> BridgeError | None:
-    """Return the failure of ours that an error stands for; None where it is not one."""
+    """Rebuild the owner's BridgeError from an error reply; None for an error of the game."""
     try:
         data = msgspec.convert(failure.data, _ErrorData)
     except msgspec.ValidationError:
         return None
     kind = _KINDS.get(data.bridgehead, NotConnected)
-    # Made without its own constructor: the message is there already, as the owner worded it.
+    # Without the class's own constructor, which would compose the message again: it is complete already.
     error = kind.__new__(kind)
     BridgeError.__init__(
         error, failure.message, next_step=data.next_step or "Ask connection_status what to do."

@@ -1,4 +1,4 @@
-"""Checking: problems that a script will have when it runs; the game accepts such a file silently."""
+"""Checking: find problems that a script will have when it runs; the game accepts such a file silently."""
 
 from __future__ import annotations
 
@@ -38,19 +38,20 @@ class Problem(Struct, frozen=True):
 def check_script(
     source: str, filename: str, definitions: Definitions, search: DefinitionSearch
 ) -> list[Problem]:
-    """Return the syntax error of a script, or the functions that it uses and the API does not have."""
+    """Return the syntax error of a script, or its uses of functions that the API does not have."""
     script = Script(source, filename, definitions)
     broken = find_syntax_problem(script.root)
     if broken is not None:
         column = count_characters(source, broken.line, broken.column)
         return [Problem("syntax_error", f"Syntax error: {broken.message}.", broken.line, column)]
     if filename.endswith(".script") or not definitions.namespaces or not definitions.members.get("NS"):
-        return []  # NS1 has its functions without ns, and without definitions nothing is certain
+        # A `.script` file is NS1, where functions are globals; without definitions nothing is certain.
+        return []
     unknown: dict[str, ApiUse] = {}
     for use in script.find_uses():
         is_certain = not use.is_guarded and use.name not in _OF_EVERY_OBJECT | _UNDOCUMENTED
         if is_certain and use.name not in definitions.members[definitions.namespaces[use.parent]]:
-            unknown.setdefault(use.path, use)
+            unknown.setdefault(use.path, use)  # a name that is used often is reported once
     ordered = sorted(unknown.values(), key=lambda use: (use.line, use.column))[:_MAX_PROBLEMS]
     return [_describe_unknown(use, source, definitions, search) for use in ordered]
 
@@ -58,7 +59,8 @@ def check_script(
 def _describe_unknown(
     use: ApiUse, source: str, definitions: Definitions, search: DefinitionSearch
 ) -> Problem:
-    """Suggest functions of that name in other namespaces first, then names spelt alike."""
+    """Suggest functions of that name in other namespaces first, then similar names."""
+    # `ns.connect` most likely means `ns.singularity.connect`, the same name elsewhere.
     interface = definitions.namespaces[use.parent]
     near = [f"{use.parent}.{name}".lstrip(".") for name in search.suggest(use.name, interface, _MAX_NAMES)]
     elsewhere = [path for path, _ in definitions.functions_by_name.get(use.name, ())]

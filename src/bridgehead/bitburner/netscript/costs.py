@@ -1,7 +1,7 @@
-"""Costs: what each function that a script names adds to its RAM, by the definitions' own figures.
+"""Costs: the RAM cost of each function that a script names, from the figures in the definitions.
 
-The game counts names, each once, wherever they stand outside of strings and comments and whatever they are
-called on. Which of them it reaches is up to the game; if the sum differs, the game's figure is right.
+The game counts names, each once, anywhere outside of strings and comments and whatever object they are called
+on. It counts only names that are reachable from `main`; if the sum here differs, the game's figure is right.
 """
 
 from __future__ import annotations
@@ -17,8 +17,10 @@ if TYPE_CHECKING:
     from .definitions import Definitions
 
 BASE = 1.6
+# Not functions of the API: the game charges for access to its page too.
 _PAGE = {"document": 25.0, "window": 25.0}
-# Without shorthand_property_identifier_pattern: `const { hack } = ns` counts where `hack` is used.
+# Without shorthand_property_identifier_pattern: the game does not count a name that is only destructured, so
+# `const { hack } = ns` counts where `hack` is used.
 _NAMES = frozenset(
     {
         "identifier",
@@ -27,7 +29,7 @@ _NAMES = frozenset(
     }
 )
 _SCALES = (16, 4, 1)
-"""Without Source-File 4, with its first level, with its third."""
+"""The factor of a scaled cost without Source-File 4, with its first level, and with its third."""
 _CLOSE = 0.005
 
 
@@ -39,14 +41,14 @@ class Item(Struct, frozen=True):
 
 
 class Itemised(Struct, frozen=True):
-    """The names that cost RAM, dearest first, and their sum with the base."""
+    """The names that cost RAM, most expensive first, and their sum with the base."""
 
     items: list[Item]
     sum_gb: float
 
 
 class Source(Struct, frozen=True):
-    """A script, or one that it imports."""
+    """A script or one of its imports."""
 
     filename: str
     content: str
@@ -59,6 +61,7 @@ def list_imports(content: str, filename: str) -> list[str]:
     for node in walk(root):
         if node.type in ("import_statement", "export_statement"):
             source = node.child_by_field_name("source")
+            # `import type` and `export type` leave no code, so the game does not load the module.
             is_type_only = any(child.type == "type" for child in node.children)
             if source is not None and not is_type_only:
                 modules.append(parsing.string_value(source) or "")
@@ -66,7 +69,7 @@ def list_imports(content: str, filename: str) -> list[str]:
 
 
 def resolve_import(importer: str, module: str) -> str:
-    """Return the path without extension that an import means: relative to its script, or from the top."""
+    """Return the path of an imported module without its extension; relative ones start at the importer."""
     if module.startswith(("./", "../")):
         parts = importer.split("/")[:-1]
         for part in module.split("/"):
@@ -83,7 +86,7 @@ def resolve_import(importer: str, module: str) -> str:
 
 
 def itemise(sources: list[Source], definitions: Definitions, total: float | None) -> Itemised:
-    """Return what costs RAM; the game's total, if known, decides the factor of Source-File 4."""
+    """List the costs; the game's total, if known, tells which factor of Source-File 4 applies."""
     names: set[str] = set()
     for source in sources:
         root = parsing.parse(source.content.encode("utf-8", "replace"), source.filename)
@@ -95,6 +98,7 @@ def itemise(sources: list[Source], definitions: Definitions, total: float | None
         itemised = Itemised(items, round(BASE + sum(item.ram_gb for item in items), 2))
         if total is not None and abs(itemised.sum_gb - total) < _CLOSE:
             return itemised
+        # If no factor gives the game's total, the first one is shown: a player without Source-File 4.
         best = best or itemised
     return best or Itemised([], BASE)
 

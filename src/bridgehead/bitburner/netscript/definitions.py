@@ -1,6 +1,6 @@
-"""Definitions: the game's TypeScript definition file as declarations that can be found and checked against.
+"""Definitions: the declarations of the game's TypeScript definition file. Pure.
 
-A declaration is a function, property, type or enum with the comment before it. Takes text and returns values.
+A declaration is a function, property, type or enum with the comment before it.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ class Declaration(Struct, frozen=True):
 
     @property
     def owner(self) -> str:
-        """What it is a member of."""
+        """The symbol that it is a member of; empty at the top level."""
         return self.symbol.rpartition(".")[0]
 
     @property
@@ -98,15 +98,16 @@ class Definitions:
         self.by_symbol: dict[str, Declaration] = {}
         self.members: dict[str, dict[str, Declaration]] = {}
         """The members of each interface, with those that it inherits."""
-        for one in self.declarations:
-            self.by_symbol.setdefault(one.symbol, one)
-            if one.owner:
-                self.members.setdefault(one.owner, {}).setdefault(one.name, one)
+        for declaration in self.declarations:
+            self.by_symbol.setdefault(declaration.symbol, declaration)
+            if declaration.owner:
+                self.members.setdefault(declaration.owner, {}).setdefault(declaration.name, declaration)
+        # Each round copies members one level down, in whatever order the file declares the interfaces.
         for _ in range(_MAX_ANCESTORS):
-            for one in self.declarations:
-                for base in one.bases:
+            for declaration in self.declarations:
+                for base in declaration.bases:
                     for name, member in self.members.get(base, {}).items():
-                        self.members.setdefault(one.symbol, {}).setdefault(name, member)
+                        self.members.setdefault(declaration.symbol, {}).setdefault(name, member)
 
     @cached_property
     def namespaces(self) -> dict[str, str]:
@@ -118,8 +119,9 @@ class Definitions:
             for member in self.members.get(interfaces[path], {}).values():
                 inner = f"{path}.{member.name}".lstrip(".")
                 # A namespace is a property whose type has functions; the depth limit ends recursive types.
-                functions = (one.is_function for one in self.members.get(member.type_name, {}).values())
-                if inner not in interfaces and inner.count(".") < _MAX_DEPTH and any(functions):
+                inner_members = self.members.get(member.type_name, {}).values()
+                has_functions = any(inner_member.is_function for inner_member in inner_members)
+                if inner not in interfaces and inner.count(".") < _MAX_DEPTH and has_functions:
                     interfaces[inner] = member.type_name
                     waiting.append(inner)
         return interfaces
@@ -132,13 +134,15 @@ class Definitions:
 
     @cached_property
     def functions_by_name(self) -> dict[str, list[tuple[str, Declaration]]]:
-        """Every function of the API with its path, by its name alone: the game counts RAM by names."""
-        found: dict[str, list[tuple[str, Declaration]]] = {}
+        """Every function of the API with its path, by its bare name: the game counts RAM by names."""
+        functions: dict[str, list[tuple[str, Declaration]]] = {}
         for path, interface in self.namespaces.items():
             for member in self.members.get(interface, {}).values():
                 if member.is_function:
-                    found.setdefault(member.name, []).append((f"{path}.{member.name}".lstrip("."), member))
-        return found
+                    functions.setdefault(member.name, []).append(
+                        (f"{path}.{member.name}".lstrip("."), member)
+                    )
+        return functions
 
 
 def _read(text: str) -> Iterator[Declaration]:
@@ -148,9 +152,10 @@ def _read(text: str) -> Iterator[Declaration]:
         if node.type == "comment":
             comment = node
             continue
+        # `export declare interface X` is wrapped twice: unwrap it down to the interface.
         declared: Node | None = node
         while declared is not None and declared.type in ("export_statement", "ambient_declaration"):
-            declared = next((one for one in declared.named_children if one.type != "comment"), None)
+            declared = next((child for child in declared.named_children if child.type != "comment"), None)
         if declared is not None and declared.type in _TOPS:
             yield from _read_top(declared, node, comment)
         comment = None
@@ -160,16 +165,17 @@ def _read_top(declared: Node, whole: Node, comment: Node | None) -> Iterator[Dec
     """Yield a top-level declaration and its members."""
     named = declared
     if declared.type in ("lexical_declaration", "variable_declaration"):
-        named = next((one for one in declared.named_children if one.type == "variable_declarator"), declared)
+        declarators = (child for child in declared.named_children if child.type == "variable_declarator")
+        named = next(declarators, declared)
     name = named.child_by_field_name("name")
     if name is None:
         return
     symbol = parsing.text_of(name)
     is_function = declared.type in ("function_signature", "function_declaration")
-    clause = next((one for one in declared.named_children if one.type == "extends_type_clause"), None)
-    bases = () if clause is None else tuple(parsing.text_of(one) for one in clause.named_children)
+    clause = next((child for child in declared.named_children if child.type == "extends_type_clause"), None)
+    bases = () if clause is None else tuple(parsing.text_of(base) for base in clause.named_children)
     yield _make(symbol, whole, comment, is_function=is_function, bases=bases)
-    body = next((one for one in parsing.walk(named) if one.type in _BODIES), None)
+    body = next((node for node in parsing.walk(named) if node.type in _BODIES), None)
     comment = None
     for node in body.named_children if body is not None else ():
         if node.type == "comment":
@@ -201,6 +207,7 @@ def _make(
 ) -> Declaration:
     signature = parsing.text_of(node)
     description = _COMMENT_EDGES.sub("", parsing.text_of(comment)).strip() if comment is not None else ""
+    # The grammar makes the semicolon behind a member a sibling of it.
     end = ";" if node.next_sibling is not None and node.next_sibling.type == ";" else ""
     text, first = f"{' ' * node.start_point[1]}{signature}{end}", node
     if comment is not None:

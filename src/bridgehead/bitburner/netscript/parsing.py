@@ -1,6 +1,6 @@
-"""Parsing: JavaScript and TypeScript as trees, by tree-sitter. The one place that loads it.
+"""Parsing: syntax trees of JavaScript and TypeScript, by tree-sitter. The only module that loads it.
 
-Loaded with the first script or definition file that is looked at, never before a server's first answer.
+Imported with the first script or definition file that is parsed, never before a server's first answer.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def parse(source: bytes, filename: str) -> Node:
 
 
 def walk(node: Node) -> Iterator[Node]:
-    """Yield a node and everything below it in source order; not recursive, as nesting may be deep."""
+    """Yield a node and everything below it in source order. Not recursive: nesting may be deep."""
     waiting = [node]
     while waiting:
         current = waiting.pop()
@@ -73,19 +73,19 @@ def string_value(node: Node) -> str | None:
 
 
 def place_of(node: Node) -> tuple[int, int]:
-    """Return line and column of a node, counted from 1; the column in bytes, see `count_characters`."""
+    """Return line and column of a node, counted from 1. The column is in bytes (see `count_characters`)."""
     row, column = node.start_point
     return row + 1, column + 1
 
 
 def count_characters(source: str, line: int, column: int) -> int:
-    """Return the column in characters of a column in bytes."""
+    """Convert a column in bytes to a column in characters."""
     before = source.split("\n", line)[line - 1].encode()[: column - 1]
     return len(before.decode("utf-8", "replace")) + 1
 
 
 def find_syntax_problem(root: Node) -> SyntaxProblem | None:
-    """Return the first syntax error, as far as it is certain."""
+    """Return the first syntax error; None if none is certain."""
     if not root.has_error:
         # tree-sitter accepts a `return` at the top level, where the game fails.
         for node in walk(root):
@@ -97,13 +97,16 @@ def find_syntax_problem(root: Node) -> SyntaxProblem | None:
                     return SyntaxProblem("'return' outside of a function", *place_of(node))
         return None
     node = root
-    while True:  # down to the innermost broken node
-        broken = next((one for one in node.children if one.has_error or one.is_missing or one.is_error), None)
+    # Down to the innermost broken node: the outer ones span most of the file.
+    while True:
+        broken = next(
+            (child for child in node.children if child.has_error or child.is_missing or child.is_error), None
+        )
         if broken is None or (node.is_error and not broken.has_error):
             break
         node = broken
         if node.is_missing:
             return SyntaxProblem(f"'{node.type}' is missing", *place_of(node))
-    place = next((one for one in node.children if one.is_error), node)
+    place = next((child for child in node.children if child.is_error), node)
     shown = text_of(place).strip().split("\n")[0][:_MAX_SHOWN]
     return SyntaxProblem(f"unexpected '{shown}'" if shown else "unexpected end of the file", *place_of(place))

@@ -1,8 +1,8 @@
-"""Scripts: which functions of the API a script uses, under whatever name it has them.
+"""Scripts: find the API functions that a script uses, under whatever name it calls them.
 
-Follows the one object that the game passes to `main`: through parameters (named `ns`, typed `NS`, documented
-in a JSDoc, or called with it), variables, destructuring, `this.ns` and namespaces such as `ns.singularity`.
-Anything uncertain is left alone: a false alarm costs more than a missed one.
+Follows the object that the game passes to `main` through parameters (named `ns`, typed `NS`, documented in a
+JSDoc, or called with it), variables, destructuring, `this.ns` and namespaces such as `ns.singularity`.
+Anything uncertain is ignored: a false alarm costs more than a missed problem.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ _DECLARING = FUNCTIONS | frozenset(
 
 
 class ApiUse(Struct, frozen=True):
-    """A place where a script takes a member of the API."""
+    """A place where a script accesses a member of the API."""
 
     parent: str
     """The namespace: "" is ns itself."""
@@ -58,11 +58,11 @@ class ApiUse(Struct, frozen=True):
     line: int
     column: int
     is_guarded: bool = False
-    """Whether the script tests for it first, so that it may be missing."""
+    """Whether the script tests for the member, so that it may be missing."""
 
     @property
     def path(self) -> str:
-        """The name as a script writes it behind `ns.`."""
+        """The member as a script writes it after `ns.`."""
         return f"{self.parent}.{self.name}".lstrip(".")
 
 
@@ -124,7 +124,7 @@ class Script:
             self._collect_assignment(node)
 
     def find_uses(self) -> list[ApiUse]:
-        """Return every place where a member of the API is taken, in order."""
+        """Return every place where a member of the API is accessed, in order."""
         uses: list[ApiUse] = []
         for node in self._accesses:
             if node.type != "object_pattern":
@@ -170,7 +170,7 @@ class Script:
         single = node.child_by_field_name("parameter")
         parameters = node.child_by_field_name("parameters")
         listed = [single] if single is not None else list(parameters.named_children if parameters else ())
-        for index, parameter in enumerate(one for one in listed if one.type != "comment"):
+        for index, parameter in enumerate(node for node in listed if node.type != "comment"):
             # TypeScript wraps the pattern; a default value makes it the left side of an assignment.
             pattern = (
                 parameter.child_by_field_name("pattern") or parameter.child_by_field_name("left") or parameter
@@ -195,6 +195,7 @@ class Script:
             binding = self._find_binding(left)
             if binding is None or right.type in _NOTHING:
                 return
+            # `ns ||= x`, or a parameter that is assigned again, has more values than one can follow.
             if node.type == "augmented_assignment_expression" or binding.parameter is not None:
                 binding.is_foreign = True
             else:
@@ -215,7 +216,8 @@ class Script:
         while scope.type not in _SCOPES and scope.parent is not None:
             scope = scope.parent
         names = self._scopes.setdefault(scope.id, {})
-        if text_of(name) in names:  # declared twice: which of the two is meant is not certain
+        # Declared twice: it is uncertain which of the two is meant.
+        if text_of(name) in names:
             binding = _Binding(is_foreign=True)
         names[text_of(name)] = binding
 
@@ -246,6 +248,7 @@ class Script:
             for value, key in binding.values:
                 whole = self.resolve(value, steps + 1)
                 values.add(whole if whole is None or not key else self._enter(whole, key))
+            # Different values in different branches: uncertain.
             return values.pop() if len(values) == 1 else None
         if node.type in ("member_expression", "subscript_expression"):
             name = _property_of(node)
@@ -256,14 +259,16 @@ class Script:
                 return values.pop() if len(values) == 1 else None
             parent = self.resolve(node.child_by_field_name("object"), steps + 1)
             return None if parent is None or not name else self._enter(parent, name)
-        if node.type == "object_pattern":  # a parameter that is destructured where it is declared
+        # A parameter that is destructured where it is declared.
+        if node.type == "object_pattern":
             parameter, owner = node, node.parent
             if owner is not None and owner.type != "formal_parameters":  # TypeScript has a node in between
                 parameter, owner = owner, owner.parent
             function = owner.parent if owner is not None else None
             if owner is None or function is None or owner.type != "formal_parameters":
                 return None
-            index = [one.id for one in owner.named_children if one.type != "comment"].index(parameter.id)
+            siblings = [child.id for child in owner.named_children if child.type != "comment"]
+            index = siblings.index(parameter.id)
             return "" if self._is_ns_parameter(function, index, parameter, steps) else None
         return None
 
@@ -272,6 +277,8 @@ class Script:
         return path if path in self._namespaces else None
 
     def _is_ns_parameter(self, function: Node, index: int, parameter: Node, steps: int) -> bool:
+        # A type decides, whatever the name. Without one: JSDoc, or the name `ns`, which callbacks of other
+        # libraries use for other things.
         annotation = parameter.child_by_field_name("type")
         if annotation is not None:
             return _NS_TYPE.fullmatch(text_of(annotation)) is not None
@@ -285,30 +292,32 @@ class Script:
         elif parent is not None and parent.type == "variable_declarator":
             declared = parent.child_by_field_name("name")
             called = text_of(declared) if declared is not None else ""
+        # The game calls `main` with ns as its first argument.
         if called == "main" and index == 0:
             return True
         calls = self._calls.get(called, []) if called else []
         passed = [arguments[index] for arguments in calls if len(arguments) > index]
-        return bool(passed) and all(self.resolve(one, steps + 1) == "" for one in passed)
+        # Every call in this file has to pass ns; calls from other files are not known here.
+        return bool(passed) and all(self.resolve(argument, steps + 1) == "" for argument in passed)
 
 
 def _list_pattern(pattern: Node) -> list[tuple[Node, str]]:
-    """Return the names that an object pattern declares, each with the property it takes ("" if unknown)."""
-    found: list[tuple[Node, str]] = []
+    """Return the names that an object pattern declares, each with its property ("" if unknown)."""
+    declared: list[tuple[Node, str]] = []
     for child in pattern.named_children:
         if child.type == "shorthand_property_identifier_pattern":
-            found.append((child, text_of(child)))
+            declared.append((child, text_of(child)))
         elif child.type == "object_assignment_pattern":
             name = child.child_by_field_name("left")
             if name is not None:
-                found.append((name, text_of(name)))
+                declared.append((name, text_of(name)))
         elif child.type == "pair_pattern":
             key, value = child.child_by_field_name("key"), child.child_by_field_name("value")
             if key is not None and value is not None and value.type == "identifier":
-                found.append((value, text_of(key)))
+                declared.append((value, text_of(key)))
         else:
-            found += [(one, "") for one in walk(child) if one.type == "identifier"]
-    return found
+            declared += [(node, "") for node in walk(child) if node.type == "identifier"]
+    return declared
 
 
 def _property_of(node: Node) -> str:
@@ -325,7 +334,7 @@ def _is_this(node: Node) -> bool:
 
 
 def _is_callback(function: Node) -> bool:
-    """Whether a function is passed to a method, which then chooses the arguments."""
+    """Return whether a function is passed to a method, which then decides its arguments."""
     arguments = function.parent
     call = arguments.parent if arguments is not None and arguments.type == "arguments" else None
     called = call.child_by_field_name("function") if call is not None else None
@@ -344,7 +353,11 @@ def _documented(function: Node) -> list[str]:
 
 
 def _is_guarded(node: Node) -> bool:
-    """Whether a script only tests for a member, which may then be missing."""
+    """Return whether a script tests for a member, which may then be missing.
+
+    Players write `if (ns.x)`, `ns.x && …`, `typeof ns.x` and `ns.x?.()` for functions that only
+    some versions of the game have.
+    """
     parent = node.parent
     while parent is not None and parent.type == "parenthesized_expression":
         node, parent = parent, parent.parent

@@ -1,8 +1,8 @@
-"""Search: finds declarations by symbol, by the words in their names, and by their comments.
+"""Search: find declarations by symbol, by the words in their names, and by their comments.
 
-An exact symbol always comes first. Otherwise each word of the query counts for the best place it is found in:
-the name, what it belongs to, its first sentence, the rest of its comment. Rare words count more than common
-ones, and players' words stand for the API's.
+An exact symbol always comes first. Otherwise each word of the query scores for the best place where it
+occurs: the name, the owner, the first sentence, the rest of the comment. Rare words score more than common
+ones, and players' words match the API's by synonyms.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ _SYMBOL = re.compile(r"[A-Za-z_$][\w$]*(?:\.[A-Za-z_$][\w$]*)*(?:\(\))?")
 _VERBS = frozenset({"get", "set", "is", "has"})
 
 
-class Found(Struct, frozen=True):
+class SearchResult(Struct, frozen=True):
     """The result of a search."""
 
     declarations: list[Declaration]
     total: int
     near: list[str] = []
-    """Names like the query if nothing matched."""
+    """Similar names, if nothing matched."""
 
 
 class _Indexed(Struct, frozen=True):
@@ -57,21 +57,22 @@ class DefinitionSearch:
         self._definitions = definitions
         self._paths = {interface: path for path, interface in definitions.namespaces.items()}
         self._indexed: list[_Indexed] = []
-        for one in definitions.declarations:
-            path = self._paths.get(one.owner)
-            # How likely it is what is wanted: most scripts call plain functions. Formulas need a program
-            # that few have at first.
+        for declaration in definitions.declarations:
+            owner = declaration.owner
+            path = self._paths.get(owner)
+            # The likelihood that it is meant: most scripts call plain functions. Formulas need a program that
+            # few players have at first.
             rate = _OTHER
-            if one.is_function and path is not None:
-                rate = _FORMULA if path.startswith("formulas") else _BASIC if one.owner == ROOT else _PART
+            if declaration.is_function and path is not None:
+                rate = _FORMULA if path.startswith("formulas") else _BASIC if owner == ROOT else _PART
             self._indexed.append(
                 _Indexed(
-                    one,
-                    frozenset(_split(one.name)),
-                    frozenset(_split(f"{one.owner} {(path or '').replace('.', ' ')}")) - {"ns"},
-                    frozenset(_split(one.summary)),
-                    frozenset(_split(one.comment)),
-                    frozenset(word.lower() for word in _WORDS.findall(one.name)),
+                    declaration,
+                    frozenset(_split(declaration.name)),
+                    frozenset(_split(f"{owner} {(path or '').replace('.', ' ')}")) - {"ns"},
+                    frozenset(_split(declaration.summary)),
+                    frozenset(_split(declaration.comment)),
+                    frozenset(word.lower() for word in _WORDS.findall(declaration.name)),
                     rate,
                 )
             )
@@ -79,63 +80,72 @@ class DefinitionSearch:
         for entry in self._indexed:
             counted.update(entry.name | entry.owner | entry.summary)
         total = len(self._indexed) or 1
+        # Inverse document frequency: a word that many declarations have says little about any of them.
         self._weights = {word: math.log(1 + total / count) for word, count in counted.items()}
         self._rare = math.log(1 + total)
 
-    def find(self, query: str, limit: int) -> Found:
+    def find(self, query: str, limit: int) -> SearchResult:
         """Return the best declarations for a symbol, a list of symbols or a few words."""
         listed = [part.strip() for part in re.split(r"[,;\n]", query) if part.strip()]
         named = [self._find_exact(part) for part in listed]
         # The best match of each symbol first, then further ones of the same name.
-        exact = [one for found in named for one in found[:1]] + [one for found in named for one in found[1:]]
+        exact = [match for matches in named for match in matches[:1]]
+        exact += [match for matches in named for match in matches[1:]]
+        # A list of symbols is no sentence: ranking its words would only add noise.
         ranked = [] if len(listed) > 1 and exact else self._rank(query)
-        merged = list({one.symbol: one for one in (*exact, *ranked)}.values())
+        merged = list({match.symbol: match for match in (*exact, *ranked)}.values())
         if merged:
-            return Found(merged[:limit], len(merged))
-        return Found([], 0, self.suggest(query.strip().removesuffix("()").rpartition(".")[2]))
+            return SearchResult(merged[:limit], len(merged))
+        return SearchResult([], 0, self.suggest(query.strip().removesuffix("()").rpartition(".")[2]))
 
     def suggest(self, name: str, interface: str | None = None, count: int = 5) -> list[str]:
-        """Return names like one that does not exist: spelt alike, or of the same words."""
+        """Return names similar to one that does not exist: close in spelling, or with common words."""
         members = (
             self._definitions.members.get(interface, {})
             if interface is not None
-            else {one.name: one for one in self._definitions.declarations}
+            else {declaration.name: declaration for declaration in self._definitions.declarations}
         )
-        lower = {one.lower(): one for one in members}
-        alike = [lower[one] for one in get_close_matches(name.lower(), lower, count, 0.6)]
+        lower = {member.lower(): member for member in members}
+        alike = [lower[match] for match in get_close_matches(name.lower(), lower, count, 0.6)]
         words = frozenset(_split(name))
+        # By the share of common words (Jaccard): a longer name with the same words fits less well.
         shared = sorted(
-            (one for one in members if words & frozenset(_split(one))),
-            key=lambda one: -len(words & frozenset(_split(one))) / len(words | frozenset(_split(one))),
+            (member for member in members if words & frozenset(_split(member))),
+            key=lambda member: (
+                -len(words & frozenset(_split(member))) / len(words | frozenset(_split(member)))
+            ),
         )
         return list(dict.fromkeys([*alike[:3], *shared, *alike]))[:count]
 
     def _find_exact(self, part: str) -> list[Declaration]:
-        """Return the declarations that a text names: by path as scripts write it, by symbol, or by name."""
+        """Return the declarations that a text names: by path, by symbol, or by bare name."""
         if not _SYMBOL.fullmatch(part):
             return []
         symbol = part.removesuffix("()")
         bare = re.sub(r"^ns\.", "", symbol, flags=re.IGNORECASE)
         lower = bare.lower()
-        found = [
-            one
-            for one in (
+        exact = [
+            match
+            for match in (
                 self._definitions.find_path(bare),
                 self._definitions.by_symbol.get(symbol),
                 self._definitions.by_symbol.get(bare),
             )
-            if one is not None
+            if match is not None
         ]
         matching = [
-            one
-            for one in self._definitions.declarations
-            if one.symbol.lower() in (lower, symbol.lower())
-            or one.name.lower() == lower
-            or one.symbol.lower().endswith(f".{lower}")
-            or f"{self._paths.get(one.owner, ' ')}.{one.name}".lstrip(".").lower() == lower
+            each
+            for each in self._definitions.declarations
+            if each.symbol.lower() in (lower, symbol.lower())
+            or each.name.lower() == lower
+            or each.symbol.lower().endswith(f".{lower}")
+            or f"{self._paths.get(each.owner, ' ')}.{each.name}".lstrip(".").lower() == lower
         ]
-        matching.sort(key=lambda one: (one.owner != ROOT, one.owner not in self._paths, not one.is_function))
-        return [*found, *matching]
+        # Of equal names: functions of ns itself, then of its namespaces, then types.
+        matching.sort(
+            key=lambda each: (each.owner != ROOT, each.owner not in self._paths, not each.is_function)
+        )
+        return [*exact, *matching]
 
     def _rank(self, query: str) -> list[Declaration]:
         words = [word for word in dict.fromkeys(_split(query)) if word not in STOP] or _split(query)
@@ -143,10 +153,10 @@ class DefinitionSearch:
             return []
         spelled = frozenset(word.lower() for word in _WORDS.findall(query))
         scored = []
-        for one in self._indexed:
+        for entry in self._indexed:
             score, matched, in_name = 0.0, 0, 0.0
             for word in words:
-                weight = _weigh(one, word)
+                weight = _weigh(entry, word)
                 if weight:
                     matched += 1
                     score += weight * self._weights.get(word, self._rare)
@@ -154,12 +164,13 @@ class DefinitionSearch:
             if not score:
                 continue
             coverage = matched / len(words)
-            # Of two names with all the words, the one with fewer others fits better.
-            meaning = len(one.name - _VERBS) or 1
+            # Of two names with all the words, the one with fewer other words fits better.
+            meaning = len(entry.name - _VERBS) or 1
             exactness = min(in_name, meaning) / meaning
-            alike = _AS_SPELLED ** len(spelled & one.spelled)
-            score *= coverage * coverage * (1 + 0.5 * exactness) * alike * one.rate
-            scored.append((score, one.declaration))
+            alike = _AS_SPELLED ** len(spelled & entry.spelled)
+            # Coverage squared: a declaration with all words beats one that has a single rare word.
+            score *= coverage * coverage * (1 + 0.5 * exactness) * alike * entry.rate
+            scored.append((score, entry.declaration))
         scored.sort(key=lambda pair: (-pair[0], pair[1].line))
         return [declaration for _, declaration in scored]
 
@@ -170,54 +181,54 @@ class Index:
     def __init__(self, text: str) -> None:
         self.text = text
         self.away_since: float | None = None
-        """When the file was fetched, if the game is away now."""
+        """The time at which the file was fetched, if the game is away now."""
         self.definitions = Definitions(text)
         self.search = DefinitionSearch(self.definitions)
 
     @property
     def note(self) -> str:
-        """Say that these are the definitions of an earlier game; empty if they are current."""
+        """A note that these definitions are from an earlier connection; empty if they are current."""
         if self.away_since is None:
             return ""
         return f"The game is away; these are the definitions of {timestamps.format_utc(self.away_since)}."
 
 
-def _weigh(one: _Indexed, word: str) -> float:
-    """Return the weight of a word in a declaration: that of the best place it occurs in."""
-    if word in one.name:
+def _weigh(entry: _Indexed, word: str) -> float:
+    """Return the weight of a word in a declaration: that of the best place where it occurs."""
+    if word in entry.name:
         return _IN_NAME
     places = (
-        (_IN_NAME, one.name),
-        (_IN_OWNER, one.owner),
-        (_IN_SUMMARY, one.summary),
-        (_IN_COMMENT, one.comment),
+        (_IN_NAME, entry.name),
+        (_IN_OWNER, entry.owner),
+        (_IN_SUMMARY, entry.summary),
+        (_IN_COMMENT, entry.comment),
     )
     best = 0.0
     others = _expand(word)
-    for weight, found in places:
+    for weight, words in places:
         if weight <= best:
             break
-        if word in found:
+        if word in words:
             best = max(best, weight)
-        elif not others.isdisjoint(found):
+        elif not others.isdisjoint(words):
             best = max(best, weight * _AS_SYNONYM)
     return best
 
 
 @lru_cache(maxsize=4096)
 def _expand(word: str) -> frozenset[str]:
-    """Return the API's words that a player's word stands for."""
-    return frozenset(_stem(api) for api, said in SYNONYMS.items() if word in {_stem(one) for one in said})
+    """Return the API's words that a player's word is a synonym of."""
+    return frozenset(_stem(api) for api, words in SYNONYMS.items() if word in map(_stem, words))
 
 
 def _split(text: str) -> list[str]:
-    """Return the words of a text, names taken apart by their case."""
+    """Return the stemmed words of a text; camel-case names are split."""
     return [_stem(word.lower()) for word in _WORDS.findall(text)]
 
 
 @lru_cache(maxsize=16384)
 def _stem(word: str) -> str:
-    """Cut endings off, so that `servers`, `server` and `purchased`, `purchase` are one."""
+    """Cut off endings, so that `servers` equals `server` and `purchased` equals `purchase`."""
     for ending, replacement in (("ies", "y"), ("sses", "ss"), ("ing", ""), ("ed", "e"), ("s", "")):
         if word.endswith(ending) and len(word) - len(ending) >= 3 and not word.endswith("ss"):  # noqa: PLR2004 - a stem of two letters is none
             return (word.removesuffix(ending) + replacement).removesuffix("e")

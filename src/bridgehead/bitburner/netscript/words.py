@@ -1,4 +1,4 @@
-"""Words: what players say, and the words of the API that it stands for; and words that say nothing."""
+"""Words: synonyms that players use for the API's words, and words that a search ignores."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ of on one or set so some that the their them there this to up use using want was
 which who will with you your function functions method api ns call value return returns tell find
 out way show make let lets many much now current
 """
-_SAID = """
+_SYNONYM_LINES = """
 money: cash funds dollars
 buy: purchase acquire get
 purchase: buy
@@ -96,6 +96,7 @@ bit: bitnode
 """
 STOP = frozenset(_STOP_WORDS.split())
 SYNONYMS: dict[str, tuple[str, ...]] = {
-    api: tuple(said.split()) for api, _, said in (line.partition(":") for line in _SAID.strip().splitlines())
+    api: tuple(words.split())
+    for api, _, words in (line.partition(":") for line in _SYNONYM_LINES.strip().splitlines())
 }
-"""Each word of the API with the words that stand for it."""
+"""Each word of the API with its synonyms."""

@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 
 import msgspec
 
-from .methods import METHODS, Call, Case, Refusal, Silence, known, refusal
+from .methods import METHODS, Call, Case, Refusal, Silence, refusal
 from .world import World
 
 _SPOKEN = {"toString": "[object Object]", "toLocaleString": "[object Object]", "valueOf": {}}
@@ -17,15 +17,6 @@ _ECHO = "constructor"
 _INHERITED = _SILENT | set(_SPOKEN) | {_ECHO}
 """The game looks a method up in a plain object, which inherits these from Object.prototype."""
 _LONE_SURROGATE = re.compile("[\ud800-\udfff]")
-
-
-def answer(world: World, request: str | bytes) -> bytes | None:
-    """Return the reply to the text of a request, or None if the game stays silent."""
-    try:
-        message = decode(request)
-    except (ValueError, RecursionError):
-        return None
-    return None if message is None else reply(world, message)
 
 
 def reply(world: World, message: Any) -> bytes | None:
@@ -38,7 +29,7 @@ def reply(world: World, message: Any) -> bytes | None:
         return encode(message if method == _ECHO else _SPOKEN[method])
     answered: dict[str, Any] = {}
     try:
-        if method not in known(world):
+        if method not in METHODS or not world.knows(method):
             raise refusal(world, Case.UNKNOWN, method, "")
         answered["result"] = METHODS[method](Call(world, method, fields.get("params", msgspec.UNSET)))
     except Refusal as refused:

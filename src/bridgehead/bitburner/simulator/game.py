@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import ssl
 from collections import deque
-from collections.abc import Callable, Coroutine, Iterable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from types import TracebackType
 from typing import Any, Self
 
@@ -48,10 +48,9 @@ class Game:
         faults: Faults | None = None,
         *,
         seed: int = 0,
-        lacking: Iterable[str] = (),
         watcher: Callable[[Exchange], None] | None = None,
     ) -> None:
-        self.world = World(generation, files, lacking=lacking)
+        self.world = World(generation, files)
         self.requests: list[Any] = []
         """Requests in the order of arrival; empty if a watcher takes them."""
         self.closed: Closed | None = None
@@ -116,24 +115,8 @@ class Game:
     async def hang_up(self) -> None:
         """Close the connection as a page does when the player leaves it."""
         if self._connection is not None:
-            self.thaw()
             await self._connection.close(1001)
             await self.wait_closed()
-
-    def cut(self) -> None:
-        """Drop the connection without a closing handshake."""
-        if self._connection is not None:
-            self._connection.transport.abort()
-
-    def freeze(self) -> None:
-        """Stop like a page that hangs: nothing is read, so not even a ping is answered."""
-        if self._connection is not None:
-            self._connection.transport.pause_reading()
-
-    def thaw(self) -> None:
-        """Go on with what has piled up."""
-        if self._connection is not None:
-            self._connection.transport.resume_reading()
 
     async def wait_closed(self, timeout: float | None = LIMIT) -> Closed | None:
         """Wait until the connection is closed and return how; raises TimeoutError."""

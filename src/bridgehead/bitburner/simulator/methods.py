@@ -228,21 +228,14 @@ def get_file_metadata(call: Call) -> dict[str, object]:
     host, path = call.place()
     if path not in call.world.servers[host]:
         call.refuse(Case.MISSING, call.filename)
-    return _metadata(call.world, host, path)
+    return call.world.describe(host, path)
 
 
 def get_all_file_metadata(call: Call) -> list[dict[str, object]]:
     """Return the times of each file of a server."""
     host = call.host(*call.strings("server"))
     paths = [*call.world.scripts(host), *call.world.texts(host)]
-    return [_metadata(call.world, host, path) for path in paths]
-
-
-def _metadata(world: World, host: str, path: str) -> dict[str, object]:
-    found: dict[str, object] = {"filename": path, **msgspec.to_builtins(world.times(host, path))}
-    if world.tells_size:
-        found["size"] = len(world.servers[host][path].encode())
-    return found
+    return [call.world.describe(host, path) for path in paths]
 
 
 METHODS: dict[str, Callable[[Call], Any]] = {
@@ -258,10 +251,3 @@ METHODS: dict[str, Callable[[Call], Any]] = {
     "getFileMetadata": get_file_metadata,
     "getAllFileMetadata": get_all_file_metadata,
 }
-_SINCE_THIRD = frozenset({"getFileMetadata", "getAllFileMetadata"})
-
-
-def known(world: World) -> frozenset[str]:
-    """Return the methods that the world's build of the game knows."""
-    missing = _SINCE_THIRD if world.is_second else frozenset[str]()
-    return frozenset(METHODS) - missing - world.lacking

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gzip
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from zlib import crc32
 
 import msgspec
@@ -14,6 +14,7 @@ from .paths import is_script
 
 HOME = "home"
 GENERATIONS = (2, 3)
+SINCE_THIRD = frozenset({"getFileMetadata", "getAllFileMetadata"})
 
 
 class Times(Struct):
@@ -32,7 +33,6 @@ class World:
         generation: int = 2,
         files: Mapping[str, Mapping[str, str]] | None = None,
         *,
-        lacking: Iterable[str] = (),
         now: Callable[[], float] = time.time,
     ) -> None:
         """Make a world with these files and no other servers than theirs and home; or a fresh one."""
@@ -40,8 +40,6 @@ class World:
             raise ValueError(f"There is no generation {generation!r} of the game; it is 2 or 3.")
         self.generation = generation
         self.is_second = generation == GENERATIONS[0]
-        self.lacking = frozenset(lacking)
-        """Methods that this build of the game does not know yet."""
         hosts = HOSTS if files is None else (HOME, *files)
         self.servers: dict[str, dict[str, str]] = {host: dict((files or {}).get(host, {})) for host in hosts}
         self.programs: dict[str, set[str]] = {HOME: {"NUKE.exe"}}
@@ -49,11 +47,13 @@ class World:
         """Server and path of each script that runs."""
         self.rooted = {HOME}
         self.purchased = {HOME}
-        self.tells_size = False
-        """Whether metadata hold the size, as later builds of generation 3 do."""
         self._now = now
         self._start = self._milliseconds()
         self._times: dict[tuple[str, str], Times] = {}
+
+    def knows(self, method: str) -> bool:
+        """Tell whether this generation of the game knows one of the methods."""
+        return not self.is_second or method not in SINCE_THIRD
 
     def host(self, name: str) -> str | None:
         """Return the host of a name or an IP address, both exact."""
@@ -91,6 +91,10 @@ class World:
     def times(self, host: str, path: str) -> Times:
         """Return the times of a file; one that was there from the start is as old as the world."""
         return self._times.setdefault((host, path), Times(self._start, self._start, self._start))
+
+    def describe(self, host: str, path: str) -> dict[str, object]:
+        """Return the metadata of a file."""
+        return {"filename": path, **msgspec.to_builtins(self.times(host, path))}
 
     def _milliseconds(self) -> int:
         return int(self._now() * 1000)

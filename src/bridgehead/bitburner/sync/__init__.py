@@ -1,1 +1,1 @@
-"""Sync: keeps a folder on this machine and the files of the game in step, in both directions."""
+"""Sync: keep a folder on this machine and the files of the game in step, in both directions."""

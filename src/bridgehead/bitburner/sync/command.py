@@ -1,4 +1,4 @@
-"""Command: `bridgehead bitburner sync FOLDER`, a line for each change, for as long as it runs."""
+"""Command: `bridgehead bitburner sync FOLDER`; prints a line for each change."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def add_parser(commands: object) -> None:
 def run(options: Namespace, environment: Mapping[str, str]) -> int:
     """Run the command and return the exit status."""
     settings = BitburnerSettings({"MCP_LOG_LEVEL": "error", **environment})
-    servers = tuple(dict.fromkeys(paths.validate_server(one) for one in options.server or (paths.HOME,)))
+    servers = tuple(dict.fromkeys(map(paths.validate_server, options.server or (paths.HOME,))))
     folder = Folder(options.folder.resolve(), servers)
     console = Console(highlight=False)
     try:
@@ -94,7 +94,8 @@ async def _run(settings: BitburnerSettings, folder: Folder, options: Namespace, 
         connection = session.connection
         if connection.link is None:
             waiting = f"Waiting up to {options.wait:g} s for the game to connect …"
-            if not console.is_terminal:  # a status is shown on terminals only, and logs need it too
+            # A status is shown on terminals only, and logs need it too.
+            if not console.is_terminal:
                 console.print(waiting)
             with console.status(waiting):
                 await connection.wait_for_game(options.wait)
@@ -110,6 +111,7 @@ async def _run(settings: BitburnerSettings, folder: Folder, options: Namespace, 
             changes = sum(action.changes_something for action in planned)
             console.print(f"{changes} changes would be made; nothing was changed.")
             return 0
+        # Before the files: an editor that opens one can already complete ns.
         folder.write_definitions(await session.remote.get_definitions())
         with console.status("Comparing both sides …"):
             actions = await sync.run_once()
@@ -126,9 +128,10 @@ async def _run(settings: BitburnerSettings, folder: Folder, options: Namespace, 
 
 
 async def _stay(sync: Sync, session: Session, console: Console) -> None:
-    """Stay in step until a signal comes."""
+    """Stay in step until a signal arrives."""
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
+    # `signal.signal`, because Windows' loop has no `add_signal_handler`.
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: loop.call_soon_threadsafe(stop.set))
     running = asyncio.create_task(sync.run())

@@ -1,7 +1,8 @@
-"""Sync: compares a folder and the game, carries out the plan, and repeats it as either side changes.
+"""Sync: compare a folder and the game, carry out the plan, and repeat whenever either side changes.
 
-Writes into the game go through `FileWriter`, like an agent's: compared with what was seen, kept, and made by
-the process that owns the game. Contents that are overwritten on this machine are kept too.
+Writes into the game go through `FileWriter`, like an agent's: the process that owns the game compares with
+the content that was seen, keeps the previous one, and writes. Contents overwritten on this machine are kept
+too.
 """
 
 from __future__ import annotations
@@ -58,7 +59,8 @@ class Sync:
         self._game: dict[Place, str] = {}
         """Contents of the game at its last reading."""
         self._shown: set[tuple[str, Place]] = set()
-        # Held for a whole comparison or push: `_base` and `_game` belong to one pass at a time.
+        # Held for a whole comparison or push: it protects `_base` and `_game`, which belong to one pass at a
+        # time.
         self._turn = asyncio.Lock()
         self._wake = asyncio.Event()
 
@@ -68,9 +70,9 @@ class Sync:
         return len(self._base)
 
     async def plan(self) -> list[Action]:
-        """Compare both sides and return what is to be done; nothing is changed."""
+        """Compare both sides and return the actions; nothing is changed."""
         self._base = await asyncio.to_thread(self._folder.load_base)
-        # The game before the folder: its spellings decide the names of local files where case is ignored.
+        # Read the game before the folder: where case is ignored, its spellings decide the local names.
         contents: dict[Place, str] = {}
         for server in self._folder.servers:
             for file in await self._session.remote.read_all(server):
@@ -80,15 +82,15 @@ class Sync:
         local = await asyncio.to_thread(self._folder.scan)
         # Files that the game lost by loading an older save; their local content is the newer one.
         reverted = frozenset(
-            (one.server, one.filename)
-            for one in await self._session.writer.list_differences()
-            if one.state in ("missing", "older")
+            (difference.server, difference.filename)
+            for difference in await self._session.writer.list_differences()
+            if difference.state in ("missing", "older")
         )
         game = {place: digest(content) for place, content in self._game.items()}
         return make_plan(self._base, local, game, self._rules, reverted)
 
     async def run_once(self) -> list[Action]:
-        """Bring both sides into step and return what was decided."""
+        """Bring both sides into step; return the decisions."""
         async with self._turn:
             actions = await self.plan()
             await self.carry_out(actions)
@@ -111,18 +113,21 @@ class Sync:
                     self._show_once("failed", action.place, str(failure))
 
         await asyncio.gather(*(carry_out(action) for action in actions))
+        # Stored after each pass, so that an interrupted sync does not take old changes for new ones.
         if any(action.kind in ("agree", "push", "pull", "delete_game", "delete_local") for action in actions):
             await asyncio.to_thread(self._folder.store_base, self._base)
 
     async def run(self) -> None:
         """Stay in step until cancelled; wait for a game that goes away."""
 
-        def wake_up(change: FileChange) -> None:  # an agent changed a file of the game
+        # For changes by an agent: the game itself announces none, so its own are found by polling.
+        def wake_up(change: FileChange) -> None:
             if change.server in self._folder.servers:
                 self._wake.set()
 
         self._session.connection.on_change.append(self._wake.set)
         self._session.on_change.append(wake_up)
+        # A group, because neither watcher is of use without the other: if one fails, both end.
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self._watch_folder())
             tasks.create_task(self._watch_game())
@@ -145,7 +150,7 @@ class Sync:
                 await self._step()
 
     async def _push_edits(self, changed: set[Path]) -> bool:
-        """Push files that were edited here without reading the whole game; False if that is needed.
+        """Push edited files without reading the whole game; return False if a full comparison is needed.
 
         Safe because the owner of the game compares with the last common content before it writes.
         """
@@ -158,7 +163,8 @@ class Sync:
                 if place is None or content is None or self._base.get(place) is None:
                     return False
                 if digest(content) == self._base[place]:
-                    continue  # our own write, or no change
+                    # An event of our own write, or a save without a change.
+                    continue
                 try:
                     await self._send(place, content, self._base[place], "")
                 except (BridgeError, OSError):
@@ -195,6 +201,7 @@ class Sync:
                     self._base.pop(place, None)
                 else:
                     self._base[place] = digest(content)
+                # Both sides hold the same, so the copy of an earlier conflict is settled.
                 beside = folder.find_beside(place)
                 if beside is not None:
                     durable.remove(beside)
@@ -202,7 +209,8 @@ class Sync:
                 await self._push(place, why)
             case "pull":
                 content = self._game[place]
-                # One turn in a thread for a file that is new here, as all are at the first pull.
+                # A file that is new here needs one turn in a thread instead of several; at the first pull all
+                # are new.
                 if not await asyncio.to_thread(folder.write_new, place, content):
                     await self._keep_local(place)
                     await asyncio.to_thread(folder.write, place, content)
@@ -211,6 +219,7 @@ class Sync:
             case "conflict":
                 await self._keep_both(place)
             case "delete_game":
+                # Only what was seen: if the file changed since, the owner refuses, and it is compared again.
                 delete = Delete(*place, "sync", if_match=digest(self._game[place]))
                 await self._session.writer.apply(delete)
                 self._base.pop(place, None)
@@ -226,7 +235,8 @@ class Sync:
     async def _push(self, place: Place, why: str) -> None:
         content = await asyncio.to_thread(self._folder.read, self._folder.path_of(place))
         if content is None:
-            return  # gone again, or being written: the next change event pushes it
+            # Deleted again, or still being written: the next change event pushes it.
+            return
         seen = self._game.get(place)
         await self._send(place, content, "" if seen is None else digest(seen), why)
 
@@ -236,7 +246,7 @@ class Sync:
         self._show_done("push", place, why)
 
     async def _keep_both(self, place: Place) -> None:
-        """Write the game's content beside the local file; deleting that copy settles for the local one."""
+        """Write the game's content beside the local file; deleting that copy chooses the local content."""
         copies = ("copied", place)
         if copies in self._shown and self._folder.find_beside(place) is None:
             self._shown.discard(copies)
@@ -254,7 +264,7 @@ class Sync:
         history = self._session.history
         if content is None or not history.is_on:
             return
-        # Usually the newest version, and then the older ones need not be read.
+        # Usually it equals the newest version, and then the older ones need not be read.
         newest = await asyncio.to_thread(history.find_newest, *place)
         if newest is not None and newest.content == content:
             return
@@ -269,7 +279,7 @@ class Sync:
         self._show(Event(kind, place, detail))
 
     def _show_once(self, kind: str, place: Place, detail: str) -> None:
-        """Show the same problem of a file only once, until something happens to the file."""
+        """Show a problem of a file only once, until an action on the file succeeds."""
         if kind != "skip" and (kind, place) not in self._shown:
             self._shown.add((kind, place))
             self._show(Event(kind, place, detail))

@@ -1,7 +1,7 @@
-"""Folder: the files of a folder on this machine, as far as the game can hold them.
+"""Folder: the files of a local folder that the game can hold.
 
-Reads a file only when it holds still, writes so that at every moment the old or the new content is there, and
-remembers both sides' last common content in `.bridgehead`, under a lock that one process holds.
+Reads a file only while it does not change, replaces files atomically, and stores the last common content of
+both sides in `.bridgehead`, under a lock that one process holds.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _READ_ATTEMPTS = 5
 _PATH_BYTES = 1024
 """Buffer size that F_GETPATH of macOS expects."""
 _RESERVED = re.compile(r"(con|prn|aux|nul|conin\$|conout\$|(com|lpt)[0-9¹²³])(\..*)?", re.IGNORECASE)
-"""Names that are devices on Windows, whatever ending and folder they have."""
+"""Names of devices on Windows, with any extension and in any folder."""
 _UNWRITABLE = re.compile(r'[<>:"|?*\\\x00-\x1f]')
 _TSCONFIG = {
     "compilerOptions": {
@@ -63,7 +63,7 @@ _TSCONFIG = {
 
 
 class Folder:
-    """One folder, and which server each part of it is for."""
+    """One folder. With several servers, each has a subfolder of its name."""
 
     def __init__(
         self,
@@ -73,14 +73,14 @@ class Folder:
         is_windows: bool = sys.platform == "win32",
         ignores_case: bool | None = None,
     ) -> None:
-        """Make one; None asks the file system whether it ignores case."""
+        """`ignores_case` None means: ask the file system."""
         self.root = root
         self._is_windows = is_windows
         self._ignores_case = ignores_case
         self.servers = servers
         self._is_split = len(servers) > 1
         self._spellings: dict[Place, Place] = {}
-        """How the game writes names that this file system takes for the same in another case."""
+        """The game's spelling of each name, by its folded form; used where the file system ignores case."""
         self._cache: dict[Path, tuple[tuple[int, int], str]] = {}
         self._ignored: tuple[int, tuple[str, ...]] = (0, ())
         self.left_out: dict[str, str] = {}
@@ -96,6 +96,7 @@ class Folder:
             raise StorageError(
                 f"The folder {self.root} cannot be used: {failure.strerror}.", next_step="Choose another one."
             ) from failure
+        # One sync per folder: the stored state has a single writer.
         lock = FileLock(self.root / OWN / "lock", timeout=0)
         try:
             lock.acquire()
@@ -130,16 +131,16 @@ class Folder:
         return self._spellings.get(_fold((server, name)), (server, name))
 
     def choose(self, places: Iterable[Place], known: Collection[Place]) -> list[Place]:
-        """Return the files of the game that can lie in this folder, each in a file of its own.
+        """Return the files of the game that can be stored in this folder, each in a file of its own.
 
-        Where the file system ignores case, `a.js` and `A.js` would be one file, and the content of the one
-        would go back into the game as the other's. The one that is known already stays, or the first.
+        Where the file system ignores case, `a.js` and `A.js` would be one file, and the content of one would
+        go back into the game as the other's. A known one wins, otherwise the first.
         """
         chosen = [place for place in places if self.accepts(place)]
         if not self.ignores_case():
             return chosen
         self._spellings = {}
-        for place in sorted(chosen, key=lambda one: (one not in known, one)):
+        for place in sorted(chosen, key=lambda place: (place not in known, place)):
             other = self._spellings.setdefault(_fold(place), place)
             if other != place:
                 self.left_out[place[1]] = f"Only its case tells it from {other[1]}; rename one in the game."
@@ -149,11 +150,12 @@ class Folder:
         """Return whether names that differ only in case are one file here, as on Windows and macOS."""
         if self._ignores_case is None:
             (self.root / OWN).mkdir(parents=True, exist_ok=True)
+            # Ask for our own folder in another spelling; the answer depends on the disk, not on the system.
             self._ignores_case = (self.root / OWN.upper()).exists()
         return self._ignores_case
 
     def accepts(self, place: Place) -> bool:
-        """Return whether a file of the game can lie in this folder.
+        """Return whether a file of the game can be stored in this folder.
 
         A page can pose as a game, and a save can come from anybody, so no name may lead out of the folder.
         """
@@ -163,7 +165,8 @@ class Folder:
         if self._is_windows and not fits_windows("/".join(place) if self._is_split else name):
             self.left_out[name] = "Windows cannot have a file of this name."
             return False
-        return self.path_of(place).is_relative_to(self.root)  # on Windows a drive would lead elsewhere
+        # On Windows a name such as `C:x.js` replaces the folder in front of it.
+        return self.path_of(place).is_relative_to(self.root)
 
     def _is_valid(self, name: str, relative: str) -> bool:
         try:
@@ -176,11 +179,12 @@ class Folder:
         return False
 
     def is_ignored(self, relative: str) -> bool:
-        """Return whether a path is left out, by our own rules or the ignore file's."""
+        """Return whether a path is excluded, by our own rules or the ignore file's."""
         if self.ignores_case() and any(
             paths.matches(relative.lower(), pattern.lower()) for pattern in _ALWAYS_IGNORED
         ):
-            return True  # `.Bridgehead/state.json` would be our own file
+            # Here `.Bridgehead/state.json` is our own file.
+            return True
         return any(paths.matches(relative, pattern) for pattern in (*_ALWAYS_IGNORED, *self._patterns()))
 
     def _patterns(self) -> tuple[str, ...]:
@@ -190,8 +194,12 @@ class Folder:
             mark = path.stat().st_mtime_ns
             if self._ignored[0] != mark:
                 lines = path.read_text(encoding="utf-8").splitlines()
-                chosen = [line.strip() for line in lines if line.strip() and not line.startswith("#")]
-                self._ignored = (mark, tuple(f"{one}**" if one.endswith("/") else one for one in chosen))
+                patterns = [line.strip() for line in lines if line.strip() and not line.startswith("#")]
+                # As in .gitignore, a pattern that ends with a slash means everything in the folder.
+                self._ignored = (
+                    mark,
+                    tuple(f"{pattern}**" if pattern.endswith("/") else pattern for pattern in patterns),
+                )
         except (OSError, UnicodeDecodeError):
             self._ignored = (0, ())
         return self._ignored[1]
@@ -199,23 +207,25 @@ class Folder:
     # --- contents ------------------------------------------------------------------------------------------
 
     def scan(self) -> Digests:
-        """Return the digest of every file that can be in the game; files that did not change are not read."""
-        found: Digests = {}
+        """Return the digest of every file that can be in the game; unchanged files are not read again."""
+        digests: Digests = {}
         for top, folders, names in os.walk(self.root):
-            folders[:] = [one for one in folders if one not in (OWN, ".git", "node_modules")]
+            # In place, so that `os.walk` does not descend into these.
+            folders[:] = [name for name in folders if name not in (OWN, ".git", "node_modules")]
             for name in names:
                 path = Path(top, name)
                 place = self.place_of(path)
                 known = None if place is None else self._digest(path)
                 if place is not None and known is not None:
-                    found[place] = known
-        return found
+                    digests[place] = known
+        return digests
 
     def _digest(self, path: Path) -> str | None:
         try:
             stat = path.stat()
         except OSError:
             return None
+        # Time and size stand for the content, so that a scan reads only files that were written to.
         mark = (stat.st_mtime_ns, stat.st_size)
         cached = self._cache.get(path)
         if cached is not None and cached[0] == mark:
@@ -227,7 +237,7 @@ class Folder:
         return self._cache[path][1]
 
     def read(self, path: Path) -> str | None:
-        """Return the content of a file, read between two equal stats; None if it is gone or not a text."""
+        """Return the content of a file, read between two equal stats; None if it is missing or not text."""
         for _ in range(_READ_ATTEMPTS):
             try:
                 before = path.stat()
@@ -235,27 +245,23 @@ class Folder:
                 after = path.stat()
             except OSError:
                 return None
-            if (
-                (before.st_mtime_ns, before.st_size)
-                == (after.st_mtime_ns, after.st_size)
-                == (
-                    before.st_mtime_ns,
-                    len(data),
-                )
-            ):
+            # The same before and after, and as long as what was read: no editor wrote in between.
+            is_unchanged = (before.st_mtime_ns, before.st_size) == (after.st_mtime_ns, after.st_size)
+            if is_unchanged and before.st_size == len(data):
                 try:
                     return data.decode()
                 except UnicodeDecodeError:
                     self.left_out[path.relative_to(self.root).as_posix()] = "It is not a text in UTF-8."
                     return None
-        return None  # still being written; the next change event reads it again
+        # Still being written; the next change event reads it again.
+        return None
 
     def write(self, place: Place, content: str) -> None:
         """Write a file atomically."""
         self._replace(self.path_of(place), content)
 
     def write_new(self, place: Place, content: str) -> bool:
-        """Write a new file; False if it exists, and then it stays as it is."""
+        """Write a new file; return False, and change nothing, if it exists."""
         path = self.path_of(place)
         if os.path.lexists(path):
             return False
@@ -263,7 +269,7 @@ class Folder:
         return True
 
     def write_beside(self, place: Place, content: str) -> Path:
-        """Write the game's content beside a file that has changed here too."""
+        """Write the game's content beside a file that has changed on both sides."""
         path = self.path_of(place)
         beside = path.with_name(f"{path.stem}{FROM_GAME}{path.suffix}")
         self._replace(beside, content)
@@ -284,7 +290,7 @@ class Folder:
         mode = path.stat().st_mode & 0o777 if path.exists() else 0o644
         durable.replace(path, content.encode(), mode=mode)
 
-    # --- what is remembered --------------------------------------------------------------------------------
+    # --- stored state --------------------------------------------------------------------------------------
 
     def load_base(self) -> Digests:
         """Return the digests that both sides last agreed on."""
@@ -308,6 +314,7 @@ class Folder:
             path = self.root / DEFINITIONS
             if not path.exists() or path.read_text(encoding="utf-8") != text:
                 self._replace(path, text)
+            # The user's own tsconfig.json is never overwritten.
             if not (self.root / CONFIG).exists():
                 self._replace(
                     self.root / CONFIG, msgspec.json.format(msgspec.json.encode(_TSCONFIG)).decode()
@@ -315,9 +322,9 @@ class Folder:
 
 
 def fits_windows(name: str) -> bool:
-    """Return whether a path can be that of an ordinary file on Windows.
+    """Return whether a path is valid for an ordinary file on Windows.
 
-    `aux.js` would be a device, `a:b.js` a stream of the file `a`, and `a./b.js` the file in `a`.
+    `aux.js` would be a device, `a:b.js` a stream of the file `a`, and `a./b.js` the same as `a/b.js`.
     """
     return not any(
         _RESERVED.fullmatch(part) or _UNWRITABLE.search(part) or part.endswith((".", " "))
@@ -326,23 +333,21 @@ def fits_windows(name: str) -> bool:
 
 
 def find_spelling(folder: Path) -> Path:
-    """Return a folder in the spelling of the disk, which macOS uses in change events."""
+    """Return a folder's path as the disk spells it, which is how macOS reports changes."""
     try:
         from fcntl import F_GETPATH, fcntl  # type: ignore[attr-defined,unused-ignore]
-    except ImportError:  # elsewhere the case that was typed is right, or `resolve` has put it right
+    except ImportError:  # elsewhere case matters, or `resolve` has corrected it
         return folder
     descriptor = os.open(folder, os.O_RDONLY)
     try:
-        found: bytes = fcntl(descriptor, F_GETPATH, bytes(_PATH_BYTES))
+        spelling: bytes = fcntl(descriptor, F_GETPATH, bytes(_PATH_BYTES))
     finally:
         os.close(descriptor)
-    return Path(os.fsdecode(found.rstrip(b"\0")))
+    return Path(os.fsdecode(spelling.rstrip(b"\0")))
 
 
 def _fold(place: Place) -> Place:
-    """Fold a name so that names which a case-insensitive file system takes for the same are equal.
-
-    macOS may also return the letters of a name and their accents one by one.
-    """
+    """Fold a name so that names which are one file on a case-insensitive file system are equal."""
+    # NFC, because macOS may return letters and their accents separately.
     server, name = (unicodedata.normalize("NFC", part).lower() for part in place)
     return server, name

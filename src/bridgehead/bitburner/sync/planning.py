@@ -1,7 +1,7 @@
-"""Planning: decides what has to happen to a file, from what both sides hold and held when they last agreed.
+"""Planning: decide what to do with each file, by a three-way comparison with the last common content.
 
-Pure: digests in, actions out. A side that still holds the last common content gives way to the other; if
-both have changed, both are kept. Deletes are carried over only with `Rules.deletes`.
+Pure: digests in, actions out. A side that still has the last common content takes the other's; if both have
+changed, both are kept. Deletes are carried over only with `Rules.deletes`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Kind = Literal["push", "pull", "conflict", "delete_game", "delete_local", "held"
 
 
 class Action(Struct, frozen=True):
-    """The decision for one file, with a reason unless it is plain."""
+    """The decision for one file, with a reason unless it is obvious."""
 
     kind: Kind
     place: Place
@@ -26,12 +26,12 @@ class Action(Struct, frozen=True):
 
     @property
     def changes_something(self) -> bool:
-        """Whether one of the sides is changed by it."""
+        """Whether it changes one of the sides."""
         return self.kind in ("push", "pull", "delete_game", "delete_local")
 
 
 class Rules(Struct, frozen=True):
-    """How far a plan may go."""
+    """The limits of a plan."""
 
     mode: Mode = "both"
     deletes: bool = False
@@ -41,7 +41,8 @@ class Rules(Struct, frozen=True):
 def make_plan(
     base: Digests, local: Digests, game: Digests, rules: Rules, reverted: frozenset[Place] = frozenset()
 ) -> list[Action]:
-    """Decide for every file; the game lost those in `reverted` by loading an older save."""
+    """Decide for every file. The game lost those in `reverted` by loading an older save."""
+    # Actions against the direction of a one-way sync.
     against = {"pull": ("push", "delete_game"), "push": ("pull", "delete_local"), "both": ()}[rules.mode]
     actions = []
     for place in sorted({*base, *local, *game}):
@@ -60,6 +61,7 @@ def _decide(
 ) -> Action | None:
     if local == game:
         return Action("agree", place) if local != base else None
+    # Before the next rule, which would take the older content for a change in the game and pull it.
     if is_reverted and local is not None:
         return Action("push", place, "the game had lost it")
     if local == base:  # only the game changed
@@ -70,7 +72,7 @@ def _decide(
         if local is not None:
             return Action("push", place)
         return Action("delete_game" if rules.deletes else "held", place, "deleted here")
-    # Both changed: a change counts more than a delete.
+    # Both changed: a change wins over a delete, so that nothing is lost.
     if game is None:
         return Action("push", place, "changed here and deleted in the game")
     if local is None:

@@ -1,1 +1,1 @@
-"""Tools: what an agent calls, one noun a file: typed arguments, declaration, wording."""
+"""Tools: one module per noun, with typed arguments, declaration and wording."""

@@ -1,7 +1,7 @@
-"""Declaring: registers the tools (without those that write if read-only), counts and logs their calls.
+"""Declaring: register the tools (without those that write if read-only), count and log their calls.
 
-A call is logged with its tool, server, file and size, never with a content. Also here: the arguments that
-several tools have in common, each with the one sentence that describes it.
+A call is logged with its tool, server, file and size, never with a content. Also here: arguments that several
+tools share, with their descriptions.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from ..session import Session
 log = logs.logger("bitburner.tools")
 
 PAGE_TOOLS = frozenset({"files_overview", "files_on_server", "files_ram"})
-"""Tools that only a page calls; an agent does not see their answers, so notes do not go there."""
+"""Tools that only a page calls. An agent does not see their answers, so they get no notes."""
 GRACE_SECONDS = 2.0
 """A longer call becomes a task, if the client supports tasks."""
 
@@ -38,7 +38,7 @@ Function = TypeVar("Function", bound=Callable[..., Awaitable[Any]])
 Server = Annotated[str, Meta(description="Host name, case-sensitive")]
 Filename = Annotated[str, Meta(min_length=1, description="Path on the server, such as scripts/hack.js")]
 MAX_QUERY = 1000
-"""Characters of a pattern or query: compiling a pattern of a megabyte takes seconds."""
+"""Limit of a pattern or query in characters: compiling a pattern of a megabyte takes seconds."""
 Glob = Annotated[str, Meta(max_length=MAX_QUERY, description="Only files whose path fits, such as lib/*.js")]
 
 
@@ -87,7 +87,7 @@ class ToolDeclarer:
 
 
 class CallObserver:
-    """Counts and logs every call of a tool; each tool is there from the start, at zero."""
+    """Counts and logs every call of a tool; the counters of all tools start at zero."""
 
     def __init__(self, bridge: Bridge[Session], metrics: Metrics) -> None:
         self._calls = metrics.counter("tool_calls_total", "Calls of a tool.", "tool")
@@ -112,6 +112,7 @@ class CallObserver:
     def _end(self, call: Invocation, outcome: Outcome, seconds: float) -> None:
         if call.kind != "tool":
             return
+        # Calls that wait are counted when they begin (`begin` above).
         if not outcome.waited:  # its arguments did not fit, so the call never began
             self._calls.add(call.name)
         if outcome.status == "error":
@@ -137,7 +138,7 @@ def _describe(call: Invocation, seconds: float) -> dict[str, object]:
 
 
 async def _add_notice(call: Invocation, work: Awaitable[Any]) -> Any:
-    """Append the note on files that differ from what was written, once, to the agent's next answer."""
+    """Append the note on changed files to the agent's next answer, once."""
     answer = await work
     notice = call.context.state.take_notice() if isinstance(answer, Answer) else ""
     if not notice:

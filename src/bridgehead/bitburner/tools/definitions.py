@@ -1,6 +1,6 @@
 """Definitions: the tools that return the game's definitions, whole or by search.
 
-They stay on this machine, so that an agent can look things up while the game is away.
+The definitions are stored on this machine, so that an agent can look things up while the game is away.
 """
 
 from __future__ import annotations
@@ -93,6 +93,7 @@ async def search_definitions(args: SearchDefinitions, ctx: Context[Session]) -> 
         near = f" Like it: {', '.join(found.near)}." if found.near else ""
         text = f"Nothing in the definitions fits {args.query!r}.{near}"
         return Answer(_join(text, index.note), FoundDefinitions([], 0, found.near))
+    # An interface that is named exactly is shown with all members; a search result only with its own text.
     exact = args.query.strip().removesuffix("()").lower()
     shown = []
     for one in found.declarations:
@@ -124,10 +125,10 @@ def _list_members(one: Declaration, definitions: Definitions) -> str:
 
 
 async def load_index(session: Session) -> Index:
-    """Return the definitions of the connected game, or of the last one, indexed once for each text."""
+    """Return the indexed definitions of the connected game, or of the last one."""
     text, away_since = await _load_text(session)
-    # Parsing takes a tenth of a second in a thread, so calls that come at once share one: without the lock,
-    # fifty of them after a reconnect would fill every thread with the same work.
+    # Parsing takes a tenth of a second in a thread. Under the lock, concurrent calls share the result;
+    # without it, fifty calls after a reconnect would fill every thread with the same work.
     async with session.index_lock:
         known = session.index
         if known is None or known.text != text:
@@ -143,7 +144,7 @@ async def load_index(session: Session) -> Index:
 
 
 async def _load_text(session: Session) -> tuple[str, float | None]:
-    """Return the definitions, and when they were stored if the game is away."""
+    """Return the definitions, and the time at which they were stored if the game is away."""
     if session.connection.link is None:
 
         def read_stored() -> tuple[str, float] | None:
@@ -152,7 +153,7 @@ async def _load_text(session: Session) -> tuple[str, float | None]:
                 text, moment = durable.read(path).decode(), path.stat().st_mtime
             except (OSError, UnicodeDecodeError):
                 return None
-            # The index's own string if it is equal: later comparisons are then by identity.
+            # Return the index's own string if it is equal: later comparisons are then by identity.
             known = session.index
             return (known.text if known is not None and known.text == text else text), moment
 
@@ -165,7 +166,7 @@ async def _load_text(session: Session) -> tuple[str, float | None]:
 
         def store() -> None:
             path = _path(session)
-            with suppress(OSError):  # they are missed only while the game is away
+            with suppress(OSError):  # the stored copy matters only while the game is away
                 if not path.exists() or durable.read(path) != text.encode():
                     durable.replace(path, text.encode())
 

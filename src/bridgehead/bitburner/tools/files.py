@@ -1,4 +1,4 @@
-"""Files: the tools that list and read what is on a server."""
+"""Files: the tools that list and read files of a server."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .declaring import Filename, Glob, Server, ToolDeclarer
 
 T = TypeVar("T", bound=Struct)
 DEFAULT_READ = 50_000
-"""Default of max_characters: enough for nearly every script, and an answer that a model can hold."""
+"""Default of max_characters: enough for nearly every script, and not too long for a model."""
 DAMAGED = "\ufffd"
 
 
@@ -43,7 +43,7 @@ class ReadFile(Arguments):
 
 
 class Content(Struct, omit_defaults=True):
-    """Output of read_file; `start_line` and `end_line` where it is a part of the file."""
+    """Output of read_file; `start_line` and `end_line` are set for a part of the file."""
 
     content: str
     total_lines: int
@@ -163,7 +163,7 @@ def _choose_lines(name: str, content: str, args: ReadFile) -> Content:
 
 
 def describe_damage(files: list[tuple[str, str]]) -> list[str]:
-    """Describe each file that holds half a character, with the first place."""
+    """Describe each file that holds half a character, with its first position."""
     return [
         f"{name} holds half a character (an unpaired surrogate) at line {line}, column {column}; "
         "it is shown as U+FFFD."
@@ -181,14 +181,15 @@ def add_block(answer: Answer[T], text: str) -> Answer[T]:
 
 
 async def get_all_files(args: GetAllFiles, ctx: Context[Session]) -> Answer[AllFiles]:
-    """Return all files of a server, or those that fit."""
+    """Return all files of a server, or those that match and fit."""
     from ..game.remote import decode_result
 
     raw = await ctx.state.remote.call("getAllFiles", Raw, server=paths.validate_server(args.server))
     all_files = decode_result("getAllFiles", raw, list[File])
+    # Of all files, also those that the glob leaves out.
     damage = " ".join(describe_damage([(one.filename, one.content) for one in all_files]))
     if args.glob is None and args.max_bytes is None:
-        # As the game sent it: no second encoding.
+        # The game's own JSON is the answer: encoding it again would only take time.
         return add_block(Answer(str(memoryview(raw), "utf-8"), AllFiles(all_files)), damage)
     chosen = [file for file in all_files if paths.matches(file.filename, args.glob)]
     files: list[File] = []
@@ -212,7 +213,7 @@ async def get_all_files(args: GetAllFiles, ctx: Context[Session]) -> Answer[AllF
 
 
 def describe_no_match(glob: str | None, count: int) -> str:
-    """Say that a pattern chose no file."""
+    """Describe that a pattern matches no file."""
     return f"No file matches {glob}; there are {count} files. list_files shows their paths."
 
 
@@ -228,7 +229,7 @@ class GetFileMetadata(Arguments):
 
 
 class FileTimes(Struct, omit_defaults=True):
-    """When a file was made, changed and read, in UTC."""
+    """Times of creation, modification and access, in UTC."""
 
     filename: str
     created: str
@@ -244,7 +245,7 @@ class AllFileTimes(Struct):
 
 
 async def get_file_metadata(args: GetFileMetadata, ctx: Context[Session]) -> Answer[AllFileTimes]:
-    """Tell the times of one file or of all."""
+    """Return the times of one file or of all."""
     remote, on = ctx.state.remote, paths.validate_server(args.server)
     if args.filename is None:
         metadata = await remote.list_metadata(on)

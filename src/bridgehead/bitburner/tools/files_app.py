@@ -1,7 +1,7 @@
 """Files app: the page `ui://bitburner/files`, the tool that shows it, and the tools that only the page calls.
 
-The page only reads: changes stay with the agent and its confirmations. Its tools never take the note on
-files that differ, which is meant for the agent.
+The page only reads: changes are up to the agent and its confirmations. Its tools never consume the note on
+changed files, which is meant for the agent.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class BrowseFiles(Arguments):
 
 
 class KnownServer(Struct):
-    """A server and what the player may do there."""
+    """A server and the player's access to it."""
 
     name: str
     group: Literal["purchased", "rooted", "unrooted"]
@@ -60,7 +60,7 @@ class OfServer(Arguments):
 
 
 class ListedFile(Struct, omit_defaults=True):
-    """A file, and how it differs from what the agent wrote last."""
+    """A file, and how it differs from the content last written."""
 
     name: str
     size: int
@@ -83,7 +83,7 @@ class OfFiles(Arguments):
 
 
 class Costs(Struct):
-    """Output of files_ram: GB by name; null for what cannot be run."""
+    """Output of files_ram: GB by name; null for files that cannot be run."""
 
     ram_gb: dict[str, float | None]
 
@@ -110,14 +110,14 @@ def declare(tools: ToolDeclarer) -> None:
 
 
 async def browse_files(args: BrowseFiles, ctx: Context[Session]) -> str:
-    """Say in a sentence what the page shows."""
+    """Return one sentence about the page; the page loads its own data."""
     on = paths.validate_server(args.server)
     names = await ctx.state.remote.list_names(on)
     return f"The page shows the files of the game; {on} has {len(names)}."
 
 
 async def files_overview(_: NoArguments, ctx: Context[Session]) -> Answer[Overview]:
-    """Tell at once whether there is a game; never wait for one."""
+    """Report whether a game is connected, without waiting for one."""
     connection = ctx.state.connection
     since = None if connection.since is None else timestamps.format_utc(connection.since)
     if connection.link is None:
@@ -137,13 +137,14 @@ async def files_overview(_: NoArguments, ctx: Context[Session]) -> Answer[Overvi
 
 
 async def files_on_server(args: OfServer, ctx: Context[Session]) -> Answer[ListedFiles]:
-    """List the files of a server, and which of them differ from what was written."""
+    """List the files of a server, with their differences from the content last written."""
     session, on = ctx.state, paths.validate_server(args.server)
     files = await _list_files(session.remote, on)
     names = {one.name for one in files}
     for difference in await session.differences.check_all(session.remote):
         if difference.server != on:
             continue
+        # A file that the game has lost is listed too.
         if difference.filename not in names:
             files.append(ListedFile(difference.filename, 0))
         for one in files:
@@ -153,7 +154,7 @@ async def files_on_server(args: OfServer, ctx: Context[Session]) -> Answer[Liste
 
 
 async def _list_files(remote: Remote, server: str) -> list[ListedFile]:
-    """List files with sizes; games before 3.0 do not tell sizes, so they send the files themselves."""
+    """List files with sizes; older games do not report sizes, so their files are read."""
     try:
         found = await remote.list_metadata(server)
     except UnsupportedByGame:
@@ -173,7 +174,7 @@ async def _list_files(remote: Remote, server: str) -> list[ListedFile]:
 
 
 async def files_ram(args: OfFiles, ctx: Context[Session]) -> Answer[Costs]:
-    """Calculate what scripts cost; what cannot be run has no cost."""
+    """Calculate the RAM costs of scripts; other files have none."""
     on = paths.validate_server(args.server)
     names = [paths.validate_filename(name) for name in args.filenames]
     found = await asyncio.gather(*(measure_cost(ctx.state.remote, name, on) for name in names))

@@ -1,4 +1,4 @@
-"""Prompts: writing a script and lowering the cost of one, with the definitions that matter."""
+"""Prompts: write a script, and lower the RAM cost of one, with the relevant definitions."""
 
 from __future__ import annotations
 
@@ -51,6 +51,7 @@ async def write_script(args: WriteScript, ctx: Context[Session]) -> str:
     """Make the prompt for a new script."""
     name = paths.validate_script(args.filename)
     index = await load_index(ctx.state)
+    # The goal is a sentence: the search ranks functions by its words.
     found = index.search.find(args.goal, _MAX_ENTRIES).declarations
     return (
         f"Write a Bitburner script {name} for this goal:\n\n{args.goal}\n\n"

@@ -30,6 +30,7 @@ async def read(variables: dict[str, str], ctx: Context[Session]) -> list[TextRes
     try:
         on, name = paths.validate_server(variables["server"]), paths.validate_filename(variables["path"])
         content = await ctx.state.remote.read(name, on)
+    # The code for a missing resource differs between revisions of the protocol.
     except (InvalidArgument, RemoteFailure) as error:
         raise ProtocolError(ctx.revision.missing_resource_code, str(error)) from None
     return [TextResource(uri=paths.make_uri(on, name), mime_type=paths.guess_mime_type(name), text=content)]
@@ -45,7 +46,7 @@ async def home_files(ctx: Context[Session]) -> list[ResourceItem]:
 
 
 async def complete_server(value: str, _: dict[str, str], ctx: Context[Session]) -> list[str]:
-    """Complete a server's name; a game that cannot list them has at least home."""
+    """Complete a server's name; a game before 2.6 cannot list them, but has home."""
     if ctx.state.connection.link is None:
         return []
     try:
@@ -62,7 +63,7 @@ async def complete_path(value: str, arguments: dict[str, str], ctx: Context[Sess
 
 
 async def _names(session: Session, on: str) -> list[str]:
-    """List a server's files without waiting for a game: a list that is shown in passing may be empty."""
+    """List a server's files without waiting for a game: clients ask for lists unprompted."""
     if session.connection.link is None:
         return []
     try:

@@ -1,4 +1,4 @@
-"""Restores: the tool that lists, compares and brings back earlier contents of files."""
+"""Restores: the tool that lists, compares and restores earlier contents of files."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class NotRestored(Struct):
 
 
 class Restored(Struct):
-    """Output of restore_file: what was written, what is kept, or what differs."""
+    """Output of restore_file: the restored file or files, the kept versions, or the diff."""
 
     written: Written | None = None
     versions: list[KeptVersion] | None = None
@@ -116,6 +116,7 @@ async def _restore_several(session: Session, on: str, args: RestoreFile) -> Answ
     failed: list[NotRestored] = []
     for name in dict.fromkeys(names):
         try:
+            # One after the other; a file that fails does not keep the others from being restored.
             await _restore(session, on, name, None)
             restored.append(name)
         except BridgeError as error:

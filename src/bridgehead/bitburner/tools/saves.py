@@ -1,4 +1,4 @@
-"""Saves: the tool that keeps the player's save file on this machine."""
+"""Saves: the tool that stores the player's save file on this machine."""
 
 from __future__ import annotations
 
@@ -69,6 +69,7 @@ def packed(save: Save) -> bytes:
     from base64 import b64decode
 
     try:
+        # A binary save is gzip already, one character per byte; others are base64 of the plain JSON.
         if save.binary:
             data = save.save.encode("latin-1")
         else:
@@ -92,6 +93,7 @@ def _store(settings: BitburnerSettings, name: str, data: bytes) -> Path:
     place = folder(settings)
     try:
         durable.replace(place / name, data)
+        # Names begin with the UTC time, so they sort by age.
         for old in sorted(place.glob(f"*{_SUFFIX}"))[:-_MAX_SAVES]:
             with suppress(PermissionError):  # Windows: another process reads it; the next save prunes it
                 old.unlink(missing_ok=True)

@@ -1,6 +1,6 @@
-"""Scripts: the tool that calculates RAM, and what other tools say of a script: cost, problems, importers.
+"""Scripts: the tool that calculates RAM, and remarks of other tools on a script: cost, problems, importers.
 
-Parsing takes milliseconds and runs in a thread, so that other calls have their turn meanwhile.
+Parsing takes milliseconds and runs in a thread, so that it does not delay other calls.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _ROUNDING = 0.005
 """Half a hundredth of a GB: sums closer than this are equal."""
 _MAX_IMPORTS = 50
 _MAX_CHECKED = 300_000
-"""Characters; longer scripts come from bundlers, which check them."""
+"""Characters. Longer scripts come from bundlers, which check them."""
 
 
 class CalculateRam(Arguments):
@@ -39,14 +39,14 @@ class CalculateRam(Arguments):
 
 
 class RamItem(Struct):
-    """A function and what it costs, once for a script."""
+    """A function and its cost, which counts once per script."""
 
     name: str
     ram_gb: float
 
 
 class RamCost(Struct):
-    """Output of calculate_ram: the game's figure, and what it is made of by its definitions."""
+    """Output of calculate_ram: the game's figure, and its parts by the definitions."""
 
     ram_gb: float
     items: list[RamItem] = []
@@ -70,7 +70,7 @@ def declare(tools: ToolDeclarer) -> None:
 
 
 async def calculate_ram(args: CalculateRam, ctx: Context[Session]) -> Answer[RamCost]:
-    """Calculate what a script costs."""
+    """Calculate the RAM cost of a script."""
     name, on = paths.validate_script(args.filename), paths.validate_server(args.server)
     cost = await ctx.state.remote.calculate_ram(name, on)
     itemised = await itemise_cost(ctx.state, on, name, cost)
@@ -83,7 +83,7 @@ async def calculate_ram(args: CalculateRam, ctx: Context[Session]) -> Answer[Ram
 
 
 def describe_items(itemised: Itemised, cost: float | None) -> str:
-    """List a cost per line, and say so if the sum is not the game's figure."""
+    """List the costs, one per line, with a note if their sum is not the game's figure."""
     lines = [f"{format_cost(1.6):>8} GB  base"]
     lines += [f"{format_cost(one.ram_gb):>8} GB  {one.name}" for one in itemised.items]
     if cost is not None and abs(itemised.sum_gb - cost) >= _ROUNDING:
@@ -115,7 +115,7 @@ def describe_cost(cost: float | None, problem: str | None) -> str:
 
 
 async def inspect_script(session: Session, name: str, content: str) -> list[ScriptProblem]:
-    """Return syntax errors and unknown functions, which the game accepts silently and then fails at."""
+    """Return syntax errors and unknown functions; the game accepts them and fails when the script runs."""
     if not paths.is_script(name) or len(content) > _MAX_CHECKED:
         return []
     try:
@@ -147,7 +147,7 @@ async def find_importers(session: Session, on: str, name: str) -> list[str]:
     try:
         files = await session.remote.read_all(on)
     except BridgeError:
-        return []  # the call itself does not depend on it
+        return []  # importers are a remark only; the call goes on without it
 
     def list_importers() -> list[str]:
         from ..netscript.costs import list_imports, resolve_import
@@ -159,7 +159,7 @@ async def find_importers(session: Session, on: str, name: str) -> list[str]:
             for one in files
             if one.filename != name
             and paths.is_script(one.filename)
-            and last in one.content  # most files are never parsed
+            and last in one.content  # cheap test first, so that most files are never parsed
             and any(
                 resolve_import(one.filename, module) == stem
                 for module in list_imports(one.content, one.filename)
@@ -170,7 +170,7 @@ async def find_importers(session: Session, on: str, name: str) -> list[str]:
 
 
 async def itemise_cost(session: Session, on: str, name: str, total: float | None) -> Itemised | None:
-    """Return the functions that a script pays for; None if the game cannot be asked."""
+    """Return the functions that a script pays for; None if the game does not answer."""
     try:
         index = await load_index(session)
         sources = await _collect_sources(session, on, name)
@@ -192,6 +192,7 @@ async def _collect_sources(session: Session, on: str, name: str) -> list[Source]
     names: dict[str, str] | None = None  # most scripts import nothing, and then no list is asked for
     found: dict[str, Source] = {}
     waiting = [name]
+    # Breadth is bounded, and a file that is imported in a circle is read once.
     while waiting and len(found) < _MAX_IMPORTS:
         current = waiting.pop()
         if current in found:

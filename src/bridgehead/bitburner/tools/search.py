@@ -1,8 +1,8 @@
 """Search: the tool that finds lines in files by a regular expression.
 
-The matching runs in a process of its own, because a pattern can be written that runs for years, and a process
-is the one thing that can be stopped in the middle of it. Starting one costs some 50 ms a search, and nothing
-otherwise. (A linear-time matcher would need a compiled dependency for this one tool.)
+The matching runs in a process of its own, because some patterns would run for years, and only a process can
+be stopped in the middle of a match. Starting it takes about 50 ms per search. (A linear-time matcher would
+need a compiled dependency for this one tool.)
 """
 
 from __future__ import annotations
@@ -24,6 +24,8 @@ from .declaring import MAX_QUERY, Glob, Server, ToolDeclarer
 from .files import add_block, describe_damage, describe_no_match
 from .matching import Job, Match, MatchResult
 
+SEARCH_SECONDS = 3.0
+"""How long a pattern may run. An honest one takes milliseconds over all files of a game."""
 _START_SECONDS = 10.0
 """Time to start the process on a busy machine, beyond the pattern's own limit."""
 
@@ -83,8 +85,9 @@ async def search_files(args: SearchFiles, ctx: Context[Session]) -> Answer[Match
     files = [one for one in candidates if paths.matches(one[1], args.glob)]
     if not files:
         return Answer(describe_no_match(args.glob, len(candidates)), Matches([], 0))
-    seconds = ctx.state.settings.search_ms / 1000
-    outcome = await _run_matching(Job(args.pattern, args.ignore_case, args.max_matches, seconds, files))
+    outcome = await _run_matching(
+        Job(args.pattern, args.ignore_case, args.max_matches, SEARCH_SECONDS, files)
+    )
     if outcome.problem:
         raise InvalidArgument(
             f"The pattern cannot be used: {outcome.problem}.",
@@ -92,7 +95,7 @@ async def search_files(args: SearchFiles, ctx: Context[Session]) -> Answer[Match
         )
     if outcome.ran_away:
         raise PatternTooSlow(
-            f"The pattern was stopped after {seconds:g} s.",
+            f"The pattern was stopped after {SEARCH_SECONDS:g} s.",
             next_step="Avoid repetitions inside of repetitions, such as (a+)+, or narrow it with glob.",
         )
     lines = [
@@ -121,6 +124,7 @@ async def _run_matching(job: Job) -> MatchResult:
     except TimeoutError:
         return MatchResult(ran_away=True)
     finally:
+        # After a timeout, and also if the call itself is cancelled.
         if process.returncode is None:
             process.kill()
             await process.wait()

@@ -1,4 +1,4 @@
-"""Servers: the tool that lists the servers of the game, in groups: most of them differ in nothing else."""
+"""Servers: the tool that lists the servers of the game, in three groups by the player's access."""
 
 from __future__ import annotations
 

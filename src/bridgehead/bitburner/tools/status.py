@@ -1,4 +1,4 @@
-"""Status: the tool that reports the connection to the game, and what to do next."""
+"""Status: the tool that reports the connection to the game and the next step."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ State = Literal["connected", "waiting", "blocked"]
 
 
 class DifferingFile(Struct):
-    """A file that does not hold what was last written to it."""
+    """A file that does not hold the content last written to it."""
 
     filename: str
     server: str
@@ -56,7 +56,7 @@ def declare(tools: ToolDeclarer) -> None:
 
 
 async def connection_status(_: NoArguments, ctx: Context[Session]) -> Answer[ConnectionStatus]:
-    """Report the connection, and files that differ from what was written."""
+    """Report the connection, and files that differ from the content last written."""
     from ..changes.differences import describe_differences
 
     session = ctx.state
@@ -84,10 +84,10 @@ async def connection_status(_: NoArguments, ctx: Context[Session]) -> Answer[Con
         ignored_replies=int(sum(counters.ignored.values.values())),
     )
     differences: list[Difference] = []
-    with suppress(BridgeError):  # the game has just gone; the state says so
+    with suppress(BridgeError):  # the game has just disconnected, which the next call reports
         differences = await session.writer.list_differences()
     status.differences = [DifferingFile(one.filename, one.server, one.state) for one in differences]
-    session.take_notice()  # this answer includes it
+    session.take_notice()  # clear it: this answer lists the differences
     note = describe_differences(differences)
     return Answer(_describe_status(status) + (f"\n{note}" if note else ""), status)
 

@@ -195,9 +195,12 @@ async def delete_file(args: DeleteFile, ctx: Context[Session]) -> Answer[Deleted
     from ..changes.file_writer import Delete
 
     name, on = paths.validate_filename(args.filename), paths.validate_server(args.server)
+    # Before the delete: the user is asked with the scripts that would break.
     importers = await find_importers(ctx.state, on, name)
     imported = f"It is imported by {', '.join(importers)}." if importers else ""
     question = elicitation(f"Delete {name} on {on}?{f' {imported}' if imported else ''}", _AGREEMENT)
+    # A client without elicitation cannot ask: the delete goes ahead, and the content is kept for
+    # restore_file.
     if ctx.state.settings.confirm_delete and ctx.can_ask(question):
         answer = (await ctx.ask({"delete": question}))["delete"]
         if not answer.accepted:
@@ -227,7 +230,7 @@ async def move_file(args: MoveFile, ctx: Context[Session]) -> Answer[Moved]:
 
 
 async def apply_change(session: Session, change: Change) -> tuple[Written, str]:
-    """Change one file; return the output and the remarks (cost, problems, warning) that follow OK."""
+    """Change one file; return the output, and the remarks (cost, warning, problems) that follow OK."""
     outcome = await session.writer.apply(change)
     cost, problem = await measure_cost(session.remote, change.filename, change.server)
     problems = await inspect_script(session, change.filename, outcome.content)

@@ -1,1 +1,1 @@
-"""Who may use the host: bearer tokens from a file, from an authorisation server, or nobody is asked."""
+"""Who may use the host: bearer tokens of ours or of an authorisation server, their rights and limits."""

@@ -1,4 +1,4 @@
-"""Admission: the rules that every request passes: its route, its caller, its rate, its rights."""
+"""Admission: checks the route, caller, rate and rights of every request."""
 
 from __future__ import annotations
 
@@ -38,24 +38,25 @@ class Admission:
         self._shared = shared
         """Replaces `throttle` if there are other replicas."""
         self._challenge_details = challenge_details
-        """Makes what a challenge adds: where a client gets a token."""
+        """Returns further parameters of a challenge: where a client gets a token."""
 
     def route(self, request: HostRequest) -> Route:
         """Find where a request goes. Raises Rejection for a wrong Host, Origin or path."""
         route = self._routes.get(request.path)
         if route is not None:
             request.route = route.name
-            if route.access == "probe":
+            if route.access == "probe":  # not guarded: probes send an IP address as Host
                 return route
         self._guard.check(request.headers)
-        if route is None or route.access != "page":  # no other site's script may read the dashboard
+        # Not for the dashboard: no page of another origin may read it, not even an allowed one.
+        if route is None or route.access != "page":
             request.allow_origin()
         if route is None:
             raise reject_path(request.path)
         return route
 
     def authenticate(self, request: HostRequest) -> PendingGrant:
-        """Find who makes a request that needs a token. Raises Rejection, at once or when awaited."""
+        """Return the grant of the caller. Raises Rejection, at once or when awaited."""
 
         def challenge_details() -> str:
             details, route = self._challenge_details(request), self._routes.get(request.path)
@@ -68,7 +69,8 @@ class Admission:
         return self._authenticator.check(request.headers, request.address, challenge_details)
 
     def is_anonymous(self, request: HostRequest) -> bool:
-        """Tell whether a probe shows no token; one under an unknown Host is not asked for it either."""
+        """Tell whether a probe is answered without identifying its caller."""
+        # Under an unknown Host or from a foreign origin a token is ignored, so it cannot open details.
         try:
             self._guard.check(request.headers)
         except Rejection:
@@ -83,13 +85,14 @@ class Admission:
         request.grant = grant
         if not grant.per_minute:
             return None
+        # Two ways, because most hosts have no Redis: their requests need no coroutine for the count.
         if self._shared is not None:
             return _count_in_redis(self._shared, grant)
         _check_rate(grant, self._throttle.take(grant.name or "", grant.per_minute))
         return None
 
     def authorize(self, request: HostRequest, route: Route, grant: Grant) -> None:
-        """Reject a route that the grant does not open; record on whose behalf the request is served."""
+        """Raise HostRejection if the grant does not open the route; set the caller of the HTTP request."""
         if not route.is_mcp:
             is_open = grant.events if route.name == EVENTS else grant.metrics
         elif route.bridge is None:

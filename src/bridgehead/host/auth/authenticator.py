@@ -1,7 +1,7 @@
-"""Authenticator: who a caller is, by a token of ours, by one of an authorisation server, or without any.
+"""Authenticator: identifies a caller by its bearer token: one of ours, or of an authorisation server.
 
 A check returns the grant at once if it can, so that the request needs no task; it returns a coroutine if the
-keys of an authorisation server have to be fetched first. Failures of one address are limited.
+keys of the authorisation server have to be fetched first. Failures are limited per address.
 """
 
 from __future__ import annotations
@@ -60,9 +60,10 @@ class FileIssuer:
     def check(self, token: str) -> Grant:
         """Look the token up."""
         grant = self._tokens.grant_of(token)
-        if grant is None:  # it may have been added since the last look at the file
+        if grant is None:  # it may have been added since the file was last read
             self._tokens.refresh()
             grant = self._tokens.grant_of(token)
+        # 503 and not 401: the token may well be valid.
         if grant is None and not self._tokens.is_known:
             message = "The server cannot read its tokens yet: its database is down. Try again in a moment."
             raise HostRejection(503, message, "tokens", headers=((b"retry-after", b"1"),), code=OVERLOADED)
@@ -87,9 +88,9 @@ class Authenticator:
         return bool(self._issuers)
 
     def check(self, headers: dict[bytes, bytes], address: str, details: Callable[[], str]) -> PendingGrant:
-        """Return what the caller may use. Raises HostRejection, at once or when awaited.
+        """Return the caller's grant. Raises HostRejection, at once or when awaited.
 
-        `details` makes what the challenge of a rejection adds, such as where to get a token.
+        `details` returns further parameters of a rejection's challenge, such as where to get a token.
         """
         if not self._issuers:
             return ANYONE
@@ -98,6 +99,7 @@ class Authenticator:
         if kind.lower() != b"bearer" or not token:
             missing = InvalidToken("A token is needed: send the header Authorization: Bearer TOKEN.", MISSING)
             raise self._reject(address, details, missing)
+        # The form decides: our tokens have a prefix, and a JWT has three parts.
         for issuer in self._issuers:
             if issuer.recognizes(token):
                 break

@@ -29,8 +29,9 @@ AWAY, DENIED, MISMATCH = "oauth", "oauth_denied", "oauth_mismatch"
 """Reasons: the issuer does not answer; it refuses; its answer is invalid."""
 OPENID = "openid"
 _OK = 200
-_MOST_CLIENT_ERROR = 499
-_MOST_WORDS = 200
+_SERVER_ERROR = 500
+_MAX_SHOWN = 200
+"""Characters of the issuer's own words in messages and logs."""
 _ENDPOINTS = ("authorization_endpoint", "token_endpoint")
 _BASIC, _POST = "client_secret_basic", "client_secret_post"
 
@@ -93,8 +94,9 @@ class CodeFlow:
             **({"nonce": nonce} if has_openid else {}),
             **self._resource,
         }
-        joint = "&" if "?" in about.authorization_endpoint else "?"
-        return f"{about.authorization_endpoint}{joint}{urlencode(query)}"
+        # RFC 6749, section 3.1: the endpoint may have a query of its own, which must be kept.
+        separator = "&" if "?" in about.authorization_endpoint else "?"
+        return f"{about.authorization_endpoint}{separator}{urlencode(query)}"
 
     async def redeem(self, answer: Mapping[str, str], redirect_uri: str, *, nonce: str, verifier: str) -> str:
         """Exchange the code of an authorisation response for an access token. Raises HostRejection."""
@@ -111,6 +113,7 @@ class CodeFlow:
         access, identity = tokens.get("access_token"), tokens.get("id_token")
         if not isinstance(access, str) or str(tokens.get("token_type", "bearer")).lower() != "bearer":
             raise self._reject_answer("it gave no access token")
+        # The nonce in the id token ties the answer to this browser's sign-in (OpenID Connect Core, 3.1.3.7).
         if isinstance(identity, str):
             try:
                 await self._verify_id_token(identity, self._client.id, nonce)
@@ -130,6 +133,7 @@ class CodeFlow:
         # In a header, which is RFC 8414's default, unless the issuer only knows `client_secret_post`.
         known = about.token_endpoint_auth_methods_supported
         if self._client.secret and (_BASIC in known or _POST not in known):
+            # RFC 6749, section 2.3.1: id and secret are form-encoded before the base64.
             pair = f"{quote_plus(self._client.id)}:{quote_plus(self._client.secret)}"
             headers["Authorization"] = f"Basic {base64.b64encode(pair.encode()).decode()}"
         else:
@@ -146,7 +150,7 @@ class CodeFlow:
             tokens = {}
         if answer.status == _OK:
             return tokens
-        if answer.status > _MOST_CLIENT_ERROR:
+        if answer.status >= _SERVER_ERROR:
             raise self._issuer_unreachable(Unavailable(f"It answered with status {answer.status}."))
         raise self._explain_exchange(str(tokens.get("error", f"status {answer.status}")))
 
@@ -155,15 +159,16 @@ class CodeFlow:
         if self._known is not None and self._now() < self._known[0]:
             return self._known[1]
         try:
-            found = await discover(self._issuer, self._fetch, _ENDPOINTS)
+            metadata = await discover(self._issuer, self._fetch, _ENDPOINTS)
         except (BridgeError, msgspec.MsgspecError) as failure:
             if self._known is not None:
                 return self._known[1]
             raise self._issuer_unreachable(failure) from failure
-        if not (is_secure(found.authorization_endpoint) and is_secure(found.token_endpoint)):
+        # The browser is sent to one of them and the client secret to the other.
+        if not (is_secure(metadata.authorization_endpoint) and is_secure(metadata.token_endpoint)):
             raise self._reject_answer("its endpoints are not https:// addresses")
-        self._known = (self._now() + FRESH_SECONDS, found)
-        return found
+        self._known = (self._now() + FRESH_SECONDS, metadata)
+        return metadata
 
     # --- failures ------------------------------------------------------------------------------------------
 
@@ -184,7 +189,7 @@ class CodeFlow:
 
     def _explain_refusal(self, answer: Mapping[str, str]) -> HostRejection:
         """Word an authorisation response that carries an error."""
-        error, details = (answer.get(name, "")[:_MOST_WORDS] for name in ("error", "error_description"))
+        error, details = (answer.get(name, "")[:_MAX_SHOWN] for name in ("error", "error_description"))
         if error == "access_denied":
             message = (
                 f"{self.issuer_name} did not give access: consent was denied, or your account has no right "
@@ -197,7 +202,7 @@ class CodeFlow:
 
     def _explain_exchange(self, error: str) -> HostRejection:
         """Word a failed exchange by its OAuth error code."""
-        log.warn("the authorisation server refused a code", issuer=self._issuer, problem=error[:_MOST_WORDS])
+        log.warn("the authorisation server refused a code", issuer=self._issuer, problem=error[:_MAX_SHOWN])
         if error == "invalid_grant":
             message = "This sign-in was used already, or took too long. Sign in again."
             return HostRejection(400, message, DENIED)
@@ -207,7 +212,7 @@ class CodeFlow:
                 "to check BRIDGEHEAD_OAUTH_CLIENT_ID and BRIDGEHEAD_OAUTH_CLIENT_SECRET."
             )
             return HostRejection(502, message, DENIED)
-        message = f"{self.issuer_name} gave no token: {error[:_MOST_WORDS]}. Tell whoever runs this server."
+        message = f"{self.issuer_name} gave no token: {error[:_MAX_SHOWN]}. Tell whoever runs this server."
         return HostRejection(502, message, DENIED)
 
 

@@ -26,9 +26,9 @@ Post = Callable[[str, dict[str, str], dict[str, str]], Awaitable["Fetched"]]
 """Posts a form with further headers to an address."""
 
 FETCH_SECONDS = 5.0
-_MOST_BYTES = 1_000_000
+_MAX_BYTES = 1_000_000
 _OK = 200
-_PLAIN = re.compile(r"[\x21-\x7e]{1,2000}")
+_PRINTABLE = re.compile(r"[\x21-\x7e]{1,2000}")
 
 
 class Metadata(Struct, frozen=True):
@@ -47,23 +47,25 @@ async def discover(issuer: str, fetch: Fetch, needed: Sequence[str]) -> Metadata
     parts = urlsplit(issuer)
     base, path = f"{parts.scheme}://{parts.netloc}", parts.path.rstrip("/")
     failure: Exception = Unavailable("The issuer publishes no metadata.")
+    # RFC 8414, section 3.1, inserts the well-known path before the issuer's own; OpenID Connect appends it.
     for url in (
         f"{base}/.well-known/oauth-authorization-server{path}",
         f"{base}{path}/.well-known/openid-configuration",
     ):
         try:
-            found = read_object(await fetch(url))
+            document = read_object(await fetch(url))
         except (BridgeError, msgspec.MsgspecError) as problem:
             failure = problem
             continue
-        if found.get("issuer") == issuer and all(isinstance(found.get(name), str) for name in needed):
+        # RFC 8414, section 3.3: metadata that name another issuer must not be used.
+        if document.get("issuer") == issuer and all(isinstance(document.get(name), str) for name in needed):
             return Metadata(
-                str(found.get("jwks_uri", "")),
-                str(found.get("authorization_endpoint", "")),
-                str(found.get("token_endpoint", "")),
-                _read_words(found.get("scopes_supported")),
-                _read_words(found.get("token_endpoint_auth_methods_supported")),
-                found.get("authorization_response_iss_parameter_supported") is True,
+                str(document.get("jwks_uri", "")),
+                str(document.get("authorization_endpoint", "")),
+                str(document.get("token_endpoint", "")),
+                _read_words(document.get("scopes_supported")),
+                _read_words(document.get("token_endpoint_auth_methods_supported")),
+                document.get("authorization_response_iss_parameter_supported") is True,
             )
         failure = Unavailable(f"{url} is not about {issuer}, or names no {' and '.join(needed)}.")
     raise failure
@@ -86,26 +88,26 @@ def is_secure(url: str) -> bool:
         SECURE_URL.parse(url)
     except ValueError:
         return False
-    return _PLAIN.fullmatch(url) is not None  # a line break would end a header
+    return _PRINTABLE.fullmatch(url) is not None  # a line break would end the Location header
 
 
 async def fetch(url: str, proxies: Proxies) -> bytes:
-    """Fetch a small document, through the proxy of the environment where there is one. Raises Unavailable."""
+    """Fetch a small document, through a proxy if one is configured. Raises Unavailable unless it is 200."""
     if not url.startswith(("https://", "http://")):  # the address comes from the issuer: never file://
         raise Unavailable(f"{url} is not a web address.")
-    found = await _ask(url, proxies, {})
-    if found.status != _OK:
-        raise Unavailable(f"{url} answered with status {found.status}.")
-    return found.body
+    response = await _send(url, proxies, {})
+    if response.status != _OK:
+        raise Unavailable(f"{url} answered with status {response.status}.")
+    return response.body
 
 
 async def post(url: str, form: dict[str, str], headers: dict[str, str], proxies: Proxies) -> Fetched:
-    """Post a form, and return whatever is answered. Raises Unavailable."""
+    """Post a form; return the response, whatever its status. Raises Unavailable."""
     own = {"Content-Type": "application/x-www-form-urlencoded", **headers}
-    return await _ask(url, proxies, own, urlencode(form).encode())
+    return await _send(url, proxies, own, urlencode(form).encode())
 
 
-async def _ask(url: str, proxies: Proxies, headers: dict[str, str], body: bytes | None = None) -> Fetched:
+async def _send(url: str, proxies: Proxies, headers: dict[str, str], body: bytes | None = None) -> Fetched:
     from bridgehead.runtime import http
 
     accept = {"Accept": "application/json", **headers}
@@ -113,7 +115,7 @@ async def _ask(url: str, proxies: Proxies, headers: dict[str, str], body: bytes 
         return await http.fetch(
             url,
             seconds=FETCH_SECONDS,
-            max_bytes=_MOST_BYTES,
+            max_bytes=_MAX_BYTES,
             headers=accept.items(),
             proxy=proxies.choose(url),
             body=body,

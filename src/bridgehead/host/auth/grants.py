@@ -1,9 +1,16 @@
-"""Grants: what a caller may use, whoever said so, a file of tokens or an authorisation server.
+"""Grants: the rights of a caller, from one of our tokens or from the scopes of an OAuth token.
 
-An authorisation server says it in scopes: `bridgehead` opens everything, `bridgehead:read` what only reads,
-`bridgehead:aoc` one bridge, and `bridgehead:aoc:read` what only reads of it; `bridgehead:spend` adds the
-tools that cost money to those that only read, `bridgehead:metrics` opens the metrics, `bridgehead:events` the
-stream of events, and `bridgehead:dashboard` the page for people, where `bridgehead:admin` may also act.
+| scope                  | opens                                                        |
+| ---------------------- | ------------------------------------------------------------ |
+| `bridgehead`           | all tools of all bridges                                     |
+| `bridgehead:read`      | the read-only tools of all bridges                           |
+| `bridgehead:aoc`       | all tools of one bridge                                      |
+| `bridgehead:aoc:read`  | the read-only tools of one bridge                            |
+| `bridgehead:spend`     | with a `read` scope: also tools that cost money              |
+| `bridgehead:metrics`   | `/metrics`                                                   |
+| `bridgehead:events`    | `/events`                                                    |
+| `bridgehead:dashboard` | the dashboard, to view                                       |
+| `bridgehead:admin`     | the dashboard, also to act: revoke tokens, end sessions      |
 """
 
 from __future__ import annotations
@@ -23,29 +30,31 @@ ADMIN_SCOPE = f"{SCOPE}:admin"
 
 
 class Grant(Struct, frozen=True):
-    """One caller: its name, and what is open to it."""
+    """One caller and its rights."""
+
+    # The dashboard seals grants into cookies (`sign_in`), and those of an older version are decoded with this
+    # class: a new field needs a default that opens nothing.
 
     name: str | None
-    """The caller's name in limits, logs and usage; None where nobody is asked."""
+    """The caller's name in limits, logs and usage; None if callers need no token."""
     full: frozenset[str] = frozenset()
-    """Bridges of which it may use everything; `*` stands for all of them."""
+    """Bridges with all their tools; `*` stands for all bridges."""
     reading: frozenset[str] = frozenset()
-    """Bridges of which it may use what only reads."""
+    """Bridges with their read-only tools."""
     metrics: bool = False
     may_spend: bool = False
-    """Whether tools that cost money are open where only reading is; where everything is, they are anyway."""
+    """Whether paid tools of the bridges in `reading` are open; those of the bridges in `full` always are."""
     per_minute: int = 0
-    """Requests that it may make in a minute; 0 is no limit."""
+    """Requests per minute; 0 is no limit."""
     expires: float | None = None
-    """When it ends, in seconds since 1970."""
+    """In seconds since 1970."""
     token_id: str = ""
-    """What tells this grant from an earlier one under the same name."""
+    """Id of one of our tokens; a new token under the same name has another. Empty for OAuth tokens."""
     events: bool = False
-    """Whether the stream of events is open to it."""
     dashboard: bool = False
-    """Whether it may look at the dashboard."""
+    """Whether it may view the dashboard."""
     admin: bool = False
-    """Whether it may look and also act there: revoke tokens, end sessions."""
+    """Whether it may view the dashboard and act there."""
 
     def may_write(self, bridge: str) -> bool:
         """Tell whether all tools of a bridge are open."""
@@ -62,11 +71,11 @@ class Grant(Struct, frozen=True):
 
 
 ANYONE = Grant(None, frozenset({EVERYTHING}), metrics=True, events=True, dashboard=True, admin=True)
-"""What everybody may where nobody is asked."""
+"""The grant of every caller if no token is needed."""
 
 
 class Opened(NamedTuple):
-    """What scopes open."""
+    """The rights in a set of scopes."""
 
     full: frozenset[str]
     reading: frozenset[str]
@@ -78,32 +87,32 @@ class Opened(NamedTuple):
 
 
 def read_scopes(scopes: Iterable[str], bridges: Iterable[str]) -> Opened:
-    """Read scopes; what is not ours opens nothing."""
-    given = set(scopes)
-    every = {EVERYTHING: SCOPE, **{bridge: f"{SCOPE}:{bridge}" for bridge in bridges}}
+    """Return the rights in scopes; unknown scopes, such as those of other servers, open nothing."""
+    granted = set(scopes)
+    by_bridge = {EVERYTHING: SCOPE, **{bridge: f"{SCOPE}:{bridge}" for bridge in bridges}}
     return Opened(
-        frozenset(name for name, scope in every.items() if scope in given),
-        frozenset(name for name, scope in every.items() if f"{scope}:read" in given),
-        METRICS_SCOPE in given,
-        SPEND_SCOPE in given,
-        EVENTS_SCOPE in given,
-        DASHBOARD_SCOPE in given,
-        ADMIN_SCOPE in given,
+        frozenset(name for name, scope in by_bridge.items() if scope in granted),
+        frozenset(name for name, scope in by_bridge.items() if f"{scope}:read" in granted),
+        METRICS_SCOPE in granted,
+        SPEND_SCOPE in granted,
+        EVENTS_SCOPE in granted,
+        DASHBOARD_SCOPE in granted,
+        ADMIN_SCOPE in granted,
     )
 
 
 def supported_scopes(bridges: Iterable[str], of: str | None = None) -> list[str]:
-    """List the scopes that mean something for the whole host, or for one bridge."""
-    words = [*(() if of else (SCOPE,)), *(f"{SCOPE}:{bridge}" for bridge in bridges)]
+    """List the scopes of the whole host, or those of the bridge `of` alone."""
+    bases = [*(() if of else (SCOPE,)), *(f"{SCOPE}:{bridge}" for bridge in bridges)]
     return (
-        [scope for word in words for scope in (word, f"{word}:read")]
+        [scope for base in bases for scope in (base, f"{base}:read")]
         + [SPEND_SCOPE]
         + ([] if of else [METRICS_SCOPE, EVENTS_SCOPE, DASHBOARD_SCOPE, ADMIN_SCOPE])
     )
 
 
 def needed_scope(bridge: str | None, *, is_mcp: bool, page: str = "") -> str:
-    """Name the scope that opens a bridge, all of them, the metrics or the events."""
+    """Return the scope that opens a bridge, all bridges, the metrics or the events."""
     if not is_mcp:
         return EVENTS_SCOPE if page == "/events" else METRICS_SCOPE
     return f"{SCOPE}:{bridge}" if bridge else SCOPE

@@ -1,7 +1,7 @@
 """JWKS: the public keys of an authorisation server: fetched, cached and refreshed.
 
 An unknown key id causes a fetch, because the issuer may have rotated its keys, but at most one every
-`AGAIN_SECONDS`. Stale keys stay in use for a day while they are refreshed in the background: an issuer that
+`RETRY_SECONDS`. Stale keys stay in use for a day while they are refreshed in the background: an issuer that
 hangs delays no caller whose key is known.
 """
 
@@ -23,13 +23,12 @@ if TYPE_CHECKING:
 
 FRESH_SECONDS = 600.0
 USABLE_SECONDS = 86_400.0
-AGAIN_SECONDS = 30.0
-
-log = logs.logger("host.oauth")
-
-
+RETRY_SECONDS = 30.0
+"""Shortest time between two fetches: callers choose key ids, so they could cause one with every request."""
 _KEY_TYPES = {"RS": "RSA", "PS": "RSA", "ES": "EC", "Ed": "OKP"}
 _CURVES = {"ES256": "P-256", "ES384": "P-384", "ES512": "P-521"}
+
+log = logs.logger("host.oauth")
 
 
 class SigningKeys:
@@ -66,38 +65,38 @@ class SigningKeys:
             if self.known(key_id, algorithm) is None and self._may_try():
                 await self._renew()
         if not self._keys or self._now() - self._fetched_at > USABLE_SECONDS:
-            raise Unavailable("The authorisation server's keys cannot be fetched.", retry_after=AGAIN_SECONDS)
+            raise Unavailable("The authorisation server's keys cannot be fetched.", retry_after=RETRY_SECONDS)
         return self._pick(key_id, algorithm)
 
     def _may_try(self) -> bool:
-        return self._now() - self._tried_at >= AGAIN_SECONDS
+        return self._now() - self._tried_at >= RETRY_SECONDS
 
     def _pick(self, key_id: str, algorithm: str) -> PyJWK | None:
         """Return the one key that fits; None if none does, or several: guessing among keys is not safe."""
-        wanted = (key_id, algorithm)
-        if wanted not in self._parsed:
-            fitting = [key for key in self._keys if _fits(key, key_id, algorithm)]
-            if len(fitting) != 1:
+        header = (key_id, algorithm)
+        if header not in self._parsed:
+            matches = [key for key in self._keys if _matches(key, key_id, algorithm)]
+            if len(matches) != 1:
                 return None  # not cached: callers choose key ids, so the cache would grow without limit
             from jwt import PyJWK
             from jwt.exceptions import PyJWTError
 
             try:
-                self._parsed[wanted] = PyJWK(fitting[0], algorithm)
+                self._parsed[header] = PyJWK(matches[0], algorithm)
             except (PyJWTError, ValueError, TypeError):
-                self._parsed[wanted] = None
-        return self._parsed[wanted]
+                self._parsed[header] = None
+        return self._parsed[header]
 
     async def _refresh(self) -> None:
         try:
             async with self._fetching:
-                if self._may_try():
+                if self._may_try():  # another caller may have fetched while this one waited for the lock
                     await self._renew()
         finally:
             self._refreshing = None
 
     async def _renew(self) -> None:
-        self._tried_at = self._now()
+        self._tried_at = self._now()  # before the fetch: a failed one counts as a try as well
         try:
             async with asyncio.timeout(3 * FETCH_SECONDS):
                 self._url = self._url or (await discover(self._issuer, self._fetch, ("jwks_uri",))).jwks_uri
@@ -112,10 +111,11 @@ class SigningKeys:
         log.info("the keys were fetched", issuer=self._issuer, keys=len(self._keys))
 
 
-def _fits(key: dict[str, Any], key_id: str, algorithm: str) -> bool:
+def _matches(key: dict[str, Any], key_id: str, algorithm: str) -> bool:
     """Tell whether a key may have signed a token with this header; `key_id` is empty if it names none."""
     if key_id and key.get("kid") != key_id:
         return False
+    # Type and curve must be those of the algorithm: a token cannot choose how its key is used.
     if key.get("alg", algorithm) != algorithm or key.get("kty") != _KEY_TYPES.get(algorithm[:2]):
         return False
     return algorithm not in _CURVES or key.get("crv") == _CURVES[algorithm]

@@ -36,15 +36,17 @@ ALGORITHMS = frozenset(
 """Asymmetric algorithms only: `none` and shared secrets (HS256) let anyone forge a token."""
 _TYPES = ("jwt", "at+jwt")
 """Accepted `typ` headers. Others mark tokens for other uses, such as logout tokens."""
-_ODD = (TypeError, ValueError, OverflowError, RecursionError, AttributeError)
+_UNREADABLE = (TypeError, ValueError, OverflowError, RecursionError, AttributeError)
 """Raised by claims that no issuer should make, such as an expiry of 400 digits."""
 INVALID = "token_invalid"
 LEEWAY_SECONDS = 30.0
+"""How far the clocks of the issuer and this host may differ."""
 REMEMBER_SECONDS = 60.0
+"""How long a verified token is not verified again."""
 _EXPIRED = "The token has expired. Get a new one from its issuer."
-_MOST_REMEMBERED = 1024
-_MOST_TOKEN = 16 * 1024
-_PLAIN = re.compile(r"[\x21-\x7e]{1,100}")
+_MAX_REMEMBERED = 1024
+_MAX_TOKEN = 16 * 1024
+_PRINTABLE = re.compile(r"[\x21-\x7e]{1,100}")
 _HOST = re.compile(r"[A-Za-z0-9.:\[\]-]{1,255}")
 
 
@@ -82,7 +84,7 @@ class OAuthIssuer:
         self._clock = clock
         self._keys = SigningKeys(issuer, jwks_url, clock, fetch)
         self._remembered: OrderedDict[bytes, tuple[Grant, float]] = OrderedDict()
-        """Grants by token digest, until when: verifying a signature takes longer than a call."""
+        """Grants of verified tokens by digest, and until when: verifying takes longer than a whole call."""
 
     # --- tokens --------------------------------------------------------------------------------------------
 
@@ -112,12 +114,12 @@ class OAuthIssuer:
         return self._verify(token, key, sha256(token.encode()).digest())
 
     def _read_header(self, token: str) -> tuple[str, str]:
-        """Return the id of the key, empty where the token names none, and the algorithm."""
-        if len(token) > _MOST_TOKEN:
+        """Return the key id, empty if the token names none, and the algorithm."""
+        if len(token) > _MAX_TOKEN:
             raise InvalidToken("The token is too long.", INVALID)
         try:
             header = self._header(token)
-        except (self._wrong, *_ODD):
+        except (self._wrong, *_UNREADABLE):
             raise InvalidToken("The token cannot be read.", INVALID) from None
         key_id, algorithm, kind = header.get("kid", ""), header.get("alg"), header.get("typ", "JWT")
         if algorithm not in ALGORITHMS:
@@ -142,10 +144,10 @@ class OAuthIssuer:
             raise InvalidToken(_EXPIRED, EXPIRED) from None
         except self._wrong as problem:
             raise InvalidToken(f"The token is not accepted: {problem}.", INVALID) from None
-        except _ODD:
+        except _UNREADABLE:
             raise InvalidToken("The token has claims that cannot be read.", INVALID) from None
         self._remembered[digest] = (grant, self._clock.monotonic() + REMEMBER_SECONDS)
-        if len(self._remembered) > _MOST_REMEMBERED:
+        if len(self._remembered) > _MAX_REMEMBERED:
             self._remembered.popitem(last=False)
         return grant
 
@@ -166,7 +168,7 @@ class OAuthIssuer:
                 leeway=LEEWAY_SECONDS,
                 options={"require": ["exp", "iat", "iss", "aud", "sub"]},
             )
-        except (self._wrong, Unavailable, *_ODD) as problem:
+        except (self._wrong, Unavailable, *_UNREADABLE) as problem:
             raise InvalidToken(f"The id token is not accepted: {problem}.", INVALID) from None
         is_ours = claims.get("azp", client_id) == client_id
         claimed = str(claims.get("nonce", "")).encode(errors="replace")  # JSON may hold lone surrogates
@@ -178,11 +180,12 @@ class OAuthIssuer:
         scopes = scope.split() if isinstance(scope, str) else [str(word) for word in scope]
         opened = read_scopes(scopes, self._bridges)
         full, reading = opened.full, opened.reading
+        # RFC 7519, section 4.1.3: `aud` is one string or a list of them.
         audience = [claims["aud"]] if isinstance(claims["aud"], str) else claims["aud"]
         bridges = {self._audiences[name] for name in audience if name in self._audiences}
         # Metrics, events and the dashboard are about all bridges, so they need a token for the whole host.
         is_for_all = None in bridges
-        if not is_for_all:  # issued for the address of one bridge, whatever its scopes open
+        if not is_for_all:  # issued for the addresses of single bridges, whatever its scopes open
             only = frozenset(bridge for bridge in bridges if bridge is not None)
             full = only if EVERYTHING in full else full & only
             reading = only if EVERYTHING in reading else reading & only
@@ -198,7 +201,7 @@ class OAuthIssuer:
             admin=opened.admin and is_for_all,
         )
 
-    # --- where a client gets one ---------------------------------------------------------------------------
+    # --- metadata: where a client gets a token -------------------------------------------------------------
 
     def challenge_details(self, request: HostRequest) -> str:
         """Return the challenge parameter that names our metadata, where a client finds the issuer."""
@@ -222,6 +225,7 @@ class OAuthIssuer:
     def _base(self, request: HostRequest) -> str:
         if self._public_url:
             return self._public_url.rstrip("/")
+        # The Host header ends up in a quoted header parameter: it must not end the quotes.
         host = request.headers.get(b"host", b"").decode("latin-1")
         return f"{request.scheme}://{host}" if _HOST.fullmatch(host) else ""
 
@@ -241,8 +245,9 @@ def accepted_audiences(
 
 
 def name_caller(subject: str) -> str:
-    """Name a caller for limits and logs: never the name of a token of ours, never with a line break."""
-    if _PLAIN.fullmatch(subject):
+    """Name a caller for limits and logs: never the name of one of our tokens, never with a line break."""
+    # Names of our tokens contain no colon, so the prefix cannot collide with one.
+    if _PRINTABLE.fullmatch(subject):
         return f"oauth:{subject}"
     return f"oauth:{sha256(subject.encode(errors='replace')).hexdigest()[:32]}"
 

@@ -1,7 +1,7 @@
 """Revocation: ends unfinished responses with their token, and announces revocations through Redis.
 
-The announcement only tells hosts when to look: the file or the database decides. Without Redis a host notices
-by itself, within a second.
+An announced token ends at once; after that the file or the database decides. Without Redis a host notices a
+revocation by itself, within a second.
 """
 
 from __future__ import annotations
@@ -31,15 +31,16 @@ class AnnouncedTokens:
         self.where = store.where
 
     def read(self) -> TokenList:
-        """Return what is there."""
+        """Return all tokens."""
         return self._store.read()
 
     def add(self, token: Token) -> None:
-        """Add an entry; a host that does not know a token looks by itself."""
+        """Add a token. Not announced: a host that does not know a token reads the store."""
         self._store.add(token)
 
     def revoke(self, name: str) -> Token:
-        """Remove an entry, announce it, and return it."""
+        """Delete a token, announce it, and return it."""
+        # The store first: a host that hears of it reads the store at once, and must not find it there.
         revoked = self._store.revoke(name)
 
         async def announce() -> None:
@@ -50,6 +51,7 @@ class AnnouncedTokens:
             finally:
                 await redis.close()
 
+        # The revocation holds without the announcement, so a failure here must not fail the command.
         try:
             asyncio.run(announce())
         except BridgeError as problem:

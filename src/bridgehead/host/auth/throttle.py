@@ -24,6 +24,7 @@ class Throttle:
 
     def take(self, name: str, per_minute: int) -> float:
         """Take one and return 0; or, if none is left, return the seconds until there is one."""
+        # Refilled when it is used, by the time since the last use: no timer, and an idle name costs nothing.
         now = self._now()
         left, since = self._buckets.pop(name, (float(per_minute), now))
         left = min(float(per_minute), left + (now - since) * per_minute / _MINUTE)

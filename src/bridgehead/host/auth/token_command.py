@@ -1,4 +1,4 @@
-"""Token command: `bridgehead token add|list|revoke`. A running host takes changes over by itself."""
+"""Token command: `bridgehead token add|list|revoke`. A running host notices changes by itself."""
 
 from __future__ import annotations
 
@@ -37,27 +37,28 @@ _DAY = timedelta(days=1).total_seconds()
 
 
 def main(arguments: list[str], environment: Mapping[str, str], clock: Clock | None = None) -> int:
-    """Do what is asked for with the tokens, and return the exit status."""
-    given = parser().parse_args(arguments)
-    file = announced_tokens(HostSettings(environment))
-    if given.act == "add":
-        _add(file, given, (clock or SystemClock()).now())
-    elif given.act == "revoke":
-        revoked = file.revoke(given.name)
-        _say(f"The token of {revoked.name} is revoked. A running host stops accepting it within a second.")
+    """Add, list or revoke tokens; return the exit status."""
+    options = parser().parse_args(arguments)
+    store = announced_tokens(HostSettings(environment))
+    now = (clock or SystemClock()).now()
+    if options.act == "add":
+        _add(store, options, now)
+    elif options.act == "revoke":
+        revoked = store.revoke(options.name)
+        _print(f"The token of {revoked.name} is revoked. A running host stops accepting it within a second.")
     else:
-        _list(file.read().tokens, (clock or SystemClock()).now(), as_json=given.json)
+        _list(store.read().tokens, now, as_json=options.json)
     return 0
 
 
 def parser() -> Parser:
-    """Make what reads the command line."""
-    found = Parser(
+    """Return the parser of the command line."""
+    command = Parser(
         prog="bridgehead token",
         description="Manage the tokens of clients that may use bridgehead serve.",
         epilog=_EXAMPLES,
     )
-    acts = found.add_subparsers(dest="act", required=True, metavar="add|list|revoke")
+    acts = command.add_subparsers(dest="act", required=True, metavar="add|list|revoke")
     add = acts.add_parser("add", help="make a token; it is shown once")
     add.add_argument("name", help="the client's name in limits, logs and usage")
     about = "only these bridges, separated by commas (default: all)"
@@ -76,49 +77,45 @@ def parser() -> Parser:
     listing.add_argument("--json", action="store_true", help="as JSON")
     revoke = acts.add_parser("revoke", help="revoke a token")
     completed_by(revoke.add_argument("name", help="the client's name"), _names)
-    return found
+    return command
 
 
 def _names(_before: list[str], environment: Mapping[str, str]) -> list[str]:
     try:
         return [token.name for token in token_store(HostSettings(environment)).read().tokens]
-    except BridgeError:
+    except BridgeError:  # completion has nowhere to show an error
         return []
 
 
-def _add(file: TokenStore, given: argparse.Namespace, now: float) -> None:
+def _add(store: TokenStore, options: argparse.Namespace, now: float) -> None:
+    bridges = tuple(name.strip() for name in (options.bridges or "").split(",") if name.strip())
+    known = (*plugins.names(), NO_BRIDGE)
+    for name in bridges:
+        if name not in known:
+            raise InvalidArgument(f"Unknown bridge {name!r}.", next_step=f"Available: {', '.join(known)}.")
     token, secret = create_token(
-        given.name,
+        options.name,
         now,
-        bridges=_bridges(given.bridges),
-        read_only=given.read_only,
-        metrics=given.metrics,
-        events=given.events,
-        dashboard=given.dashboard,
-        admin=given.admin,
-        may_spend=given.may_spend,
-        per_minute=_at_least(given.per_minute, 0, "--per-minute"),
-        expires=None if given.days is None else now + _at_least(given.days, 0, "--days") * _DAY,
+        bridges=bridges,
+        read_only=options.read_only,
+        metrics=options.metrics,
+        events=options.events,
+        dashboard=options.dashboard,
+        admin=options.admin,
+        may_spend=options.may_spend,
+        per_minute=_check_not_negative(options.per_minute, "--per-minute"),
+        expires=None if options.days is None else now + _check_not_negative(options.days, "--days") * _DAY,
     )
-    file.add(token)
+    store.add(token)
     # Only the token goes to standard output, so that a script can take it.
     sys.stderr.write(f"The token of {token.name}, shown this once; the file holds only its hash:\n")
-    _say(secret)
+    _print(secret)
     sys.stderr.write(_HOW_TO_USE)
 
 
-def _bridges(text: str | None) -> tuple[str, ...]:
-    names = tuple(name.strip() for name in (text or "").split(",") if name.strip())
-    known = (*plugins.names(), NO_BRIDGE)
-    for name in names:
-        if name not in known:
-            raise InvalidArgument(f"Unknown bridge {name!r}.", next_step=f"Available: {', '.join(known)}.")
-    return names
-
-
-def _at_least(value: float, least: float, option: str) -> float:
-    if not value >= least:
-        raise InvalidArgument(f"{option} is {value:g}.", next_step=f"It must be {least:g} or more.")
+def _check_not_negative(value: float, option: str) -> float:
+    if not value >= 0:  # not `value < 0`, which NaN would pass
+        raise InvalidArgument(f"{option} is {value:g}.", next_step="It must be 0 or more.")
     return value
 
 
@@ -130,15 +127,15 @@ def _list(tokens: tuple[Token, ...], now: float, *, as_json: bool) -> None:
             {k: v for k, v in msgspec.to_builtins(token).items() if k not in {"hash", "id"}}
             for token in tokens
         ]
-        _say(msgspec.json.format(msgspec.json.encode(shown)).decode())
+        _print(msgspec.json.format(msgspec.json.encode(shown)).decode())
         return
     if not tokens:
-        _say("There are no tokens. Make one with bridgehead token add NAME.")
+        _print("There are no tokens. Make one with bridgehead token add NAME.")
         return
     rows = [("NAME", "BRIDGES", "MAY", "A MINUTE", "CREATED", "EXPIRES"), *(_row(t, now) for t in tokens)]
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     for row in rows:
-        _say("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
+        _print("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
 
 
 def _row(token: Token, now: float) -> tuple[str, ...]:
@@ -160,5 +157,5 @@ def _day(seconds: float) -> str:
     return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%d")
 
 
-def _say(text: str) -> None:
+def _print(text: str) -> None:
     sys.stdout.write(text + "\n")

@@ -1,8 +1,9 @@
-"""Token database: the tokens of all replicas in PostgreSQL, and how each replica learns of a change at once.
+"""Token database: the tokens of all replicas in PostgreSQL. Each replica learns of a change at once.
 
-Of a secret only its hash is stored. A change notifies every host; behind a bouncer, which cannot carry that,
-a host looks twice a second. While the database is gone, the last tokens stay valid, as with a file. A host
-that starts meanwhile has none, and lets nobody in until it has read them.
+Only the hash of a secret is stored. A trigger on the table notifies every host (LISTEN/NOTIFY); behind a
+connection pooler, which does not pass notifications on, a host polls twice a second. While the database is
+down the last tokens stay valid, as with a file. A host that starts meanwhile has none and rejects all callers
+until it has read them.
 """
 
 from __future__ import annotations
@@ -25,8 +26,9 @@ T = TypeVar("T")
 
 CHANNEL = "bridgehead_tokens"
 LOOK_SECONDS = 5.0
-"""How often a host looks by itself, should a notification have been lost."""
+"""How often a host reads the tokens without a notification, in case one was lost."""
 _READ = "select entry::text from host_tokens order by entry ->> 'created', name"
+# The unique name decides between two commands that add it at the same time: one of them gets no id back.
 _ADD = """\
 insert into host_tokens (id, name, entry) values ($1, $2, $3::text::jsonb)
 on conflict (name) do nothing returning id"""
@@ -35,23 +37,23 @@ _decode = msgspec.json.Decoder(Token).decode
 
 
 async def read_tokens(connection: Connection) -> TokenList:
-    """Read all of them."""
+    """Read all tokens, oldest first."""
     return TokenList(tuple(_decode(row["entry"]) for row in await connection.fetch(_READ)))
 
 
 class TokenDatabase:
-    """The tokens as commands change them. Blocks."""
+    """The token store for commands, which change it and end. Blocks."""
 
     def __init__(self, url: str) -> None:
         self._url = url
         self.where = postgres.parse_address(url).shown
 
     def read(self) -> TokenList:
-        """Return what is there."""
+        """Return all tokens."""
         return self._do(lambda database: database.reader.run(read_tokens))
 
     def add(self, token: Token) -> None:
-        """Add an entry. A name is used once."""
+        """Add a token. Raises InvalidArgument if its name is taken."""
         entry = msgspec.json.encode(token).decode()
 
         async def add(connection: Connection) -> object:
@@ -61,17 +63,18 @@ class TokenDatabase:
             raise name_is_taken(token.name)
 
     def revoke(self, name: str) -> Token:
-        """Take an entry out, and return it."""
+        """Delete a token and return it. Raises NotFound."""
 
         async def revoke(connection: Connection) -> str | None:
+            # One statement, so that of two commands that revoke a token exactly one gets it.
             sql = "delete from host_tokens where name = $1 returning entry::text"
-            found: str | None = await connection.fetchval(sql, name)
-            return found
+            deleted: str | None = await connection.fetchval(sql, name)
+            return deleted
 
-        found = self._do(lambda database: database.writer.run(revoke))
-        if found is None:
+        entry = self._do(lambda database: database.writer.run(revoke))
+        if entry is None:
             raise no_such_token(name, self.read().tokens)
-        return _decode(found)
+        return _decode(entry)
 
     def _do(self, work: Callable[[postgres.Database], Coroutine[Any, Any, T]]) -> T:
         with postgres.opened_in_thread(self._url) as database:
@@ -79,7 +82,7 @@ class TokenDatabase:
 
 
 class SharedTokens(Tokens):
-    """The tokens as a host holds them: read at the start, and again when the database says so."""
+    """A host's copy of the tokens: read at the start, and again when the database announces a change."""
 
     def __init__(self, source: TokenStore) -> None:
         super().__init__()
@@ -88,7 +91,7 @@ class SharedTokens(Tokens):
         self._looked = 0.0
 
     def read(self) -> None:
-        """Read them for the first time. Blocks. A database that is down is waited for while serving."""
+        """Read the tokens for the first time. Blocks. If the database is down, `wait` reads them later."""
         try:
             self._replace(self._source.read())
         except (Unavailable, TimedOut) as failure:
@@ -96,36 +99,38 @@ class SharedTokens(Tokens):
             log.error("the tokens cannot be read yet, so nobody is let in", problem=self.problem)
 
     def refresh(self) -> None:
-        """Look again with the next turn of the watch."""
+        """Make `wait` read the tokens now; a request cannot wait for the database here."""
         self.look_soon()
 
     def follow(self, database: postgres.Database) -> None:
-        """Hear of changes from now on."""
+        """Read the tokens from this database whenever it announces a change."""
         self._database = database
         if not database.address.is_pooled:
+            # On every new connection: LISTEN ends with the connection that it was sent on.
             database.reader.when_opened(self._listen)
 
     async def _listen(self, connection: Connection) -> None:
         await connection.add_listener(CHANNEL, lambda *_: self.look_soon())
-        self.look_soon()  # what happened while there was no connection
+        self.look_soon()  # changes while there was no connection were announced to nobody
 
     async def wait(self) -> None:
-        """Wait until something may have changed, and read it."""
+        """Wait until the tokens may have changed, then read them."""
         database = self._database
-        is_told = await self._wait_until_due(WATCH_SECONDS)
+        is_notified = await self._wait_until_due(WATCH_SECONDS)
         now = asyncio.get_running_loop().time()
+        # Behind a pooler nothing is announced, so every turn (half a second) reads.
         is_due = now - self._looked >= (LOOK_SECONDS if database and not database.address.is_pooled else 0.0)
-        if database is None or not (is_due or is_told):
+        if database is None or not (is_due or is_notified):
             return
         self._looked = now
         try:
-            found = await database.reader.run(read_tokens)
+            tokens = await database.reader.run(read_tokens)
         except BridgeError as failure:
-            if str(failure) != self.problem:
+            if str(failure) != self.problem:  # logged once for each outage, not twice a second
                 stays = "the last ones stay valid" if self.is_known else "nobody is let in"
                 log.error(f"the tokens cannot be read; {stays}", problem=str(failure))
             self.problem = str(failure)
             await asyncio.sleep(WATCH_SECONDS)
             return
-        if self._replace(found):
+        if self._replace(tokens):
             log.info("the tokens were read again", tokens=len(self))

@@ -23,7 +23,7 @@ def token_store(settings: HostSettings) -> TokenStore:
 
 
 def announced_tokens(settings: HostSettings) -> TokenStore:
-    """Choose the store for changes: with Redis, every host learns of a revocation at once."""
+    """Choose the store to change tokens in: with Redis, every host learns of a revocation at once."""
     store = token_store(settings)
     if settings.redis_url is None:
         return store
@@ -40,7 +40,8 @@ def open_tokens(settings: HostSettings) -> Tokens | None:
     store = token_store(settings)
     tokens: Tokens
     if isinstance(store, TokenFile):
-        store.read()  # raises for a broken file: at the start that is an error, later the old tokens stay
+        # Raises for a broken file: at the start that is an error, later the last tokens stay valid.
+        store.read()
         tokens = FileTokens(store)
     else:
         from .token_database import SharedTokens

@@ -1,7 +1,7 @@
-"""Tokens: the file that says who may use the host. Owns its format, its changes, and the check of a token.
+"""Tokens: the file of tokens that open the host. Owns its format, its changes, and the check of a token.
 
-A token is `bh_ID_SECRET`. The id finds the entry; the file has only a hash of the secret, which is long and
-random. A change locks the file and replaces it as a whole, so that a host may read it at any time.
+A token is `bh_ID_SECRET`. The id finds the entry; the file holds only a hash of the long random secret. A
+change locks the file and replaces it as a whole, so that a host may read it at any time.
 """
 
 from __future__ import annotations
@@ -41,28 +41,27 @@ Hash = Annotated[str, Meta(pattern="^[0-9a-f]{64}$")]
 
 
 class Token(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True, kw_only=True):
-    """One entry: everything about a token but its secret."""
+    """One entry: everything about a token except its secret."""
 
     id: str
     name: str
     hash: Hash
     created: float
     bridges: tuple[str, ...] = ()
-    """None given means all of them; `none` stands for no bridge."""
+    """Empty means all bridges; `none` stands for no bridge."""
     read_only: bool = False
     metrics: bool = False
     may_spend: bool = False
-    """Whether a token that only reads may call tools that cost money."""
+    """Whether a read-only token may call tools that cost money."""
     events: bool = False
-    """Whether it opens the stream of events."""
     dashboard: bool = False
     admin: bool = False
-    """Whether it may look at the dashboard, and whether it may act there."""
+    """Whether it may act in the dashboard; `dashboard` only views it."""
     per_minute: Annotated[int, Meta(ge=0)] = 0
     expires: float | None = None
 
     def grant(self) -> Grant:
-        """Give what it opens."""
+        """Return the rights of its caller."""
         bridges = frozenset(self.bridges or (EVERYTHING,)) - {NO_BRIDGE}
         return Grant(
             self.name,
@@ -79,49 +78,19 @@ class Token(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True,
         )
 
 
-RIGHTS = {
-    "right:spend": "may_spend",
-    "right:events": "events",
-    "right:dashboard": "dashboard",
-    "right:admin": "admin",
-}
-"""How the file writes rights that version 0.1 did not have: as names among the bridges.
-
-0.1 refuses a file with a field that it does not know, and takes these for bridges that there are none of. A
-right that this version does not know opens nothing either.
-"""
-_RIGHT = "right:"
-
-
-def _to_file(token: Token) -> Token:
-    """Return an entry as an older version can read it."""
-    rights = [name for name, field in RIGHTS.items() if getattr(token, field)]
-    if not rights:
-        return token
-    return replace(
-        token, bridges=(*(token.bridges or (EVERYTHING,)), *rights), **dict.fromkeys(RIGHTS.values(), False)
-    )
-
-
-def _from_file(token: Token) -> Token:
-    """Return an entry with its rights where they belong."""
-    if not any(name.startswith(_RIGHT) for name in token.bridges):
-        return token
-    given = {RIGHTS[name]: True for name in token.bridges if name in RIGHTS}
-    bridges = tuple(name for name in token.bridges if not name.startswith(_RIGHT))
-    # Without a bridge beside them they must not become a token for all of them, which is written as none.
-    return replace(token, bridges=() if bridges == (EVERYTHING,) else bridges or (NO_BRIDGE,), **given)
+_OLD_RIGHT = "right:"
+"""How versions before 0.3 wrote rights: as names among the bridges, `right:events` for example."""
 
 
 class TokenList(Struct, frozen=True, forbid_unknown_fields=True):
-    """Everything that the file says."""
+    """The whole file."""
 
     tokens: tuple[Token, ...] = ()
     version: Annotated[int, Meta(ge=1, le=1)] = 1
 
 
 def create_token(name: str, now: float, **options: object) -> tuple[Token, str]:
-    """Make a token, and return its entry and, for the one time that it is shown, the token itself."""
+    """Make a token; return its entry and the token itself, which is shown this once."""
     if NAME.fullmatch(name) is None:
         raise InvalidArgument(
             f"{name!r} cannot be a token's name.",
@@ -133,12 +102,12 @@ def create_token(name: str, now: float, **options: object) -> tuple[Token, str]:
 
 
 def _hash(secret: str) -> str:
-    # A fast hash is right here: the secret has 256 random bits, which nobody can try out.
+    # A fast hash is enough: a secret of 256 random bits cannot be guessed, unlike a password.
     return sha256(secret.encode()).hexdigest()
 
 
 def name_is_taken(name: str) -> InvalidArgument:
-    """Say that a name has a token."""
+    """Return the error for a name that has a token already."""
     return InvalidArgument(
         f"There is a token for {name} already.",
         next_step=f"Revoke it with bridgehead token revoke {name}, or choose another name.",
@@ -146,34 +115,34 @@ def name_is_taken(name: str) -> InvalidArgument:
 
 
 def no_such_token(name: str, tokens: Iterable[Token]) -> NotFound:
-    """Say that a name has no token, and which have."""
+    """Return the error for a name without a token; it lists the names that have one."""
     known = ", ".join(token.name for token in tokens) or "none"
     return NotFound(f"There is no token for {name}.", next_step=f"There are: {known}.")
 
 
 class TokenStore(Protocol):
-    """Where tokens are: in a file, or in a database. Blocks."""
+    """A file or a database of tokens. Blocks."""
 
     @property
     def where(self) -> str:
-        """The place, for a person."""
+        """The path or address, for messages."""
         ...
 
     def read(self) -> TokenList:
-        """Return what is there."""
+        """Return all tokens."""
         ...
 
     def add(self, token: Token) -> None:
-        """Add an entry. A name is used once."""
+        """Add a token. Raises InvalidArgument if its name is taken."""
         ...
 
     def revoke(self, name: str) -> Token:
-        """Take an entry out, and return it."""
+        """Delete a token and return it. Raises NotFound."""
         ...
 
 
 class TokenFile:
-    """The file, as commands change it and a host reads it."""
+    """Tokens in a JSON file."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -184,10 +153,23 @@ class TokenFile:
         return str(self.path)
 
     def read(self) -> TokenList:
-        """Return what the file says; a file that is not there says nothing."""
+        """Return all tokens; none if the file does not exist. Raises StorageError for a broken file."""
+        found = self._read()
+        for token in found.tokens:
+            old = [name for name in token.bridges if name.startswith(_OLD_RIGHT)]
+            if old:  # taken for bridges, they would open nothing: the token would lose rights silently
+                raise StorageError(
+                    f"The token {token.name} in {self.path} has its rights in the form of an older version: "
+                    f"{', '.join(old)} among its bridges.",
+                    next_step=f"Run bridgehead token revoke {token.name} and add it again with its rights. "
+                    'To keep the token itself, edit its entry: "events": true instead of "right:events".',
+                )
+        return found
+
+    def _read(self) -> TokenList:
+        """Return the entries as they are, so that one in an old form can be revoked."""
         try:
-            found = msgspec.json.decode(durable.read(self.path), type=TokenList)
-            return replace(found, tokens=tuple(map(_from_file, found.tokens)))
+            return msgspec.json.decode(durable.read(self.path), type=TokenList)
         except FileNotFoundError:
             return TokenList()
         except OSError as failure:
@@ -202,24 +184,24 @@ class TokenFile:
             ) from failure
 
     def add(self, token: Token) -> None:
-        """Add an entry. A name is used once."""
+        """Add a token. Raises InvalidArgument if its name is taken."""
         with self._changing() as tokens:
             if any(other.name == token.name for other in tokens):
                 raise name_is_taken(token.name)
             tokens.append(token)
 
     def revoke(self, name: str) -> Token:
-        """Take an entry out, and return it."""
+        """Delete a token and return it. Raises NotFound."""
         with self._changing() as tokens:
-            found = [token for token in tokens if token.name == name]
-            if not found:
+            token = next((token for token in tokens if token.name == name), None)
+            if token is None:
                 raise no_such_token(name, tokens)
-            tokens.remove(found[0])
-        return found[0]
+            tokens.remove(token)
+        return token
 
     @contextmanager
     def _changing(self) -> Iterator[list[Token]]:
-        """Hold the file's lock, give its entries, and write what has become of them."""
+        """Yield the tokens as a list, under the file's lock, and write the list back."""
         from filelock import FileLock, Timeout
 
         try:
@@ -227,12 +209,10 @@ class TokenFile:
             # Protects read, change and write against other commands and the dashboard. Readers need no lock:
             # the file is replaced as a whole.
             with FileLock(f"{self.path}.lock", timeout=_LOCK_SECONDS, mode=0o600):
-                found = self.read()
+                found = self._read()
                 tokens = list(found.tokens)
                 yield tokens
-                data = msgspec.json.format(
-                    msgspec.json.encode(replace(found, tokens=tuple(map(_to_file, tokens))))
-                )
+                data = msgspec.json.format(msgspec.json.encode(replace(found, tokens=tuple(tokens))))
                 durable.replace(self.path, data + b"\n")
         except Timeout:
             raise StorageError(
@@ -246,7 +226,7 @@ class TokenFile:
 
 
 class Tokens(ABC):
-    """The tokens as they are now."""
+    """A host's copy of the tokens, kept up to date while it serves."""
 
     def __init__(self) -> None:
         self._by_id: dict[str, tuple[str, Grant]] = {}
@@ -265,17 +245,18 @@ class Tokens(ABC):
 
     @abstractmethod
     def refresh(self) -> None:
-        """Do the same while serving, and say so."""
+        """Read the tokens if they have changed while serving, and log it."""
 
     @abstractmethod
     async def wait(self) -> None:
-        """Wait for the next look at the store, and look."""
+        """Wait until the store may have changed, then read it."""
 
-    def _replace(self, found: TokenList) -> bool:
+    def _replace(self, stored: TokenList) -> bool:
         """Use these tokens from now on; return whether they differ from before."""
         self.problem, self.is_known = "", True
-        self._ended &= {token.id for token in found.tokens}  # the store has forgotten the others
-        tokens = [token for token in found.tokens if token.id not in self._ended]
+        # An id stays in `_ended` until the store has deleted it too; then it cannot come back.
+        self._ended &= {token.id for token in stored.tokens}
+        tokens = [token for token in stored.tokens if token.id not in self._ended]
         before, self._by_id = self._by_id, {token.id: (token.hash, token.grant()) for token in tokens}
         return before != self._by_id
 
@@ -287,7 +268,7 @@ class Tokens(ABC):
         self.look_soon()
 
     def look_soon(self) -> None:
-        """Wake `wait`, so that it looks for changes now."""
+        """Wake `wait`, so that it reads the store now."""
         self._due.set()
 
     async def _wait_until_due(self, seconds: float) -> bool:
@@ -308,6 +289,7 @@ class Tokens(ABC):
         prefix, _, rest = token.partition("_")
         own_id, _, secret = rest.partition("_")
         expected, grant = self._by_id.get(own_id, (_NOBODY, None))
+        # In constant time, so that the answer's delay tells nothing about the hash.
         is_right = hmac.compare_digest(_hash(secret), expected)
         return grant if is_right and prefix == PREFIX else None
 
@@ -325,7 +307,7 @@ class Tokens(ABC):
         return self._by_id.get(grant.token_id, ("", None))[1] == grant
 
     def has_ended(self, token_id: str, now: float) -> bool:
-        """Tell whether a token was revoked or has expired; one of another issuer never has."""
+        """Tell whether a token was revoked or has expired; always False for an OAuth token."""
         if not token_id:
             return False
         _, grant = self._by_id.get(token_id, ("", None))
@@ -333,28 +315,29 @@ class Tokens(ABC):
 
 
 class FileTokens(Tokens):
-    """The tokens of a file, which is looked at again when it may have changed."""
+    """The tokens of a file, which is read again after every change."""
 
     def __init__(self, file: TokenFile) -> None:
         super().__init__()
         self._file = file
-        self._seen: tuple[int, ...] | None = ()  # not None: a file that is missing is read once too
+        self._seen: tuple[int, ...] | None = ()  # not None, which stands for a missing file
 
     def read(self) -> None:
-        """Read the file, if it has changed."""
+        """Read the file if it has changed."""
+        # Taken before the read: a change during the read is then noticed the next time.
         seen = _signature(self._file.path)
         if seen == self._seen:
             return
         self._seen = seen
         try:
-            found = self._file.read()
+            stored = self._file.read()
         except StorageError as failure:
             self.problem = str(failure)
             return
-        self._replace(found)
+        self._replace(stored)
 
     def refresh(self) -> None:
-        """Do the same while serving, and say so."""
+        """Read the file if it has changed while serving, and log it."""
         before = self._seen
         self.read()
         if self._seen == before:
@@ -365,14 +348,15 @@ class FileTokens(Tokens):
             log.info("the tokens were read again", tokens=len(self))
 
     async def wait(self) -> None:
-        """Look now and then."""
+        """Check the file every `WATCH_SECONDS`, or sooner after `look_soon`."""
         await self._wait_until_due(WATCH_SECONDS)
         self.refresh()
 
 
 def _signature(path: Path) -> tuple[int, ...] | None:
+    # The inode changes with every replacement of the file; a person's editor may write into the same one.
     try:
-        found = os.stat(path)  # noqa: PTH116 - on the way of every request; a path object makes it dearer
+        stat = os.stat(path)  # noqa: PTH116 - called for every unknown token; Path.stat is slower
     except OSError:
         return None
-    return found.st_ino, found.st_mtime_ns, found.st_size
+    return stat.st_ino, stat.st_mtime_ns, stat.st_size

@@ -1,7 +1,7 @@
-"""Charts: numbers as pictures, in SVG within the page. Pure.
+"""Charts: lines, bars, columns and meters as SVG within the page. Pure.
 
-Only shapes are in the SVG, which is stretched to its place; words and numbers stand beside it in HTML, so
-that they stay readable on a phone. Each picture has a sentence for those who do not see it.
+The SVG has only shapes, because it is stretched to the width of the page; words and numbers are HTML beside
+it, so they stay readable on a phone. Each chart has a sentence for screen readers.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from .html import Html, tag
 
 HEIGHT = 100.0
 _STEPS = (1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0)
-_ROOM = 0.25
-"""The part of a column that is left empty."""
+_GAP = 0.25
+"""Share of a column's width that is left empty."""
 
 Format = Callable[[float], str]
 
@@ -30,7 +30,7 @@ class Series(Struct, frozen=True):
 
 
 def round_up(value: float) -> float:
-    """Return the end of an axis: the next number that is easily read."""
+    """Return the end of an axis: the next round number."""
     if value <= 0:
         return 1.0
     scale = 1.0
@@ -38,16 +38,19 @@ def round_up(value: float) -> float:
         scale *= 10
     while scale > value:
         scale /= 10
+    # 0.999: a rounding error must not push a value that is a step already to the next one.
     return next(step * scale for step in _STEPS if step * scale >= value * 0.999)
 
 
 def draw_lines(
-    title: str, series: Sequence[Series], written: Format, *, since: str, is_filled: bool = False
+    title: str, series: Sequence[Series], write: Format, *, since: str, is_filled: bool = False
 ) -> Html:
-    """Draw lines over time, up to now."""
-    top = round_up(max((value for one in series for value in one.values if value is not None), default=0.0))
-    shapes = [_draw_line(one, top, number, is_filled=is_filled) for number, one in enumerate(series, start=1)]
-    length = max((len(one.values) for one in series), default=1)
+    """Draw lines over time, up to now. `write` formats a value, `since` names the start."""
+    top = round_up(max((value for line in series for value in line.values if value is not None), default=0.0))
+    shapes = [
+        _draw_line(line, top, number, is_filled=is_filled) for number, line in enumerate(series, start=1)
+    ]
+    length = max((len(line.values) for line in series), default=1)
     picture = tag(
         "svg",
         _draw_grid(length),
@@ -55,22 +58,23 @@ def draw_lines(
         viewBox=f"0 0 {max(1, length - 1)} {HEIGHT:g}",
         preserveAspectRatio="none",
         role="img",
-        aria_label=_describe_lines(title, series, written, since),
+        aria_label=_describe_lines(title, series, write, since),
     )
+    # Hidden from screen readers: the label of the picture says the same.
     ends = tag("div", tag("span", since), tag("span", "now"), class_="axis", aria_hidden="true")
-    plot = tag("div", picture, tag("span", written(top), class_="top", aria_hidden="true"), class_="plot")
+    plot = tag("div", picture, tag("span", write(top), class_="top", aria_hidden="true"), class_="plot")
     legend = [
-        tag("li", tag("span", class_=f"key s{number}"), one.name, " ", tag("b", _last(one, written)))
-        for number, one in enumerate(series, start=1)
+        tag("li", tag("span", class_=f"key s{number}"), line.name, " ", tag("b", _last(line, write)))
+        for number, line in enumerate(series, start=1)
     ]
     return tag(
         "figure", tag("figcaption", title), tag("ul", legend, class_="legend"), plot, ends, class_="chart"
     )
 
 
-def _last(one: Series, written: Format) -> str:
-    value = one.values[-1] if one.values else None
-    return "–" if value is None else written(value)
+def _last(line: Series, write: Format) -> str:
+    value = line.values[-1] if line.values else None
+    return "–" if value is None else write(value)
 
 
 def _draw_grid(length: int) -> list[Html]:
@@ -80,50 +84,46 @@ def _draw_grid(length: int) -> list[Html]:
     ]
 
 
-def _draw_line(one: Series, top: float, number: int, *, is_filled: bool) -> list[Html]:
-    drawn: list[Html] = []
-    for start, values in _find_runs(one.values):
-        points = [(start + place, _height(value, top)) for place, value in enumerate(values)]
-        line = "M" + "L".join(f"{x:g} {y:.4g}" for x, y in points)
-        if len(points) == 1:
-            line += "h.01"  # a single value is a dot, which a line of no length is not
-        if is_filled:
-            area = f"{line}L{points[-1][0]:g} {HEIGHT:g}L{start:g} {HEIGHT:g}Z"
-            drawn.append(tag("path", d=area, class_=f"area s{number}"))
-        drawn.append(tag("path", d=line, class_=f"line s{number}"))
-    return drawn
-
-
-def _find_runs(values: Sequence[float | None]) -> list[tuple[int, list[float]]]:
-    """Split values at the gaps; each run with the place where it begins."""
+def _draw_line(line: Series, top: float, number: int, *, is_filled: bool) -> list[Html]:
+    # A gap ends one path and begins the next: each run has its start and its values.
     runs: list[tuple[int, list[float]]] = []
     is_within = False
-    for place, value in enumerate(values):
+    for index, value in enumerate(line.values):
         if value is None:
             is_within = False
         elif is_within:
             runs[-1][1].append(value)
         else:
-            runs.append((place, [value]))
+            runs.append((index, [value]))
             is_within = True
-    return runs
+    paths: list[Html] = []
+    for start, values in runs:
+        points = [(start + index, _height(value, top)) for index, value in enumerate(values)]
+        path = "M" + "L".join(f"{x:g} {y:.4g}" for x, y in points)
+        if len(points) == 1:
+            path += "h.01"  # a path without length is not drawn, and a single value must be seen
+        if is_filled:
+            area = f"{path}L{points[-1][0]:g} {HEIGHT:g}L{start:g} {HEIGHT:g}Z"
+            paths.append(tag("path", d=area, class_=f"area s{number}"))
+        paths.append(tag("path", d=path, class_=f"line s{number}"))
+    return paths
 
 
 def _height(value: float, top: float) -> float:
     return HEIGHT - HEIGHT * min(1.0, max(0.0, value / top))
 
 
-def _describe_lines(title: str, series: Sequence[Series], written: Format, since: str) -> str:
-    said = []
-    for one in series:
-        known = [value for value in one.values if value is not None]
-        most = written(max(known)) if known else "none"
-        said.append(f"{one.name}: now {_last(one, written)}, at most {most}")
-    return f"{title}, since {since}. {'; '.join(said) or 'Nothing yet'}."
+def _describe_lines(title: str, series: Sequence[Series], write: Format, since: str) -> str:
+    sentences = []
+    for line in series:
+        known = [value for value in line.values if value is not None]
+        maximum = write(max(known)) if known else "none"
+        sentences.append(f"{line.name}: now {_last(line, write)}, at most {maximum}")
+    return f"{title}, since {since}. {'; '.join(sentences) or 'Nothing yet'}."
 
 
 def draw_bars(title: str, bars: Sequence[ChartBar]) -> Html:
-    """Draw bars below each other, as a list that can be read without them."""
+    """Draw horizontal bars as a list of labels and values, which screen readers read without the bars."""
     top = max((bar.value for bar in bars), default=0.0)
     rows = [
         tag(
@@ -159,21 +159,21 @@ def draw_meter(label: str, value: float, limit: float, shown: str) -> Html:
 
 
 def draw_columns(title: str, bars: Sequence[ChartBar]) -> Html:
-    """Draw columns beside each other, such as one for each day."""
+    """Draw columns, such as one for each day."""
     top = round_up(max((bar.value for bar in bars), default=0.0))
     columns = [
         tag(
             "rect",
             tag("title", f"{bar.label}: {bar.shown}"),
-            x=f"{place + _ROOM / 2:g}",
+            x=f"{index + _GAP / 2:g}",
             y=f"{_height(bar.value, top):.4g}",
-            width=f"{1 - _ROOM:g}",
+            width=f"{1 - _GAP:g}",
             height=f"{HEIGHT - _height(bar.value, top):.4g}",
             class_="bar",
         )
-        for place, bar in enumerate(bars)
+        for index, bar in enumerate(bars)
     ]
-    said = "; ".join(f"{bar.label}: {bar.shown}" for bar in bars if bar.value) or "Nothing yet"
+    values = "; ".join(f"{bar.label}: {bar.shown}" for bar in bars if bar.value) or "Nothing yet"
     picture = tag(
         "svg",
         _draw_grid(len(bars) + 1),
@@ -181,7 +181,7 @@ def draw_columns(title: str, bars: Sequence[ChartBar]) -> Html:
         viewBox=f"0 0 {max(1, len(bars))} {HEIGHT:g}",
         preserveAspectRatio="none",
         role="img",
-        aria_label=f"{title}. {said}.",
+        aria_label=f"{title}. {values}.",
     )
     ends = [tag("span", bars[0].label), tag("span", bars[-1].label)] if bars else []
     return tag(

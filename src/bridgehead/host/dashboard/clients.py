@@ -1,4 +1,4 @@
-"""Clients: the pages of tokens, limits and sessions, of failures, and the sign-in page. Pure."""
+"""Clients: writes the pages of clients (tokens, limits, sessions), of failures, and the sign-in. Pure."""
 
 from __future__ import annotations
 
@@ -13,16 +13,17 @@ from .layout import Page, badge, duration, empty, form, hidden, number, section
 from .overview import write_failures, write_notices
 from .snapshot import Snapshot
 
-_WHATS = ("sessions", "streams", "requests", "connections")
-_MOST_CALLERS = 50
+_RESOURCES = ("sessions", "streams", "requests", "connections")
+"""Limited per caller, each in a column."""
+_MAX_CALLERS = 50
 
 
 def write_clients(
     snapshot: Snapshot, tokens: Sequence[Grant] | None, proof: str, *, may_act: bool, may_ask: bool = False
 ) -> Page:
-    """Make the page of tokens, limits and sessions. `tokens` is None if callers need none.
+    """Write the page of tokens, limits and sessions. `tokens` is None if callers need none.
 
-    `may_ask` shows how to sign in again with the right to act.
+    With `may_ask` it offers to sign in again for the right to act.
     """
     ask = tag("a", "Sign in again to act", href=link(layout.OAUTH_START, to="act"), class_="button")
     lead = tag("p", "You may look here. ", ask, class_="lead") if may_ask else NOTHING
@@ -56,7 +57,7 @@ def _write_tokens(snapshot: Snapshot, tokens: Sequence[Grant] | None, *, may_act
     for grant in tokens:
         name = grant.name or ""
         bridges = sorted((grant.full | grant.reading) - {EVERYTHING})
-        is_whole = EVERYTHING in grant.full | grant.reading
+        has_all = EVERYTHING in grant.full | grant.reading
         rights = {
             "everything": bool(grant.full),
             "read": bool(grant.reading) and not grant.full,
@@ -74,7 +75,7 @@ def _write_tokens(snapshot: Snapshot, tokens: Sequence[Grant] | None, *, may_act
         rows.append(
             [
                 name,
-                "all" if is_whole else ", ".join(bridges) or "none",
+                "all" if has_all else ", ".join(bridges) or "none",
                 ", ".join(right for right, has_it in rights.items() if has_it),
                 number(grant.per_minute) if grant.per_minute else "no limit",
                 number(snapshot.clients.get(name, {}).get("made", 0)),
@@ -87,7 +88,9 @@ def _write_tokens(snapshot: Snapshot, tokens: Sequence[Grant] | None, *, may_act
 
 def _write_limits(snapshot: Snapshot) -> Html:
     callers = {
-        name: counts for name, counts in snapshot.clients.items() if any(counts.get(what) for what in _WHATS)
+        name: counts
+        for name, counts in snapshot.clients.items()
+        if any(counts.get(resource) for resource in _RESOURCES)
     }
     if not callers:
         return empty(
@@ -96,22 +99,24 @@ def _write_limits(snapshot: Snapshot) -> Html:
     limits = snapshot.limits
 
     def rank(caller: tuple[str, dict[str, int]]) -> tuple[float, str]:
-        """Order callers by how close they are to one of their limits, the closest first."""
+        """Sort callers by how close they are to one of their limits, the closest first."""
         name, counts = caller
-        shares = (counts.get(what, 0) / limits[what] for what in _WHATS if limits.get(what))
+        shares = (
+            counts.get(resource, 0) / limits[resource] for resource in _RESOURCES if limits.get(resource)
+        )
         return -max(shares, default=0.0), name
 
-    def write_meter(what: str, count: int) -> Html:
-        limit = limits.get(what, 0)
+    def write_meter(resource: str, count: int) -> Html:
+        limit = limits.get(resource, 0)
         if not limit:
             return tag("span", number(count))
-        return draw_meter(what, count, limit, f"{number(count)} of {number(limit)}")
+        return draw_meter(resource, count, limit, f"{number(count)} of {number(limit)}")
 
     rows = [
-        [name, *(write_meter(what, counts.get(what, 0)) for what in _WHATS)]
-        for name, counts in sorted(callers.items(), key=rank)[:_MOST_CALLERS]
+        [name, *(write_meter(resource, counts.get(resource, 0)) for resource in _RESOURCES)]
+        for name, counts in sorted(callers.items(), key=rank)[:_MAX_CALLERS]
     ]
-    heads = [("Caller", False), *((what.capitalize(), True) for what in _WHATS)]
+    heads = [("Caller", False), *((resource.capitalize(), True) for resource in _RESOURCES)]
     return table(heads, rows, caption="What each caller has open, and its limit in each process")
 
 
@@ -157,7 +162,7 @@ def _write_sessions(snapshot: Snapshot, proof: str, *, may_act: bool) -> Html:
 
 
 def ask_to_revoke(name: str, proof: str) -> Page:
-    """Make the page that asks before a token is revoked."""
+    """Write the confirmation of a revocation."""
     body = join(
         [
             tag("h1", "Revoke a token"),
@@ -182,8 +187,8 @@ def ask_to_revoke(name: str, proof: str) -> Page:
 
 
 def write_problems(snapshot: Snapshot, grant: Grant) -> Page:
-    """Make the page of everything that went wrong lately."""
-    failures = [one for one in snapshot.failures if grant.may_read(one.bridge)]
+    """Write the page of recent failures, notices and rejected requests."""
+    failures = [failure for failure in snapshot.failures if grant.may_read(failure.bridge)]
     body = join(
         [
             tag("h1", "Failures"),
@@ -204,7 +209,7 @@ _REASONS = {
     "grant": "The token does not open what was asked for.",
     "oauth": "The authorisation server cannot be reached.",
     "oauth_denied": "The authorisation server refused a sign-in, or its user did.",
-    "oauth_mismatch": "The authorisation server said something that cannot be believed.",
+    "oauth_mismatch": "The authorisation server sent an invalid answer.",
     "oauth_state": "A sign-in came back to another browser, too late, or twice.",
     "limit": "The token's limit of requests a minute was reached.",
     "too_many": "A caller had too much open at once.",
@@ -220,20 +225,20 @@ _REASONS = {
 def _write_rejections(snapshot: Snapshot) -> Html:
     if not snapshot.rejections:
         return empty("No request has been refused since the start.")
-    ranked = sorted(snapshot.rejections.items(), key=lambda one: -one[1])
-    rows = [[tag("code", why), number(count), _REASONS.get(why, "")] for why, count in ranked]
+    ranked = sorted(snapshot.rejections.items(), key=lambda item: -item[1])
+    rows = [[tag("code", reason), number(count), _REASONS.get(reason, "")] for reason, count in ranked]
     return table(
         [("Reason", False), ("Requests", True), ("Meaning", False)], rows, caption="Refused requests"
     )
 
 
 def write_sign_in(proof: str, problem: str = "", status: int = 200, *, issuer: str = "") -> Page:
-    """Make the page that asks for a token, or sends people to the authorisation server for one."""
-    told = tag("p", problem, class_="problem", role="alert", id="problem") if problem else NOTHING
+    """Write the page that asks for a token, or links to the authorisation server named by `issuer`."""
+    alert = tag("p", problem, class_="problem", role="alert", id="problem") if problem else NOTHING
     body = tag(
         "div",
         tag("h1", "Bridgehead"),
-        told,
+        alert,
         # A link and not a form: `form-action` of our CSP keeps forms on this server, redirects included.
         tag("a", f"Sign in with {issuer}", href=layout.OAUTH_START, class_="button primary", autofocus=True)
         if issuer

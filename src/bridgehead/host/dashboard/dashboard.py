@@ -23,9 +23,9 @@ from bridgehead.runtime.timing import Clock
 
 from ..auth.grants import Grant
 from ..auth.rejection import HostRejection, reject_method, reject_path
+from ..ownership.forwarding import END_SESSION as PEER_END_SESSION
+from ..ownership.forwarding import OWN_STATE
 from ..request import HostRequest
-from ..workers.forwarding import END_SESSION as PEER_END_SESSION
-from ..workers.forwarding import OWN_STATE
 from . import clients, layout, overview, tools
 from .forms import InvalidField, read_arguments, read_fields
 from .history import History
@@ -37,9 +37,9 @@ from .snapshot import Snapshot, SnapshotCollector, merge
 
 if TYPE_CHECKING:
     from ..auth.tokens import Tokens, TokenStore
+    from ..ownership.forwarding import Peers
     from ..registry import BridgeStatus, Registry
     from ..views import Views
-    from ..workers.forwarding import Workers
 
 REPORT_SECONDS = 3.0
 """Longest wait for a bridge's report on its far side."""
@@ -70,7 +70,7 @@ class Dashboard:
         count_call: CountCall,
         tokens: Tokens | None = None,
         token_store: TokenStore | None = None,
-        workers: Workers | None = None,
+        peers: Peers | None = None,
         oauth: OAuthSignIn | None = None,
     ) -> None:
         self._registry = registry
@@ -83,7 +83,7 @@ class Dashboard:
         self._count_call = count_call
         self._tokens = tokens
         self._token_store = token_store
-        self._workers = workers
+        self._peers = peers
         self._oauth = oauth
         """None if people cannot sign in at an authorisation server."""
         self._reports: dict[str, tuple[float, Report]] = {}
@@ -108,7 +108,8 @@ class Dashboard:
         """Record calls and notices in the history until cancelled."""
         events.feed.join(self._history.notices)
         try:
-            await self._history.run({name: one.metrics for name, one in self._registry.statuses.items()})
+            bridges = {name: status.metrics for name, status in self._registry.statuses.items()}
+            await self._history.run(bridges)
         finally:
             events.feed.leave(self._history.notices)
 
@@ -148,7 +149,7 @@ class Dashboard:
     async def _answer_page(self, request: HostRequest) -> Response:
         session = await self._sign_in.identify(request)
         try:
-            made = await (
+            page = await (
                 self._post(request, session) if request.method == "POST" else self._get(request, session)
             )
         except Rejection as rejection:
@@ -156,20 +157,20 @@ class Dashboard:
             self._count_rejection(request.reason)
             status, message = rejection.response.status, rejection.error.message
             if session.grant is None:
-                made = self._ask_to_sign_in(session, message, status)
+                page = self._ask_to_sign_in(session, message, status)
             else:
-                made = Page("Not possible", _write_problem("Not possible", message), status=status)
+                page = Page("Not possible", _write_problem("Not possible", message), status=status)
         except BridgeError as failure:
-            made = Page("Failed", _write_problem("That did not work", str(failure)), status=500)
-        if isinstance(made, Response):
-            return made
+            page = Page("Failed", _write_problem("That did not work", str(failure)), status=500)
+        if isinstance(page, Response):
+            return page
         grant = session.grant
         return layout.render(
-            made,
+            page,
             who=grant.name if grant is not None else None,
             proof=session.proof,
             cookies=session.cookies,
-            is_in=grant is not None,
+            is_signed_in=grant is not None,
         )
 
     async def _get(self, request: HostRequest, session: BrowserSession) -> Page | Response:
@@ -213,9 +214,9 @@ class Dashboard:
         """Send a browser to the authorisation server, or sign in the one that it sent back."""
         query = read_query(request)
         if request.path == layout.OAUTH_START:
-            there = await oauth.begin(request, session.page, acts=query.get("to") == "act")
-            return layout.redirect(there, session.cookies)
-        if request.method != "GET":
+            url = await oauth.begin(request, session.page, acts=query.get("to") == "act")
+            return layout.redirect(url, session.cookies)
+        if request.method != "GET":  # a HEAD would use up the code of the answer
             raise reject_method(request.method, b"GET")
         token = await oauth.finish(request, session.page, read_answer(query))
         return await self._open_session(request, token)
@@ -232,8 +233,9 @@ class Dashboard:
     async def _collect(self) -> Snapshot:
         """Collect the state of all workers; one that does not answer is left out."""
         snapshots = [self._collector.collect()]
-        if self._workers is not None:
-            answers = await asyncio.gather(*(self._workers.ask(n, OWN_STATE) for n in self._workers.others))
+        if self._peers is not None:
+            asked = (self._peers.ask(name, OWN_STATE) for name in self._peers.owners.siblings)
+            answers = await asyncio.gather(*asked)
             for answer in answers:
                 with suppress(msgspec.MsgspecError):  # the worker has ended (an empty answer)
                     snapshots.append(msgspec.json.decode(answer, type=Snapshot))
@@ -241,31 +243,34 @@ class Dashboard:
 
     async def _report(self, status: BridgeStatus) -> Report | None:
         """Return a bridge's report on its far side, cached for `KEEP_SECONDS`; None if it has none."""
-        tell, bridge = status.manifest.report, status.bridge
-        if tell is None or bridge is None or status.problem:
+        make_report, bridge = status.manifest.report, status.bridge
+        if make_report is None or bridge is None or status.problem:
             return None
-        known = self._reports.get(status.name)
-        if known is not None and self._clock.monotonic() < known[0]:
-            return known[1]
+        # Cached, because every open page asks again every few seconds and a report may ask the far side.
+        cached = self._reports.get(status.name)
+        if cached is not None and self._clock.monotonic() < cached[0]:
+            return cached[1]
         lifespan = self._registry.lifespans[bridge]
         if not lifespan.ready:
             return None
         report = Report()
         try:
             async with asyncio.timeout(REPORT_SECONDS):
-                report = await tell(lifespan.value)
+                report = await make_report(lifespan.value)
         except Exception as failure:  # noqa: BLE001  (a page never fails for a bridge)
             log.warn("a bridge could not tell of its far side", bridge=status.name, problem=repr(failure))
         self._reports[status.name] = (self._clock.monotonic() + KEEP_SECONDS, report)
         return report
 
     async def _show_overview(self, _request: HostRequest, _session: BrowserSession, grant: Grant) -> Page:
-        open_ = [status for name, status in self._registry.statuses.items() if grant.may_read(name)]
-        told = await asyncio.gather(*map(self._report, open_))
-        reports = {
-            status.name: report for status, report in zip(open_, told, strict=True) if report is not None
+        readable = [status for name, status in self._registry.statuses.items() if grant.may_read(name)]
+        reports = await asyncio.gather(*map(self._report, readable))
+        by_bridge = {
+            status.name: report
+            for status, report in zip(readable, reports, strict=True)
+            if report is not None
         }
-        return overview.write_overview(await self._collect(), reports, grant)
+        return overview.write_overview(await self._collect(), by_bridge, grant)
 
     async def _show_bridge(self, request: HostRequest, _session: BrowserSession, grant: Grant) -> Page:
         name = read_query(request).get("name", "")
@@ -273,11 +278,12 @@ class Dashboard:
         if status is None or not grant.may_read(name):
             raise HostRejection(404, "There is no such bridge, or your token does not open it.", "path")
         snapshot = await self._collect()
-        state = next(one for one in snapshot.bridges if one.name == name)
+        state = next(bridge for bridge in snapshot.bridges if bridge.name == name)
         return overview.write_bridge(snapshot, state, await self._report(status))
 
     async def _show_clients(self, _request: HostRequest, session: BrowserSession, grant: Grant) -> Page:
         grants = None if self._tokens is None else self._tokens.grants
+        # Signing in again can add a right only with OAuth; the rights of one of our tokens are fixed.
         may_ask = self._oauth is not None and self._sign_in.is_needed and not (grant.admin or grant.token_id)
         return clients.write_clients(
             await self._collect(), grants, session.proof, may_act=grant.admin, may_ask=may_ask
@@ -289,25 +295,26 @@ class Dashboard:
     # --- tools ---------------------------------------------------------------------------------------------
 
     async def _show_tools(self, _request: HostRequest, _session: BrowserSession, grant: Grant) -> Page:
-        found = {}
+        by_bridge = {}
         for name, status in self._registry.statuses.items():
             if not status.problem and grant.may_read(name):
                 view = self._views.find(name, grant)
-                found[name] = (status.manifest.title, tools.list_tools(view.dispatcher.bridge))
-        return tools.write_tools(found)
+                by_bridge[name] = (status.manifest.title, tools.list_tools(view.dispatcher.bridge))
+        return tools.write_tools(by_bridge)
 
     async def _show_tool(self, request: HostRequest, session: BrowserSession, grant: Grant) -> Page:
         return tools.write_tool(self._choose(read_query(request), grant), session.proof, {})
 
-    def _choose(self, asked: Form, grant: Grant) -> tools.Choice:
-        """Find a tool in the caller's own view of its bridge."""
-        status = self._registry.statuses.get(asked.get("bridge", ""))
+    def _choose(self, form: Form, grant: Grant) -> tools.Choice:
+        """Return the tool that a form or query names, from the visitor's own view. Raises HostRejection."""
+        # One message for unknown and for not open: nobody learns which tools others have.
+        status = self._registry.statuses.get(form.get("bridge", ""))
         if status is not None and grant.may_read(status.name):
             if status.problem:
                 raise HostRejection(503, status.problem, "bridge")
             dispatcher = self._views.find(status.name, grant).dispatcher
             for tool in tools.list_tools(dispatcher.bridge):
-                if tool.name == asked.get("name"):
+                if tool.name == form.get("name"):
                     return tools.Choice(status.name, status.manifest.title, dispatcher, tool)
         raise HostRejection(404, "There is no such tool, or your token does not open it.", "path")
 
@@ -319,11 +326,12 @@ class Dashboard:
             return tools.write_tool(choice, session.proof, form, problem)
         if tools.needs_confirmation(choice.tool) and form.get("confirmed") != "yes":
             return tools.ask_to_call(choice, arguments, form, session.proof)
+        # A call from here counts against the token's rate limit like one over MCP.
         waiting = self._count_call(request, grant)
         if waiting is not None:
             await waiting
-        answered = await tools.call_tool(choice, arguments, grant)
-        return tools.write_tool(choice, session.proof, form, answer=tools.write_answer(answered))
+        called = await tools.call_tool(choice, arguments, grant)
+        return tools.write_tool(choice, session.proof, form, answer=tools.write_answer(called))
 
     # --- actions -------------------------------------------------------------------------------------------
 
@@ -337,8 +345,8 @@ class Dashboard:
         _check_act(grant)
         name = self._find_token(form.get("name", ""))
         if self._token_store is not None and self._tokens is not None:
-            await asyncio.to_thread(self._token_store.revoke, name)
-            self._tokens.refresh()
+            await asyncio.to_thread(self._token_store.revoke, name)  # a store blocks
+            self._tokens.refresh()  # this process at once; the others notice by themselves
         log.info("a token was revoked", token=name, client=grant.name, address=request.address)
         return layout.redirect(layout.CLIENTS)
 
@@ -353,11 +361,12 @@ class Dashboard:
         _check_act(grant)
         handle, worker = form.get("handle", ""), form.get("worker", "")
         has_ended = handle.isalnum() and self._collector.end_session(handle)
-        others = () if self._workers is None else self._workers.others
-        if self._workers is not None and not has_ended and handle.isalnum():
-            for other in (number for number in others if str(number) == worker):
+        # The session may be another worker's, whose number the form has. It is compared with the known ones:
+        # the form decides neither the port nor the path of the request.
+        if self._peers is not None and not has_ended and handle.isalnum():
+            for other in (name for name in self._peers.owners.siblings if name.endswith(f".{worker}")):
                 path = f"{PEER_END_SESSION}?{quote(handle)}"
-                has_ended = bool(await self._workers.ask(other, path))
+                has_ended = bool(await self._peers.ask(other, path))
         if not has_ended:
             raise HostRejection(404, "There is no such session any more.", "session")
         log.info("a session was ended", session=handle, client=grant.name, address=request.address)

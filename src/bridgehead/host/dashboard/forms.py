@@ -1,7 +1,7 @@
-"""Forms: a tool's JSON Schema as a form that a person fills in, and what they filled in as arguments. Pure.
+"""Forms: writes a form for a tool's JSON Schema, and reads a filled-in form as arguments. Pure.
 
-Texts, numbers, choices, and yes or no have fields of their own; whatever is more than that is typed as JSON.
-What is left empty is left out, so that the tool's own default holds.
+Strings, numbers, booleans and enums have controls of their own; every other type is typed as JSON. An empty
+field is left out of the arguments, so that the tool's own default holds.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from msgspec import Struct
 from .html import NOTHING, Html, tag
 
 ARGUMENT = "arg."
-"""What the names of the fields begin with, so that they are not taken for ours."""
+"""Prefix of the fields' names: an argument named `csrf` or `bridge` must not replace a field of ours."""
 _LONG_TEXT = 200
 _LONG_NAMES = ("code", "content", "prompt", "text", "source", "instructions", "edit")
 
 
 class InvalidField(Exception):
-    """A field that cannot be read; the words are for whoever typed it."""
+    """A field with an invalid value; the message is for the person who typed it."""
 
     def __init__(self, field: str, problem: str) -> None:
         super().__init__(f"{field}: {problem}")
@@ -37,42 +37,45 @@ class Field(Struct, frozen=True):
     about: str = ""
     is_required: bool = False
     choices: tuple[str, ...] = ()
-    least: float | None = None
-    most: float | None = None
+    minimum: float | None = None
+    maximum: float | None = None
     default: str = ""
-    """How the tool's own default is written, where it has one."""
+    """The tool's own default as text; empty without one."""
 
 
 def read_fields(schema: Mapping[str, Any]) -> list[Field]:
-    """Read which fields a tool has; the required ones first."""
+    """Return the fields of a tool's input, required ones first."""
     required = set(schema.get("required") or ())
-    found = [
+    fields = [
         _read_field(name, _resolve(part, schema), is_required=name in required)
         for name, part in (schema.get("properties") or {}).items()
     ]
-    return sorted(found, key=lambda field: not field.is_required)
+    return sorted(fields, key=lambda field: not field.is_required)
 
 
 def _resolve(part: Any, schema: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Follow a reference into the schema's own definitions, and leave `null` out of a choice of types."""
+    """Follow a `$ref` into `$defs`, and merge an `anyOf` of one type and `null` into the property."""
     part = part if isinstance(part, dict) else {}
-    found: dict[str, Any] = dict(part)
+    resolved: dict[str, Any] = dict(part)
     reference = part.get("$ref")
     if isinstance(reference, str) and reference.startswith("#/$defs/"):
         target = (schema.get("$defs") or {}).get(reference.removeprefix("#/$defs/"))
-        found = {**(target if isinstance(target, dict) else {}), **part}
-    kinds = [one for one in found.get("anyOf") or () if isinstance(one, dict) and one.get("type") != "null"]
-    if len(kinds) == 1:
-        found = {**found, **kinds[0]}
-    return found
+        # The property's own description and default override those of the shared definition.
+        resolved = {**(target if isinstance(target, dict) else {}), **part}
+    alternatives = [
+        each for each in resolved.get("anyOf") or () if isinstance(each, dict) and each.get("type") != "null"
+    ]
+    if len(alternatives) == 1:
+        resolved = {**resolved, **alternatives[0]}
+    return resolved
 
 
 def _read_field(name: str, part: Mapping[str, Any], *, is_required: bool) -> Field:
     kind = part.get("type")
     choices = part.get("enum")
     if isinstance(kind, list):
-        kind = next((one for one in kind if one != "null"), "json")
-    if isinstance(choices, list) and all(isinstance(one, str) for one in choices):
+        kind = next((each for each in kind if each != "null"), "json")
+    if isinstance(choices, list) and all(isinstance(choice, str) for choice in choices):
         kind = "choice"
     elif isinstance(choices, list) or kind not in {"string", "integer", "number", "boolean"}:
         kind, choices = "json", ()
@@ -84,20 +87,21 @@ def _read_field(name: str, part: Mapping[str, Any], *, is_required: bool) -> Fie
         about=str(part.get("description") or ""),
         is_required=is_required,
         choices=tuple(choices or ()),
-        least=part.get("minimum"),
-        most=part.get("maximum"),
+        minimum=part.get("minimum"),
+        maximum=part.get("maximum"),
         default="" if default is None else written,
     )
 
 
 def write_field(field: Field, value: str, problem: str = "") -> Html:
-    """Make the label and the control of a field, with what was typed before."""
+    """Write the label and the control of a field, with its last value and what was wrong with it."""
     name = ARGUMENT + field.name
     about = [part for part in (field.about, f"Default: {field.default}" if field.default else "") if part]
     described = [f"{name}-about"] * bool(about) + [f"{name}-problem"] * bool(problem)
     common = {
         "id": name,
         "name": name,
+        # A required string may be empty, which the browser's own check would refuse.
         "required": field.is_required and field.kind != "string",
         "aria_describedby": " ".join(described) or None,
         "aria_invalid": "true" if problem else None,
@@ -116,11 +120,12 @@ def write_field(field: Field, value: str, problem: str = "") -> Html:
 def _write_control(field: Field, value: str, common: dict[str, Any]) -> Html:
     if field.kind in {"choice", "boolean"}:
         choices = field.choices if field.kind == "choice" else ("true", "false")
-        options = [tag("option", one, value=one, selected=one == value) for one in choices]
+        options = [tag("option", choice, value=choice, selected=choice == value) for choice in choices]
         return tag("select", tag("option", "", value=""), options, **common)
     if field.kind in {"integer", "number"}:
         step = "1" if field.kind == "integer" else "any"
-        return tag("input", type="number", step=step, min=field.least, max=field.most, value=value, **common)
+        bounds = {"min": field.minimum, "max": field.maximum}
+        return tag("input", type="number", step=step, value=value, **bounds, **common)
     is_long = len(value) > _LONG_TEXT or any(word in field.name.lower() for word in _LONG_NAMES)
     if field.kind == "json" or "\n" in value or is_long:
         rows = 3 if field.kind == "json" else 6
@@ -153,6 +158,6 @@ def read_arguments(fields: list[Field], form: Mapping[str, str]) -> dict[str, An
             arguments[field.name] = msgspec.json.decode(text.strip().encode())
         except (msgspec.DecodeError, RecursionError) as error:
             expected = {"integer": "a whole number", "number": "a number", "boolean": "true or false"}
-            wanted = expected.get(field.kind, f"JSON ({error})")
-            raise InvalidField(field.name, f"Expected {wanted}.") from None
+            value_type = expected.get(field.kind, f"JSON ({error})")
+            raise InvalidField(field.name, f"Expected {value_type}.") from None
     return arguments

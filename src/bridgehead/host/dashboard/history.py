@@ -1,7 +1,7 @@
-"""History: what happened lately in this process, for whoever looks: calls by interval, failures, notices.
+"""History: recent calls by interval, failures and notices of this process, for the dashboard.
 
-Everything is bounded. Calls are not watched one by one: every few seconds the difference is taken to what was
-counted before, so a call costs nothing here. Only a call that failed is noted when it ends.
+Everything is bounded. Calls are sampled: every `INTERVAL` the metrics are compared with the last sample, so a
+call costs nothing here. Only a failed call is recorded when it ends.
 """
 
 from __future__ import annotations
@@ -22,34 +22,35 @@ from bridgehead.runtime.timing import Clock
 from ..request import current_request
 
 INTERVAL = 5.0
-"""Seconds between two looks at the counters. Slots begin at whole multiples, the same in every process."""
+"""Length of a slot in seconds. Slots begin at multiples of it, so they are the same in every process."""
 SLOTS = 180
-"""Intervals that are kept: a quarter of an hour."""
-MOST_FAILURES = 100
-MOST_NOTICES = 50
-_MOST_TEXT = 600
-_MOST_PARTS = 8
+"""Slots that are kept: a quarter of an hour."""
+MAX_FAILURES = 100
+MAX_NOTICES = 50
+_MAX_TEXT = 600
+_MAX_PARTS = 8
 _TOOL_SECONDS = "bridgehead_tool_seconds"
-_TOLD = ("far_side.*", "breaker.*", "budget.*")
+_NOTICE_TYPES = ("far_side.*", "breaker.*", "budget.*")
 
 log = logs.logger("host.dashboard")
 
 
 class Counts(Struct, array_like=True):
-    """Calls of one bridge or tool: how many, how many failed, and how many took how long."""
+    """Calls, failed calls and a latency histogram, of one bridge or tool."""
 
     calls: int = 0
     errors: int = 0
     buckets: list[int] = field(default_factory=lambda: [0] * (len(SECONDS) + 1))
+    """Calls by duration: bucket i ends at SECONDS[i], the last has no end."""
 
     def add(self, other: Counts) -> None:
-        """Add others to these."""
+        """Add other counts to these."""
         self.calls += other.calls
         self.errors += other.errors
         self.buckets = [own + more for own, more in zip(self.buckets, other.buckets, strict=True)]
 
     def since(self, earlier: Counts) -> Counts:
-        """Return what has come since."""
+        """Return the difference to earlier counts."""
         return Counts(
             self.calls - earlier.calls,
             self.errors - earlier.errors,
@@ -57,22 +58,23 @@ class Counts(Struct, array_like=True):
         )
 
     def quantile(self, share: float) -> float | None:
-        """Return how many seconds that share of the calls took at most, as exactly as the buckets tell."""
+        """Return the seconds that this share of the calls did not exceed; None without calls."""
         total = sum(self.buckets)
         if not total:
             return None
-        wanted, below = share * total, 0
-        for place, count in enumerate(self.buckets):
-            if count and below + count >= wanted:
-                low = SECONDS[place - 1] if place else 0.0
-                high = SECONDS[place] if place < len(SECONDS) else SECONDS[-1]
-                return low + (high - low) * (wanted - below) / count
+        # Interpolated within the bucket, as Prometheus' histogram_quantile does.
+        rank, below = share * total, 0
+        for index, count in enumerate(self.buckets):
+            if count and below + count >= rank:
+                low = SECONDS[index - 1] if index else 0.0
+                high = SECONDS[index] if index < len(SECONDS) else SECONDS[-1]
+                return low + (high - low) * (rank - below) / count
             below += count
         return SECONDS[-1]
 
 
 class Failure(Struct):
-    """A call that failed, in words for a person."""
+    """A failed call, worded for a person."""
 
     at: float
     bridge: str
@@ -81,11 +83,11 @@ class Failure(Struct):
     problem: str
     next_step: str = ""
     request: str = ""
-    """The id under which the log has it."""
+    """The request id, by which the log has more."""
 
 
 class Notice(Struct):
-    """Something that happened to a far side or to a budget."""
+    """An event about a far side, a breaker or a budget."""
 
     at: float
     kind: str
@@ -94,53 +96,58 @@ class Notice(Struct):
 
 
 Slots = dict[int, dict[str, Counts]]
-"""By the number of an interval, then by bridge; intervals without a call are not there."""
+"""Counts by slot number, then by bridge; slots without a call are absent."""
 
 
 class History:
-    """What happened lately."""
+    """The recent past of one process."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._slots: deque[tuple[int, dict[str, Counts]]] = deque(maxlen=SLOTS)
-        self._before: dict[str, Counts] = {}
-        self._failures: deque[Failure] = deque(maxlen=MOST_FAILURES)
+        self._last: dict[str, Counts] = {}
+        """Totals of each bridge at the last sample."""
+        self._failures: deque[Failure] = deque(maxlen=MAX_FAILURES)
         self.notices = NoticeBoard()
 
     @property
     def slots(self) -> Slots:
-        """The calls of the intervals that are kept."""
+        """The calls of the last quarter of an hour."""
+        # Quiet slots take no place in the deque, so it may hold slots that are older than the window.
         oldest = current_slot(self._clock.now()) - SLOTS
         return {slot: counts for slot, counts in self._slots if slot > oldest}
 
     @property
     def failures(self) -> list[Failure]:
-        """The last calls that failed, the newest first."""
+        """The last failed calls, newest first."""
         return list(reversed(self._failures))
 
     async def run(self, bridges: Mapping[str, Metrics]) -> None:
-        """Look at the counters as long as the host lives."""
-        self.look(bridges)
+        """Sample the metrics at the end of every slot, until cancelled."""
+        self.sample(bridges)
         while True:
             now = self._clock.now()
             await asyncio.sleep((current_slot(now) + 1) * INTERVAL - now)
-            self.look(bridges)
+            self.sample(bridges)
 
-    def look(self, bridges: Mapping[str, Metrics]) -> None:
-        """Note what was called since the last look, in the interval that has just ended."""
+    def sample(self, bridges: Mapping[str, Metrics]) -> None:
+        """Record the calls since the last sample in the slot that has just ended."""
+        # Half a slot back: the timer may fire a little before or after the end of the slot.
         slot = current_slot(self._clock.now() - INTERVAL / 2)
-        came: dict[str, Counts] = {}
+        counts: dict[str, Counts] = {}
         for name, metrics in bridges.items():
-            now = count_all(metrics)
-            since = now.since(self._before.get(name, Counts()))
-            self._before[name] = now
+            now = Counts()
+            for of_tool in count_tools(metrics).values():
+                now.add(of_tool)
+            since = now.since(self._last.get(name, Counts()))
+            self._last[name] = now
             if since.calls > 0:
-                came[name] = since
-        if came:
-            self._slots.append((slot, came))
+                counts[name] = since
+        if counts:
+            self._slots.append((slot, counts))
 
     def note_failure(self, bridge: str, call: Invocation, outcome: Outcome) -> None:
-        """Note a call that failed."""
+        """Record a failed call."""
         problem, next_step = describe_failure(outcome)
         request = current_request.get()
         self._failures.append(
@@ -157,58 +164,53 @@ class History:
 
 
 class NoticeBoard(Listener):
-    """Keeps the last events that an operator wants to know of, and hears of no call."""
+    """Keeps the last events about far sides, breakers and budgets; none about calls."""
 
     def __init__(self) -> None:
-        super().__init__(_TOLD, MOST_NOTICES)
-        self._last: deque[Event] = deque(maxlen=MOST_NOTICES)
+        super().__init__(_NOTICE_TYPES, MAX_NOTICES)
+        self._last: deque[Event] = deque(maxlen=MAX_NOTICES)
 
     def put(self, event: Event) -> None:
-        """Keep an event, if it is one of those."""
-        if matches(_TOLD, event.type):
+        """Keep an event if it is one of these."""
+        # Not the listener's queue: nobody takes from it, and it would report the rest as dropped.
+        if matches(_NOTICE_TYPES, event.type):
             self._last.append(event)
 
     @property
     def last(self) -> list[Notice]:
-        """What is kept, the newest first."""
-        return [_read_notice(event) for event in reversed(self._last)]
-
-
-def _read_notice(event: Event) -> Notice:
-    data = logs.clean(dict(event.data))
-    rest = ", ".join(f"{name} {value}" for name, value in data.items() if name not in {"bridge", "says"})
-    return Notice(event.time, event.type, str(data.get("bridge", "")), str(data.get("says") or rest))
+        """The kept events, newest first."""
+        notices = []
+        for event in reversed(self._last):
+            data = logs.clean(dict(event.data))
+            rest = ", ".join(
+                f"{name} {value}" for name, value in data.items() if name not in {"bridge", "says"}
+            )
+            text = str(data.get("says") or rest)
+            notices.append(Notice(event.time, event.type, str(data.get("bridge", "")), text))
+        return notices
 
 
 def current_slot(now: float) -> int:
-    """Return the number of the interval that a moment is in."""
+    """Return the number of the slot of a time (seconds since 1970)."""
     return int(now // INTERVAL)
 
 
-def count_all(metrics: Metrics) -> Counts:
-    """Count all calls of a bridge so far."""
-    total = Counts()
-    for counts in count_tools(metrics).values():
-        total.add(counts)
-    return total
-
-
 def count_tools(metrics: Metrics) -> dict[str, Counts]:
-    """Count the calls of each tool of a bridge so far."""
-    found: dict[str, Counts] = {}
+    """Return the calls of each tool of a bridge since the start."""
+    by_tool: dict[str, Counts] = {}
     for metric in metrics.all:
         if metric.name == _TOOL_SECONDS and isinstance(metric, Histogram):
             for (tool, outcome), buckets in metric.counts.items():
                 calls = sum(buckets)
                 ended = Counts(calls, calls if outcome == "error" else 0, list(buckets))
-                found.setdefault(tool, Counts()).add(ended)
-    return found
+                by_tool.setdefault(tool, Counts()).add(ended)
+    return by_tool
 
 
-def add_slots(several: Iterable[Slots]) -> Slots:
-    """Add up what several processes have counted."""
+def add_slots(histories: Iterable[Slots]) -> Slots:
+    """Add up the slots of several processes."""
     total: Slots = {}
-    for slots in several:
+    for slots in histories:
         for slot, bridges in slots.items():
             for name, counts in bridges.items():
                 total.setdefault(slot, {}).setdefault(name, Counts()).add(counts)
@@ -216,26 +218,25 @@ def add_slots(several: Iterable[Slots]) -> Slots:
 
 
 def describe_failure(outcome: Outcome) -> tuple[str, str]:
-    """Say what went wrong, and what to do next. What no bridge has words for stays in the log."""
+    """Return what went wrong and what to do next."""
     error = outcome.error
     if isinstance(error, BridgeError):
         problem, next_step = error.message, error.next_step
     elif isinstance(error, ToolError | ProtocolError | InvalidArguments):
         problem, next_step = str(error), ""
     elif error is not None:
+        # Only the type: the text of an unexpected error may hold anything, so it stays in the log.
         problem, next_step = f"An unexpected failure ({type(error).__name__}).", "The log has the details."
-    else:
-        problem, next_step = _first_text(outcome.value), ""
+    else:  # the tool returned a result with `isError`
+        contents = getattr(outcome.value, "content", None)
+        parts = contents[:_MAX_PARTS] if isinstance(contents, list) else [outcome.value]
+        texts = (str(getattr(part, "text", "")) for part in parts)
+        problem, next_step = next((text for text in texts if text), "The tool says no more."), ""
     return _shorten(problem), _shorten(next_step)
 
 
-def _first_text(value: object) -> str:
-    contents = getattr(value, "content", None)
-    parts = contents[:_MOST_PARTS] if isinstance(contents, list) else [value]
-    texts = (str(getattr(part, "text", "")) for part in parts)
-    return next((text for text in texts if text), "The tool says no more.")
-
-
 def _shorten(text: str) -> str:
-    cleaned = logs.scrubbed(text[: 2 * _MOST_TEXT])
-    return cleaned if len(cleaned) <= _MOST_TEXT else cleaned[: _MOST_TEXT - 1] + "…"
+    # Cut before scrubbing, to bound the work, and at twice the length: a secret that this cut splits is not
+    # recognized, but it is beyond the part that is shown.
+    cleaned = logs.scrubbed(text[: 2 * _MAX_TEXT])
+    return cleaned if len(cleaned) <= _MAX_TEXT else cleaned[: _MAX_TEXT - 1] + "…"

@@ -98,8 +98,8 @@ def _check_address(address: str) -> None:
 
 def link(path: str, **query: object) -> str:
     """Return an address of this server, with its query."""
-    given = {key: value for key, value in query.items() if value not in (None, "")}
-    return f"{path}?{urlencode(given)}" if given else path
+    parameters = {key: value for key, value in query.items() if value not in (None, "")}
+    return f"{path}?{urlencode(parameters)}" if parameters else path
 
 
 def table(heads: Iterable[tuple[str, bool]], rows: Iterable[Iterable[Child]], *, caption: str) -> Html:
@@ -109,15 +109,15 @@ def table(heads: Iterable[tuple[str, bool]], rows: Iterable[Iterable[Child]], *,
         tag("th", text, scope="col", class_="number" if is_number else None) for text, is_number in columns
     ]
     body = [
-        tag("tr", [_cell(cell, place, is_number=columns[place][1]) for place, cell in enumerate(row)])
+        tag("tr", [_cell(cell, index, is_number=columns[index][1]) for index, cell in enumerate(row)])
         for row in rows
     ]
-    whole = tag("table", tag("caption", caption), tag("thead", tag("tr", head)), tag("tbody", body))
+    content = tag("table", tag("caption", caption), tag("thead", tag("tr", head)), tag("tbody", body))
     # Wide tables scroll by themselves, also by keyboard, so that the page never does.
-    return tag("div", whole, class_="scroll", tabindex="0", role="group", aria_label=caption)
+    return tag("div", content, class_="scroll", tabindex="0", role="group", aria_label=caption)
 
 
-def _cell(cell: Child, place: int, *, is_number: bool) -> Html:
-    if place == 0 and not is_number:
+def _cell(cell: Child, index: int, *, is_number: bool) -> Html:
+    if index == 0 and not is_number:  # the name of the row, for screen readers
         return tag("th", cell, scope="row")
     return tag("td", cell, class_="number" if is_number else None)

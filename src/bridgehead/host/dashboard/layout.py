@@ -1,7 +1,7 @@
-"""Layout: the frame of every page, its headers, and the pieces that pages share: tiles, times, badges, forms.
+"""Layout: the frame and headers of every page, and shared elements: tiles, times, badges, forms.
 
-The policy (CSP) lets a page load its own style and script and nothing else: no other server, nothing inline.
-Whatever a page says works without the script, which only keeps it up to date.
+The content security policy lets a page load its own style and script and nothing else: nothing from other
+servers, nothing inline. Pages work without the script, which only keeps them up to date.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ SCRIPT = "/dashboard/page.js"
 ICON = "/dashboard/icon.svg"
 PAGES = (OVERVIEW, BRIDGE, TOOLS, TOOL, CALL, CLIENTS, FAILURES, SIGN_IN, SIGN_OUT, REVOKE, END_SESSION)
 OAUTH_PAGES = (OAUTH_START, OAUTH_CALLBACK, OAUTH_FINISH)
-"""What there is only where people can sign in at an authorisation server."""
+"""Pages of the sign-in at an authorisation server; absent without one."""
 FILES = {STYLE: b"text/css; charset=utf-8", SCRIPT: b"text/javascript; charset=utf-8", ICON: b"image/svg+xml"}
 
 
@@ -63,6 +63,7 @@ HEADERS: HeaderPairs = (
     (b"cross-origin-opener-policy", b"same-origin"),
     (b"cross-origin-resource-policy", b"same-origin"),
     (b"permissions-policy", b"camera=(), geolocation=(), microphone=()"),
+    # `/` answers by Accept (a page, or 404 for programs), and all pages by the cookie of the visitor.
     (b"vary", b"accept, cookie"),
 )
 _MINUTE, _HOUR, _DAY = 60, 3600, 86_400
@@ -70,26 +71,26 @@ _KIB = 1024.0
 
 
 class Page(Struct):
-    """What is shown in the frame."""
+    """The content of a page within the frame."""
 
     title: str
     body: Html
     path: str = ""
-    """Where in the menu it belongs."""
+    """The menu item to highlight."""
     status: int = 200
     is_live: bool = False
     """Whether the script keeps it up to date."""
     forward: str = ""
-    """Where it goes on by itself, at once."""
+    """The address that the browser loads next, at once."""
 
 
 # --- the frame ---------------------------------------------------------------------------------------------
 
 
 def render(
-    page: Page, *, who: str | None, proof: str, cookies: HeaderPairs = (), is_in: bool = True
+    page: Page, *, who: str | None, proof: str, cookies: HeaderPairs = (), is_signed_in: bool = True
 ) -> Response:
-    """Make the response that carries a page. `who` is the name of whoever has signed in."""
+    """Return the response with a page. `who` is the name of the visitor, None if nobody needs a token."""
     head = tag(
         "head",
         tag("meta", charset="utf-8"),
@@ -97,15 +98,17 @@ def render(
         tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
         tag("meta", name="color-scheme", content="light dark"),
         tag("meta", http_equiv="refresh", content=f"0;url={page.forward}") if page.forward else NOTHING,
+        # The version in the address: browsers keep these files for a year (see `serve_file`).
         tag("link", rel="icon", href=link(ICON, v=version_of(ICON)), type="image/svg+xml"),
         tag("link", rel="stylesheet", href=link(STYLE, v=version_of(STYLE))),
         tag("script", src=link(SCRIPT, v=version_of(SCRIPT)), defer=True),
     )
-    header = _write_header(page, who, proof) if is_in else NOTHING
+    header = _write_header(page, who, proof) if is_signed_in else NOTHING
+    # tabindex -1 lets the skip link move the focus here without making it a stop for the Tab key.
     main = tag("main", page.body, id="main", tabindex="-1", data_live=page.is_live or None)
     body = tag("body", tag("a", "Skip to content", href="#main", class_="skip"), header, main)
-    whole = f"<!doctype html>\n{tag('html', head, body, lang='en')}\n"
-    return Response(page.status, whole.encode(), (*HEADERS, *cookies))
+    html = f"<!doctype html>\n{tag('html', head, body, lang='en')}\n"
+    return Response(page.status, html.encode(), (*HEADERS, *cookies))
 
 
 def _write_header(page: Page, who: str | None, proof: str) -> Html:
@@ -120,10 +123,11 @@ def _write_header(page: Page, who: str | None, proof: str) -> Html:
         href=OVERVIEW,
         class_="home",
     )
+    # Hidden until the script shows it: without the script there is nothing to pause.
     pause = tag("button", "Pause", type="button", id="pause", hidden=True) if page.is_live else NOTHING
-    leave = NOTHING
+    sign_out = NOTHING
     if who is not None:
-        leave = form(
+        sign_out = form(
             SIGN_OUT, proof, tag("span", who, class_="who"), tag("button", "Sign out", class_="quiet")
         )
     return tag(
@@ -132,46 +136,47 @@ def _write_header(page: Page, who: str | None, proof: str) -> Html:
             "div",
             home,
             tag("nav", menu, aria_label="Pages"),
-            tag("div", pause, leave, class_="end"),
+            tag("div", pause, sign_out, class_="end"),
             class_="bar",
         ),
     )
 
 
 def write_forward(title: str, onward: str) -> Page:
-    """Make a page that goes on to another one of ours by itself.
+    """Write a page that forwards to another address of ours.
 
-    A redirect would not do: a browser that another site sends brings no strict cookies along, however often
-    it is sent on, until a page of ours sends it.
+    A redirect would not do: after a navigation from another site, a browser sends no SameSite=Strict cookies
+    with any redirect that follows, only with a navigation that a page of ours begins.
     """
     body = tag("div", tag("h1", title), tag("p", tag("a", "Continue", href=onward)), class_="sign-in")
     return Page(title, body, forward=onward)
 
 
 def render_forward(page: Page) -> Response:
-    """Make the response that carries such a page. It sets no cookie: those that were kept back are there."""
-    return render(page, who=None, proof="", is_in=False)
+    """Return the response with a forwarding page; it sets no cookie, because the browser has its own."""
+    return render(page, who=None, proof="", is_signed_in=False)
 
 
 def redirect(path: str, cookies: HeaderPairs = ()) -> Response:
-    """Send a browser to another page after a form, or to the authorisation server."""
+    """Redirect after a form, or to the authorisation server."""
+    # 303, so that the browser follows with GET, whatever the method was.
     return Response(303, b"", ((b"location", path.encode()), (b"cache-control", b"no-store"), *cookies))
 
 
 @cache
 def read_file(path: str) -> bytes:
-    """Return one of the files that the page loads."""
+    """Return a file of the dashboard by its path on the server."""
     return (resources.files(__package__) / path.rpartition("/")[2]).read_bytes()
 
 
 @cache
 def version_of(path: str) -> str:
-    """Return what changes with a file, so that a browser may keep it for good."""
+    """Return a short hash of a file, for its address: a changed file has another address."""
     return hashlib.sha256(read_file(path)).hexdigest()[:12]
 
 
 def serve_file(path: str) -> Response:
-    """Answer with one of the files that the page loads."""
+    """Return the response with a file that browsers cache for a year."""
     headers = (
         (b"content-type", FILES[path]),
         (b"cache-control", b"public, max-age=31536000, immutable"),
@@ -181,22 +186,21 @@ def serve_file(path: str) -> Response:
     return Response(200, read_file(path), headers)
 
 
-# --- pieces ------------------------------------------------------------------------------------------------
+# --- elements ----------------------------------------------------------------------------------------------
 
 
 def form(action: str, proof: str, *fields: Child, **attributes: object) -> Html:
-    """Make a form with the proof that it was filled in here."""
-    hidden = tag("input", type="hidden", name=PROOF, value=proof)
-    return tag("form", hidden, *fields, method="post", action=action, **attributes)
+    """Write a form with its CSRF proof."""
+    return tag("form", hidden(PROOF, proof), *fields, method="post", action=action, **attributes)
 
 
 def hidden(name: str, value: object) -> Html:
-    """Make a field that nobody sees."""
+    """Write a hidden form field."""
     return tag("input", type="hidden", name=name, value=value)
 
 
 def section(title: str, *children: Child, name: str, note: Child = None) -> Html:
-    """Make a part of a page under its heading. The script replaces it by its name when it changes."""
+    """Write a section with a heading. `name` is its id, by which the script replaces it."""
     head = tag("h2", title, id=f"{name}-title")
     return tag(
         "section", tag("div", head, note, class_="head"), *children, id=name, aria_labelledby=f"{name}-title"
@@ -204,28 +208,28 @@ def section(title: str, *children: Child, name: str, note: Child = None) -> Html
 
 
 def tile(label: str, value: str, note: str = "", *, level: str = "") -> Html:
-    """Make a number that stands for itself."""
+    """Write one figure with its label."""
     small = tag("small", note) if note else NOTHING
     return tag("div", tag("dt", label), tag("dd", tag("b", value), small), class_=f"tile {level}".strip())
 
 
-def tiles(made: Iterable[Html]) -> Html:
-    """Put numbers beside each other."""
-    return tag("dl", join(made), class_="tiles")
+def tiles(items: Iterable[Html]) -> Html:
+    """Write tiles in a row."""
+    return tag("dl", join(items), class_="tiles")
 
 
 def badge(words: str, level: str) -> Html:
-    """Make a small label; its words say what its colour says."""
+    """Write a small coloured label; its words alone must say what the colour says."""
     return tag("span", words, class_=f"badge {level}")
 
 
 def empty(words: str, *more: Child) -> Html:
-    """Say that there is nothing yet, and what would be here."""
+    """Write the text of a section that has no content yet."""
     return tag("p", words, *more, class_="empty")
 
 
 def when(at: float, now: float) -> Html:
-    """Write a moment as how long ago it was; the exact time is in its title."""
+    """Write a time as how long ago it was; its title has the exact time."""
     exact = datetime.fromtimestamp(at, UTC)
     return tag(
         "time",
@@ -236,7 +240,7 @@ def when(at: float, now: float) -> Html:
 
 
 def duration(seconds: float) -> str:
-    """Write how long something takes, in the largest unit that fits."""
+    """Write a duration in the largest unit that fits."""
     if seconds < _MINUTE:
         return f"{max(0, seconds):.0f} s"
     if seconds < _HOUR:
@@ -247,7 +251,7 @@ def duration(seconds: float) -> str:
 
 
 def latency(seconds: float | None) -> str:
-    """Write how long a call took."""
+    """Write the duration of a call: three digits, in s or ms."""
     if seconds is None:
         return "–"
     if seconds >= 1:
@@ -257,14 +261,14 @@ def latency(seconds: float | None) -> str:
 
 
 def number(value: float) -> str:
-    """Write a number so that it is easily read."""
+    """Write a number: two decimals below 10, thousands separated."""
     if value and abs(value) < 10 and value != int(value):  # noqa: PLR2004 - one digit before the point
         return f"{value:.2f}".rstrip("0").rstrip(".")
     return f"{value:,.0f}"
 
 
 def plural(count: float, noun: str) -> str:
-    """Write how many of something there are."""
+    """Write a count with its noun."""
     return f"{number(count)} {noun}{'' if count == 1 else 's'}"
 
 

@@ -13,11 +13,11 @@ from __future__ import annotations
 import hmac
 import inspect
 import secrets
-from collections.abc import Awaitable, Mapping
+from collections.abc import Mapping
 from functools import partial
-from typing import Protocol
 from urllib.parse import urlsplit
 
+from bridgehead.mcp import NonceStore
 from bridgehead.runtime import logs
 from bridgehead.runtime.http import Proxies
 from bridgehead.runtime.timing import Clock
@@ -41,16 +41,9 @@ LOOK_SCOPES = (DASHBOARD_SCOPE, f"{SCOPE}:read")
 ACT_SCOPES = (ADMIN_SCOPE, DASHBOARD_SCOPE, SCOPE)
 ANSWER = ("code", "state", "iss", "error", "error_description")
 """Parameters of an authorisation response that are passed on."""
-_MOST_ANSWER = 8192
+_MAX_PARAMETER = 8192
 _STATE_PARTS = 3
 _OWN_SITES = (b"same-origin", b"none")
-
-
-class NonceStore(Protocol):
-    """Remembers used nonces in memory, in a file of all workers, or in Redis."""
-
-    def use(self, nonce: str, expires: float) -> bool | Awaitable[bool]:
-        """Mark a nonce as used until it expires; return whether it was unused."""
 
 
 class OAuthSignIn:
@@ -89,8 +82,9 @@ class OAuthSignIn:
         )
         if host != name and not referer.startswith(f"{parts.scheme}://{name}/"):
             return base + layout.OVERVIEW
+        # Only our own page may begin a sign-in, not a link on another site.
         if not page or request.headers.get(b"sec-fetch-site", b"none") not in _OWN_SITES:
-            return layout.OVERVIEW  # only our own page may begin a sign-in
+            return layout.OVERVIEW
         key, flow_id = self._keys[0], secrets.token_urlsafe(16)
         until = str(int(self._clock.now() + STATE_SECONDS))
         return await self._flow.make_url(
@@ -120,6 +114,8 @@ class OAuthSignIn:
                 "Sign in again; cookies have to be switched on."
             )
             raise HostRejection(403, message, "oauth_state")
+        # After the seal: only states that we made take room in the store. Before the exchange: of two
+        # requests with the same answer, one reaches the issuer.
         used = self._nonces.use(f"sign-in:{flow_id}", float(until))
         if not (await used if inspect.isawaitable(used) else used):
             raise HostRejection(400, "This sign-in was used already. Sign in again.", "oauth_state")
@@ -142,7 +138,7 @@ class OAuthSignIn:
 
 def read_answer(query: Mapping[str, str]) -> dict[str, str]:
     """Return the parameters of an authorisation response, and nothing else."""
-    return {name: query[name] for name in ANSWER if 0 < len(query.get(name, "")) <= _MOST_ANSWER}
+    return {name: query[name] for name in ANSWER if 0 < len(query.get(name, "")) <= _MAX_PARAMETER}
 
 
 def write_landing(query: Mapping[str, str]) -> layout.Page:

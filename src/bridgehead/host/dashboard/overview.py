@@ -1,8 +1,7 @@
-"""Overview: the first page, and the page of one bridge. Pure: makes HTML of a snapshot and of reports."""
+"""Overview: writes the first page and the page of one bridge from a snapshot and reports. Pure."""
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from bridgehead.runtime.findings import Report
@@ -15,19 +14,19 @@ from .html import NOTHING, Child, Html, join, link, table, tag
 from .layout import Page, badge, duration, empty, latency, number, plural, section, size, tile, tiles, when
 from .snapshot import BridgeState, Snapshot
 
-MOST_SHOWN = 5
+MAX_SHOWN = 5
 """Failures and notices on the first page."""
 _MINUTE_SLOTS = 12
-_LEAST_SLOTS = 24
+_MIN_SLOTS = 24
 """Shortest time that a chart shows: two minutes."""
-_MOST_FACTS = 4
+_MAX_FACTS = 4
 _MANY_FAILED = 0.05
 
 
 def write_overview(snapshot: Snapshot, reports: Mapping[str, Report], grant: Grant) -> Page:
-    """Make the first page."""
-    failures = [one for one in snapshot.failures if grant.may_read(one.bridge)]
-    seen = tag("a", "All failures", href=layout.FAILURES) if failures else NOTHING
+    """Write the first page."""
+    failures = [failure for failure in snapshot.failures if grant.may_read(failure.bridge)]
+    all_failures = tag("a", "All failures", href=layout.FAILURES) if failures else NOTHING
     processes = snapshot.processes
     up = snapshot.taken - min(process.started for process in processes)
     memory = sum(process.memory_bytes for process in processes)
@@ -44,11 +43,11 @@ def write_overview(snapshot: Snapshot, reports: Mapping[str, Report], grant: Gra
             section("Bridges", _write_cards(snapshot, reports, grant), name="bridges"),
             section(
                 "Recent failures",
-                write_failures(failures, snapshot.taken, MOST_SHOWN),
+                write_failures(failures, snapshot.taken, MAX_SHOWN),
                 name="failures",
-                note=seen,
+                note=all_failures,
             ),
-            section("Notices", write_notices(snapshot.notices[:MOST_SHOWN], snapshot.taken), name="notices"),
+            section("Notices", write_notices(snapshot.notices[:MAX_SHOWN], snapshot.taken), name="notices"),
         ]
     )
     return Page("Overview", body, layout.OVERVIEW, is_live=True)
@@ -78,7 +77,11 @@ def _write_numbers(snapshot: Snapshot) -> Html:
                 plural(opened.get("connections", 0), "connection"),
             ),
             tile("Tasks", number(sum(snapshot.tasks.values())), "running"),
-            tile("In flight", number(sum(one.in_flight for one in snapshot.bridges)), "calls being answered"),
+            tile(
+                "In flight",
+                number(sum(bridge.in_flight for bridge in snapshot.bridges)),
+                "calls being answered",
+            ),
         ]
     )
 
@@ -95,13 +98,13 @@ def _recent(snapshot: Snapshot, slots: int, bridge: str | None = None) -> Counts
 
 def _write_charts(snapshot: Snapshot, bridge: str | None = None) -> Html:
     """Draw calls, latency and failures, of all bridges or of one."""
-    names = [one.name for one in snapshot.bridges if bridge in {None, one.name}]
-    titles = {one.name: one.title for one in snapshot.bridges}
-    # A quarter of an hour, or the time since the start. The interval that has just begun is left out: it
+    names = [state.name for state in snapshot.bridges if bridge in {None, state.name}]
+    titles = {state.name: state.title for state in snapshot.bridges}
+    # A quarter of an hour, or the time since the start. The current slot is left out: it is not complete and
     # would look like a drop.
     now = current_slot(snapshot.taken)
     up = now - current_slot(min(process.started for process in snapshot.processes))
-    slots = range(now - min(SLOTS, max(_LEAST_SLOTS, up)), now)
+    slots = range(now - min(SLOTS, max(_MIN_SLOTS, up)), now)
     since = f"{duration(len(slots) * INTERVAL)} ago"
     calls = [
         Series(titles[name], [_of(snapshot, slot, name).calls / INTERVAL for slot in slots]) for name in names
@@ -146,9 +149,7 @@ def _write_cards(snapshot: Snapshot, reports: Mapping[str, Report], grant: Grant
         title = (
             tag("a", bridge.title, href=link(layout.BRIDGE, name=bridge.name)) if is_open else bridge.title
         )
-        facts = (
-            [(fact.label, fact.value) for fact in report.facts[:_MOST_FACTS]] if report is not None else []
-        )
+        facts = [(fact.label, fact.value) for fact in report.facts[:_MAX_FACTS]] if report is not None else []
         facts += [("Calls in 15 min", number(quarter.calls)), ("Median", latency(quarter.quantile(0.5)))]
         cards.append(
             tag(
@@ -167,14 +168,14 @@ def _write_cards(snapshot: Snapshot, reports: Mapping[str, Report], grant: Grant
 
 
 def write_status(bridge: BridgeState) -> Html:
-    """Say in one word how a bridge is."""
+    """Write the badge of a bridge's state."""
     if not bridge.serves:
         return badge("not serving", "bad")
-    return badge("ready", "good") if bridge.is_there else badge("far side away", "warm")
+    return badge("ready", "good") if bridge.is_far_side_up else badge("far side away", "warm")
 
 
 def write_bridge(snapshot: Snapshot, bridge: BridgeState, report: Report | None) -> Page:
-    """Make the page of one bridge."""
+    """Write the page of one bridge."""
     parts: list[Child] = [
         tag("h1", bridge.title, " ", write_status(bridge)),
         tag("p", bridge.says, class_="lead", id="about"),
@@ -189,24 +190,23 @@ def write_bridge(snapshot: Snapshot, bridge: BridgeState, report: Report | None)
 
 
 def _write_report(report: Report) -> list[Html]:
-    drawn = [
+    charts = [
         draw_bars(chart.title, chart.bars) if chart.kind == "bars" else draw_columns(chart.title, chart.bars)
         for chart in report.charts
     ]
-    found = [section("Charts", tag("div", drawn, class_="charts"), name="charts")] if drawn else []
-    for place, one in enumerate(report.tables):
-        heads = [(column, column in one.numbers) for column in one.columns]
+    sections = [section("Charts", tag("div", charts, class_="charts"), name="charts")] if charts else []
+    for index, data in enumerate(report.tables):
+        heads = [(column, column in data.numbers) for column in data.columns]
         content = (
-            table(heads, one.rows, caption=one.title) if one.rows else empty("There is nothing here yet.")
+            table(heads, data.rows, caption=data.title) if data.rows else empty("There is nothing here yet.")
         )
-        found.append(section(one.title, content, name=f"table{place}"))
-    return found
+        sections.append(section(data.title, content, name=f"table{index}"))
+    return sections
 
 
 def _write_tools(bridge: BridgeState) -> Html:
     if not bridge.tools:
         return empty("No tool has been called yet. ", tag("a", "Try one", href=layout.TOOLS), ".")
-    ranked = sorted(bridge.tools.items(), key=lambda one: (-one[1].calls, one[0]))
     rows = [
         [
             tag("a", tag("code", name), href=link(layout.TOOL, bridge=bridge.name, name=name)),
@@ -215,47 +215,43 @@ def _write_tools(bridge: BridgeState) -> Html:
             latency(counts.quantile(0.5)),
             latency(counts.quantile(0.95)),
         ]
-        for name, counts in ranked
+        for name, counts in sorted(bridge.tools.items(), key=lambda item: (-item[1].calls, item[0]))
     ]
     heads = [("Tool", False), ("Calls", True), ("Failed", True), ("Median", True), ("95th percentile", True)]
     return table(heads, rows, caption="Calls since the start")
 
 
-# --- what happened -----------------------------------------------------------------------------------------
+# --- failures and notices ----------------------------------------------------------------------------------
 
 
-def write_failures(failures: Sequence[Failure], now: float, most: int | None = None) -> Html:
-    """List calls that failed, the newest first, each with what to do; the same one once, with how often."""
+def write_failures(failures: Sequence[Failure], now: float, limit: int | None = None) -> Html:
+    """List failed calls, newest first; equal ones (bridge, tool, client, problem) once, with their count."""
     if not failures:
         return empty("No call has failed since the start. Failures appear here with what to do about them.")
-    times = Counter(map(_identify, failures))
-    last: dict[tuple[str, ...], Failure] = {}
-    for one in failures:
-        last.setdefault(_identify(one), one)
-    items = [_write_failure(one, times[key], now) for key, one in last.items()]
-    return tag("ol", items[:most], class_="events")
+    groups: dict[tuple[str, ...], list[Failure]] = {}
+    for failure in failures:
+        key = (failure.bridge, failure.tool, failure.client, failure.problem)
+        groups.setdefault(key, []).append(failure)
+    items = [_write_failure(group[0], len(group), now) for group in groups.values()]
+    return tag("ol", items[:limit], class_="events")
 
 
-def _identify(one: Failure) -> tuple[str, ...]:
-    return one.bridge, one.tool, one.client, one.problem
-
-
-def _write_failure(one: Failure, times: int, now: float) -> Html:
-    who = f" by {one.client}" if one.client else ""
-    step = tag("p", tag("b", "Next: "), one.next_step, class_="next") if one.next_step else NOTHING
-    request = tag("span", "request ", tag("code", one.request)) if one.request else NOTHING
+def _write_failure(failure: Failure, times: int, now: float) -> Html:
+    who = f" by {failure.client}" if failure.client else ""
+    step = tag("p", tag("b", "Next: "), failure.next_step, class_="next") if failure.next_step else NOTHING
+    request = tag("span", "request ", tag("code", failure.request)) if failure.request else NOTHING
     return tag(
         "li",
         tag(
             "p",
-            tag("code", one.tool),
-            tag("span", f"{one.bridge}{who}"),
+            tag("code", failure.tool),
+            tag("span", f"{failure.bridge}{who}"),
             tag("b", f"× {times}") if times > 1 else NOTHING,
-            when(one.at, now),
+            when(failure.at, now),
             request,
             class_="meta",
         ),
-        tag("p", one.problem, class_="text"),
+        tag("p", failure.problem, class_="text"),
         step,
     )
 
@@ -264,7 +260,7 @@ _LEVELS = {"far_side.returned": "good", "breaker.closed": "good"}
 
 
 def write_notices(notices: Sequence[Notice], now: float) -> Html:
-    """List what happened to far sides and budgets."""
+    """List events about far sides, breakers and budgets, newest first."""
     if not notices:
         return empty("Nothing has happened to a far side or a budget since the start.")
     items = [
@@ -272,13 +268,13 @@ def write_notices(notices: Sequence[Notice], now: float) -> Html:
             "li",
             tag(
                 "p",
-                badge(one.kind, _LEVELS.get(one.kind, "warm")),
-                tag("span", one.bridge),
-                when(one.at, now),
+                badge(notice.kind, _LEVELS.get(notice.kind, "warm")),
+                tag("span", notice.bridge),
+                when(notice.at, now),
                 class_="meta",
             ),
-            tag("p", one.says, class_="text"),
+            tag("p", notice.says, class_="text"),
         )
-        for one in notices
+        for notice in notices
     ]
     return tag("ol", items, class_="events")

@@ -37,10 +37,10 @@ OAUTH = "/dashboard/oauth/"
 PROOF = "csrf"
 """The form field of the CSRF proof."""
 _FORM_LIMITS = Limits(message_bytes=256 * 1024, body_seconds=10.0)
-_MOST_FIELDS = 200
+_MAX_FIELDS = 200
 _PAGE, _TOKEN = "bridgehead_page", "bridgehead_token"
 _PORT = re.compile(rb":([0-9]{1,5})$")
-_GOOD = re.compile(r"[A-Za-z0-9._~-]{1,4000}")
+_VALID_VALUE = re.compile(r"[A-Za-z0-9._~-]{1,4000}")
 _SEAL, _GRANT = "s1", "g1"
 """Cookie formats: a token of ours, and the grant of an access token."""
 _SEAL_PARTS, _GRANT_PARTS = 4, 3
@@ -91,16 +91,16 @@ class SignIn:
     async def identify(self, request: HostRequest) -> BrowserSession:
         """Return the session of a browser. Raises HostRejection."""
         cookies = read_cookies(request)
-        page, shown = cookies.get(_PAGE, ""), cookies.get(_TOKEN, "")
+        page, sealed = cookies.get(_PAGE, ""), cookies.get(_TOKEN, "")
         session = BrowserSession(None, "", [], page)
         if not page:
             page = secrets.token_urlsafe(16)
             session.cookies.append(make_cookie(request, _PAGE, page))
-        session.proof = self._prove(self._keys[0], page, shown)
+        session.proof = self._prove(self._keys[0], page, sealed)
         if not self.is_needed:
             session.grant = await self._check(request, "")
-        elif shown:
-            parts = shown.split(".")
+        elif sealed:
+            parts = sealed.split(".")
             grant = self._read_grant(parts) if parts[0] == _GRANT else self._read_token(parts)
             has_ended = grant is not None and grant.expires is not None and grant.expires <= self._clock.now()
             session.grant = None if has_ended else grant
@@ -111,7 +111,7 @@ class SignIn:
     def _read_grant(self, parts: list[str]) -> Grant | None:
         if len(parts) != _GRANT_PARTS or not self._issuer:
             return None
-        # The issuer is part of the seal: with another issuer or audience the cookies of before are void.
+        # The issuer is part of the seal, so a change of issuer or audience ends all browser sessions.
         seals = (make_digest(key, "grant", self._issuer, parts[1]) for key in self._keys)
         if not any(hmac.compare_digest(seal, parts[2]) for seal in seals):
             return None
@@ -119,14 +119,15 @@ class SignIn:
         return msgspec.json.decode(base64.urlsafe_b64decode(parts[1] + padding), type=Grant)
 
     def _read_token(self, parts: list[str]) -> Grant | None:
-        found = None if self._tokens is None or len(parts) != _SEAL_PARTS else self._tokens.find(parts[1])
-        if found is None or parts[0] != _SEAL or not parts[2].isdigit() or int(parts[2]) <= self._clock.now():
+        entry = None if self._tokens is None or len(parts) != _SEAL_PARTS else self._tokens.find(parts[1])
+        if entry is None or parts[0] != _SEAL or not parts[2].isdigit() or int(parts[2]) <= self._clock.now():
             return None
-        # The hash of the secret is part of the seal: a token that is made anew under the same id is another.
-        seals = (self._seal(key, parts[1], parts[2], found[0]) for key in self._keys)
+        token_hash, grant = entry
+        # The hash of the secret is part of the seal: another token under the same id does not match it.
+        seals = (self._seal(key, parts[1], parts[2], token_hash) for key in self._keys)
         if not any(hmac.compare_digest(seal, parts[3]) for seal in seals):
             return None
-        return found[1]
+        return grant
 
     async def _check(self, request: HostRequest, token: str) -> Grant:
         """Check a token like that of an MCP caller: failures are counted, logged and limited by address."""
@@ -147,15 +148,16 @@ class SignIn:
             )
             raise HostRejection(403, f"This token does not open the dashboard. {remedy}", "grant")
 
-        found = None if self._tokens is None or not grant.token_id else self._tokens.find(grant.token_id)
+        entry = None if self._tokens is None or not grant.token_id else self._tokens.find(grant.token_id)
         end = self._clock.now() + SESSION_SECONDS
-        if found is None:
-            kept = replace(grant, expires=min(end, grant.expires or end))
-            encoded = _encode(msgspec.json.encode(kept))
+        if entry is None:
+            # An access token cannot be looked up later, so the cookie carries its grant and expiry.
+            limited = replace(grant, expires=min(end, grant.expires or end))
+            encoded = _encode(msgspec.json.encode(limited))
             value = f"{_GRANT}.{encoded}.{make_digest(self._keys[0], 'grant', self._issuer, encoded)}"
         else:
             until = str(int(end))
-            seal = self._seal(self._keys[0], grant.token_id, until, found[0])
+            seal = self._seal(self._keys[0], grant.token_id, until, entry[0])
             value = f"{_SEAL}.{grant.token_id}.{until}.{seal}"
         return grant, make_cookie(request, _TOKEN, value)
 
@@ -168,7 +170,7 @@ class SignIn:
     async def read_form(self, request: HostRequest) -> Form:
         """Read a form that was sent from our page. Raises HostRejection."""
         # Also refuses pages of another port of this machine, which the cookies alone would let through:
-        # browsers keep cookies by host, not by port.
+        # browsers store cookies by host, not by port.
         own = {request.headers.get(b"host", b"").decode("latin-1").lower(), self._public_host} - {""}
         origin = request.headers.get(b"origin")
         site = request.headers.get(b"sec-fetch-site", b"same-origin")
@@ -184,13 +186,14 @@ class SignIn:
             check_length(http.headers, _FORM_LIMITS)
             body = await read_body(http, _FORM_LIMITS)
         try:
-            pairs = parse_qsl(body.decode(), keep_blank_values=True, max_num_fields=_MOST_FIELDS)
+            pairs = parse_qsl(body.decode(), keep_blank_values=True, max_num_fields=_MAX_FIELDS)
         except ValueError:
             raise HostRejection(400, "The form cannot be read.", "form") from None
         form, cookies = dict(pairs), read_cookies(request)
         proof = form.pop(PROOF, "").encode()
-        page, shown = cookies.get(_PAGE, ""), cookies.get(_TOKEN, "")
-        valid = (self._prove(key, page, shown).encode() for key in self._keys)
+        page, sealed = cookies.get(_PAGE, ""), cookies.get(_TOKEN, "")
+        # Any of our keys: a page that was open while the keys were rotated still works.
+        valid = (self._prove(key, page, sealed).encode() for key in self._keys)
         if not page or not any(hmac.compare_digest(expected, proof) for expected in valid):
             message = (
                 "The page is too old, or cookies are switched off. Load it again and repeat what you did."
@@ -198,8 +201,8 @@ class SignIn:
             raise HostRejection(403, message, "csrf")
         return form
 
-    def _prove(self, key: bytes, page: str, shown: str) -> str:
-        return make_digest(key, "form", page, shown)
+    def _prove(self, key: bytes, page: str, sealed: str) -> str:
+        return make_digest(key, "form", page, sealed)
 
     def _seal(self, key: bytes, token_id: str, until: str, token_hash: str) -> str:
         return make_digest(key, "session", token_id, until, token_hash)
@@ -216,13 +219,13 @@ def _encode(data: bytes) -> str:
 
 def read_cookies(request: HostRequest) -> dict[str, str]:
     """Return our cookies by their short names, without values that we never set."""
-    found: dict[str, str] = {}
+    cookies: dict[str, str] = {}
     names = {_full_name(request, name): name for name in (_PAGE, _TOKEN)}
     for pair in request.headers.get(b"cookie", b"").decode("latin-1").split(";"):
         name, _, value = pair.strip().partition("=")
-        if name in names and _GOOD.fullmatch(value):
-            found[names[name]] = value
-    return found
+        if name in names and _VALID_VALUE.fullmatch(value):
+            cookies[names[name]] = value
+    return cookies
 
 
 def is_cross_site(request: HostRequest) -> bool:
@@ -250,7 +253,8 @@ def make_cookie(request: HostRequest, name: str, value: str) -> tuple[bytes, byt
 
 
 def _full_name(request: HostRequest, name: str) -> str:
-    # Browsers keep cookies by host and not by port, and several hosts may run on one machine.
-    found = _PORT.search(request.headers.get(b"host", b""))
-    own = f"{name}_{found.group(1).decode()}" if found else name
+    # Browsers store cookies by host and not by port, and several servers may run on one machine.
+    match = _PORT.search(request.headers.get(b"host", b""))
+    own = f"{name}_{match.group(1).decode()}" if match else name
+    # Browsers accept __Host- only over https, without Domain: no subdomain can set our cookies (RFC 6265bis).
     return f"__Host-{own}" if request.scheme == "https" else own

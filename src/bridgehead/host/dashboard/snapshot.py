@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     from ..telemetry.metrics import HostMetrics
     from ..views import Views
 
-MOST_SESSIONS = 200
+MAX_SESSIONS = 200
 """Most sessions of one process in a snapshot, the last used first."""
-_MOST_NAME = 80
+_MAX_NAME = 80
 
 
 class BridgeState(Struct):
@@ -36,9 +36,9 @@ class BridgeState(Struct):
     name: str
     title: str
     serves: bool
-    is_there: bool
-    """Whether its far side is up."""
+    is_far_side_up: bool
     says: str
+    """The state of the far side, or why the bridge does not serve."""
     in_flight: int
     tools: dict[str, Counts]
 
@@ -126,8 +126,8 @@ class SnapshotCollector:
         clients: dict[str, dict[str, int]] = {}
         for (client,), count in read(host, "bridgehead_client_requests_total").items():
             clients.setdefault(client, {})["made"] = int(count)
-        for (client, what), count in read(host, "bridgehead_client_open").items():
-            clients.setdefault(client, {})[what] = int(count)
+        for (client, resource), count in read(host, "bridgehead_client_open").items():
+            clients.setdefault(client, {})[resource] = int(count)
         process = ProcessState(
             self._worker,
             total(host, "process_start_time_seconds"),
@@ -144,8 +144,8 @@ class SnapshotCollector:
             notices=self._history.notices.last,
             sessions=self.sessions(),
             open={
-                what: int(total(host, name))
-                for what, name in (
+                resource: int(total(host, name))
+                for resource, name in (
                     ("sessions", "bridgehead_sessions"),
                     ("streams", "bridgehead_streams"),
                     ("connections", "bridgehead_connections"),
@@ -154,7 +154,9 @@ class SnapshotCollector:
             },
             clients=clients,
             limits={
-                what: int(limit) for (scope, what), limit in self._metrics.limits.items() if scope == "client"
+                resource: int(limit)
+                for (scope, resource), limit in self._metrics.limits.items()
+                if scope == "client"
             },
             tasks={status: int(count) for (status,), count in read(host, "bridgehead_tasks").items()},
             rejections={why: int(count) for (why,), count in read(host, "bridgehead_refusals_total").items()},
@@ -180,11 +182,12 @@ class SnapshotCollector:
     def sessions(self) -> list[SessionState]:
         """Return the open sessions, the last used first."""
         now = time.monotonic()
+        # The monotonic clock of the sessions themselves, and not `self._clock`, which tests set.
         states = []
         for bridge, session in self._views.sessions():
             client = session.connection.client
             info: Mapping[str, object] = {} if client is None else client.info
-            words = (str(info.get(key) or "")[:_MOST_NAME] for key in ("name", "version"))
+            words = (str(info.get(key) or "")[:_MAX_NAME] for key in ("name", "version"))
             states.append(
                 SessionState(
                     make_handle(session.id),
@@ -197,7 +200,7 @@ class SnapshotCollector:
                     bool(session.in_use),
                 )
             )
-        return sorted(states, key=lambda state: (not state.is_busy, state.idle_seconds))[:MOST_SESSIONS]
+        return sorted(states, key=lambda state: (not state.is_busy, state.idle_seconds))[:MAX_SESSIONS]
 
     def end_session(self, handle: str) -> bool:
         """End a session of this process; return False if it has none with that handle."""
@@ -209,6 +212,7 @@ class SnapshotCollector:
 
 def make_handle(session_id: str) -> str:
     """Name a session without revealing its id."""
+    # Whoever has the id of a session can act in it, so it appears in no page.
     return hashlib.sha256(session_id.encode()).hexdigest()[:16]
 
 
@@ -227,51 +231,53 @@ def total(metrics: Metrics, name: str) -> float:
 
 def merge(snapshots: Iterable[Snapshot]) -> Snapshot:
     """Add up the snapshots of all workers; the first is the one that serves the page."""
-    every = list(snapshots)
-    first = every[0]
-    if len(every) == 1:
+    parts = list(snapshots)
+    first = parts[0]
+    if len(parts) == 1:
         return first
     return Snapshot(
         taken=first.taken,
         version=first.version,
-        processes=sorted((one for each in every for one in each.processes), key=lambda one: one.worker),
-        bridges=[_merge_bridge(bridge, every) for bridge in first.bridges],
-        slots=add_slots(each.slots for each in every),
-        failures=sorted((one for each in every for one in each.failures), key=lambda one: -one.at),
-        notices=sorted((one for each in every for one in each.notices), key=lambda one: -one.at),
-        sessions=[one for each in every for one in each.sessions],
-        open=_add(each.open for each in every),
+        processes=sorted(
+            (process for part in parts for process in part.processes), key=lambda process: process.worker
+        ),
+        bridges=[_merge_bridge(bridge, parts) for bridge in first.bridges],
+        slots=add_slots(part.slots for part in parts),
+        failures=sorted((failure for part in parts for failure in part.failures), key=lambda item: -item.at),
+        notices=sorted((notice for part in parts for notice in part.notices), key=lambda item: -item.at),
+        sessions=[session for part in parts for session in part.sessions],
+        open=_add(part.open for part in parts),
         clients={
-            client: _add(each.clients.get(client, {}) for each in every)
-            for client in sorted({name for each in every for name in each.clients})
+            client: _add(part.clients.get(client, {}) for part in parts)
+            for client in sorted({name for part in parts for name in part.clients})
         },
-        limits=first.limits,
-        tasks=_add(each.tasks for each in every),
-        rejections=_add(each.rejections for each in every),
+        limits=first.limits,  # not added up: each process has these limits for itself
+        tasks=_add(part.tasks for part in parts),
+        rejections=_add(part.rejections for part in parts),
     )
 
 
-def _merge_bridge(first: BridgeState, every: list[Snapshot]) -> BridgeState:
+def _merge_bridge(first: BridgeState, parts: list[Snapshot]) -> BridgeState:
     """Add up one bridge: it serves if every worker's does; the first that does not says why."""
-    own = [bridge for each in every for bridge in each.bridges if bridge.name == first.name]
-    worst = next((one for one in own if not (one.serves and one.is_there)), first)
+    states = [bridge for part in parts for bridge in part.bridges if bridge.name == first.name]
+    worst = next((state for state in states if not (state.serves and state.is_far_side_up)), first)
     tools: dict[str, Counts] = {}
-    for bridge in own:
-        for tool, counts in bridge.tools.items():
+    for state in states:
+        for tool, counts in state.tools.items():
             tools.setdefault(tool, Counts()).add(counts)
     return BridgeState(
         first.name,
         first.title,
-        all(bridge.serves for bridge in own),
-        all(bridge.is_there for bridge in own),
+        all(state.serves for state in states),
+        all(state.is_far_side_up for state in states),
         worst.says,
-        sum(bridge.in_flight for bridge in own),
+        sum(state.in_flight for state in states),
         tools,
     )
 
 
-def _add(several: Iterable[Mapping[str, int]]) -> dict[str, int]:
-    counted: Counter[str] = Counter()
-    for counts in several:
-        counted.update(counts)
-    return dict(counted)
+def _add(parts: Iterable[Mapping[str, int]]) -> dict[str, int]:
+    sums: Counter[str] = Counter()
+    for counts in parts:
+        sums.update(counts)
+    return dict(sums)

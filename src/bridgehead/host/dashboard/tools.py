@@ -1,8 +1,8 @@
-"""Tools: the pages on which a person tries a tool: the list, the form, a question before it acts, the answer.
+"""Tools: the pages on which a person calls a tool: list, form, confirmation and result.
 
-A tool is called through the caller's own view of the bridge, as over MCP: what a token does not open is not
-there, and limits, audit and metering are the same. A tool that changes something or costs money is called
-only after a second page has asked.
+A tool is called through the caller's own view of the bridge, as over MCP: tools that the token does not open
+are absent, and limits, audit and metering are the same. A tool that changes something or costs money is
+called only after a confirmation.
 """
 
 from __future__ import annotations
@@ -25,14 +25,15 @@ from .layout import Page, badge, empty, form, hidden, latency, section
 
 CALL_SECONDS = 60.0
 """How long a page waits for a tool."""
-_MOST_TEXT = 100_000
-_MOST_PARTS = 50
+_MAX_TEXT = 100_000
+_MAX_PARTS = 50
 _IMAGES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
+# A revision without sessions: each page is one request, and no handshake has to come before it.
 _REVISION = next(revision for revision in REVISIONS.values() if revision.stateless)
 
 
 class Choice(Struct, frozen=True):
-    """A tool that somebody has chosen, in their view of its bridge."""
+    """A tool in the visitor's view of its bridge."""
 
     bridge: str
     title: str
@@ -40,57 +41,65 @@ class Choice(Struct, frozen=True):
     tool: Tool
 
 
-class Answered(Struct, frozen=True):
-    """What came of a call."""
+class CallResult(Struct, frozen=True):
+    """The result of a call, or the reason why there is none."""
 
     result: dict[str, Any]
     seconds: float
     problem: str = ""
-    """Why there is no result."""
+    """Empty if there is a result."""
 
 
 def list_tools(bridge: Bridge[Any]) -> list[Tool]:
-    """Return the tools that a person may choose from."""
+    """Return the tools for people and models; those for apps alone are left out."""
     return [tool for tool in bridge.tools.values() if tool.visible_to == "everyone"]
 
 
 def needs_confirmation(tool: Tool) -> bool:
-    """Tell whether somebody has to say twice that they want it."""
+    """Tell whether a tool may change something or costs money."""
     return tool.is_paid or not tool.is_read_only
 
 
-async def call_tool(choice: Choice, arguments: Mapping[str, Any], grant: Grant) -> Answered:
-    """Call a tool as a client that has this grant would."""
+async def call_tool(choice: Choice, arguments: Mapping[str, Any], grant: Grant) -> CallResult:
+    """Call a tool as an MCP client with this grant would."""
     client = InMemoryClient(choice.dispatcher, _REVISION, {})
-    client.connection.principal = grant.name
+    client.connection.principal = grant.name  # audit and metering name the visitor
     loop = asyncio.get_running_loop()
     began = loop.time()
     try:
         async with asyncio.timeout(CALL_SECONDS):
             result = await client.call(choice.tool.name, dict(arguments))
     except ProtocolError as failure:
-        return Answered({}, loop.time() - began, str(failure))
+        return CallResult({}, loop.time() - began, str(failure))
     except TimeoutError:
         problem = (
             f"The tool did not answer within {CALL_SECONDS:g} s. Use an MCP client for calls that take long."
         )
-        return Answered({}, loop.time() - began, problem)
+        return CallResult({}, loop.time() - began, problem)
     finally:
         choice.dispatcher.disconnect(client.connection)
-    return Answered(result, loop.time() - began)
+    return CallResult(result, loop.time() - began)
 
 
 # --- the list ----------------------------------------------------------------------------------------------
 
 
 def write_tools(bridges: Mapping[str, tuple[str, list[Tool]]]) -> Page:
-    """Make the list of all tools, by bridge: its title and its tools."""
+    """Write the list of tools; `bridges` has each bridge's title and tools by its name."""
     parts: list[Child] = [
         tag("h1", "Tools"),
         tag("p", "Try a tool as a client would call it.", class_="lead"),
     ]
     for name, (title, tools) in bridges.items():
-        items = [_write_item(name, tool) for tool in tools]
+        items = [
+            tag(
+                "li",
+                tag("a", tag("code", tool.name), href=link(layout.TOOL, bridge=name, name=tool.name)),
+                write_badges(tool),
+                tag("p", tool.description.partition(". ")[0].rstrip(".") + "."),  # its first sentence
+            )
+            for tool in tools
+        ]
         content = tag("ul", items, class_="tools") if items else empty("No tool is open to you here.")
         parts.append(section(title, content, name=f"tools-{name}"))
     if not bridges:
@@ -98,22 +107,12 @@ def write_tools(bridges: Mapping[str, tuple[str, list[Tool]]]) -> Page:
     return Page("Tools", join(parts), layout.TOOLS)
 
 
-def _write_item(bridge: str, tool: Tool) -> Html:
-    about = tool.description.partition(". ")[0].rstrip(".") + "."
-    return tag(
-        "li",
-        tag("a", tag("code", tool.name), href=link(layout.TOOL, bridge=bridge, name=tool.name)),
-        write_badges(tool),
-        tag("p", about),
-    )
-
-
 def write_badges(tool: Tool) -> Html:
-    """Say what a tool may do."""
-    what = badge("reads", "good") if tool.is_read_only else badge("changes", "warm")
+    """Write the labels of a tool's effects: reads, changes or destroys; costs money."""
+    effect = badge("reads", "good") if tool.is_read_only else badge("changes", "warm")
     if tool.is_destructive:
-        what = badge("destroys", "bad")
-    return join([what, badge("costs money", "warm") if tool.is_paid else NOTHING])
+        effect = badge("destroys", "bad")
+    return join([effect, badge("costs money", "warm") if tool.is_paid else NOTHING])
 
 
 # --- the form ----------------------------------------------------------------------------------------------
@@ -122,29 +121,29 @@ def write_badges(tool: Tool) -> Html:
 def write_tool(
     choice: Choice,
     proof: str,
-    given: Mapping[str, str],
+    filled_in: Mapping[str, str],
     problem: InvalidField | None = None,
     answer: Html = NOTHING,
 ) -> Page:
-    """Make the page of one tool: its form, and what came of the last call."""
+    """Write the page of one tool: its form with the last input, and the answer of the last call."""
     tool = choice.tool
     fields = read_fields(tool.input_schema)
     controls = [
         write_field(
             field,
-            given.get(ARGUMENT + field.name, ""),
+            filled_in.get(ARGUMENT + field.name, ""),
             str(problem.args[0]) if problem is not None and problem.field == field.name else "",
         )
         for field in fields
     ]
-    asks = needs_confirmation(tool)
-    filled = form(
+    button = "Continue" if needs_confirmation(tool) else "Call"
+    call_form = form(
         layout.CALL,
         proof,
         hidden("bridge", choice.bridge),
         hidden("name", tool.name),
         controls or tag("p", "The tool takes no arguments.", class_="about"),
-        tag("div", tag("button", "Continue" if asks else "Call", class_="primary"), class_="actions"),
+        tag("div", tag("button", button, class_="primary"), class_="actions"),
         class_="call",
     )
     body = join(
@@ -153,14 +152,16 @@ def write_tool(
             tag("h1", tag("code", tool.name), " ", write_badges(tool)),
             tag("p", tool.description, class_="lead"),
             answer,
-            section("Arguments", filled, name="arguments"),
+            section("Arguments", call_form, name="arguments"),
         ]
     )
     return Page(tool.name, body, layout.TOOLS, status=200 if problem is None else 400)
 
 
-def ask_to_call(choice: Choice, arguments: Mapping[str, Any], given: Mapping[str, str], proof: str) -> Page:
-    """Make the page that asks before a tool changes something or costs money."""
+def ask_to_call(
+    choice: Choice, arguments: Mapping[str, Any], filled_in: Mapping[str, str], proof: str
+) -> Page:
+    """Write the confirmation of a call; it carries the form's input on."""
     tool = choice.tool
     why = []
     if not tool.is_read_only:
@@ -178,7 +179,7 @@ def ask_to_call(choice: Choice, arguments: Mapping[str, Any], given: Mapping[str
                 hidden("bridge", choice.bridge),
                 hidden("name", tool.name),
                 hidden("confirmed", "yes"),
-                [hidden(name, value) for name, value in given.items() if name.startswith(ARGUMENT)],
+                [hidden(name, value) for name, value in filled_in.items() if name.startswith(ARGUMENT)],
                 tag("button", "Yes, call it", class_="danger"),
                 tag(
                     "a",
@@ -196,21 +197,22 @@ def ask_to_call(choice: Choice, arguments: Mapping[str, Any], given: Mapping[str
 # --- the answer --------------------------------------------------------------------------------------------
 
 
-def write_answer(answered: Answered) -> Html:
-    """Show what came of a call."""
-    result = answered.result
-    has_failed = bool(answered.problem) or result.get("isError") is True
+def write_answer(called: CallResult) -> Html:
+    """Write the section with the answer of a call."""
+    result = called.result
+    has_failed = bool(called.problem) or result.get("isError") is True
     note = tag(
         "span",
-        [badge("failed", "bad") if has_failed else badge("answered", "good"), " ", latency(answered.seconds)],
+        [badge("failed", "bad") if has_failed else badge("answered", "good"), " ", latency(called.seconds)],
     )
-    if answered.problem:
-        return section("Answer", tag("p", answered.problem, class_="problem"), name="answer", note=note)
+    if called.problem:
+        return section("Answer", tag("p", called.problem, class_="problem"), name="answer", note=note)
     contents = result.get("content")
-    parts = [_write_part(part) for part in (contents if isinstance(contents, list) else [])[:_MOST_PARTS]]
+    parts = [_write_part(part) for part in (contents if isinstance(contents, list) else [])[:_MAX_PARTS]]
     structured = result.get("structuredContent")
     if structured is not None:
         summary = tag("summary", "Structured content")
+        # tabindex: a long <pre> scrolls, which a keyboard can do only in an element that has the focus.
         parts.append(tag("details", summary, tag("pre", _format(structured), tabindex="0")))
     return section("Answer", parts or empty("The answer is empty."), name="answer", note=note)
 
@@ -231,4 +233,4 @@ def _format(value: Any) -> str:
 
 
 def _shorten(text: str) -> str:
-    return text if len(text) <= _MOST_TEXT else text[:_MOST_TEXT] + f"\n… ({len(text):,} characters in all)"
+    return text if len(text) <= _MAX_TEXT else text[:_MAX_TEXT] + f"\n… ({len(text):,} characters in all)"

@@ -1,14 +1,13 @@
 """Stream: `/events`, the events of all workers as server-sent events for operators.
 
-A slow reader loses the oldest events and gets an `event: dropped` with their number; one that reads nothing
-is ended by the server like any stream. The number of readers is limited.
+A slow reader loses the oldest events and gets an `event: dropped` with their number; the server ends the
+stream of one that reads nothing, like any stream. The number of readers is limited.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from functools import partial
 from urllib.parse import parse_qs
 
 from bridgehead.mcp import OVERLOADED
@@ -18,13 +17,13 @@ from bridgehead.runtime.metrics import Metrics
 
 from ..auth.rejection import HostRejection
 
-MOST_READERS = 16
+MAX_READERS = 16
 KEEP_ALIVE_SECONDS = 15.0
 _AT_ONCE = 100
 _HEADERS = (
     (b"content-type", b"text/event-stream"),
     (b"cache-control", b"no-store"),
-    (b"x-accel-buffering", b"no"),
+    (b"x-accel-buffering", b"no"),  # nginx would hold events back until its buffer is full
 )
 
 Follow = Callable[[Callable[[Event], None]], Awaitable[None]]
@@ -42,7 +41,7 @@ class EventStreams:
         self._sending: set[asyncio.Future[None]] = set()
 
     def declare_metrics(self, metrics: Metrics) -> None:
-        """Show how many read."""
+        """Declare the gauge of readers."""
         metrics.gauge(
             "bridgehead_event_readers",
             "Operators who read the stream of events.",
@@ -50,11 +49,14 @@ class EventStreams:
         )
 
     async def serve(self, request: Request) -> Response | ResponseStream:
-        """Send the events of all workers to an operator until it goes."""
-        if len(self._readers) >= MOST_READERS:
-            message = f"{MOST_READERS} operators read the events already. End one, then try again."
+        """Send the events of all workers to an operator until it disconnects."""
+        if len(self._readers) >= MAX_READERS:
+            message = f"{MAX_READERS} operators read the events already. End one, then try again."
             raise HostRejection(429, message, "too_many", code=OVERLOADED)
-        listener = Listener(_read_patterns(request))
+        # Which types a reader wants: `?types=call.failed,budget.*`; all without it.
+        types = parse_qs(request.query.decode("latin-1")).get("types", [])
+        listener = Listener(tuple(word for text in types for word in text.split(",") if word))
+        # This worker's own events come from its feed, those of the others from `follow`, into one queue.
         others = asyncio.ensure_future(self.follow(listener.put)) if self.follow else None
         self._readers.add(listener)
         try:
@@ -73,8 +75,13 @@ class EventStreams:
         stream = await request.open_stream(200, _HEADERS)
         sending = asyncio.ensure_future(_send(listener, stream))
         self._sending.add(sending)
-        request.when_gone(partial(_cancel, sending))
+
+        def cancel() -> None:
+            sending.cancel()
+
+        request.when_gone(cancel)
         try:
+            # `wait` and not `await sending`: the sender ends by being cancelled, which is no failure here.
             await asyncio.wait([sending])
         finally:
             sending.cancel()
@@ -86,10 +93,6 @@ class EventStreams:
         """End every stream, because the server stops."""
         for sending in tuple(self._sending):
             sending.cancel()
-
-
-def _cancel(sending: asyncio.Future[None]) -> None:
-    sending.cancel()
 
 
 async def _send(listener: Listener, stream: ResponseStream) -> None:
@@ -111,9 +114,3 @@ async def _send(listener: Listener, stream: ResponseStream) -> None:
 
 def _encode(event: Event) -> bytes:
     return b"id: %b\nevent: %b\ndata: %b\n\n" % (event.id.encode(), event.type.encode(), event.encode())
-
-
-def _read_patterns(request: Request) -> tuple[str, ...]:
-    """Read which types a reader wants: `?types=call.failed,budget.*`."""
-    found = parse_qs(request.query.decode("latin-1")).get("types", [])
-    return tuple(word for text in found for word in text.split(",") if word)

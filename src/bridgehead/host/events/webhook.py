@@ -32,7 +32,7 @@ RETRY_BACKOFF = Backoff(base=1.0, limit=60.0)
 _MAX_ANSWER = 65_536
 _TRANSIENT = frozenset({408, 425, 429})
 _OK, _SERVER_FAULT = range(200, 300), 500
-_SECRET = "whsec_"  # noqa: S105 - what a secret begins with
+_SECRET = "whsec_"  # noqa: S105 - the prefix of a secret in Standard Webhooks
 
 log = logs.logger("host.webhook")
 
@@ -111,6 +111,7 @@ class Webhook:
         if self._task is None:
             return
         if len(self.listener) or self._sending:
+            # Cleared only here: `_run` sets it after every batch, also long before the stop.
             self._is_idle.clear()
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._is_idle.wait(), within)
@@ -121,6 +122,7 @@ class Webhook:
         await asyncio.gather(self._task, return_exceptions=True)
 
     async def _run(self) -> None:
+        # One connection and one batch at a time keep the events in order, also across retries.
         pool = Pool(self._origin, max_connections=1, proxy=self._proxies.choose(self._origin))
         try:
             while True:
@@ -139,10 +141,12 @@ class Webhook:
         """Post a batch until it is accepted; return whether it was."""
         body = b'{"events":[%b]}' % b",".join(event.encode() for event in events)
         for attempt in range(MAX_ATTEMPTS):
+            # The same message id in every attempt: by it a receiver drops a batch that came twice.
             status, wait = await self._post(pool, events[0].id, body)
             if status in _OK:
                 return True
             problem = f"status {status}" if status else "no answer"
+            # Other 4xx would be the same next time: dropped, so that later events are not held up.
             if status and status < _SERVER_FAULT and status not in _TRANSIENT:
                 log.error("the webhook refused events", problem=problem, events=len(events))
                 return False

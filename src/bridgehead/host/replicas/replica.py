@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import socket
+import secrets
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from bridgehead.mcp import Bridge
-from bridgehead.mcp.http.message import Handler
-from bridgehead.mcp.http.server.connections import OnReject, log_rejection
 from bridgehead.runtime import logs
 from bridgehead.runtime.metrics import Metrics
 from bridgehead.runtime.stores import open_redis
@@ -18,13 +16,13 @@ from ..auth.shared_throttle import SharedThrottle
 from ..auth.throttle import Throttle
 from ..settings import HostSettings
 from .changes import ChangeRelay
-from .directory import Directory, own_address
-from .peers import PeerEntrance, Peers
 
 if TYPE_CHECKING:
     from bridgehead.runtime.stores.redis import Redis
 
     from ..auth.tokens import Tokens
+
+_NAME_BYTES = 6
 
 log = logs.logger("host.replicas")
 
@@ -37,20 +35,10 @@ class Replica:
         self.redis = redis
         self.metrics = Metrics()
         redis.declare_metrics(self.metrics)
-        self._directory = Directory(redis)
-        self.peers = (
-            Peers(self._directory, settings.derive_keys("forwarding")) if settings.state_keys else None
-        )
-        """Those whose sessions we can reach; None where there is no key to sign with."""
-        self._changes = ChangeRelay(redis, self._directory.node)
+        self._changes = ChangeRelay(redis, secrets.token_hex(_NAME_BYTES))
         self.tokens: Tokens | None = None
         """Those that end here as soon as they are revoked anywhere."""
         self._leave_revocations: Callable[[], None] = lambda: None
-
-    @property
-    def session_prefix(self) -> str:
-        """What the ids of our sessions begin with; nothing where nobody could forward to us."""
-        return "" if self.peers is None else self.peers.session_prefix
 
     async def start(self, bridges: Mapping[str, Bridge[Any]]) -> None:
         """Connect to Redis, and go on without it where it is not there."""
@@ -58,23 +46,11 @@ class Replica:
         self._changes.start(bridges)
         if self.tokens is not None:
             self._leave_revocations = follow_revocations(self.redis, self.tokens)
-        if self.peers is None:
+        if not self._settings.state_keys:
             log.warn(
                 "sessions and open questions are this process's alone: BRIDGEHEAD_STATE_KEYS is not set",
                 next_step="Set it to the same random key on all replicas.",
             )
-
-    async def open(self, door: socket.socket | None) -> None:
-        """Tell the others that this process lives, and where it is reached."""
-        await self._directory.start("" if door is None else own_address(self._settings, door))
-
-    def entrance(
-        self, app: Handler, otherwise: Handler | None, on_reject: OnReject = log_rejection
-    ) -> Handler | None:
-        """Make what answers at the door; None where there is none."""
-        if self.peers is None:
-            return otherwise
-        return PeerEntrance(self.peers, app, otherwise, on_reject)
 
     def make_throttle(self, monotonic: Callable[[], float]) -> SharedThrottle:
         """Make what counts the requests of each caller over all replicas."""
@@ -92,12 +68,9 @@ class Replica:
         return {"up": self.redis.is_up, **({"says": self.redis.problem} if self.redis.problem else {})}
 
     async def stop(self) -> None:
-        """Tell the others that this process has ended, and let go of Redis."""
+        """Stop listening to the others, and let go of Redis."""
         self._changes.stop()
         self._leave_revocations()
-        await self._directory.stop()
-        if self.peers is not None:
-            await self.peers.close()
         await self.redis.close()
 
 

@@ -98,19 +98,20 @@ class HostMetrics:
 
         def read_open() -> dict[tuple[str, ...], float]:
             values: dict[tuple[str, ...], float] = {}
-            by_what = {what: share.by_caller for what, share in shares.items()}
-            for what, by_caller in (by_what | {"connections": self.connections}).items():
+            by_resource = {resource: share.by_caller for resource, share in shares.items()}
+            for resource, by_caller in (by_resource | {"connections": self.connections}).items():
                 ranked = Counter(by_caller).most_common()
                 for client, count in ranked[:_MAX_SHOWN]:
-                    values[client, what] = float(count)
+                    values[client, resource] = float(count)
+                # The rest as one sum: the values still add up, and a page has a bounded length.
                 if others := ranked[_MAX_SHOWN:]:
-                    values[OTHERS, what] = float(sum(count for _, count in others))
+                    values[OTHERS, resource] = float(sum(count for _, count in others))
             return values
 
         self.limits: dict[tuple[str, ...], float] = {
-            ("client", what): float(share.limit) for what, share in shares.items()
+            ("client", resource): float(share.limit) for resource, share in shares.items()
         }
-        """Limits by scope (`client` or all) and by what is limited."""
+        """Limits by scope (`client` or `all`) and resource."""
         about = "What one caller has open: a token, or an address where nobody needs one, and of connections."
         metrics.gauge("bridgehead_client_open", about, read_open, "client", "what")
         metrics.gauge(
@@ -155,6 +156,7 @@ class HostMetrics:
         self._requests.add(route, _STATUS[status])
         (self._stream_seconds if is_stream else self._seconds).observe(seconds, route)
         if client is not None:
+            # Bounded: with OAuth the name is the subject of a token, of which an issuer may have many.
             known = self._clients.values
             self._clients.add(client if len(known) < _MAX_CLIENTS or (client,) in known else OTHERS)
 
@@ -220,7 +222,7 @@ class CallMetrics:
             if self._note_failure is not None:
                 self._note_failure(self._bridge, call, outcome)
         self._seconds.observe(seconds, call.name, outcome.status)
-        if events.feed.hears_calls:
+        if events.feed.has_call_listeners:  # without a listener, a call does not pay for its event
             self._publish(call, outcome, seconds)
         self._audit(call, outcome, seconds)
 

@@ -86,6 +86,7 @@ class Telemetry:
             exporter = self._make_exporter(signal, kind)
             if exporter is None:
                 continue
+            # `shutdown_on_exit` would wait for the collector at exit; `close` waits a limited time.
             if signal == "traces":
                 provider = TracerProvider(resource=self._resource, shutdown_on_exit=False)
                 processor = BatchSpanProcessor(exporter)
@@ -132,6 +133,7 @@ class Telemetry:
                 snapshot = self._read_metrics(sources())
                 await asyncio.to_thread(self._metric_exporter.export, snapshot)
         finally:
+            # Read here, while the bridges still exist, and sent by `close` before the exporter is shut down.
             last = self._read_metrics(sources())
             self._closing.insert(0, lambda: self._metric_exporter.export(last))
 
@@ -194,6 +196,7 @@ class Telemetry:
                 with suppress(Exception):
                     close()
 
+        # A daemon thread: the process does not wait for a slow collector beyond `CLOSE_SECONDS`.
         closing = Thread(target=close_all, daemon=True)
         closing.start()
         closing.join(CLOSE_SECONDS)

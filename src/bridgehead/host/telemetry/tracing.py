@@ -197,6 +197,7 @@ class Tracer:
             version = meta.protocol_version or ""
             if meta.traceparent is not UNSET:  # `_meta` wins over the headers
                 trace = {"traceparent": meta.traceparent, "tracestate": meta.tracestate or ""}
+        # A method that the client made up must not become a span name: backends group spans by name.
         name = _UNKNOWN if request.method is None else request.name
         attributes: dict[str, Any] = {
             "mcp.method.name": request.name[:_MAX_ATTRIBUTE],

@@ -22,13 +22,13 @@ from bridgehead.runtime.timing import SystemClock
 from .. import tls
 from ..app import HostApplication
 from ..factory import ApplicationFactory, limits_of
-from ..replicas.directory import open_door
-from ..replicas.replica import open_replica
+from ..ownership.forwarding import PeerEndpoint, Peers
+from ..ownership.owners import Owners, bind_peer_socket, own_address
+from ..ownership.routing import OwnerRouter
+from ..replicas.replica import Replica, open_replica
 from ..settings import HostSettings
 from ..systemd import ALIVE, READY, STOPPING, ServiceManager
 from ..telemetry.exporting import open_telemetry
-from .forwarding import WorkerEntrance, Workers
-from .sharding import ShardedApplication
 from .supervision import BEAT_SECONDS, ignore_signals
 from .watchdog import Watchdog
 
@@ -52,7 +52,11 @@ class Job(Struct, frozen=True):
     environment: Mapping[str, str]
     listening: socket.socket
     state_keys: tuple[bytes, ...]
-    """What the questions that a client carries between two requests are sealed with, the same for all."""
+    """Seal what a client carries between two requests."""
+    peer_keys: tuple[bytes, ...]
+    """Sign what processes send each other."""
+    name: str
+    """The host's name, which the ids of sessions and tasks begin with."""
 
     @property
     def address(self) -> str:
@@ -64,11 +68,13 @@ class Job(Struct, frozen=True):
 class WorkerPlace(Struct, frozen=True):
     """One process among several."""
 
-    workers: Workers
+    index: int
+    addresses: tuple[str, ...]
+    """Where each worker is reached by the others."""
     listening: socket.socket
-    """Where the other workers reach it."""
+    """The socket of this worker's own address."""
     beat: Callable[[], None]
-    """Tells the parent that this one lives."""
+    """Tells the parent that this worker lives."""
 
 
 def serve(job: Job, place: WorkerPlace | None = None) -> None:
@@ -78,6 +84,8 @@ def serve(job: Job, place: WorkerPlace | None = None) -> None:
     ignore_signals()
     telemetry = open_telemetry(job.environment)
     certificate = tls.certificate(settings)
+    replica = open_replica(settings)
+    peers = _make_peers(job, place, replica)
     app = ApplicationFactory(
         settings,
         job.manifests,
@@ -85,23 +93,36 @@ def serve(job: Job, place: WorkerPlace | None = None) -> None:
         SystemClock(),
         state_keys=job.state_keys,
         telemetry=telemetry,
-        workers=None if place is None else place.workers,
+        peers=peers,
         certificate=certificate,
-        replica=open_replica(settings),
+        replica=replica,
     ).make()
-    run_to_end(_serve(job, place, app, certificate), socket_loop, settings.shutdown_seconds)
+    run_to_end(_serve(job, place, app, peers, certificate), socket_loop, settings.shutdown_seconds)
     if telemetry is not None:
         telemetry.close()
     log.info("ended")
 
 
+def _make_peers(job: Job, place: WorkerPlace | None, replica: Replica | None) -> Peers | None:
+    """Make what reaches the processes that share sessions and tasks with this one; None if there are none."""
+    # Without keys of its own, each host signs with random ones, which only its own workers know.
+    redis = replica.redis if replica is not None and job.settings.state_keys else None
+    if place is not None:
+        return Peers(Owners(job.name, place.index, place.addresses, redis), job.peer_keys)
+    return None if redis is None else Peers(Owners(job.name, redis=redis), job.peer_keys)
+
+
 async def _serve(
-    job: Job, place: WorkerPlace | None, app: HostApplication, certificate: tls.Certificate | None
+    job: Job,
+    place: WorkerPlace | None,
+    app: HostApplication,
+    peers: Peers | None,
+    certificate: tls.Certificate | None,
 ) -> None:
     # Before anything is opened or logged: whoever reads the first line may end the process right then.
     with shutdown_signals(job.settings.shutdown_seconds) as told:
         _hear_other_signals(app)  # after those that end it, of which SIGHUP is one elsewhere
-        await _serve_until(told, job, place, app, certificate)
+        await _serve_until(told, job, place, app, peers, certificate)
 
 
 async def _serve_until(
@@ -109,12 +130,20 @@ async def _serve_until(
     job: Job,
     place: WorkerPlace | None,
     app: HostApplication,
+    peers: Peers | None,
     certificate: tls.Certificate | None,
 ) -> None:
     await app.start()
-    handler, inner = await _open_door(job, place, app)
+    handler: Handler = app
+    inner = None
+    if peers is not None:
+        handler = OwnerRouter(app, peers, limits_of(job.settings))
+        listening = bind_peer_socket(job.settings) if place is None else place.listening
+        inner = _server(job, app, PeerEndpoint(peers, app, app.own_answers, app.record_early_rejection))
+        await inner.start(listening)
+        await peers.owners.announce(own_address(job.settings, listening))
     server = _server(job, app, handler)
-    watchdog = Watchdog(job.settings.blocked_seconds, app.metrics.blocked.add)
+    watchdog = Watchdog(app.metrics.blocked.add)
     manager = ServiceManager(job.environment if place is None else {})  # the parent notifies for its workers
     beating = asyncio.create_task(_beat(manager if place is None else place))
     await server.start(job.listening, None if certificate is None else certificate.context)
@@ -136,40 +165,12 @@ async def _serve_until(
     app.end_streams()
     server.stop_accepting()
     await server.stop()
-    if inner is not None:
+    if inner is not None and peers is not None:
+        await peers.owners.withdraw()
         await inner.stop()
+        await peers.close()
     await app.stop()
     beating.cancel()
-
-
-async def _open_door(
-    job: Job, place: WorkerPlace | None, app: HostApplication
-) -> tuple[Handler, Server | None]:
-    """Listen for the processes that share sessions with this one; returns what answers everybody else."""
-    handler: Handler = app
-    entrance: Handler | None = None
-    limits, replica = limits_of(job.settings), app.replica
-    if replica is not None and replica.peers is not None:
-        handler = ShardedApplication(app, replica.peers, limits)
-    elif place is not None:
-        handler = ShardedApplication(app, place.workers, limits)
-    if place is not None:
-        entrance = WorkerEntrance(
-            place.workers,
-            handler,
-            app.own_answers,
-            app.record_early_rejection,
-        )
-    if replica is not None:
-        entrance = replica.entrance(app, entrance, app.record_early_rejection)
-    door = inner = None
-    if entrance is not None:
-        door = open_door(job.settings) if place is None else place.listening
-        inner = _server(job, app, entrance)
-        await inner.start(door)
-    if replica is not None:
-        await replica.open(door)
-    return handler, inner
 
 
 def _hear_other_signals(app: HostApplication) -> None:
@@ -204,7 +205,7 @@ def _server(job: Job, app: HostApplication, handler: Handler) -> Server:
     return Server(
         handler,
         max_connections=job.settings.connections,
-        max_per_address=job.settings.connections_per_client,
+        max_per_address=job.settings.connections_per_address,
         unlimited=app.proxies,
         by_address=app.metrics.connections,
         keep_alive_seconds=job.settings.idle_seconds,
@@ -243,4 +244,4 @@ def _freeze_what_stays() -> None:
 
 def _about(job: Job, place: WorkerPlace | None) -> dict[str, object]:
     about: dict[str, object] = {"auth": "on" if job.settings.needs_auth else "off"}
-    return about if place is None else about | {"worker": place.workers.index}
+    return about if place is None else about | {"worker": place.index}

@@ -30,6 +30,9 @@ ENDING = (signal.SIGTERM, signal.SIGINT, *((signal.SIGQUIT,) if hasattr(signal, 
 _HEARD = (*ENDING, signal.SIGHUP, signal.SIGCHLD) if hasattr(signal, "SIGHUP") else ENDING
 AGAIN = Backoff(base=0.5, limit=30.0, jitter=0.0)
 BEAT_SECONDS = 1.0
+STALLED_SECONDS = 30.0
+"""A worker without a beat for this long is replaced. Longer than any honest turn of the loop, shorter than
+the 60 s after which most clients give up."""
 _STEADY_SECONDS = 60.0
 """A worker that lived this long did not fail at its start."""
 
@@ -54,11 +57,9 @@ def check_bridges(manifests: Mapping[str, Manifest], workers: int) -> None:
             )
 
 
-def run(
-    listening: socket.socket, count: int, serve: Serve, stalled_seconds: float, manager: ServiceManager
-) -> None:
+def run(listening: socket.socket, count: int, serve: Serve, manager: ServiceManager) -> None:
     """Serve a socket with several processes until a signal ends it."""
-    Supervisor(listening, serve, stalled_seconds, manager).run(count)
+    Supervisor(listening, serve, manager).run(count)
 
 
 class _Worker:
@@ -80,13 +81,10 @@ class _Worker:
 class Supervisor:
     """The parent of the workers."""
 
-    def __init__(
-        self, listening: socket.socket, serve: Serve, stalled_seconds: float, manager: ServiceManager
-    ) -> None:
+    def __init__(self, listening: socket.socket, serve: Serve, manager: ServiceManager) -> None:
         self._listening = listening
         self._serve = serve
         self._manager = manager
-        self._stalled_seconds = stalled_seconds
         self._workers: list[_Worker] = []
         self._is_ending = False
         self._lifeline, self._lifeline_end = os.pipe()
@@ -192,7 +190,7 @@ class Supervisor:
     def _replace(self) -> None:
         now = time.monotonic()
         for worker in self._workers:
-            if worker.pid and now - worker.beat_at > self._stalled_seconds:
+            if worker.pid and now - worker.beat_at > STALLED_SECONDS:
                 log.error("a worker is blocked", worker=worker.index, pid=worker.pid)
                 worker.beat_at = now
                 _signal(worker.pid, signal.SIGKILL)  # one that is stopped reacts to nothing else

@@ -16,6 +16,8 @@ from types import FrameType
 from bridgehead.mcp import Invocation
 from bridgehead.runtime import logs
 
+BLOCKED_SECONDS = 1.0
+"""A turn of the loop that takes this long is logged: everybody else waits, and people notice a second."""
 NO_TOOL = "(none)"
 _MOST_FRAMES = 6
 
@@ -25,33 +27,31 @@ log = logs.logger("host.watchdog")
 class Watchdog:
     """Watches the loop of the thread that makes it."""
 
-    def __init__(self, seconds: float, count: Callable[[str], None]) -> None:
-        self._seconds = seconds
+    def __init__(self, count: Callable[[str], None]) -> None:
         self._count = count
         self._loop = asyncio.get_running_loop()
         self._thread = threading.get_ident()
         self._has_ended = threading.Event()
 
     def start(self) -> None:
-        """Watch from now on; nothing is watched where the limit is 0."""
-        if self._seconds:
-            threading.Thread(target=self._watch, name="watchdog", daemon=True).start()
+        """Watch from now on."""
+        threading.Thread(target=self._watch, name="watchdog", daemon=True).start()
 
     def stop(self) -> None:
         """Watch no longer."""
         self._has_ended.set()
 
     def _watch(self) -> None:
-        while not self._has_ended.wait(self._seconds / 2):
+        while not self._has_ended.wait(BLOCKED_SECONDS / 2):
             turned = threading.Event()
             asked = time.monotonic()
             try:
                 self._loop.call_soon_threadsafe(turned.set)
             except RuntimeError:  # the loop is closed
                 return
-            if not turned.wait(self._seconds):
+            if not turned.wait(BLOCKED_SECONDS):
                 self._report()
-                while not turned.wait(self._seconds) and not self._has_ended.is_set():
+                while not turned.wait(BLOCKED_SECONDS) and not self._has_ended.is_set():
                     pass
                 log.warn("the event loop is running again", seconds=round(time.monotonic() - asked, 1))
 

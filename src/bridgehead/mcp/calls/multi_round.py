@@ -38,16 +38,16 @@ class MultiRound:
         self._keys = keys
         self._lifetime = lifetime
         self._made_seal: Seal | None = None
-        self.used_states: NonceStore | None = None
+        self.nonces: NonceStore | None = None
         """Set before the first question; by default the nonces of this process alone."""
 
     @property
     def _seal(self) -> Seal:
         if self._made_seal is None:
-            from .request_state import Seal, UsedStates  # late: hashing is not needed for a handshake
+            from .request_state import MemoryNonces, Seal  # late: hashing is not needed for a handshake
 
             self._made_seal = Seal(self._keys)
-            self.used_states = self.used_states or UsedStates()
+            self.nonces = self.nonces or MemoryNonces()
         return self._made_seal
 
     def resume(
@@ -77,7 +77,7 @@ class MultiRound:
             request = fingerprint(context.method, subject, arguments)
             opened = self._seal.open(state, request, context.principal)
             answers = opened.answers
-            is_new = self.used_states is None or self.used_states.use(opened.nonce, opened.expires)
+            is_new = self.nonces is None or self.nonces.use(opened.nonce, opened.expires)
             if is_new is False:
                 raise refuse_used()
             if is_new is not True:  # a shared store answers later

@@ -72,7 +72,7 @@ class Seal:
         return state
 
 
-class UsedStates:
+class MemoryNonces:
     """The nonces of used states, in one process: consent counts once.
 
     A service of several processes needs a shared store instead.

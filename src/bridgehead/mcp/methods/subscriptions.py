@@ -104,7 +104,7 @@ async def _watch_tasks(
         granted.task_ids = watch.ids
         yield
     finally:
-        await watch.end()
+        watch.end()
 
 
 def _encode(meta: dict[str, Any], change: Change, watch: TaskWatch | None = None) -> bytes:

@@ -1,8 +1,8 @@
-"""Manager: the tasks of one process. Makes tasks of calls, answers for tasks, and sees each one to its end.
+"""Manager: the tasks of one process. Turns calls into tasks, answers for them, and sees each one to its end.
 
-What runs here is answered from memory; what another process runs, or has run, is read from the store. A
-change is kept as soon as the one before it is: while it waits, later changes take its place, so that a tool
-that tells of its progress a thousand times a second writes only as often as the store can.
+A task belongs to the process that runs it, and its id begins with that process's name. While it runs, its
+owner answers from memory. The store holds two states of it: that it was made, so that it reads as interrupted
+if its owner dies, and its final state, which the owner keeps until the store has it.
 """
 
 from __future__ import annotations
@@ -11,16 +11,14 @@ import asyncio
 import secrets
 import time
 from collections import Counter
-from collections.abc import Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import suppress
 from typing import Any
 
-import msgspec
 from msgspec import Struct
 
-from .. import jsonrpc
 from ..calls.context import Context
-from ..errors import INTERNAL_ERROR, ProtocolError
+from ..errors import INTERNAL_ERROR, OVERLOADED, ProtocolError
 from ..features.handlers import close_unstarted
 from ..lazy_imports import logging
 from ..limits import Limits
@@ -32,15 +30,19 @@ _ID_BYTES = 24
 _STOP_SECONDS = 1.0
 """How long cancelled work may take to unwind when the server ends."""
 
+WATCH_SECONDS = 0.25
+"""How often another process is asked about a task of its own that is watched here."""
+_FIRST_RETRY_SECONDS = 0.1
+_LAST_RETRY_SECONDS = 5.0
+
 Watcher = Callable[[TaskRecord], None]
 Work = Coroutine[Any, Any, Any]
+FetchTask = Callable[[str], Awaitable[TaskRecord | None]]
+"""Ask the process that owns a task about it; None if there is no such process, or it has no such task."""
 
 
-class TaskMessage(Struct):
-    """What one process tells the one that runs a task."""
-
-    cancel: bool = False
-    responses: dict[str, Any] = {}
+async def _fetch_nothing(_task_id: str) -> TaskRecord | None:
+    return None
 
 
 class TaskTerms(Struct, frozen=True):
@@ -61,21 +63,29 @@ class Tasks:
         limits: Limits,
         make_store: Callable[[], TaskStore] | None = None,
         clock: Callable[[], float] = time.time,
+        *,
+        id_prefix: str = "",
+        fetch: FetchTask = _fetch_nothing,
     ) -> None:
         self.limits = limits
         self.ended: Counter[str] = Counter()
         """How many tasks have ended here, by status."""
         self._make_store = make_store or MemoryTaskStore
         self._clock = clock
+        self._id_prefix = id_prefix
+        self._fetch = fetch
         self._opening: asyncio.Task[TaskStore] | None = None
         self._running: dict[str, TaskRun] = {}
-        self._following: set[asyncio.Task[None]] = set()
-        self._saving: dict[str, asyncio.Task[None]] = {}
+        """The tasks that this process answers for: until the store has their final state."""
+        self._unstored: dict[str, TaskRecord] = {}
+        """Final states that the store does not have yet."""
+        self._background: set[asyncio.Task[None]] = set()
         self._watchers: dict[str, list[Watcher]] = {}
 
     def count_running(self) -> Counter[str]:
         """Count the tasks that run here, by status."""
-        return Counter(run.record.status for run in self._running.values() if run.record is not None)
+        records = [run.record for run in self._running.values()]
+        return Counter(record.status for record in records if record is not None and not record.has_ended)
 
     # --- a call becomes a task -----------------------------------------------------------------------------
 
@@ -124,92 +134,94 @@ class Tasks:
     async def _create(self, terms: TaskTerms) -> TaskRecord:
         store = await self._open()
         now = self._clock()
-        record = TaskRecord(
-            secrets.token_urlsafe(_ID_BYTES), terms.owner, terms.caller, now, now, self.limits.task_seconds
-        )
+        task_id = self._id_prefix + secrets.token_urlsafe(_ID_BYTES)
+        record = TaskRecord(task_id, terms.owner, terms.caller, now, now, self.limits.task_seconds)
         try:
             await store.create(record)
         except asyncio.CancelledError:  # the client will never hear of it
-            self._hold(store.forget(record.id))
+            self._run_in_background(store.forget(record.id))
             raise
         return record
 
     def _detach(self, run: TaskRun, record: TaskRecord, work: asyncio.Task[Any]) -> TaskRecord:
         self._running[record.id] = run
-        run.begin(record, self._note_change)
-        self._hold(self._follow(run, record, work))
+        run.begin(record, self._tell)
+        self._run_in_background(self._follow(run, record, work))
         return record
 
-    def _hold(self, work: Coroutine[Any, Any, None]) -> None:
+    def _run_in_background(self, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.create_task(work)
-        self._following.add(task)
-        task.add_done_callback(self._following.discard)
+        self._background.add(task)
+        task.add_done_callback(self._background.discard)
+
+    # --- a task ends ---------------------------------------------------------------------------------------
 
     async def _follow(self, run: TaskRun, record: TaskRecord, work: asyncio.Task[Any]) -> None:
         """See a task to its end, unless it is cancelled before."""
         await asyncio.wait({work}, timeout=record.expires - self._clock())
-        await self._finish(run, self._conclude(run, run.record or record, work))
+        if not run.is_closed:
+            final = self._conclude(run, run.record or record, work)
+            run.close()
+            # Stored first: only the store knows whether there is room for the result. If the store fails, the
+            # result is shown all the same, and stored later.
+            self._unstored[record.id] = final
+            try:
+                await self._write(final)
+            except TooManyTasks as full:
+                final = self._unstored[record.id] = final.fail(full, self._clock())
+            except Exception as problem:  # noqa: BLE001 - the result may be paid for; it is kept and shown
+                logging.getLogger("bridgehead.mcp").error("a task cannot be stored yet: %s", problem)
+            self._end(run, final)
         await _end_work(work)
 
     def _conclude(self, run: TaskRun, record: TaskRecord, work: asyncio.Task[Any]) -> TaskRecord:
-        """Give the record of a task whose work is done, or whose time is over."""
+        """Return the final record of a task whose work is done, or whose time is over."""
         now = self._clock()
         if not work.done():
             late = ProtocolError(INTERNAL_ERROR, "The task's time to live was over before it was done.")
             return record.fail(late, now)
-        if run.is_closed:
-            return record
         try:
             return record.move("completed", now, record.message, run.conclude(work))
         except ProtocolError as failure:
             return record.fail(failure, now)
 
-    async def _finish(self, run: TaskRun, record: TaskRecord) -> None:
-        """Bring a task into its final state, which is kept before anybody sees it; the first one counts."""
-        if not run.close():
-            return
-        kept = await self._keep(record)
-        if isinstance(kept, TooManyTasks):
-            record = record.fail(kept, self._clock())
-            kept = await self._keep(record)
-        run.record = record
-        self.ended[record.status] += 1
-        self._tell(record)
-        if kept is None:  # the store does not have it, so this process answers for it while it lasts
-            await asyncio.sleep(max(0.0, record.expires - self._clock()))
-        self._running.pop(record.id, None)
+    def _cancel(self, run: TaskRun, record: TaskRecord, reason: str) -> None:
+        """Cancel a task at once; the store may take its time."""
+        if run.close():
+            self._unstored[record.id] = final = record.move("cancelled", self._clock(), reason)
+            self._end(run, final)
 
-    # --- what changes --------------------------------------------------------------------------------------
+    def _end(self, run: TaskRun, final: TaskRecord) -> None:
+        """Show a task's final state, and keep it here until the store has it."""
+        run.record = final
+        self.ended[final.status] += 1
+        self._tell(final)
+        if final.id in self._unstored:
+            self._run_in_background(self._write_until_stored(final))
 
-    def _note_change(self, run: TaskRun, record: TaskRecord) -> None:
-        """Tell those that watch here, and keep the new state."""
-        self._tell(record)
-        if record.id not in self._saving:
-            self._saving[record.id] = asyncio.create_task(self._save(run, record.id))
+    async def _write(self, final: TaskRecord) -> None:
+        """Store a final state; False of the store means that it has one already, or that the time is over."""
+        await (await self._open()).write(final)
+        self._unstored.pop(final.id, None)
+        self._running.pop(final.id, None)
+
+    async def _write_until_stored(self, final: TaskRecord) -> None:
+        delay = _FIRST_RETRY_SECONDS
+        while final.expires > self._clock():
+            try:
+                await self._write(final)
+            except Exception as problem:  # noqa: BLE001 - whatever it is, it is tried again
+                logging.getLogger("bridgehead.mcp").debug("a task cannot be stored yet: %s", problem)
+                await asyncio.sleep(delay)
+                delay = min(delay * 2, _LAST_RETRY_SECONDS)
+            else:
+                return
+        self._unstored.pop(final.id, None)
+        self._running.pop(final.id, None)
 
     def _tell(self, record: TaskRecord) -> None:
         for watcher in tuple(self._watchers.get(record.id, ())):
             watcher(record)
-
-    async def _save(self, run: TaskRun, task_id: str) -> None:
-        """Keep the newest state of a task, until no newer one has come meanwhile."""
-        try:
-            saved = None
-            while run.record is not None and run.record is not saved and not run.is_closed:
-                saved = run.record
-                await self._keep(saved)
-        finally:
-            del self._saving[task_id]
-
-    async def _keep(self, record: TaskRecord) -> bool | TooManyTasks | None:
-        """Give the store a record; returns whether it took it, and None where it could not be asked."""
-        try:
-            return await (await self._open()).write(record)
-        except TooManyTasks as full:
-            return full
-        except Exception as problem:  # noqa: BLE001  (the work goes on; only other processes do not see it)
-            logging.getLogger("bridgehead.mcp").error("a task could not be kept: %s", problem)
-            return None
 
     # --- what clients ask ----------------------------------------------------------------------------------
 
@@ -219,94 +231,87 @@ class Tasks:
         if run is None or run.record is None:
             return None
         if run.record.owner != owner:
-            raise unknown_task(task_id)
+            raise unknown_task(task_id, is_ours=True)
         return run.record
 
+    async def read(self, task_id: str) -> TaskRecord | None:
+        """Return a task of this process or of its store, whoever owns it: for other processes alone."""
+        run = self._running.get(task_id)
+        return run.record if run is not None else await (await self._open()).read(task_id)
+
     async def find(self, task_id: str, owner: str) -> TaskRecord:
-        """Return a task; one of another owner is as unknown as one that never was."""
-        record = self.find_running(task_id, owner)
-        if record is None:
-            record = await (await self._open()).read(task_id)
+        """Return a task: as its process shows it, or as it was stored.
+
+        A task of another owner is as unknown as one that never was.
+        """
+        record = self.find_running(task_id, owner) or await self._fetch(task_id) or await self.read(task_id)
         if record is None or record.owner != owner:
-            raise unknown_task(task_id)
+            raise unknown_task(task_id, is_ours=task_id.startswith(self._id_prefix))
         return record
 
     async def update(self, task_id: str, owner: str, responses: dict[str, Any]) -> None:
         """Take answers to what a task asks."""
-        record = await self.find(task_id, owner)
-        run = self._running.get(task_id)
-        if run is not None:
-            run.take_answers(responses)
-        elif not record.has_ended:
-            await self._post(task_id, TaskMessage(responses=responses))
+        if self.find_running(task_id, owner) is None:
+            await self._check_has_ended(task_id, owner)
+        else:
+            self._running[task_id].take_answers(responses)
 
     async def cancel(self, task_id: str, owner: str) -> None:
         """Cancel a task; one that has ended stays as it is."""
-        record = await self.find(task_id, owner)
-        run = self._running.get(task_id)
-        if run is not None:
-            await self._cancel(run, record)
-        elif not record.has_ended:
-            await self._post(task_id, TaskMessage(cancel=True))
+        record = self.find_running(task_id, owner)
+        if record is None:
+            await self._check_has_ended(task_id, owner)
+        else:
+            self._cancel(self._running[task_id], record, "The task was cancelled.")
 
-    async def _cancel(
-        self, run: TaskRun, record: TaskRecord, reason: str = "The task was cancelled."
-    ) -> None:
-        await self._finish(run, record.move("cancelled", self._clock(), reason))
+    async def _check_has_ended(self, task_id: str, owner: str) -> None:
+        """Refuse to change a task that another process runs: only that process can."""
+        record = await self.find(task_id, owner)
+        if not record.has_ended:
+            raise ProtocolError(
+                OVERLOADED,
+                "The task runs in another process, which cannot be reached right now. Try again in a moment.",
+            )
 
     def cancel_where(self, is_over: Callable[[Context[Any]], bool], reason: str) -> None:
         """Cancel the tasks that run here whose caller may not have them any more."""
         for run in tuple(self._running.values()):
-            if run.record is not None and not run.is_closed and is_over(run.context):
-                self._hold(self._cancel(run, run.record, reason))
-
-    async def _post(self, task_id: str, message: TaskMessage) -> None:
-        await (await self._open()).post(task_id, jsonrpc.encode(message))
+            if run.record is not None and is_over(run.context):
+                self._cancel(run, run.record, reason)
 
     async def watch(self, task_id: str, owner: str, watcher: Watcher) -> bool:
-        """Tell a watcher how a task stands, now and with every change; False where there is no such task."""
-        self._watchers.setdefault(task_id, []).append(watcher)
+        """Tell a watcher how a task stands, now and with every change; False if there is no such task."""
         try:
             record = await self.find(task_id, owner)
         except ProtocolError:
-            await self.unwatch(task_id, watcher)
             return False
-        if task_id not in self._running:
-            (await self._open()).watch(task_id)
+        self._watchers.setdefault(task_id, []).append(watcher)
         watcher(record)
+        if task_id not in self._running and not record.has_ended and len(self._watchers[task_id]) == 1:
+            self._run_in_background(self._poll(record))
         return True
 
-    async def unwatch(self, task_id: str, watcher: Watcher) -> None:
+    def unwatch(self, task_id: str, watcher: Watcher) -> None:
         """Stop telling a watcher."""
         watchers = self._watchers.get(task_id, [])
         with suppress(ValueError):
             watchers.remove(watcher)
         if not watchers:
             self._watchers.pop(task_id, None)
-            (await self._open()).unwatch(task_id)
 
-    # --- what other processes say --------------------------------------------------------------------------
-
-    def take_message(self, task_id: str, message: bytes) -> None:
-        """Take what another process was told by the client of a task that runs here."""
-        run = self._running.get(task_id)
-        if run is None or run.record is None:
-            return
-        told = msgspec.json.decode(message, type=TaskMessage)
-        if told.cancel:
-            self._hold(self._cancel(run, run.record))
-        with suppress(ProtocolError):  # the client was answered already: what does not fit stays open
-            run.take_answers(told.responses)
-
-    def notice_change(self, task_id: str) -> None:
-        """Hear that another process has changed a task that is watched here."""
-        if task_id in self._watchers:
-            self._hold(self._tell_watchers(task_id))
-
-    async def _tell_watchers(self, task_id: str) -> None:
-        record = await (await self._open()).read(task_id)
-        if record is not None:
-            self._tell(record)
+    async def _poll(self, record: TaskRecord) -> None:
+        """Tell the watchers here what becomes of a task that another process runs."""
+        while record.id in self._watchers and not record.has_ended:
+            await asyncio.sleep(WATCH_SECONDS)
+            try:
+                newest = await self.find(record.id, record.owner)
+            except ProtocolError:  # it has expired, or its store is away
+                newest = record
+            if newest.expires <= self._clock():
+                return
+            if newest != record:
+                record = newest
+                self._tell(record)
 
     # --- its life ------------------------------------------------------------------------------------------
 
@@ -318,26 +323,25 @@ class Tasks:
     async def _open_store(self) -> TaskStore:
         store = self._make_store()
         try:
-            await store.open(self.limits, self)
+            await store.open(self.limits)
         except Exception as problem:  # noqa: BLE001  (tasks must not fail because a disk does)
             logging.getLogger("bridgehead.mcp").warning("tasks are kept in memory only: %s", problem)
             store = MemoryTaskStore(self._clock)
-            await store.open(self.limits, self)
+            await store.open(self.limits)
         return store
 
     async def stop(self) -> None:
-        """Stop all work, and close the store, which keeps what still ran here as interrupted in one step."""
+        """Stop all work and store every final state; what still ran is interrupted."""
         if self._opening is None:
             return
-        now = self._clock()
-        running = [run for run in self._running.values() if run.close()]
-        interrupted = [run.record.interrupt(now) for run in running if run.record is not None]
-        left = {*self._saving.values(), *self._following}
-        if left:
-            await asyncio.wait(left, timeout=_STOP_SECONDS)
-        for task in left:
+        for run in self._running.values():
+            if run.record is not None and run.close():
+                run.record = self._unstored[run.record.id] = run.record.interrupt(self._clock())
+        if self._background:
+            await asyncio.wait(self._background, timeout=_STOP_SECONDS)
+        for task in self._background:
             task.cancel()
-        await (await self._open()).close(interrupted)
+        await (await self._open()).close(list(self._unstored.values()))
 
 
 async def _end_work(work: asyncio.Task[Any]) -> None:

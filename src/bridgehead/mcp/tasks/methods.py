@@ -119,7 +119,7 @@ class TaskWatch:
         """Give a task that is to be told of."""
         return _describe(self._server, self._records.pop(task_id))
 
-    async def end(self) -> None:
+    def end(self) -> None:
         """Hear of nothing more."""
         for task_id in self.ids:
-            await self._server.tasks.unwatch(task_id, self._offer)
+            self._server.tasks.unwatch(task_id, self._offer)

@@ -24,8 +24,6 @@ _PAYLOAD_NAMES: dict[Status, str] = {
     "failed": "error",
 }
 
-MOST_MESSAGES = 100
-"""Messages that wait for one task."""
 INTERRUPTED = "The server ended before the task was done. Call the tool again."
 """What is said of a task whose process is gone."""
 
@@ -100,9 +98,15 @@ def _format_time(seconds: float) -> str:
     return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
-def unknown_task(task_id: str) -> ProtocolError:
-    """Refuse an id under which this caller has no task: never made, expired, or somebody else's."""
-    message = f"Unknown task '{quote(task_id)}': it does not exist, or it has expired."
+def unknown_task(task_id: str, *, is_ours: bool) -> ProtocolError:
+    """Refuse an id under which this caller has no task: never made, expired, or somebody else's.
+
+    If the id is not of this process, the task may have been lost with the machine that ran it.
+    """
+    reason = "it does not exist, or it has expired"
+    if not is_ours:
+        reason = "it does not exist, it has expired, or it was lost with the machine that ran it"
+    message = f"Unknown task '{quote(task_id)}': {reason}."
     return ProtocolError(INVALID_PARAMS, message)
 
 
@@ -118,12 +122,6 @@ class Kept(Struct):
 
     tasks: int = 0
     bytes: int = 0
-
-
-def check_messages(waiting: int) -> None:
-    """Refuse another message for a task where too many wait already."""
-    if waiting >= MOST_MESSAGES:
-        raise TooManyTasks(f"{MOST_MESSAGES} updates wait for this task already. Try again later.")
 
 
 def check_new_task(limits: Limits, of_caller: Kept, of_all: Kept) -> None:

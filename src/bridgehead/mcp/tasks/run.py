@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ..calls.context import Context
     from ..calls.input_requests import InputRequest
 
-Changed = Callable[["TaskRun", TaskRecord], None]
+Changed = Callable[[TaskRecord], None]
 Conclude = Callable[["asyncio.Task[Any]"], bytes]
 """Gives the result of work that is done, as it goes on the wire; raises `ProtocolError` where it has none."""
 _LONGEST_MESSAGE = 1000
@@ -168,8 +168,8 @@ class TaskRun:
 
     def _show(self, record: TaskRecord) -> None:
         self.record = record
-        self._changed(self, record)
+        self._changed(record)
 
 
-def _tell_nobody(_run: TaskRun, _record: TaskRecord) -> None:
+def _tell_nobody(_record: TaskRecord) -> None:
     """Stands in until it is a task."""

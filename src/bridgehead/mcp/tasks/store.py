@@ -1,8 +1,8 @@
-"""Store: where tasks are kept, so that any process can answer for them. The interface, and it in memory.
+"""Store: that a task was made, and how it ended. The interface, and the store in memory.
 
-A store keeps records, counts them against the limits, forgets them when they expire, and carries word between
-processes: messages (an answer, a cancellation) to the process that runs a task, and news of a change to those
-that watch one. A store that outlives its process gives a task of a process that is gone as interrupted.
+A store counts tasks and results against the limits and forgets them when they expire. It does not know how a
+running task fares: its process does. A store that outlives its process shows the unfinished tasks of one that
+is gone as interrupted.
 """
 
 from __future__ import annotations
@@ -16,24 +16,14 @@ from ..limits import Limits
 from .record import Kept, TaskRecord, check_new_task, check_payload
 
 
-class TaskHearer(Protocol):
-    """What hears of tasks in one process: the manager."""
-
-    def take_message(self, task_id: str, message: bytes) -> None:
-        """Take a message for a task; it is for whoever runs the task, all others ignore it."""
-
-    def notice_change(self, task_id: str) -> None:
-        """Hear that a watched task changed, in another process."""
-
-
 class TaskStore(Protocol):
     """Where tasks are kept."""
 
-    async def open(self, limits: Limits, hearer: TaskHearer) -> None:
+    async def open(self, limits: Limits) -> None:
         """Begin; called once, before anything else. The tasks created here are run by this process."""
 
     async def close(self, left: Sequence[TaskRecord] = ()) -> None:
-        """End. `left` are the tasks that this process still ran, interrupted: kept where others can read."""
+        """Write these final states if that is still possible, then end."""
 
     async def create(self, record: TaskRecord) -> None:
         """Keep a new task, so that `read` finds it in every process. Raises `TooManyTasks`."""
@@ -42,22 +32,13 @@ class TaskStore(Protocol):
         """Return a task that is kept and has not expired."""
 
     async def write(self, record: TaskRecord) -> bool:
-        """Keep a task's new state; False where it had ended, expired or been forgotten: then nothing changes.
+        """Store how a task ended; False if it had ended, expired or been forgotten: then nothing changes.
 
-        Raises `TooManyTasks` where there is no room for its payload.
+        Raises `TooManyTasks` if there is no room for its payload. Writing the same state twice is safe.
         """
 
     async def forget(self, task_id: str) -> None:
         """Remove a task."""
-
-    async def post(self, task_id: str, message: bytes) -> None:
-        """Send a message to the process that runs a task."""
-
-    def watch(self, task_id: str) -> None:
-        """Begin to tell the hearer when a task changes in another process."""
-
-    def unwatch(self, task_id: str) -> None:
-        """Stop that."""
 
 
 class MemoryTaskStore:
@@ -71,7 +52,7 @@ class MemoryTaskStore:
         self._all = Kept()
         self._expiring: list[tuple[float, str]] = []
 
-    async def open(self, limits: Limits, hearer: TaskHearer) -> None:
+    async def open(self, limits: Limits) -> None:
         """Begin."""
         self._limits = limits
 
@@ -117,15 +98,6 @@ class MemoryTaskStore:
     async def forget(self, task_id: str) -> None:
         """Remove a task; what is left of it in the order of expiry is skipped when its time comes."""
         self._remove(task_id)
-
-    async def post(self, task_id: str, message: bytes) -> None:
-        """Nobody else runs tasks that are kept here."""
-
-    def watch(self, task_id: str) -> None:
-        """Nobody else changes them."""
-
-    def unwatch(self, task_id: str) -> None:
-        """Nobody else changes them."""
 
     def _count(self, of_caller: Kept, tasks: int, size: int) -> None:
         for kept in (of_caller, self._all):

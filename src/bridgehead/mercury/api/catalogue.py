@@ -1,7 +1,7 @@
-"""Catalogue: the API's models, what they can do and what they cost, as the API lists them.
+"""Catalogue: the API's models with their capabilities and prices, from the API's own list.
 
-Kept for an hour, fetched once for all concurrent callers, and renewed while in use, because prices change.
-Routes may add prices of their own (`terms`); nothing else about a model is built in.
+Cached for an hour, fetched once for all concurrent callers, and renewed while in use, because prices change.
+Routes may add prices (`terms`); nothing about a model is built in.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ TTL_SECONDS = 3600.0
 RETRY_SECONDS = 30.0
 """How long to use the old list after a failed fetch before trying again."""
 PRICE_SECONDS = 1.0
-"""How long an answer waits for a fetch of the prices; after that it goes out without its cost."""
+"""How long an answer waits for the prices; after that it is returned without its cost."""
 EDITING = "edit"
 UNKNOWN = "(unknown)"
-"""The name in usage and metrics for models that are on no list."""
+"""The name of unlisted models in usage and metrics."""
 Prices = tuple[float, float, float]
 """US dollars per token: prompt, completion, cached prompt."""
 _log = logs.logger("mercury.catalogue")
@@ -134,7 +134,8 @@ class Catalogue:
                 return self._by_endpoint[endpoint]
         able = []
         for model in self._models.values():
-            if model.supported_endpoints is None:  # then only the name tells: the vendor's edit models say so
+            # Without the field only the name tells: the vendor's edit models have `edit` in it.
+            if model.supported_endpoints is None:
                 serves = (kind == EDITING) == (EDITING in model.id)
             else:
                 serves = any(kind in place for place in model.supported_endpoints)
@@ -181,7 +182,7 @@ class Catalogue:
         """Fetch the list; concurrent callers share one request."""
         if self._fetching is None:
             self._fetching = self._begin()
-        # Shielded: a caller that is cancelled must not take the list away from the others.
+        # Shielded: cancelling one caller must not cancel the fetch of the others.
         await asyncio.shield(self._fetching)
 
     def _begin(self) -> asyncio.Task[None]:
@@ -233,11 +234,11 @@ class Catalogue:
         prices = self._find_prices(model)
         if prices is None:
             return None
-        # A listed cache price may be above the prompt's, and which tokens hit the cache is not known before.
+        # The listed cache price may be above the prompt's, and the number of cached tokens is unknown before.
         return input_tokens * max(prices[0], prices[2]) + output_tokens * prices[1]
 
     def has_current_price(self, model: str) -> bool:
-        """Tell whether a budget can rely on the price of a model."""
+        """Return whether a budget can rely on the price of a model."""
         return model in self._terms or self.is_current
 
     def max_output(self, model: str) -> int | None:

@@ -1,7 +1,7 @@
-"""Client: sends requests to the Mercury API over pooled connections, bounded in size and time.
+"""Client: send requests to the Mercury API over pooled connections, bounded in size and time.
 
-Every network failure becomes a `MercuryError` here and nowhere else. A request is sent once, with the key it
-is given; retries, choice of keys and limits belong to `calling`.
+Every network failure becomes a `MercuryError` here and nowhere else. A request is sent once, with the given
+key; retries, choice of keys and limits belong to `calling`.
 """
 
 from __future__ import annotations
@@ -35,6 +35,11 @@ from .wire import MODELS, Request
 Report = Callable[[StreamedAnswer], Awaitable[None] | None]
 """Called when an answer has grown. The result is awaited, so a slow client slows the stream."""
 
+CONNECT_SECONDS = 5.0
+"""TCP and TLS together. Nothing was sent by then, so another try costs nothing but time."""
+MAX_RESPONSE_BYTES = 16_000_000
+"""The largest response. Many times what a model can generate: only a broken server sends more, and each call
+in flight may hold this much."""
 _OK = 200
 _HEADERS = (
     ("Accept", "application/json, text/event-stream"),
@@ -50,7 +55,7 @@ Headers = tuple[tuple[str, str], ...]
 
 
 class TimeLimit(Struct, frozen=True):
-    """How long a request may take, and the setting that says so."""
+    """A time limit, and the setting that it comes from."""
 
     seconds: float
     setting: str
@@ -62,8 +67,7 @@ class ApiClient:
     def __init__(self, settings: MercurySettings, clock: Clock) -> None:
         self._url = settings.api_url
         self._clock = clock
-        self._max_bytes = settings.max_response_size
-        self._first_byte_seconds = settings.first_byte_timeout / 1000
+        self._first_byte_seconds = settings.request_timeout / 1000
         self._idle_seconds = settings.idle_timeout / 1000
         proxies = Proxies(
             https=settings.https_proxy,
@@ -73,8 +77,7 @@ class ApiClient:
         )
         self._pool = Pool(
             settings.api_url,
-            connect_seconds=settings.connect_timeout / 1000,
-            max_connections=settings.max_connections,
+            connect_seconds=CONNECT_SECONDS,
             proxy=proxies.choose(settings.api_url),
             headers=_HEADERS,
         )
@@ -89,27 +92,28 @@ class ApiClient:
         return await self._fetch(exchange, endpoint + MODELS, TimeLimit(seconds, _MODELS_LIMIT))
 
     async def complete(self, request: Request, key: str, limit: TimeLimit) -> Completion:
-        """Send a request once and return the whole answer."""
+        """Send a request once and return the complete answer."""
         started = self._clock.monotonic()
         exchange = self._exchange("POST", request.path, request.payload, key, request.trace)
         try:
             body = await self._fetch(exchange, request.path, limit, request.model)
         finally:
+            # Also after a failure: it decides whether the send is released or uncertain.
             request.is_written = exchange.is_written
         return read_response(body, request, self._clock.monotonic() - started)
 
     async def stream(self, request: Request, key: str, limit: TimeLimit, report: Report) -> Completion:
-        """Send a request once, report the answer as it grows, and return the whole of it.
+        """Send a request once, report the answer as it grows, and return the complete one.
 
-        Once the answer has begun, a failure carries what had come and is never retried.
+        Once the answer has begun, a failure carries the text so far and is never retried.
         """
         started = self._clock.monotonic()
-        answer = StreamedAnswer(is_diffusing=request.is_diffusing, max_bytes=self._max_bytes)
+        answer = StreamedAnswer(is_diffusing=request.is_diffusing, max_bytes=MAX_RESPONSE_BYTES)
         exchange = self._exchange("POST", request.path, request.payload, key, request.trace)
         has_begun = False
         try:
             async with asyncio.timeout(limit.seconds):
-                # Entered by hand, because the limit for the first byte covers the head alone.
+                # Entered by hand, because the limit for the first byte covers only the head.
                 response = await self._begin(exchange, limit)
                 try:
                     if response.status != _OK:
@@ -134,7 +138,7 @@ class ApiClient:
     async def _begin(self, exchange: Exchange, limit: TimeLimit) -> Response:
         """Send a request and wait for the head of its response."""
         if self._first_byte_seconds < limit.seconds:
-            limit = TimeLimit(self._first_byte_seconds, "MERCURY_FIRST_BYTE_TIMEOUT")
+            limit = TimeLimit(self._first_byte_seconds, "REQUEST_TIMEOUT")
         try:
             async with asyncio.timeout(limit.seconds):
                 return await exchange.__aenter__()
@@ -144,7 +148,8 @@ class ApiClient:
             ) from problem
 
     async def _read_answer(self, response: Response, answer: StreamedAnswer, report: Report) -> None:
-        # Reads only after the client has taken what came before, so nothing piles up here.
+        # The next read waits until the client has taken the text so far: a slow client slows the API, and
+        # nothing piles up here.
         monotonic = self._clock.monotonic
         try:
             while piece := await response.read(self._idle_seconds):
@@ -153,8 +158,8 @@ class ApiClient:
                     if waiting is not None:
                         await waiting
                 if answer.is_done:
-                    # Read up to the end of the body if it comes at once: only then the pool keeps the
-                    # connection. Nothing in it can change the answer, so a failure here is none.
+                    # Read to the end of the body if it comes at once: only then can the pool reuse the
+                    # connection. Nothing in it can change the answer, so a failure here does not matter.
                     with suppress(TimeoutError, ConnectionBroken):
                         async with asyncio.timeout(_CLOSING_SECONDS):
                             while await response.read(_CLOSING_SECONDS):
@@ -171,9 +176,9 @@ class ApiClient:
                 async with exchange as response:
                     if response.status != _OK:
                         raise await self._read_refusal(response, path, model)
-                    return await response.read_body(self._max_bytes, limit.seconds)
+                    return await response.read_body(MAX_RESPONSE_BYTES, limit.seconds)
         except BodyTooLarge as problem:
-            message = f"The answer has more than the {self._max_bytes:,} bytes that this server takes."
+            message = f"The answer has more than the {MAX_RESPONSE_BYTES:,} bytes that this server takes."
             raise MercuryError("RESPONSE_TOO_LARGE", message) from problem
         except _LOST as problem:
             raise self._lost(problem, limit, is_written=exchange.is_written) from problem
@@ -184,7 +189,7 @@ class ApiClient:
 
     async def _read_refusal(self, response: Response, path: str, model: str) -> MercuryError:
         try:
-            body = await response.read_body(self._max_bytes, self._first_byte_seconds)
+            body = await response.read_body(MAX_RESPONSE_BYTES, self._first_byte_seconds)
         except (BodyTooLarge, *_LOST):  # the status alone decides about retries and money
             body = b""
         wait = read_retry_after(
@@ -216,6 +221,7 @@ def _too_slow(what: str, limit: TimeLimit, *, is_written: bool) -> MercuryError:
 
 def read_retry_after(milliseconds: str | None, value: str | None, now: float) -> float | None:
     """Read `retry-after-ms` and `Retry-After` (seconds or a date) in seconds from now; None if invalid."""
+    # `retry-after-ms` first: it is the more precise of the two.
     for text, unit in ((milliseconds, 1000.0), (value, 1.0)):
         try:
             seconds = float(text or "") / unit

@@ -1,4 +1,4 @@
-"""Completions: turns a response of the API, whole or streamed, into a `Completion` or an error. Pure."""
+"""Completions: convert a response of the API, complete or streamed, to a `Completion` or an error. Pure."""
 
 from __future__ import annotations
 
@@ -20,14 +20,15 @@ _NOT_COUNTED = "The API's token counts cannot be true, so the usage and cost of 
 
 
 def read_response(body: bytes, request: wire.Request, seconds: float) -> Completion:
-    """Read a whole response; `seconds` is how long it took."""
+    """Read a complete response; `seconds` is how long it took."""
     try:
         response = wire.read_completion(body)
     except UNDECODABLE as problem:
         raise _unusable("it is not what the API's description says") from problem
+    # Some compatible servers report an error inside a 200.
     if response.error is not None:
         raise broken_off(response.error, "")
-    # A decision has answers instead of choices. They become the text, so that all else works as for a chat.
+    # A decision has answers instead of choices. They become the text, so that the rest works as for a chat.
     if request.path == wire.DECISIONS and response.answers is not None:
         response.choices = [wire.Choice(text=wire.write(response.answers).decode(), finish_reason="stop")]
     if not response.choices:
@@ -50,7 +51,7 @@ def read_response(body: bytes, request: wire.Request, seconds: float) -> Complet
 def read_stream(answer: StreamedAnswer, request: wire.Request, started: float, now: float) -> Completion:
     """Read a streamed answer that has ended."""
     used = read_usage(answer.usage)
-    first = answer.first_token_at  # tokens a second are counted from here, without the wait before
+    first = answer.first_token_at  # tokens per second are counted from here, without the wait before
     generating = now - (started if first is None else first)
     metadata = Metadata(
         answer.model or request.model,
@@ -67,7 +68,7 @@ def read_stream(answer: StreamedAnswer, request: wire.Request, started: float, n
 def _complete(
     text: str, metadata: Metadata, reported: wire.ApiUsage | None, calls: list[wire.ToolCall] | None
 ) -> Completion:
-    """Add what is read in the same way from whole and streamed answers: cost, warnings, tool calls."""
+    """Add the parts that complete and streamed answers share: cost, warnings, tool calls."""
     if reported is not None and reported.cost is not None:
         try:
             usd = float(reported.cost)
@@ -94,7 +95,7 @@ def _complete(
 
 
 def read_usage(used: wire.ApiUsage | None) -> Tokens:
-    """Read either form of the API's usage; the newer one wins if both are present.
+    """Read either form of the API's usage: details (newer), or flat (older). The newer one wins.
 
     Impossible numbers count as no usage: they would end up in budgets and limits.
     """

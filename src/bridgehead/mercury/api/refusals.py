@@ -1,4 +1,4 @@
-"""Refusals: turns the API's responses other than 200 into errors with a code."""
+"""Refusals: convert the API's responses other than 200 to errors with a code."""
 
 from __future__ import annotations
 
@@ -32,6 +32,7 @@ def refused(
             next_step=f"Try again {when}, with fewer calls at once or smaller max_tokens.",
         )
     if status in (UNAUTHORISED, FORBIDDEN):
+        # 403 counts as 401, so that the key cools down like any refused one.
         message = f"The Mercury API does not accept the key ({status}): {quote}"
         return MercuryError("INVALID_API_KEY", message, status=UNAUTHORISED)
     if status == PAYMENT_REQUIRED:
@@ -59,7 +60,8 @@ def refused(
         )
     words = f"{reason.param} {reason.code} {reason.message}".lower()
     if status == NOT_FOUND and "model" not in words and not (model and model.lower() in words):
-        # A 404 is about the endpoint unless it mentions the model.
+        # A 404 is about the endpoint unless it mentions the model: LiteLLM answers so for a path that it does
+        # not serve.
         return MercuryError(
             "NOT_FOUND", f"The Mercury API has nothing at {path} (404): {quote}", status=status
         )
@@ -74,7 +76,7 @@ def refused(
 
 
 def _context_exceeded(quote: str) -> MercuryError:
-    """Return the error for a request that is too long; by how much stands only in the API's own words."""
+    """Return the error for a request that is too long; the numbers are only in the API's message."""
     import re
 
     matches = re.findall(r"(\d[\d,]*)\s*tokens", quote, re.IGNORECASE)
@@ -100,12 +102,12 @@ def unknown_model(model: str, known: tuple[str, ...], quote: str = "") -> Mercur
 
 
 def list_models(names: tuple[str, ...]) -> str:
-    """Word the next step of a call that needs another model."""
+    """Return the next step for a call that needs another model."""
     return f"Use one of: {', '.join(names)}."
 
 
 def broken_off(error: wire.ApiError, content: str) -> MercuryError:
-    """Return the error for one that the API reported in the middle of an answer."""
+    """Return the error for an answer that the API broke off."""
     return MercuryError(
         "STREAM_ERROR", f"The API broke the answer off: {_quote(error.message)}", content=content
     )
@@ -124,6 +126,6 @@ def _read_reason(body: bytes) -> wire.ApiError:
 
 
 def _quote(text: str) -> str:
-    """Return the API's own words, shortened, as a sentence."""
+    """Return the API's message, shortened, as a sentence."""
     text = text[:_LONGEST_QUOTE].strip() or "no reason given"
     return text if text.endswith((".", "!", "?")) else f"{text}."

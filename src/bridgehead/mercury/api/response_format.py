@@ -1,4 +1,4 @@
-"""Response format: whether an answer has the form that `response_format` asks for.
+"""Response format: check an answer against the call's `response_format`.
 
 jsonschema-rs checks the JSON Schema, which is untrusted: it cannot fetch other documents, its patterns run in
 linear time, and an invalid one is refused before the call costs anything.
@@ -54,6 +54,7 @@ def _make_validator(schema: bytes) -> Any:
         raise ValueError(f"{uri} is another document")
 
     try:
+        # `RegexOptions` is the linear-time engine; the default one backtracks.
         return jsonschema_rs.validator_for(
             schema.decode(), retriever=refuse_reference, pattern_options=jsonschema_rs.RegexOptions()
         )

@@ -1,4 +1,4 @@
-"""Stream: splits a streamed answer into server-sent events and assembles the answer. Pure.
+"""Stream: split a streamed response into server-sent events and assemble the answer. Pure.
 
 Normally each chunk adds to the text; while diffusing, each replaces the whole text. Only `data` fields of an
 event count; names, ids, comments and retry hints are skipped. The time is an argument.
@@ -21,7 +21,7 @@ _TOOL_CALL_BYTES = 8
 
 
 class EventTooLong(Exception):
-    """An event has more bytes than may be kept."""
+    """An event is larger than the limit."""
 
 
 class Events:
@@ -31,10 +31,10 @@ class Events:
         self._max_bytes = max_bytes
         self._rest = b""
         self.seen = b""
-        """The bytes of the last read that the events were taken from."""
+        """The bytes from which the last events were taken."""
 
     def feed(self, piece: bytes) -> list[bytes]:
-        """Take bytes and return the data of each event that they complete."""
+        """Add bytes and return the data of each event that they complete."""
         data = self._rest + piece if self._rest else piece
         if b"\r" in data:
             data = _unify_line_ends(data)
@@ -46,14 +46,14 @@ class Events:
         return [data for event in events if (data := _read_data(event))]
 
     def end(self) -> list[bytes]:
-        """Return the last event if the stream ended without the empty line behind it."""
+        """Return the last event if the stream ended without the empty line after it."""
         rest, self._rest = self._rest, b""
         data = _read_data(rest.rstrip(b"\r\n"))
         return [data] if data else []
 
 
 def _unify_line_ends(data: bytes) -> bytes:
-    """End every line with a line feed, but keep a final carriage return: its line feed may still come."""
+    """Convert all line ends to LF, but keep a final CR: its LF may still come."""
     if not data.endswith(b"\r"):
         return data.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
     return _unify_line_ends(data[:-1]) + b"\r" if len(data) > 1 else data
@@ -67,7 +67,7 @@ def _read_data(event: bytes) -> bytes:
 
 
 class StreamedAnswer:
-    """A streamed answer as far as it has come."""
+    """The part of a streamed answer that has arrived."""
 
     def __init__(self, *, is_diffusing: bool, max_bytes: int) -> None:
         self.model = ""
@@ -75,7 +75,7 @@ class StreamedAnswer:
         self.usage: wire.ApiUsage | None = None
         self.warnings: list[str] = []
         self.is_done = False
-        """Whether the last event has come."""
+        """Whether `[DONE]`, the last event, has arrived."""
         self.first_token_at: float | None = None
         self._is_diffusing = is_diffusing
         self._chunks = 0
@@ -111,12 +111,12 @@ class StreamedAnswer:
         return calls
 
     def feed(self, piece: bytes, now: float) -> bool:
-        """Take bytes; return whether they changed the text."""
+        """Add bytes; return whether they changed the text."""
         try:
             events = self._events.feed(piece)
         except EventTooLong:
             raise self._broken("one event of it is too long") from None
-        # One look at all bytes of a read instead of one at each event: measured 1 µs a piece less.
+        # Search all bytes of a read at once instead of each event: measured 1 µs less per event.
         read = wire.read_suspect_chunk if wire.may_need_redaction(self._events.seen) else wire.read_chunk
         before = self._chunks
         for data in events:
@@ -128,13 +128,14 @@ class StreamedAnswer:
         return self._chunks != before
 
     def end(self, now: float) -> None:
-        """Finish the answer; raises if it is not whole."""
+        """Finish the answer; raises if it is not complete."""
         for data in self._events.end():
             self._read_event(data, now, wire.read_suspect_chunk)
         self._add_fresh()
         self._pieces.append(self._held)
         self._held = ""
-        # Common clients take a stream that just stops for a short answer; here it is an error.
+        # A stream that just stops looks like a short answer, and common clients treat it so. Here it is an
+        # error: a complete one has a finish reason and `[DONE]`.
         if self.finish_reason is None:
             raise self._broken("it ended without a finish reason")
         if not self.is_done:
@@ -152,6 +153,7 @@ class StreamedAnswer:
         return MercuryError("STREAM_INCOMPLETE", f"The stream broke: {why}.", content=self.text)
 
     def _read_event(self, data: bytes, now: float, read: Callable[[bytes], wire.Chunk]) -> None:
+        # Not JSON: the vendor's (and OpenAI's) last event.
         if data == _DONE:
             self.is_done = True
             return
@@ -182,7 +184,9 @@ class StreamedAnswer:
         self._chunks += 1
         if self.first_token_at is None:
             self.first_token_at = now
-        if self._is_diffusing:  # a state is whole, so it cannot hold half a secret: `read` has redacted it
+        # While diffusing, each chunk replaces the whole text. It cannot end in half a secret that the next
+        # chunk completes, and `read` has redacted it.
+        if self._is_diffusing:
             self._pieces, self._size = [text], len(text)
         else:
             self._fresh.append(text)
@@ -198,7 +202,8 @@ class StreamedAnswer:
         self._pieces.append(text[: len(text) - held] if held else text)
 
     def _add_tool_call(self, delta: wire.ToolCallDelta) -> None:
-        # Collected and joined once: appending to a string with each delta would take quadratic time.
+        # Collected, and joined once: appending to a string with each delta would take quadratic time.
+        # Gemini's compatible endpoint sends no index.
         index = delta.index or 0
         if index not in self._tool_calls:
             self._tool_calls[index] = wire.ToolCall()

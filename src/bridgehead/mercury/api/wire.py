@@ -1,9 +1,9 @@
-"""Wire: requests to the Mercury API, and the shapes of its responses, read tolerantly and without secrets.
+"""Wire: requests to the Mercury API, and its responses, decoded tolerantly and without secrets. Pure.
 
-Both forms of `usage` are accepted, unknown fields are ignored, and nearly every field may be missing. Nothing
-here does I/O. `completions` decides what a response means for a call.
+Both forms of `usage` are accepted, unknown fields are ignored, and nearly every field may be missing.
+`completions` decides what a response means for a call.
 
-An upstream may echo the key it was sent: in a refusal, a warning, an answer, a model's name. Secrets are
+An upstream may echo the key that it was sent: in a refusal, a warning, an answer, a model's name. Secrets are
 removed as soon as a response is read. Results, notifications, log lines and audit lines are made from
 redacted data only, so none of them can show a key.
 """
@@ -23,6 +23,7 @@ EDIT = "/edit/completions"
 DECISIONS = "/decisions"
 MODELS = "/models"
 
+# Without `include_usage` a stream has no usage, and its cost would be unknown.
 _STREAMED = b',"stream":true,"stream_options":{"include_usage":true}}'
 
 
@@ -41,7 +42,7 @@ class Request(Struct):
     trace: tuple[tuple[str, str], ...] = ()
     """Headers that propagate the caller's trace."""
     is_written: bool = False
-    """Whether anything of the current send was written. If not, the API certainly got nothing of it."""
+    """Whether any byte of the current send was written. If not, the API certainly received nothing."""
 
     @property
     def payload(self) -> bytes:
@@ -81,14 +82,14 @@ class ApiUsage(Struct):
 
 
 class FunctionCall(Struct):
-    """The function that the model wants to be called."""
+    """The function that the model wants to call."""
 
     name: str = ""
     arguments: str = ""
 
 
 class ToolCall(Struct):
-    """A call of a tool that the model asks for."""
+    """A tool call that the model asks for."""
 
     id: str = ""
     function: FunctionCall | None = None
@@ -96,14 +97,14 @@ class ToolCall(Struct):
 
 
 class Message(Struct):
-    """The model's message, as a text or in parts."""
+    """The model's message, as a string or (some compatible servers) in parts."""
 
     content: str | list[dict[str, Any]] | None = None
     tool_calls: list[ToolCall] | None = None
 
     @property
     def text(self) -> str:
-        """The text of it."""
+        """The text of all parts."""
         if isinstance(self.content, list):
             return "".join(str(part.get("text", "")) for part in self.content)
         return self.content or ""
@@ -118,7 +119,7 @@ class Choice(Struct):
 
 
 class ApiError(Struct):
-    """Why the API refuses a request."""
+    """The API's reason for refusing a request."""
 
     message: str = ""
     type: str | None = None
@@ -127,7 +128,7 @@ class ApiError(Struct):
 
 
 class CompletionResponse(Struct):
-    """A whole answer."""
+    """A complete answer."""
 
     choices: list[Choice] | None = None
     answers: dict[str, Any] | None = None
@@ -210,15 +211,15 @@ class Refusal(Struct):
     error: ApiError | str | None = None
     message: str | None = None
     detail: Any = None
-    """The reason, from servers made with FastAPI."""
+    """The reason, in FastAPI's form."""
 
 
 _ESCAPE, _UNICODE, _SLASH = b"\\", b"\\u00", b"\\/"
-"""JSON escapes that can hide a secret; no other escape stands for a character of one."""
+"""JSON escapes that can hide a secret; no other escape encodes a character of one."""
 
 
 def may_need_redaction(data: bytes) -> bool:
-    """Tell quickly whether JSON may contain a secret; false positives only cost time."""
+    """Check quickly whether JSON may contain a secret; false positives only cost time."""
     # Searching for one byte is ten times as fast as for two, and most answers have no escapes at all.
     return (_ESCAPE in data and (_UNICODE in data or _SLASH in data)) or logs.may_show_secret(data)
 
@@ -246,7 +247,7 @@ def make_reader(kind: type[T]) -> Callable[[bytes], T]:
     return read
 
 
-# Every response passes one of these readers, so that none is read without redaction.
+# Every response passes one of these readers, and each redacts secrets.
 read_completion = make_reader(CompletionResponse)
 read_suspect_chunk = make_reader(Chunk)
 read_chunk = json.Decoder(Chunk).decode
@@ -271,14 +272,14 @@ def redact_text(text: str) -> str:
 
 
 def count_held(text: str) -> int:
-    """Return how many characters at the end of a text may be the beginning of a secret.
+    """Return the number of characters at the end of a text that may be the beginning of a secret.
 
     The caller holds them back until more text decides, so that a secret split over two pieces is found.
     """
     held = 0
     for secret in logs.secrets():
-        # A whole secret is redacted already, so only a shorter beginning of one can be left. The earliest
-        # start wins: it holds back the most.
+        # Complete secrets are redacted already, so only a shorter beginning can be left. The earliest start
+        # counts: it holds back the most.
         tail = text[1 - len(secret) :]
         start = tail.find(secret[0])
         while start >= 0 and not secret.startswith(tail[start:]):

@@ -1,1 +1,1 @@
-"""What happens to a call on its way to the API: cache, limits, budget, keys, retries."""
+"""The policy of a call to the API: cache, limits, budget, keys, retries."""

@@ -1,8 +1,8 @@
-"""Audit: one line in the log for each call. Who, which tool and model, tokens, cost, time, outcome.
+"""Audit: one log line per call, with client, tool, model, tokens, cost, time and outcome.
 
-The bridge's call hook says when a tool call has ended; calls to the model add what only they know. A tool
-that asks the model several times leaves a line for each. Lines are written a little later, several at once,
-so that no answer waits for the log. They hold no prompt and no completion, unless the settings say so.
+The bridge's call hook reports the end of each tool call; calls to the model add their own data. A tool that
+calls the model several times gets a line for each. Lines are written a little later, several at once, so that
+no answer waits for the log. They contain no prompt and no completion unless LOG_CONTENT is set.
 """
 
 from __future__ import annotations
@@ -26,61 +26,62 @@ _log = logs.logger("mercury.audit")
 
 DELAY_SECONDS = 0.1
 LINES_AT_ONCE = 8
-"""Lines that are written in one go; calls are served in between."""
+"""Lines written at once; calls are served in between."""
 _TO_MS = 1000
 
 
 class Entry(Struct):
-    """What becomes of one call."""
+    """The line of one call, while it is being collected."""
 
     tool: str
     client: str
     call: Call | None = None
-    """None where nothing was asked of the model."""
+    """None if the tool did not call the model."""
     outcome: str = ""
     seconds: float = 0.0
     ended_at: float = 0.0
     completion: Completion | None = None
     fields: dict[str, object] = {}
-    """What every line about this call has; the line itself is written when others are under way."""
+    """The log's context fields, taken now: the line is written when other calls are under way."""
 
     def end(self, outcome: str, seconds: float, completion: Completion | None = None) -> None:
-        """Note what came of the call."""
+        """Record the outcome of the call."""
         self.outcome, self.seconds, self.completion = outcome, seconds, completion
         self.ended_at = time.time()  # the line itself is written a little later
 
 
 def audit_calls(bridge: Bridge[Any]) -> None:
-    """Let the calls of a bridge be audited by the `audit` that its lifespan holds open."""
+    """Audit the calls of a bridge with the `audit` of its running service."""
 
     def ended(invocation: Invocation, outcome: Outcome, seconds: float) -> None:
         service = invocation.context.state
-        if invocation.kind == "tool" and service is not None:  # None where it could not be opened
+        if invocation.kind == "tool" and service is not None:  # None if it could not be opened
             service.audit.end(invocation, outcome, seconds)
 
     bridge.around_calls(observe_calls(ended))
 
 
 class Audit:
-    """Takes what became of calls, and writes it down soon."""
+    """Collects the outcomes of calls, and writes their lines soon."""
 
     def __init__(self, *, with_content: bool) -> None:
         self._with_content = with_content
         self._open: dict[Context[Any], list[Entry]] = {}
-        """Of the tool calls under way, what they asked of the model."""
+        """Calls to the model, by the tool call under way that made them."""
         self._waiting: deque[Entry] = deque()
         self._timer: asyncio.TimerHandle | None = None
 
     def begin(self, context: Context[Any], tool: str, call: Call | None = None) -> Entry:
-        """Return the entry of something that a tool call asks of the model."""
+        """Begin the entry of a call to the model, within a tool call."""
         client = identify_client(context) if call is None else call.client
         entry = Entry(tool, client, call, fields=logs.context_fields())
         self._open.setdefault(context, []).append(entry)
         return entry
 
     def end(self, invocation: Invocation, outcome: Outcome, seconds: float) -> None:
-        """Take the lines of a tool call that has ended."""
+        """Queue the lines of a tool call that has ended."""
         context = invocation.context
+        # A call that never reached the model (invalid arguments, a list of models) gets a line of its own.
         entries = self._open.pop(context, None)
         if entries is None:
             entry = Entry(invocation.name, identify_client(context), fields=logs.context_fields())
@@ -91,7 +92,7 @@ class Audit:
             self._timer = asyncio.get_running_loop().call_later(DELAY_SECONDS, self._write, LINES_AT_ONCE)
 
     def close(self) -> None:
-        """Write everything that waits."""
+        """Write all queued lines."""
         if self._timer is not None:
             self._timer.cancel()
         self._write(len(self._waiting))

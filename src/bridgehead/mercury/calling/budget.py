@@ -1,8 +1,8 @@
-"""Budget: how much money may be spent in a day and in a month (both UTC), by everybody and by each client.
+"""Budget: limits of money per day and per month (both UTC), in total and per client.
 
 Every send books its worst case before it goes out and its end afterwards (`reservations.py`), so that all
-processes together never pass a budget. The books are where all of them see them: in PostgreSQL
-(`postgres_budget.py`) if BRIDGEHEAD_DATABASE_URL is set, otherwise in SQLite (`sqlite_budget.py`).
+processes together never exceed a budget. They share the books, in PostgreSQL (`postgres_budget.py`) if
+BRIDGEHEAD_DATABASE_URL is set, otherwise in SQLite (`sqlite_budget.py`).
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from ..settings import MercurySettings
 from .usage import utc_day
 
 SHARES = (0.5, 0.8, 0.9, 1.0)
-"""Shares of a budget that are published as events, once a period and process."""
+"""Shares of a budget that are published as events, once per period and process."""
 _REFUSED = 2.0
-"""Beyond all shares: a call was refused."""
+"""Above all shares: the event of a refused call."""
 _MAX_PUBLISHED = 10_000
 
 
@@ -36,23 +36,23 @@ State = Literal["open", "settled", "released", "uncertain"]
 
 
 class Amounts(Struct, frozen=True):
-    """US dollars for a day and for a month; None is no limit."""
+    """US dollars per day and per month; None is no limit."""
 
     day: float | None = None
     month: float | None = None
 
 
 class BudgetLimits(Struct, frozen=True):
-    """What may be spent."""
+    """The configured limits."""
 
     everybody: Amounts = Amounts()
     each_client: Amounts = Amounts()
     clients: dict[str, Amounts] = {}
-    """Clients with amounts of their own."""
+    """Clients with their own amounts."""
 
     @classmethod
     def from_settings(cls, settings: MercurySettings) -> BudgetLimits:
-        """Return the limits that are set."""
+        """Return the limits of the settings."""
         return cls(
             Amounts(settings.budget_usd, settings.month_budget_usd),
             Amounts(settings.client_budget_usd, settings.client_month_budget_usd),
@@ -61,21 +61,21 @@ class BudgetLimits(Struct, frozen=True):
 
 
 class Reservation(Struct, kw_only=True, eq=False):
-    """What one send may use."""
+    """The worst case of one send, and how the send ended."""
 
     day: str
-    """The UTC day on whose budget it counts, whenever it ends."""
+    """The UTC day whose budget it counts against, whenever it ends."""
     payer: str
     """The token whose budget it counts against."""
     model: str
     client: str
-    """Who calls, as usage is reported."""
+    """The caller's name in usage reports."""
     seconds: float
-    """How long it may stay open; after that it is uncertain."""
+    """The time limit of the reservation; after that it is uncertain."""
     worst_usd: float | None = None
     """The most it can cost; None if that is not known, which only happens without a budget."""
     id: str = ""
-    """What the books have it under."""
+    """Its key in the books."""
     is_booked: bool = False
     """Whether a budget holds the worst case."""
     state: State = "open"
@@ -83,9 +83,9 @@ class Reservation(Struct, kw_only=True, eq=False):
     used: Tokens | None = None
 
     def settle(self, used: Tokens, usd: float | None) -> None:
-        """Replace the worst case by what the API reported."""
+        """Replace the worst case by the reported usage and cost."""
         if usd is None and self.is_booked:
-            return  # a budget cannot tell what is left: the worst case stays, as uncertain
+            return  # without a cost the budget keeps the worst case, as uncertain
         self.state, self.used, self.settled_usd = "settled", used, usd
 
 
@@ -96,27 +96,28 @@ class Cap(Struct, frozen=True):
     setting: str
     is_monthly: bool = False
     client: str | None = None
-    """Whose it is; None is everybody's."""
+    """The client that it limits; None limits all together."""
 
     @property
     def period(self) -> str:
-        """After which it begins anew."""
+        """The period after which it starts again."""
         return "month" if self.is_monthly else "day"
 
     @property
     def name(self) -> str:
-        """What to call it."""
+        """Its name in messages."""
         whose = "" if self.client is None else f" of {self.client}"
         return f"The {self.period}'s budget{whose}"
 
     def key(self, day: str) -> tuple[str, str]:
-        """Return the period and the payer that the books have it under; an empty payer is everybody."""
+        """Return its key in the books: period and payer; an empty payer means all together."""
         return (day[:7] if self.is_monthly else day), self.client or ""
 
     def seconds_left(self, now: float) -> float:
-        """Return the seconds until it begins anew."""
+        """Return the seconds until it starts again."""
         today = datetime.fromtimestamp(now, UTC).replace(hour=0, minute=0, second=0, microsecond=0)
         if self.is_monthly:
+            # 32 days after the first of a month is always in the next one.
             begin = (today.replace(day=1) + timedelta(days=32)).replace(day=1)
         else:
             begin = today + timedelta(days=1)
@@ -124,7 +125,7 @@ class Cap(Struct, frozen=True):
 
 
 class Spending(Struct, frozen=True):
-    """A budget, and what is committed of it: settled, uncertain and reserved."""
+    """A budget and its committed amount, which is settled plus uncertain plus reserved."""
 
     cap: Cap
     committed: float
@@ -133,17 +134,17 @@ class Spending(Struct, frozen=True):
 
     @property
     def settled(self) -> float:
-        """What the API has certainly charged."""
+        """The amount that the API has certainly charged."""
         return max(0.0, round(self.committed - self.uncertain - self.reserved, 12))
 
     @property
     def left(self) -> float:
-        """What can still be committed."""
+        """The amount that can still be committed."""
         return max(0.0, self.cap.limit - self.committed)
 
 
 class OverBudget(Exception):
-    """A send does not fit under a cap; nothing was booked."""
+    """A send would exceed a cap; nothing was booked."""
 
     def __init__(self, cap: Cap) -> None:
         super().__init__()
@@ -166,21 +167,21 @@ class BudgetStore(Protocol):
     async def reserve(self, reservation: Reservation, caps: Sequence[Cap]) -> list[Spending]:
         """Book the worst case under every cap or under none; raises `OverBudget` and `BridgeError`.
 
-        Returns what is committed now. When it returns, it is on the disk.
+        Returns the committed amounts, durably stored.
         """
 
     def finish(self, reservation: Reservation) -> None:
         """Book how a send ended, soon; one that was never reserved is booked only if it is uncertain."""
 
     async def spending(self, day: str, caps: Sequence[Cap]) -> list[Spending]:
-        """Return what is committed under each cap; raises `BridgeError`."""
+        """Return the committed amount under each cap; raises `BridgeError`."""
 
     async def close(self) -> None:
-        """Book what has ended, and let go."""
+        """Book the ended sends, and close."""
 
 
 class Budget:
-    """All budgets there are."""
+    """All budgets."""
 
     def __init__(self, store: BudgetStore, clock: Clock, limits: BudgetLimits) -> None:
         self._store = store
@@ -189,12 +190,12 @@ class Budget:
         self.is_set = limits != BudgetLimits()
         """Whether money is limited at all."""
         self.latest: dict[str, Spending] = {}
-        """Everybody's budgets by period, when they were last looked at."""
+        """The shared budgets by period, as of the last read."""
         self._published: dict[tuple[str, str | None, str], float] = {}
-        """By setting, client and period, the highest share that was published as an event."""
+        """The highest published share, by setting, client and period."""
 
     def caps(self, client: str) -> list[Cap]:
-        """Return every limit that a call of a client has to stay under."""
+        """Return every limit that applies to a call of a client."""
         everybody = self._limits.everybody
         own = self._limits.clients.get(client)
         daily = "MERCURY_CLIENT_BUDGETS" if own else "MERCURY_CLIENT_BUDGET_USD"
@@ -224,7 +225,8 @@ class Budget:
         except OverBudget as over:
             raise await self._refuse(reservation, over.cap) from None
         except asyncio.CancelledError:
-            # Booking goes on, and nobody will send: release it as soon as it is done.
+            # The booking goes on although nothing will be sent: release it as soon as it is done. Cancelling
+            # it instead could leave a reservation whose answer is lost.
             booking.add_done_callback(lambda done: self._release(done, reservation))
             raise
         reservation.is_booked = True
@@ -236,19 +238,19 @@ class Budget:
             self._store.finish(reservation)
 
     def finish(self, reservation: Reservation) -> None:
-        """Book how a send ended. What a budget does not hold is booked only if it is uncertain."""
+        """Book how a send ended. Without a booked reservation, only an uncertain end is booked."""
         if reservation.is_booked or reservation.state == "uncertain":
             self._store.finish(reservation)
 
     async def spending(self, client: str) -> tuple[str, list[Spending]]:
-        """Return today, and what is committed of each budget of a client; raises `BridgeError`."""
+        """Return today's date and the spending of each budget of a client; raises `BridgeError`."""
         today, caps = utc_day(self._clock.now()), self.caps(client)
         spendings = await self._store.spending(today, caps) if caps else []
         await self._note(today, spendings, is_fresh=True)
         return today, spendings
 
     async def check(self) -> None:
-        """Look at everybody's budgets, so that what is known of them is not older than the last look."""
+        """Read the shared budgets, so that `latest` is no older than this check."""
         if self.is_set:
             with suppress(BridgeError):  # the next call reports it
                 await self.spending("")
@@ -275,14 +277,15 @@ class Budget:
         )
 
     async def _note(self, day: str, spendings: list[Spending], *, is_fresh: bool = False) -> None:
-        """Keep what is left, and publish each share of a budget once it is reached."""
+        """Store the latest spending, and publish each share of a budget once it is reached."""
         for spending in spendings:
             cap = spending.cap
             if cap.client is None:
                 self.latest[cap.period] = spending
             reached = [share for share in SHARES if spending.committed >= share * cap.limit]
             if reached and self._published.get((cap.setting, *cap.key(day)), 0.0) < reached[-1]:
-                # A reservation returns totals alone: what of them is uncertain is read when it is told.
+                # A reservation returns totals only: the uncertain part is read when there is an event to
+                # send.
                 [told] = [spending] if is_fresh else await self._store.spending(day, [cap])
                 self._publish(day, told, reached[-1])
 
@@ -291,6 +294,7 @@ class Budget:
         key = (cap.setting, *cap.key(day))
         if self._published.get(key, 0.0) >= share:
             return
+        # At worst an event is published twice.
         if len(self._published) >= _MAX_PUBLISHED:
             self._published.clear()
         self._published[key] = share

@@ -1,7 +1,7 @@
-"""Cache: completions kept in memory for a while, and requests under way that equal calls share.
+"""Cache: completions in memory, and requests under way that equal calls share.
 
-Bounded in entries, bytes and age; the entry that was not used for longest goes first. Only whole answers are
-kept. Whether a cached answer will do is for the caller to decide.
+Bounded in entries, bytes and age, with LRU eviction. Only complete answers are stored. The caller decides
+whether a cached answer may be used.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ if TYPE_CHECKING:
     from bridgehead.runtime.stores.single_flight import SingleFlight
 
 MAX_ARGUMENT_BYTES = 1024 * 1024
-"""Above this all remembered arguments are forgotten; whoever asks again is remembered again."""
+"""Above this all remembered arguments are dropped; calls that come again are remembered again."""
 _ENTRY_OVERHEAD = 512
-"""Bytes that an entry takes beside its texts, roughly."""
+"""Estimated bytes of an entry beside its texts."""
 _BYTES_PER_CHARACTER = 4
-"""At most."""
+"""The maximum in Python's strings."""
 _AGE = b'"cache_age_seconds":'
-"""What stands before an age; inside of a text its quotes would be escaped."""
+"""The bytes before an age. They cannot occur inside a text, where the quotes would be escaped."""
 
 
 class CachedCompletion(Struct, frozen=True):
-    """A kept answer, encoded when it was stored: a hit only puts its age between the parts."""
+    """A stored answer, encoded once: a hit only inserts its age between the parts."""
 
     completion: Completion
     since: float
@@ -48,16 +48,16 @@ class CachedCompletion(Struct, frozen=True):
         return replace(self.completion, metadata=replace(self.completion.metadata, cache_age_seconds=age))
 
     def to_result(self, now: float, revision: Revision) -> Encoded:
-        """Return it as what a tool's handler returns."""
+        """Return the result of a tool."""
         return self.encode(now) if revision.structured_output else self.at(now).to_result(revision)
 
     def encode(self, now: float) -> Encoded:
-        """Return it as the result for clients that take structured content."""
+        """Return the result for clients that support structured content."""
         return Encoded((b"%b%.3f" % (_AGE, now - self.since)).join(self.parts))
 
 
 class SharedRequest:
-    """A request under way, and how many calls wait for it."""
+    """A request under way, and the number of calls that wait for it."""
 
     def __init__(self, task: asyncio.Task[Completion]) -> None:
         self.task = task
@@ -65,7 +65,7 @@ class SharedRequest:
 
 
 class Cache:
-    """Completions by their whole request."""
+    """Completions by their complete request."""
 
     def __init__(self, settings: MercurySettings, clock: Clock) -> None:
         self.is_enabled = settings.cache_enabled
@@ -76,22 +76,22 @@ class Cache:
         self._entries: OrderedDict[CacheKey, CachedCompletion] = OrderedDict()
         self._shared: dict[CacheKey, SharedRequest] = {}
         self.calls: dict[tuple[str, bytes], Call] = {}
-        """Cached calls by their client and the bytes of their arguments: see `remember`."""
+        """Cached calls by client and encoded arguments; see `remember`."""
         self._argument_bytes = 0
         self.size = 0
-        """How many bytes are kept."""
+        """The estimated bytes of all entries."""
         self.hits = 0
         self.misses = 0
         self.joined = 0
-        """Calls that shared the request of another one."""
+        """Calls that shared another call's request."""
 
     @property
     def entries(self) -> int:
-        """How many completions are kept."""
+        """The number of stored completions."""
         return len(self._entries)
 
     def lookup(self, key: CacheKey, now: float) -> CachedCompletion | None:
-        """Return the cached answer to a request, which is then the one most recently used."""
+        """Return the cached answer to a request, and mark it as the most recently used."""
         cached = self._entries.get(key)
         if cached is None:
             return None
@@ -103,7 +103,7 @@ class Cache:
         return cached
 
     def store(self, key: CacheKey, completion: Completion) -> None:
-        """Keep an answer, if it is whole and not too large."""
+        """Store an answer if it is complete and not too large."""
         if not completion.is_whole:
             return
         cached = _encode(key, completion, self._clock.monotonic())
@@ -123,8 +123,9 @@ class Cache:
     # --- calls whose arguments came before -----------------------------------------------------------------
 
     def remember(self, call: Call, arguments: bytes) -> None:
-        """Know a call by the bytes of its arguments: the same bytes need not be decoded and checked again."""
+        """Remember a call by its encoded arguments: equal bytes need not be decoded and checked again."""
         self._argument_bytes += len(arguments) + len(call.body)
+        # All at once, which needs no order of use.
         if self._argument_bytes > MAX_ARGUMENT_BYTES:
             self.calls.clear()
             self._argument_bytes = 0
@@ -136,9 +137,9 @@ class Cache:
     async def share(
         self, key: CacheKey, send: Callable[[], Coroutine[Any, Any, Completion]]
     ) -> tuple[Completion, bool]:
-        """Return the answer to a request, joining an equal one under way; tells whether it joined.
+        """Return the answer to a request, joining an equal one under way; return also whether it joined.
 
-        The request goes on as long as somebody waits for it, and is cancelled with the last one.
+        The request is cancelled when the last call that waits for it is.
         """
         shared = self._shared.get(key)
         is_joined = shared is not None
@@ -149,6 +150,7 @@ class Cache:
             self.joined += 1
         shared.waiting += 1
         try:
+            # Shielded: cancelling one of the calls must not cancel the request of the others.
             return await asyncio.shield(shared.task), is_joined
         finally:
             shared.waiting -= 1
@@ -160,7 +162,7 @@ class Cache:
 async def share_with_replicas(
     single_flight: SingleFlight, key: CacheKey, send: Callable[[], Coroutine[Any, Any, Completion]]
 ) -> tuple[Completion, bool]:
-    """Send a request, unless another replica does or did a while ago; tells whether another one did."""
+    """Send a request, or use another replica's answer to an equal one; return also whether it did."""
     sent: list[Completion] = []
 
     async def work() -> bytes:
@@ -176,11 +178,11 @@ async def share_with_replicas(
 
 
 def _encode(key: CacheKey, completion: Completion, now: float) -> CachedCompletion:
-    """Encode an answer to be given again, at no cost."""
+    """Encode an answer for later hits, which cost nothing."""
     metadata = replace(completion.metadata, from_cache=True, cache_age_seconds=0.0, cost_usd=0.0)
     completion = replace(completion, metadata=metadata)
     result = completion.to_result(NEWEST_HANDSHAKE).result
-    # Counted: what was asked, the answer, and its result, which holds the answer once more.
+    # The size counts the request, the answer, and the encoded result, which contains the answer again.
     calls = completion.tool_calls or ()
     characters = len(completion.content) + sum(len(call.function.arguments) for call in calls)
     size = _ENTRY_OVERHEAD + len(key[1]) + len(result) + _BYTES_PER_CHARACTER * characters

@@ -1,6 +1,6 @@
-"""Call: one request on its way to the API, made from a tool's arguments. Pure.
+"""Call: one request to the API, made from a tool's arguments. Pure.
 
-What can be known without asking the API is checked here: the size, the model, the form of the answer.
+Checks everything that can be checked without the API: the size, the model, the messages, the response format.
 """
 
 from __future__ import annotations
@@ -20,64 +20,65 @@ from ..tools.arguments import CallArguments, Chat, CompletionArguments, Response
 from .routes import MERCURY, Routes, Target
 
 ANONYMOUS = "(no token)"
-"""Stands for everybody who comes without a token."""
+"""The name of all callers without a token."""
 CONNECTION = "connection "
-"""How the account of a connection begins, which only this process has."""
+"""Prefix of an account that is a connection, which only this process knows."""
 CacheKey = tuple[str, bytes]
-"""Where a request goes, and everything that it asks."""
+"""The path and the complete body of a request."""
 CacheUse = Literal["use", "bypass", "refresh"]
 
 
 class Call(wire.Request, kw_only=True):
-    """A request, and how it is to be treated."""
+    """A request, and the policy for it."""
 
     tool: str
     client: str
-    """Who calls, for people to read: it may be what the client calls itself."""
+    """The caller's name in reports, which the client may have chosen itself."""
     account: str = ANONYMOUS
-    """Whose rate limits it counts against: never what a client calls itself."""
+    """The owner of the rate limits that it counts against; never a name that the client chose."""
     principal: str | None = None
-    """Whose token it came with."""
+    """The owner of the token that it came with."""
     seconds: float
-    """How long it may take, retries included."""
+    """Time limit of the call, retries included."""
     request_seconds: float
-    """How long one request may take."""
+    """Time limit of one request."""
     cache: CacheUse
     max_tokens: int | None = None
     response_format: ResponseFormat | None = None
     is_model_named: bool = False
     provider: str = MERCURY
-    """The name of the provider that is asked."""
+    """The name of the current provider."""
     tries: int = 0
-    """How many sends were written for it so far."""
+    """The number of sends written so far."""
     is_counted: bool = False
-    """Whether it counts in the rate limits of its client already."""
+    """Whether it already counts in the rate limits of its client."""
     uncertain_usd: float = 0.0
-    """The most that sends of it may have cost whose end is not known."""
+    """The worst case of its sends whose end is unknown."""
 
     def turn_to(self, target: Target) -> None:
-        """Ask a provider for a model of its own from now on; what the cache knows the call by stays."""
+        """Send to another provider and model from now on; the cache key stays the same."""
         self.provider = target.provider
+        # `body` stays, because it is the cache key: the answer is cached under the requested model.
         if target.model != self.model:
             self.model = target.model
             self.sent_body = wire.write({**json.decode(self.body), "model": target.model})
 
     @property
     def cache_key(self) -> CacheKey:
-        """Everything that is asked, and where."""
+        """The path and the body, which do not depend on the route."""
         return self.path, self.body
 
 
 def identify_client(context: Context[Any]) -> str:
-    """Name who calls: as the transport knows it, or else as the client calls itself."""
+    """Return the caller's name: of its token if there is one, else as the client calls itself."""
     return context.connection.principal or str(context.client.info.get("name") or "unknown")
 
 
 def identify_account(context: Context[Any]) -> str:
-    """Return whose rate limits a call counts against: those of its token, or else of its connection.
+    """Return the owner of the rate limits of a call: its token, or else its connection.
 
-    A client can give itself another name with every call. Requests over HTTP that belong to no session have a
-    connection each; without a token they count together.
+    Never the client's own name, which it could change with every call. HTTP requests without a session have a
+    connection each; without a token they share one account.
     """
     connection = context.connection
     if connection.principal is not None:
@@ -86,7 +87,7 @@ def identify_account(context: Context[Any]) -> str:
 
 
 class CallFactory:
-    """Makes calls as the settings allow and complete them."""
+    """Makes calls, with the defaults and limits of the settings."""
 
     def __init__(self, settings: MercurySettings, routes: Routes) -> None:
         self._routes = routes
@@ -100,7 +101,8 @@ class CallFactory:
     def make(
         self, tool: str, path: str, args: CallArguments, context: Context[Any], *, stream: bool = False
     ) -> Call:
-        """Make a call from its arguments, which become the body of the request."""
+        """Make a call from its arguments, which become the body of the request; raises `MercuryError`."""
+        # For this server alone: neither reaches the API, and calls that differ only in these share an answer.
         cache, timeout = args.cache, args.timeout_ms
         args.cache = args.timeout_ms = UNSET
         is_model_named = args.model is not UNSET
@@ -123,7 +125,7 @@ class CallFactory:
             account=identify_account(context),
             principal=context.connection.principal,
             seconds=seconds,
-            # A stream that goes on is not too slow: it has limits of its own.
+            # A stream that keeps coming is not too slow: its first byte and its gaps have their own limits.
             request_seconds=seconds if stream else (timeout or self._request_timeout) / 1000,
             cache=cache or self._cache,
             max_tokens=(args.max_tokens or None) if isinstance(args, CompletionArguments) else None,
@@ -135,7 +137,7 @@ class CallFactory:
             return call
         call.max_tokens = args.max_completion_tokens or call.max_tokens
         call.is_diffusing = args.diffusing or False
-        # What only a look at a whole message shows is refused with the place of what is wrong.
+        # Refuse combinations of fields that the schema cannot express; the error names the field.
         for number, message in enumerate(args.messages):
             if message.role == "tool" and not message.tool_call_id:
                 raise _wrong(f"messages[{number}].tool_call_id", "a tool message needs the id of its call")
@@ -156,7 +158,7 @@ _TRACE_STATE = re.compile(r"[\x20-\x7e]{1,512}")
 
 
 def _carry_on(trace: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
-    """Return the headers with which the API is a part of the caller's trace; what is odd is left out."""
+    """Return the headers that continue the caller's trace (W3C Trace Context); malformed ones are dropped."""
     parent, state = trace.get("traceparent", ""), trace.get("tracestate", "")
     if not _TRACE_PARENT.fullmatch(parent):
         return ()

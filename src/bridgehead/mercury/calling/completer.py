@@ -1,10 +1,10 @@
-"""Completer: the way of one call to the model, through everything that may answer, stop, delay or repeat it.
+"""Completer: the policy of one call to the model, from the cache to the settlement.
 
     cache → providers, each: attempts, each: reservation → breaker → send → settle → cache
 
-An attempt that fails because of its key is repeated at once with another key, one that fails in passing after
-a delay, or at once with the next provider if a route names one. Every attempt is a send with a reservation of
-its own (`reservations.py`). A request that was written is sent again only after a status that says so.
+An attempt that fails because of its key is repeated at once with another key; one with a transient failure
+after a delay, or at once with the next provider if a route names one. Every attempt is a send with its own
+reservation (`reservations.py`). A request that was written is sent again only after a status that allows it.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _FALL_BACK = frozenset(
         *("MISSING_API_KEY", "INVALID_API_KEY", "BILLING_REQUIRED", "PRICE_UNKNOWN"),
     }
 )
-"""What one provider cannot do and another may."""
+"""Failures of one provider that another may not have."""
 _log = logs.logger("mercury.completer")
 
 
@@ -71,12 +71,12 @@ class Completer:
         self._providers = providers
         self._audit = audit
         self._single_flight = single_flight
-        """Equal calls of other replicas; None if there are none."""
+        """Shares equal calls with other replicas; None without Redis."""
 
     # --- from the cache ------------------------------------------------------------------------------------
 
     def lookup(self, call: Call, context: Context[Any], now: float) -> CachedCompletion | None:
-        """Return the cached answer to a call, if there is one and it will do. Does not wait."""
+        """Return the cached answer to a call, if there is one and the call allows it. Does not wait."""
         if call.cache != "use" or not self._cache.is_enabled:
             return None
         cached = self._cache.lookup(call.cache_key, now)
@@ -87,7 +87,7 @@ class Completer:
         return cached
 
     def recognize(self, context: Context[Any], client: str, now: float) -> CachedCompletion | None:
-        """Return the cached answer to a call that this client made before with the same bytes."""
+        """Return the cached answer to arguments that this client has sent before, byte for byte."""
         call = self._cache.calls.get((client, bytes(context.arguments)))
         cached = None if call is None else self._cache.lookup(call.cache_key, now)
         if call is not None and cached is not None:
@@ -102,20 +102,19 @@ class Completer:
     # --- from the API --------------------------------------------------------------------------------------
 
     async def complete(self, call: Call, context: Context[Any], report: Report | None = None) -> Completion:
-        """Answer a call that the cache does not; raises `MercuryError`. A streamed call needs a `report`."""
+        """Answer a call that is not cached; raises `MercuryError`. A streamed call needs a `report`."""
         started = self._clock.monotonic()
         entry = self._audit.begin(context, call.tool, call)
         is_cached = self._cache.is_enabled and call.cache != "bypass"
         try:
-            # Without a key for where it goes, a call is refused before anything else.
             targets = [Target(call.provider, call.model)]
             if self._routes.routes:
                 targets = [Target(one.provider, one.model or call.model) for one in self._routes.find(call)]
                 call.turn_to(targets[0])
-            self._providers[call.provider].keys.pick()
+            self._providers[call.provider].keys.pick()  # raises if the first target has no key
             if call.response_format is not None:
-                response_format.check_schema(call.response_format)
-            # Equal calls under way share one answer; each stream is its client's own.
+                response_format.check_schema(call.response_format)  # before the call costs anything
+            # Equal calls under way share one answer. Not streams: each goes to its own client as it grows.
             if is_cached and call.cache == "use" and not call.is_streamed:
                 completion = await self._share(call, targets)
             else:
@@ -142,7 +141,10 @@ class Completer:
         return completion
 
     async def _share(self, call: Call, targets: list[Target]) -> Completion:
-        """Ask the API unless an equal call does, here or at another replica. The first to ask pays."""
+        """Ask the API unless an equal call is under way, here or at another replica.
+
+        The first caller pays.
+        """
 
         async def ask() -> Completion:
             if self._single_flight is None:
@@ -161,10 +163,9 @@ class Completer:
         return completion
 
     async def _ask(self, call: Call, targets: list[Target], report: Report | None) -> Completion:
-        """Send until a provider answers, none can answer, or time is up.
+        """Send until a provider answers, a failure is final, the retries are used up, or time is over.
 
-        The providers of a route are asked one after the other. Only the last one is asked again after a
-        delay; each is asked again at once with another key if it refuses the first.
+        Asks the providers of a route one after the other; only the last one gets retries.
         """
         deadline = self._clock.monotonic() + call.seconds
         for target in targets:
@@ -178,6 +179,7 @@ class Completer:
                         key = provider.keys.pick()
                     return await self._send(call, provider, key, deadline, report)
                 except MercuryError as error:
+                    # At once, and not as a retry: nothing is wrong with the service.
                     another = _replace_key(provider, key, error, refused_keys)
                     if another is not None:
                         key = another
@@ -193,13 +195,14 @@ class Completer:
                     status, seconds = error.status, round(delay, 3)
                     _log.warn("retrying", code=error.code, status=status, seconds=seconds, tool=call.tool)
                 await asyncio.sleep(delay)
+                # The best key may be another one by now: cool-downs end, and the file may have changed.
                 key, refused_keys, attempt = "", set(), attempt + 1
         raise AssertionError("the last provider answers or raises")
 
     async def _send(
         self, call: Call, provider: Provider, key: str, deadline: float, report: Report | None
     ) -> Completion:
-        """Send a call once, with what it can use reserved before and settled after."""
+        """Send a call once: reserve its worst case, send, settle."""
         async with self._reservations.reserve(call, provider, deadline) as reservation:
             now = self._clock.monotonic()
             if now >= deadline:
@@ -226,6 +229,8 @@ class Completer:
                 else:
                     completion = await provider.api.complete(call, key, limit)
             except MercuryError as error:
+                # Any other status proves that the service is up, even if it refuses the request. Without a
+                # status (a timeout, an unreadable answer) nothing is known.
                 if error.is_outage:
                     breaker.record_failure(self._clock.monotonic())
                 elif error.status is not None:
@@ -233,7 +238,7 @@ class Completer:
                 else:
                     breaker.record_nothing()
                 raise
-            except BaseException:  # cancelled: the service is neither known to be up nor down
+            except BaseException:  # cancelled: nothing is known about the service
                 breaker.record_nothing()
                 raise
             breaker.record_success()
@@ -243,9 +248,10 @@ class Completer:
             if answer.cost_usd is None:
                 answer.cost_usd = catalogue.price(answer, call.model)
             if answer.cost_usd is None and used.total_tokens:
-                # The first answer of a process may come before the prices.
+                # The first answer of a process may arrive before the price list.
                 await catalogue.wait_for_prices()
                 answer.cost_usd = catalogue.price(answer, call.model)
+            # Without usage and cost the reservation stays as it is, and becomes uncertain.
             if used.total_tokens or answer.cost_usd is not None:
                 reservation.settle(used, answer.cost_usd)
             if self._routes.routes:
@@ -259,7 +265,7 @@ class Completer:
 
 
 def _replace_key(provider: Provider, key: str, error: MercuryError, refused_keys: set[str]) -> str | None:
-    """Return another key for a send that failed because of its own, if there is one."""
+    """Cool the key down if the send failed because of it; return another key if there is one."""
     if error.status not in COOLDOWN_SECONDS:
         return None
     refused_keys.add(key)
@@ -268,14 +274,14 @@ def _replace_key(provider: Provider, key: str, error: MercuryError, refused_keys
 
 
 def _can_fall_back(error: MercuryError) -> bool:
-    """Tell whether another provider may be asked: this one did not answer, or said that it failed."""
+    """Return whether another provider may be asked: this one was not reached, or reported a failure."""
     if error.may_be_billed or error.code in ("TIMEOUT", "BUDGET_EXCEEDED"):
         return False
     return error.is_transient or error.is_outage or error.code in _FALL_BACK
 
 
 def describe_call(call: Call, completion: Completion | None = None) -> dict[str, object]:
-    """Describe a call in the words of OpenTelemetry's conventions for GenAI."""
+    """Describe a call by OpenTelemetry's semantic conventions for GenAI."""
     about: dict[str, object] = {"gen_ai.provider.name": call.provider, "gen_ai.request.model": call.model}
     if completion is None:
         return about

@@ -1,7 +1,7 @@
-"""Keys: the API keys of this server, and which of them to use.
+"""Keys: the API keys of this server, and the choice of one.
 
-A key that the service refuses cools down for a while, as long as there is another one. Keys in a file are
-read again when the file changes. Every key is registered as a secret: neither the log nor an error shows it.
+A key that the service refuses cools down for a while, if there is another one. Keys in a file are read again
+when the file changes. Every key is registered as a secret: neither the log nor an error shows it.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ from ..errors import MercuryError
 from ..settings import KEYS, MercurySettings
 
 COOLDOWN_SECONDS = {401: 3600.0, 402: 600.0, 429: 60.0}
-"""How long a key cools down after each status, unless the service says when to try again."""
+"""The cool-down of a key after each status, unless the service sends Retry-After."""
 
 SHORTEST_SECRET = 8
-"""A shorter key may be part of any text, so it is hidden only where it stands as a credential."""
+"""A shorter key (`EMPTY`, `ollama`) may occur in any text, so it is hidden only where it is a credential."""
 _NEVER_READ = (-1, -1)
 _log = logs.logger("mercury.keys")
 
 
 class Keys:
-    """The keys, and until when each cools down."""
+    """The keys and their cool-downs."""
 
     def __init__(
         self, settings: MercurySettings, clock: Clock, announce_cooldown: Callable[[str, float], None]
@@ -34,14 +34,14 @@ class Keys:
         self._file = settings.api_key_file
         self._stamp = _NEVER_READ
         self._until: dict[str, float] = {}
-        """By key, the end of its cool-down; in the order in which the keys were given."""
+        """The end of each key's cool-down, in the order of the configured keys."""
         self._announce_cooldown = announce_cooldown
-        """Tells other replicas the name of a key, and for how long it cools down."""
+        """Announces the name of a key and the seconds of its cool-down to other replicas."""
         self._set_keys(settings.api_keys)
 
     @property
     def count(self) -> int:
-        """How many keys there are."""
+        """The number of keys."""
         self._refresh()
         return len(self._until)
 
@@ -60,16 +60,17 @@ class Keys:
             )
         if len(self._until) == 1:  # an only key never cools down
             return next(iter(self._until))
+        # All keys that are not cooling down count as 0, and `min` returns the first of them.
         now = self._clock.monotonic()
         return min(self._until, key=lambda key: max(0.0, self._until[key] - now))
 
     def find_other(self, tried: set[str]) -> str | None:
-        """Return a key that was not tried and does not cool down, if there is one."""
+        """Return a key that was not tried and is not cooling down; None if there is none."""
         now = self._clock.monotonic()
         return next((key for key, until in self._until.items() if key not in tried and until <= now), None)
 
     def cool_down(self, key: str, status: int, seconds: float | None) -> None:
-        """Use other keys for a while; an only key stays in use."""
+        """Use other keys for a while; a single key stays in use."""
         if len(self._until) > 1 and key in self._until:
             wait = COOLDOWN_SECONDS[status] if seconds is None else seconds
             self._until[key] = self._clock.monotonic() + wait
@@ -82,7 +83,7 @@ class Keys:
         return list(map(name_key, self._until))
 
     def adopt_cooldown(self, name: str, seconds: float) -> None:
-        """Let a key cool down because another replica does; an only key stays in use."""
+        """Cool a key down because another replica does; a single key stays in use."""
         for key in self._until if len(self._until) > 1 else ():
             if name_key(key) == name:
                 self._until[key] = max(self._until[key], self._clock.monotonic() + seconds)
@@ -103,7 +104,7 @@ class Keys:
         self._until = {key: self._until.get(key, 0.0) for key in keys}
 
     def _refresh(self) -> None:
-        """Read the file again if it has changed; one that cannot be read changes nothing."""
+        """Read the file again if it has changed; after a failure the known keys stay."""
         if self._file is None:
             return
         try:
@@ -124,5 +125,5 @@ class Keys:
 
 
 def name_key(key: str) -> str:
-    """Return the name of a key among replicas: it tells keys apart without giving them away."""
+    """Return a key's name among replicas: a hash, which identifies it without revealing it."""
     return sha256(b"bridgehead key " + key.encode()).hexdigest()[:16]

@@ -1,8 +1,7 @@
 """PostgreSQL budget: the books of all replicas.
 
 One conditional statement reserves and one books the ends, each a transaction of its own, so both work behind
-a bouncer in transaction mode. Whoever changes several totals locks them in the order of their keys; a send is
-locked before any total. So replicas never wait for each other in a circle.
+a bouncer in transaction mode. Lock order: sends by id, then totals by key. So replicas never deadlock.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ if TYPE_CHECKING:
     from .usage import Span
 
 RECONNECT_SECONDS = 2.0
-"""How long a paid call waits for a database that is just being reconnected to."""
+"""How long a paid call waits while the database is being reconnected."""
 MAX_UNBOOKED = 10_000
 """Ends that wait to be booked. Beyond that the oldest is dropped: its reservation becomes uncertain."""
 _MAX_BATCH = 500
@@ -36,16 +35,16 @@ _RETRY_BACKOFF = Backoff(base=0.1, limit=5.0)
 _CLOSE_SECONDS = 5.0
 _PRUNE_SECONDS = 3600.0
 
-# The totals must exist before they can be locked.
+# A row must exist before it can be locked.
 _OPEN_TOTALS = """
 insert into mercury_budget (period, payer, committed_usd)
 select period, payer, 0 from unnest($1::text[], $2::text[]) as total (period, payer) order by 1, 2
 on conflict do nothing"""
 
 # `cap` has a row for each total, with its limit or null. All totals are locked, in the order of their keys;
-# FOR UPDATE waits for whoever changes one and then sees its newest value. Only if the amount fits under every
-# limit, the totals grow and the send is inserted. A statement that is sent again because its answer was lost
-# finds its send and changes nothing. Returns each total as it was before.
+# FOR UPDATE waits for a concurrent change and then sees the newest value. Only if the amount fits under every
+# limit do the totals grow and is the send inserted. A statement that is sent again because its answer was
+# lost finds its send and changes nothing. Returns each total as it was before.
 _RESERVE = """
 with cap as (
     select * from unnest($1::text[], $2::text[], $3::float8[]) as cap (period, payer, limit_usd)
@@ -71,8 +70,9 @@ with cap as (
 )
 select period, payer, committed_usd::float8, fits or is_booked from total, verdict"""
 
-# Books how sends ended. What a send has committed so far is its amount while it is open, and nothing once the
-# payer has released it; a settled one stays as it is, so an end that is sent again changes nothing.
+# Books how sends ended. An open send has its amount committed, one that the payer has released nothing. A
+# settled one is skipped, so an end that is sent again changes nothing. An uncertain one stays open, with its
+# time limit moved to now.
 _FINISH = """
 with ended as (
     select id, outcome, usd::numeric as settled_usd
@@ -115,8 +115,8 @@ from send where outcome = 'settled'
 group by day, model, client order by day, model, client
 on conflict (day, model, client) do update set cost_usd = mercury_usage.cost_usd + excluded.cost_usd"""
 
-# Sends without a budget have no reservation; what is uncertain of them is one row a day, model and client. If
-# the payer has released it, it begins anew.
+# Sends without a budget have no reservation; their uncertain money is one row per day, model and client. If
+# the payer has released it, it starts again at zero.
 _ADD_UNCERTAIN = """
 insert into mercury_sends (id, day, payer, model, client, sends, usd, state, reserved_until)
 select concat_ws(' ', day, model, client), day, '', model, client, count(*), sum(usd::numeric), 'open', now()
@@ -127,6 +127,7 @@ on conflict (id) do update set
     usd = case mercury_sends.state when 'open' then mercury_sends.usd else 0 end + excluded.usd,
     state = 'open'"""
 
+# `$1 || '~'` sorts behind every day of a month: the same query serves a day and a month.
 _SPENDING = """
 select coalesce((select committed_usd from mercury_budget where period = $1 and payer = $2), 0)::float8,
     coalesce(sum(usd) filter (where reserved_until <= now()), 0)::float8,
@@ -186,6 +187,7 @@ class PostgresBudget:
         while True:
             try:
                 return await database.writer.run(partial(self._reserve, reservation=reservation, caps=caps))
+            # The same id is sent again, so a reservation that was stored before counts once.
             except (Unavailable, TimedOut) as failure:
                 if isinstance(failure, TimedOut) or loop.time() > until:
                     # It may be booked although the answer was lost, and nothing will be sent.
@@ -210,7 +212,7 @@ class PostgresBudget:
             *(periods, payers, list(limits.values()), reservation.id, usd),
             *(day, payer, reservation.model, reservation.client, reservation.seconds),
         )
-        if len(rows) < len(limits):  # somebody has emptied the table
+        if len(rows) < len(limits):  # rows were deleted since this process saw them
             self._known_totals.clear()
             raise StorageError("The books of the budget have changed.", next_step="Try again.")
         committed = {(period, whose): total for period, whose, total, _ in rows}
@@ -219,7 +221,7 @@ class PostgresBudget:
         return [Spending(cap, round(committed[cap.key(day)] + usd, 12)) for cap in caps]
 
     async def spending(self, day: str, caps: Sequence[Cap]) -> list[Spending]:
-        """Return what is committed under each cap, with the ends that this process has seen."""
+        """Return the committed amount under each cap, including the ends that this process has seen."""
         if self._booking is not None:
             await asyncio.wait([self._booking], timeout=_CLOSE_SECONDS)
         database = await self._open()
@@ -236,7 +238,7 @@ class PostgresBudget:
     # --- ends, booked in the background --------------------------------------------------------------------
 
     def finish(self, reservation: Reservation) -> None:
-        """Book how a send ended, soon, and again until the database takes it."""
+        """Book how a send ended in the background, retrying until the database accepts it."""
         self._ended[reservation.id or secrets.token_hex(8)] = reservation
         if len(self._ended) > MAX_UNBOOKED:
             del self._ended[next(iter(self._ended))]
@@ -258,7 +260,7 @@ class PostgresBudget:
                     continue
                 attempt = 0
                 for key, reservation in batch.items():
-                    if self._ended.get(key) is reservation:  # a later end of it may have come meanwhile
+                    if self._ended.get(key) is reservation:  # unless a later end of it came in the meantime
                         del self._ended[key]
         finally:
             self._booking = None
@@ -283,7 +285,7 @@ class PostgresBudget:
         return self._database
 
     async def close(self) -> None:
-        """Book what has ended, and let go. What the database does not take now becomes uncertain."""
+        """Book the ended sends, and close. Ends that cannot be booked now become uncertain."""
         if self._booking is not None:
             booking = self._booking
             await asyncio.wait([booking], timeout=_CLOSE_SECONDS)
@@ -293,8 +295,8 @@ class PostgresBudget:
 
 
 async def release_uncertain(connection: postgres.Connection, span: Span) -> list[ReleasedSends]:
-    """Release all that is uncertain in some days.
+    """Release all uncertain money of a span.
 
-    A released send keeps its row: should its settlement still come, it is charged in full.
+    A released send keeps its row: if its settlement still comes, it is charged in full.
     """
     return [ReleasedSends(*row) for row in await connection.fetch(_RELEASE, span.first, span.last)]

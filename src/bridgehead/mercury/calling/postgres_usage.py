@@ -2,7 +2,7 @@
 
 A replica adds its counts every two seconds. Each batch has an id that is stored with it, so a batch whose
 answer was lost is sent again and added once. While the database is away, counts stay in memory, bounded by
-their keys; a replica that stops meanwhile leaves them in files (`usage_spool.py`).
+the number of keys; a replica that stops in that state leaves them in files (`usage_spool.py`).
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ from .usage_spool import UsageSpool
 if TYPE_CHECKING:
     from .usage import Usage
 
-# In the order of the keys: two replicas that add the same rows lock them in the same order.
+# `order by` the key: two replicas that add the same rows lock them in the same order, so they cannot
+# deadlock.
 _ADD = """
 insert into mercury_usage (day, model, client, calls, errors, cache_hits,
     prompt_tokens, completion_tokens, total_tokens, cost_usd, unpriced)
@@ -46,7 +47,7 @@ on conflict (day, model, client) do update set
     total_tokens = mercury_usage.total_tokens + excluded.total_tokens,
     cost_usd = mercury_usage.cost_usd + excluded.cost_usd,
     unpriced = mercury_usage.unpriced + excluded.unpriced"""
-# An open send is uncertain once its time is over, by the database's own clock.
+# An open send is uncertain once its time limit is over, by the database's own clock.
 _HISTORY = """
 with sends as (
     select day, model, client, sends, usd, reserved_until <= now() as is_over
@@ -67,6 +68,7 @@ select case when $3 then day else '' end as at_day, case when $4 then model else
     sum(unpriced)::bigint, sum(uncertain_sends)::bigint, round(sum(uncertain_usd), 12)::float8,
     round(sum(reserved_usd), 12)::float8
 from rows group by 1, 2, 3 order by 1, 2, 3 limit $6"""
+# Returns nothing if the batch is there already. Its row lock also makes a second copy wait for the first one.
 _TAKE_BATCH = "insert into mercury_usage_batches (id) values ($1) on conflict do nothing returning id"
 
 _log = logs.logger("mercury.usage")
@@ -78,7 +80,7 @@ def read_schema() -> migrations.Schema:
 
 
 async def read_history(connection: postgres.Connection, span: Span, by: Collection[str]) -> list[UsageRow]:
-    """Read the counts of some days, told apart by some of `DIMENSIONS`."""
+    """Read the counts of a span, grouped by some of `DIMENSIONS`."""
     chosen = [name in by for name in DIMENSIONS]
     rows = await connection.fetch(_HISTORY, span.first, span.last, *chosen, MAX_ROWS)
     return [UsageRow(UsageCounts(*counts), day, model, client) for day, model, client, *counts in rows]
@@ -96,7 +98,7 @@ class PostgresUsage:
         self._database: postgres.Database | None = None
         self._usage: Usage | None = None
         self._batch: tuple[UUID, dict[Key, UsageCounts]] | None = None
-        """The batch that is being written. It stays until the database has confirmed it."""
+        """The batch being written; kept until the database has confirmed it."""
         # One writer at a time: `_batch` is sent again under the same id until it is confirmed.
         self._turn = asyncio.Lock()
         self._timer: asyncio.TimerHandle | None = None
@@ -154,7 +156,7 @@ class PostgresUsage:
         async def add(connection: postgres.Connection) -> None:
             async with connection.transaction():
                 if await connection.fetchval(_TAKE_BATCH, number) is None:
-                    return  # it was added, and only the answer was lost
+                    return  # it was added before, and only the answer was lost
                 await self._prune(connection)
                 values = [[getattr(row, name) for row in counts.values()] for name in COUNTED]
                 await connection.execute(_ADD, *map(list, zip(*counts, strict=True)), *values)
@@ -162,13 +164,13 @@ class PostgresUsage:
         await database.writer.run(add)
 
     async def _prune(self, connection: postgres.Connection) -> None:
-        """Once a day, delete days that are older than what is kept."""
+        """Once a day, delete days older than are kept."""
         today = utc_day(self._clock.now())
         if self._pruned_on == today:
             return
         first = (datetime.fromisoformat(today) - timedelta(days=self._keep_days)).date().isoformat()
         await connection.execute("delete from mercury_usage where day < $1", first)
-        # A send stays as long as the total of its month: what of that is uncertain has to be known.
+        # A send is kept as long as the total of its month, whose uncertain part is read from the sends.
         await connection.execute("delete from mercury_sends where left(day, 7) < left($1, 7)", first)
         # A month sorts before its days, so a period is compared at its own length.
         await connection.execute("delete from mercury_budget where period < left($1, length(period))", first)
@@ -176,7 +178,7 @@ class PostgresUsage:
         self._pruned_on = today
 
     async def history(self, span: Span, by: Collection[str]) -> list[UsageRow]:
-        """Return the counts of some days, of all replicas, with those that this one has just counted."""
+        """Return the counts of all replicas, including those that this one has not written yet."""
         await self.write()
         database = await self._open()
         return await database.reader.run(partial(read_history, span=span, by=by))
@@ -187,12 +189,13 @@ class PostgresUsage:
         return self._database
 
     async def close(self) -> None:
-        """Write what is left, to the spool if the database is away, and let go."""
+        """Write the rest, to the spool if the database is away, and close."""
         if self._timer is not None:
             self._timer.cancel()
         if self._writing is not None:
             await asyncio.wait([self._writing])
         await self._write_quietly()
+        # A failed write has set the timer again.
         if self._timer is not None:
             self._timer.cancel()
         while (batch := self._next_batch()) is not None:

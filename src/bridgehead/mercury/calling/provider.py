@@ -1,7 +1,7 @@
-"""Provider: one API with its keys, its models and prices, its own rate limit and its own circuit breaker.
+"""Provider: one API with its keys, models, prices, rate limit and circuit breaker.
 
-The settings describe one, Mercury. A routes file can name others, which are OpenAI-compatible. A failure of
-one says nothing about the others; money and the limits of clients count over all.
+The settings describe one, Mercury. A routes file can add others, which are OpenAI-compatible. Each fails by
+itself; budgets and the limits of clients count over all of them.
 """
 
 from __future__ import annotations
@@ -27,11 +27,16 @@ if TYPE_CHECKING:
     from bridgehead.runtime.stores.redis import Redis
 
 _log = logs.logger("mercury.provider")
+BREAKER_FAILURES = 10
+"""Failures in a row after which no requests are sent. More than the tries of two calls, so that one unlucky
+call never pauses the others."""
+BREAKER_SECONDS = 15.0
+"""How long none are sent. Short, because one request then finds out whether the service is back."""
 _MINUTE = 60.0
 _BREAKER = "breaker"
 _KEY = "key:"
 _UNUSABLE = ("MISSING_API_KEY", "INVALID_API_KEY", "BILLING_REQUIRED", "SERVICE_ERROR", "SERVICE_UNAVAILABLE")
-"""Failures of the model list that calls would meet as well; a server without a list fails differently."""
+"""Failures of the model list that calls would have too; a server without such a list fails differently."""
 
 
 class Provider:
@@ -49,11 +54,11 @@ class Provider:
         self._clock = clock
         self.url = settings.api_url
         self._cooldowns: Cooldowns | None = None
-        """What replicas tell each other: an open breaker, a key that cools down. None without Redis."""
+        """Shares open breakers and cooling keys with other replicas; None without Redis."""
         if redis is not None:
             from bridgehead.runtime.stores.cooldowns import Cooldowns
 
-            # By address too: another deployment may call another service by the same name.
+            # With a hash of the address: another deployment may use the same name for another service.
             address = sha256(self.url.encode()).hexdigest()[:16]
             self._cooldowns = Cooldowns(redis, f"mercury:{name}:{address}")
         self.keys = Keys(settings, clock, lambda key, seconds: self._announce(_KEY + key, seconds))
@@ -61,13 +66,13 @@ class Provider:
         terms = {} if entry is None else entry.models
         self.catalogue = Catalogue(self.api, self.keys, clock, settings, terms)
         self.problem = ""
-        """Why the last check without a call failed; empty if it did not."""
-        self._breaker_seconds = settings.breaker_wait / 1000
+        """The failure of the last health check; empty if it succeeded."""
         self.breaker = Breaker(
-            settings.breaker_failures,
-            self._breaker_seconds,
+            BREAKER_FAILURES,
+            BREAKER_SECONDS,
             self._publish_breaker,
-            on_probe=lambda: self._announce(_BREAKER, self._breaker_seconds),  # others wait for the result
+            # While this replica probes, the others keep waiting.
+            on_probe=lambda: self._announce(_BREAKER, BREAKER_SECONDS),
         )
         self.rate_limit: Scope | None = None
         if entry is not None and entry.requests_per_minute is not None:
@@ -76,7 +81,7 @@ class Provider:
             self.rate_limit = Scope(f"the provider {name}", limits, _MINUTE, f"provider:{name}", setting)
 
     def start(self) -> None:
-        """Follow the cool-downs of other replicas, if there are any."""
+        """Adopt the cool-downs of other replicas, if there are any."""
         if self._cooldowns is not None:
             self._cooldowns.start(
                 lambda: [_BREAKER, *(_KEY + name for name in self.keys.names)], self._adopt_cooldown
@@ -100,7 +105,7 @@ class Provider:
         kind = "breaker.opened" if is_open else "breaker.closed"
         events.publish(kind, bridge="mercury", provider=self.name)
         if is_open:
-            self._announce(_BREAKER, self._breaker_seconds)
+            self._announce(_BREAKER, BREAKER_SECONDS)
         elif self._cooldowns is not None:
             self._cooldowns.end(_BREAKER)
 
@@ -109,10 +114,11 @@ class Provider:
             self._cooldowns.begin(name, seconds)
 
     async def check(self, seconds: float) -> None:
-        """Ask for the list of models, which costs nothing, to learn whether the API answers."""
+        """Check that the API answers, with a request for the list of models, which is free."""
         try:
             await self.api.fetch_models(self.keys.pick(), seconds)
         except MercuryError as error:
+            # A server that refuses the list itself (a 404) is up: not every compatible one has a list.
             is_there = error.status is not None and not error.is_outage and error.code not in _UNUSABLE
             self.problem = "" if is_there else str(error)
         else:
@@ -122,7 +128,7 @@ class Provider:
 def make_provider(
     name: str, entry: ProviderEntry, settings: MercurySettings, clock: Clock, redis: Redis | None = None
 ) -> Provider:
-    """Make a provider of a routes file: as the settings say, but with its own address and keys."""
+    """Make a provider of a routes file: the settings with its own address and keys."""
     from pathlib import Path
 
     try:

@@ -1,9 +1,9 @@
-"""Rate limits: how much a client, the whole server and a provider may ask of the API in a sliding window.
+"""Rate limits: requests and tokens of a client, of the whole server and of a provider, in sliding windows.
 
-Requests, input tokens and output tokens, as the settings and the routes file have them. Room for a send is
-taken in all windows at once, for the most it can use, and corrected when it is known what it used. A send for
-which there is no room waits, if RATE_LIMIT_WAIT_MS allows it, or is refused with the time at which there is
-room. With Redis the windows are those of all replicas; while Redis is away, each replica counts for itself.
+Requests, input tokens and output tokens, as set in the settings and the routes file. A send takes its worst
+case from all windows at once, and corrects it to the actual amounts afterwards. A send without room waits, if
+RATE_LIMIT_WAIT_MS allows it, or is refused with the time until there is room. With Redis all replicas share
+the windows; while Redis is away, each replica counts for itself.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from .call import CONNECTION
 
 MAX_CLIENTS = 10_000
 UNKNOWN = 2**53
-"""An amount with no known bound: under a limit there is never room for it."""
+"""An amount without a known bound: it never fits under a limit."""
 _log = logs.logger("mercury.rate_limits")
 
 
 class Amounts(Struct, frozen=True):
-    """How much of each thing that is limited."""
+    """The amount of each limited thing."""
 
     requests: int = 0
     input_tokens: int = 0
@@ -49,9 +49,9 @@ class Scope:
         self.limits = limits
         self.seconds = seconds
         self.key = f"mercury:{key}"
-        """Its name in Redis."""
+        """The name of its windows in Redis."""
         self.setting = setting
-        """What to raise to get more."""
+        """The setting to raise, for messages."""
         self.windows = {
             thing: Window(limit, seconds)
             for thing, limit in zip(THINGS, astuple(limits), strict=True)
@@ -59,20 +59,23 @@ class Scope:
         }
 
     def left(self, now: float) -> dict[str, int]:
-        """Return what is left of each limit, as this process counts."""
+        """Return the rest of each limit, by this process's count."""
         return {thing: int(window.left(now)) for thing, window in self.windows.items()}
 
     def left_of(self, totals: Sequence[int]) -> dict[str, int]:
-        """Return what is left of each limit, given what all replicas have taken."""
+        """Return the rest of each limit, by the totals of all replicas."""
         taken = dict(zip(THINGS, totals, strict=True))
         return {thing: max(0, window.limit - taken[thing]) for thing, window in self.windows.items()}
 
     def is_idle(self, now: float) -> bool:
-        """Tell whether nothing was asked for lately."""
+        """Return whether all windows are empty."""
         return all(window.is_idle(now) for window in self.windows.values())
 
     def find_windows(self, amounts: Amounts) -> list[tuple[str, Window, int]]:
-        """Return the windows in which something is asked for, and how much; raise if it never fits."""
+        """Return the windows that the amounts count in, each with its amount.
+
+        Raise if an amount exceeds a whole limit, so that waiting would not help.
+        """
         asked = []
         for thing, window in self.windows.items():
             amount = getattr(amounts, thing)
@@ -88,14 +91,14 @@ class Scope:
         return asked
 
     def ask_redis(self, amounts: Amounts) -> Asked:
-        """Word it for the windows of all replicas; what is not limited is not counted."""
+        """Return the request to the shared windows; things without a limit are not counted."""
         limits = astuple(self.limits)
         asked = [amount if limit else 0 for amount, limit in zip(astuple(amounts), limits, strict=True)]
         return Asked(self.key, self.seconds, limits, asked)
 
 
 class WindowEntries(Struct):
-    """What one send has taken in the windows: of this process, and in Redis."""
+    """The amounts that one send has taken: in this process's windows and in Redis."""
 
     local: list[tuple[str, Window, Entry]]
     shared: Taken | None = None
@@ -122,7 +125,7 @@ class RateLimits:
         self._server = Scope("this server", everyone, self._seconds, "server", "the RATE_LIMIT settings")
         self._clients: dict[str, Scope] = {}
         self._process = secrets.token_hex(4)
-        """Tells the connections of this process from those of other replicas, which may have the same ids."""
+        """Part of the keys of connections: other replicas may have connections with the same ids."""
 
     async def take(
         self,
@@ -134,10 +137,10 @@ class RateLimits:
         output_tokens: int | None,
         deadline: float,
     ) -> WindowEntries | None:
-        """Take room for one send, for the most that it can use; None if nothing is limited.
+        """Take the worst case of one send; None if nothing is limited.
 
-        A client's requests are its calls, so only the first send of a call counts as one; the server's and
-        the provider's are all sends.
+        A client's limit counts calls, so only the first send of a call counts; those of the server and the
+        provider count all sends.
         """
         output = UNKNOWN if output_tokens is None else output_tokens
         asked: list[tuple[Scope, Amounts]] = []
@@ -150,7 +153,7 @@ class RateLimits:
             asked.append((provider, Amounts(1)))
         parts: list[tuple[Scope, Amounts, list[tuple[str, Window, int]]]] = []
         for scope, amounts in asked:
-            # A limit of which nothing is asked is not in the way, and must not cost a trip to Redis.
+            # A limit that this send does not count against must not cost a round trip to Redis.
             if scope.windows and (windows := scope.find_windows(amounts)):
                 parts.append((scope, amounts, windows))
         if not parts:
@@ -165,7 +168,7 @@ class RateLimits:
                     _log.debug("rate limits count in this process alone", problem=str(problem))
             now, delay, left = self._clock.monotonic(), 0.0, dict[str, int]()
             if taken is None:
-                # As the script of Redis does it: of several limits in the way, the one that takes longest is
+                # As in the Redis script: of several limits that block, the one with the longest wait is
                 # reported.
                 for part, _, windows in parts:
                     for _thing, window, amount in windows:
@@ -178,7 +181,7 @@ class RateLimits:
                 delay, scope, size = taken.wait, parts[taken.blocking][0], len(THINGS)
                 left = scope.left_of(taken.totals[taken.blocking * size : (taken.blocking + 1) * size])
             if not delay:
-                # Counted here in any case, for the time that Redis may be away.
+                # Count in this process too, so that the windows are right if Redis goes away.
                 entries = WindowEntries([], taken)
                 for _, _, windows in parts:
                     for thing, window, amount in windows:
@@ -192,10 +195,10 @@ class RateLimits:
                     retry_after=delay,
                     next_step=f"Try again in {format_seconds(delay)}, or raise {scope.setting}.",
                 )
-            await asyncio.sleep(delay)
+            await asyncio.sleep(delay)  # then take again: another call may have been faster
 
     def correct(self, entries: WindowEntries | None, input_tokens: int, output_tokens: int) -> None:
-        """Replace the tokens that were taken by those that were used. A request stays a request."""
+        """Replace the tokens taken by those used. The count of requests stays."""
         if entries is None:
             return
         used = {"requests": None, "input_tokens": input_tokens, "output_tokens": output_tokens}
@@ -206,7 +209,7 @@ class RateLimits:
             self._shared.correct(entries.shared, list(used.values()))
 
     async def left(self, account: str) -> dict[str, dict[str, int]]:
-        """Return what is left for a client and for the whole server."""
+        """Return the rest of the limits of a client and of the whole server."""
         if not self._enabled:
             return {}
         return {"client": await self._left(self._client(account)), "server": await self._left(self._server)}
@@ -222,6 +225,7 @@ class RateLimits:
     def _client(self, account: str) -> Scope:
         scope = self._clients.get(account)
         if scope is None:
+            # A client without an entry in its windows has nothing to lose.
             if len(self._clients) >= MAX_CLIENTS:
                 now = self._clock.monotonic()
                 self._clients = {name: one for name, one in self._clients.items() if not one.is_idle(now)}

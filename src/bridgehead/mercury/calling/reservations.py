@@ -1,15 +1,15 @@
-"""Reservations: what one send may use, in money and in rate limits, from before it is written until its end.
+"""Reservations: hold the worst case of one send, in money and in rate limits, until its end is known.
 
 A send is one request written to a socket: the first attempt, a retry or a fallback. It reserves its worst
 case before anything is written and ends in one of three states:
 
-    settled     the API reported what the send used; that replaces the worst case
+    settled     the API reported the usage of the send; it replaces the worst case
     released    the API certainly did no work: nothing was written, or it answered 4xx (but not 408)
     uncertain   anything else: 408, 5xx, a timeout, a lost connection, a cut stream, an answer without usage
 
-Uncertain money stays committed until the end of its budget period, unless the payer releases it
-(`bridgehead mercury usage --release`). A process that dies leaves its reservations open; they become
-uncertain when their `seconds` are over, by the clock of the database.
+Uncertain money stays committed until the end of its budget period, unless the payer releases it (`bridgehead
+mercury usage --release`). A process that dies leaves its reservations open; they become uncertain after their
+`seconds`, by the clock of the database.
 """
 
 from __future__ import annotations
@@ -37,14 +37,14 @@ if TYPE_CHECKING:
     from .usage import Usage
 
 GRACE_SECONDS = 30.0
-"""How long after the end of its call's time a reservation may stay open. Nothing can be on its way then."""
+"""How long a reservation may stay open after its call's deadline. No send can be under way by then."""
 _UNBILLED = range(400, 500)
 _REQUEST_TIMEOUT = 408
 _log = logs.logger("mercury.reservations")
 
 
 class Reservations:
-    """Reserves what sends may use, and books how they end."""
+    """Reserves the worst cases of sends, and books how they end."""
 
     def __init__(self, clock: Clock, rate_limits: RateLimits, budget: Budget, usage: Usage) -> None:
         self._clock = clock
@@ -54,11 +54,13 @@ class Reservations:
 
     @asynccontextmanager
     async def reserve(self, call: Call, provider: Provider, deadline: float) -> AsyncIterator[Reservation]:
-        """Hold what one send of a call can use; raises `MercuryError` if a limit or a budget is reached.
+        """Hold the worst case of one send; raises `MercuryError` if a limit or a budget is reached.
 
-        How the send ended follows from what is raised inside, unless it was settled.
+        Unless the block settles it, the exception that leaves the block decides how the send ended.
         """
         catalogue = provider.catalogue
+        # With a budget, prices and the longest answer have to be known before the send; otherwise the list
+        # may come later.
         if self._budget.is_set or self._rate_limits.needs_output_length:
             await catalogue.load(deadline - self._clock.monotonic())
         else:
@@ -71,7 +73,7 @@ class Reservations:
             client=self._usage.counted_client(call.client),
             seconds=max(0.0, deadline - self._clock.monotonic()) + GRACE_SECONDS,
         )
-        # Rate limits first: they are cheaper to ask than the database of the budget.
+        # Rate limits first: they are cheaper to check than the database of the budget.
         entries: WindowEntries | None = None
         if self._rate_limits.is_on or provider.rate_limit is not None:
             entries = await self._rate_limits.take(
@@ -116,9 +118,10 @@ class Reservations:
                     charged_usd=settled,
                     expected_usd=worst,
                 )
+                # The cached price list is wrong: the next send reads a new one.
                 catalogue.expire()
         else:
-            if reservation.worst_usd is None:  # without a budget it is priced only now, when it matters
+            if reservation.worst_usd is None:  # without a budget it is priced only now, for the report
                 reservation.worst_usd = catalogue.worst_cost(
                     call.model, call.max_input_tokens, longest_answer(call, catalogue) or 0
                 )
@@ -136,18 +139,19 @@ class Reservations:
 
 
 def _is_unbilled(error: BaseException | None) -> bool:
-    """Tell whether the API answered with a status that says that it did no work."""
+    """Return whether the API's status proves that it did no work: 4xx, but not 408."""
+    # 408 and 5xx prove nothing: gateways answer 502 and 504 also after the model has run.
     status = error.status if isinstance(error, MercuryError) else None
     return status in _UNBILLED and status != _REQUEST_TIMEOUT
 
 
 def longest_answer(call: Call, catalogue: Catalogue) -> int | None:
-    """Return how many tokens the answer can have; None if nothing limits it."""
+    """Return the maximum number of tokens in the answer; None if nothing limits it."""
     return call.max_tokens or catalogue.max_output(call.model)
 
 
 def price_worst_case(call: Call, catalogue: Catalogue) -> float:
-    """Return the most that a send can cost; raises if that is not known."""
+    """Return the maximum cost of a send; raises if it is unknown."""
     names, longest = catalogue.names, longest_answer(call, catalogue)
     if names and call.model not in names:
         raise unknown_model(call.model, names)

@@ -1,6 +1,6 @@
-"""Retries: when a failed request is sent again, and the circuit breaker of a service that keeps failing.
+"""Retries: the delays before retries, and the circuit breaker of a service that keeps failing.
 
-Pure: the time is an argument. Whether a failure can pass is the error's to say.
+Pure: the time is an argument. The error itself says whether it is transient.
 """
 
 from __future__ import annotations
@@ -15,30 +15,31 @@ from ..errors import MercuryError
 
 
 class Retries(Struct, frozen=True):
-    """How often a request is sent again, and after which delay."""
+    """The number of retries, and their delays."""
 
     limit: int
     backoff: Backoff
     draw: Callable[[], float]
-    """Returns a random number below 1, so that clients that failed together do not come back together."""
+    """Returns a random number below 1, so that clients that failed together do not retry together."""
 
     def delay(self, error: MercuryError, attempt: int, seconds_left: float) -> float | None:
-        """Return the seconds before the next attempt, counted from 0; None if there is none.
+        """Return the seconds before the next attempt (counted from 0); None if there is none.
 
-        The service's own Retry-After comes before our backoff.
+        The service's Retry-After takes precedence over our backoff.
         """
         if not error.is_transient or attempt >= self.limit:
             return None
         delay = error.retry_after
         if delay is None:
             delay = min(self.backoff.delay(attempt, self.draw), self.backoff.limit)
+        # A retry that could only time out is not begun.
         return delay if delay < seconds_left else None
 
 
 class Breaker:
     """A circuit breaker: after some failures in a row nothing is sent for a while, and then one probe.
 
-    Only failures of the service count; what is wrong with a request does not.
+    Only failures of the service count, not errors in a request.
     """
 
     def __init__(
@@ -64,15 +65,16 @@ class Breaker:
         return self._failures >= self._limit
 
     def is_waiting(self, now: float) -> bool:
-        """Tell whether nothing is sent right now; after that, the next request is the probe."""
+        """Return whether nothing is sent right now; after that, the next request is the probe."""
         return self.is_open and now < self._probe_at
 
     def delay(self, now: float) -> float:
-        """Return the seconds until a request may be sent; 0 lets it through, as the probe if it is open."""
+        """Return the seconds until a request may be sent; 0 admits it, as the probe if it is open."""
         if self._failures < self._limit:
             return 0.0
         if now < self._probe_at:
             return self._probe_at - now
+        # One probe at a time: a service that has just recovered must not get all waiting calls at once.
         if self._is_probing:
             return self._wait
         self._is_probing = True
@@ -80,14 +82,14 @@ class Breaker:
         return 0.0
 
     def record_success(self) -> None:
-        """Close it: the service answered, whatever it said."""
+        """Close the breaker: the service answered, with whatever status."""
         was_open, self._failures = self._failures >= self._limit, 0
         self._is_probing = False
         if was_open:
             self._on_change(False)  # noqa: FBT003 - the one argument there is
 
     def record_failure(self, now: float) -> None:
-        """Count a failure of the service, and open it at the limit."""
+        """Count a failure of the service; open the breaker at the limit."""
         self._failures += 1
         self._is_probing = False
         if self.is_open:
@@ -96,7 +98,7 @@ class Breaker:
             self._on_change(True)  # noqa: FBT003 - the one argument there is
 
     def adopt(self, seconds: float, now: float) -> None:
-        """Follow another replica: stay open for some seconds, or close if there are none."""
+        """Adopt another replica's state: open for some seconds, or closed if 0."""
         if seconds > 0:
             self._failures = max(self._failures, self._limit)
             self._probe_at = max(self._probe_at, now + seconds)
@@ -104,5 +106,5 @@ class Breaker:
             self._failures, self._is_probing = 0, False
 
     def record_nothing(self) -> None:
-        """End a request that says nothing about the service; the next one may be the probe."""
+        """End a request that proves nothing about the service; the next one may be the probe."""
         self._is_probing = False

@@ -1,7 +1,7 @@
-"""Routes: which provider and model a call goes to, by the name it gives, its tool, its client and its size.
+"""Routes: choose provider and model of a call by its model name, tool, client and size.
 
-Read from one TOML file. The first route that fits a call is taken; its first target is asked, the others only
-when that one fails before it has answered and cannot have billed. Pure, but for reading the file.
+Read from one TOML file. The first matching route is used. Its first target is asked; the others only if that
+one fails before it has answered and cannot have billed. Pure, except for reading the file.
 
     [providers.local]
     url = "http://127.0.0.1:11434/v1"
@@ -33,7 +33,7 @@ Money = Annotated[float, Meta(ge=0)]
 
 
 class ModelTerms(Struct, forbid_unknown_fields=True, frozen=True):
-    """What a model costs, in US dollars for a million tokens, and how long its answers can get."""
+    """Prices of a model, in US dollars per million tokens, and its maximum output."""
 
     prompt_usd: Money
     completion_usd: Money
@@ -41,7 +41,7 @@ class ModelTerms(Struct, forbid_unknown_fields=True, frozen=True):
 
     @property
     def prices(self) -> tuple[float, float, float]:
-        """The prices of a token: of a prompt, of an answer, of a prompt that the provider has cached."""
+        """US dollars per token: prompt, completion, cached prompt."""
         prompt = self.prompt_usd / _TOKENS
         return prompt, self.completion_usd / _TOKENS, prompt
 
@@ -51,14 +51,14 @@ class ProviderEntry(Struct, forbid_unknown_fields=True, frozen=True):
 
     url: str
     key: str = "EMPTY"
-    """Servers without keys take any."""
+    """Servers without keys accept any."""
     key_file: str = ""
     requests_per_minute: Annotated[int, Meta(ge=1)] | None = None
     models: dict[str, ModelTerms] = {}
 
 
 class Routed(Protocol):
-    """A call as far as routes look at it."""
+    """The part of a call that routes depend on."""
 
     model: str
     tool: str
@@ -68,14 +68,14 @@ class Routed(Protocol):
 
 
 class Target(Struct, frozen=True):
-    """A model of a provider; an empty model is the one that was asked for."""
+    """A model of a provider; an empty model means the requested one."""
 
     provider: str
     model: str
 
 
 class Route(Struct, forbid_unknown_fields=True, frozen=True):
-    """Conditions that all have to fit, and where a call that fits them goes."""
+    """Conditions, all of which must match, and the targets of a matching call."""
 
     to: Annotated[list[str], Meta(min_length=1)]
     model: str = ""
@@ -86,11 +86,12 @@ class Route(Struct, forbid_unknown_fields=True, frozen=True):
 
     @property
     def targets(self) -> list[Target]:
-        """Where calls go, in the order in which they are tried."""
+        """The targets, in the order in which they are tried."""
         return [Target(provider, model) for provider, _, model in (place.partition("/") for place in self.to)]
 
     def fits(self, call: Routed) -> bool:
-        """Tell whether a call takes this route. One without a model is for calls that name none."""
+        """Return whether a call matches. A route without a model is for calls that name none."""
+        # A caller that names a model gets that one, unless a route is about this very name.
         if call.is_model_named and not self.model:
             return False
         size = len(call.body)
@@ -104,25 +105,25 @@ class Route(Struct, forbid_unknown_fields=True, frozen=True):
 
 
 class Routes(Struct, forbid_unknown_fields=True, frozen=True):
-    """The file."""
+    """The content of the routes file."""
 
     providers: dict[Name, ProviderEntry] = {}
     routes: list[Route] = []
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The model names that routes make up; patterns are not among them."""
+        """The model names that routes define, without patterns."""
         names = (route.model for route in self.routes if route.model and not set("*?[") & set(route.model))
         return tuple(dict.fromkeys(names))
 
     def find(self, call: Routed) -> list[Target]:
-        """Return where a call goes: the model of the settings' own provider where no route fits."""
+        """Return the targets of a call; without a matching route, Mercury with the requested model."""
         route = next((route for route in self.routes if route.fits(call)), None)
         return [Target(MERCURY, "")] if route is None else route.targets
 
 
 def read_routes(file: Path | None) -> Routes:
-    """Read the file; raises SettingError, which says what is wrong with it."""
+    """Read the file; raises SettingError, which names the problem."""
     if file is None:
         return Routes()
     import tomllib
@@ -131,7 +132,7 @@ def read_routes(file: Path | None) -> Routes:
         found = msgspec.convert(tomllib.loads(file.read_text(encoding="utf-8-sig")), Routes)
     except OSError as problem:
         raise SettingError(_VARIABLE, str(file), f"a file that can be read ({problem.strerror})") from None
-    except ValueError as problem:  # TOML that is none, text that is none, and what does not fit
+    except ValueError as problem:  # invalid UTF-8, invalid TOML, or wrong fields
         raise SettingError(_VARIABLE, str(file), f"a routes file ({problem})") from None
     for number, route in enumerate(found.routes, 1):
         for target in route.targets:

@@ -1,7 +1,7 @@
-"""Runs: answers that are being refined, with the states that they went through, for whoever watches.
+"""Runs: answers that are being refined, with their states so far, for the diffusion page.
 
-Only calls of hosts that show apps are kept, for a page that cannot hear of progress itself. Bounded: a few
-runs, a few states of each, the older ones thinned out. Nothing here outlives the process.
+Only calls of hosts that show apps are kept, for a page that does not receive progress notifications itself.
+Bounded: a few runs, a few states of each, the older ones thinned out. Nothing here outlives the process.
 """
 
 from __future__ import annotations
@@ -32,16 +32,16 @@ class Run:
     def __init__(self, name: str, owner: str, about: str, clock: Clock) -> None:
         self.name = name
         self.owner = owner
-        """The account that asked; nobody else finds it."""
+        """The account of the call; only this account finds the run."""
         self.about = about
         """The message that it answers."""
         self.status: Status = "running"
         self.problem = ""
         self.completion: Completion | None = None
         self.states: list[tuple[int, str]] = []
-        """Milliseconds since the beginning, and the text as it was then."""
+        """Milliseconds since the start, and the text at that time."""
         self.count = 0
-        """How many states there were in all."""
+        """The number of all states, also those dropped since."""
         self._clock = clock
         self._began = clock.monotonic()
         self._work: asyncio.Task[Completion] | None = None
@@ -49,19 +49,20 @@ class Run:
 
     @property
     def elapsed_ms(self) -> int:
-        """How long it has been under way."""
+        """Milliseconds since the start."""
         return round((self._clock.monotonic() - self._began) * 1000)
 
     def note(self, text: str) -> None:
-        """Keep a state; where there are too many, every second of the earlier ones goes."""
+        """Add a state; if there are too many, drop every second of the earlier ones."""
         self.count += 1
         self.states.append((self.elapsed_ms, text))
         if len(self.states) > MAX_STATES or len(self.states) * len(text) > MAX_STATE_CHARACTERS:
+            # The newest one always stays: it is the text that the page shows.
             self.states = [*self.states[:-1:2], self.states[-1]]
         self._changed.set()
 
     async def watch(self, work: Awaitable[Completion]) -> Completion:
-        """Do the work, which `cancel` can stop; raises `MercuryError` where it was stopped."""
+        """Do the work, which `cancel` can stop; raises `MercuryError` if it was stopped."""
         self._work = asyncio.ensure_future(work)
         try:
             self.completion = await self._work
@@ -84,14 +85,14 @@ class Run:
         self._changed.set()
 
     def cancel(self) -> None:
-        """Stop it, and the request at the API with it; one that has ended stays as it is."""
+        """Stop the run and its request to the API; a run that has ended is not changed."""
         if self.status == "running":
             self._end("cancelled")
             if self._work is not None:
                 self._work.cancel()
 
     async def wait_for_news(self, after: int, seconds: float) -> None:
-        """Wait until there are more than so many states, or it has ended, or for as long as this."""
+        """Wait until there are more than `after` states or the run has ended, up to `seconds`."""
         try:
             async with asyncio.timeout(seconds):
                 while self.status == "running" and self.count <= after:
@@ -109,7 +110,7 @@ class Runs:
         self._runs: dict[str, Run] = {}
 
     def begin(self, owner: str, about: str) -> Run:
-        """Begin to keep a run; the oldest one that has ended makes room."""
+        """Begin a run; beyond the limit the oldest ended one is dropped."""
         import secrets
 
         run = Run(secrets.token_hex(8), owner, about, self._clock)

@@ -1,6 +1,6 @@
-"""Service: everything that the mercury bridge holds open while it serves.
+"""Service: the parts of a running mercury bridge.
 
-Cheap to import, because a server's first answer waits for it; opening loads the rest.
+Cheap to import, because a server's first answer waits for it; opening imports the rest.
 """
 
 from __future__ import annotations
@@ -26,13 +26,16 @@ if TYPE_CHECKING:
     from .budget import BudgetStore
     from .usage import UsageBackend
 
+USAGE_DAYS = 400
+"""How long usage by day, model and client is kept: a year and a month, so that a month can be compared with
+the same one a year ago."""
 _JITTER = 0.2
 _CHECK_SECONDS = 5.0
 _log = logs.logger("mercury")
 
 
 class Service:
-    """What is open while the bridge serves. Making it asks nothing of the API yet."""
+    """The parts of a running bridge. Creating it sends nothing yet."""
 
     def __init__(self, settings: MercurySettings, clock: Clock | None = None) -> None:
         import random
@@ -65,6 +68,7 @@ class Service:
         self.keys, self.catalogue = self.mercury.keys, self.mercury.catalogue
         self.cache = Cache(settings, clock)
         self.runs = Runs(clock)
+        # Without Redis each process counts and shares by itself.
         windows = single_flight = None
         if redis is not None:
             from bridgehead.runtime.stores.rate_windows import SharedWindows
@@ -79,14 +83,14 @@ class Service:
             from .sqlite_budget import SqliteBudget
             from .sqlite_usage import SqliteUsage
 
-            sqlite = SqliteUsage(open_state, clock, keep_days=settings.usage_days)
+            sqlite = SqliteUsage(open_state, clock, keep_days=USAGE_DAYS)
             self.usage_store, self.books = sqlite, SqliteBudget(sqlite)
         else:
             from .postgres_budget import PostgresBudget
             from .postgres_usage import PostgresUsage
 
             url = settings.database_url
-            self.usage_store = PostgresUsage(url, open_state, clock, keep_days=settings.usage_days)
+            self.usage_store = PostgresUsage(url, open_state, clock, keep_days=USAGE_DAYS)
             self.books = PostgresBudget(url)
         self.usage = Usage(self.usage_store, clock, self.catalogue.price)
         self.budget = Budget(self.books, clock, BudgetLimits.from_settings(settings))
@@ -111,12 +115,12 @@ class Service:
         return [name for name, provider in self.providers.items() if provider.breaker.is_waiting(now)]
 
     async def check(self) -> None:
-        """Ask the providers and the books how they are, without a call."""
+        """Check the providers and the budget's books, without a paid call."""
         keyed = [provider for provider in self.providers.values() if provider.keys.count]
         await asyncio.gather(*(provider.check(_CHECK_SECONDS) for provider in keyed), self.budget.check())
 
     async def close(self) -> None:
-        """Write what is left, and close everything. The books come first: ends of sends are money."""
+        """Write the rest, and close everything. The books come first: ends of sends are money."""
         self.audit.close()
         await self.books.close()
         await self.usage_store.close()
@@ -126,14 +130,14 @@ class Service:
             await provider.close()
 
     async def list_able_models(self, path: str) -> tuple[str, ...]:
-        """Return the models that this server allows and that can be used with an endpoint, if known."""
+        """Return the allowed models that can be used with an endpoint; empty if unknown."""
         allowed = self.settings.allowed_models
         return tuple(name for name in await self.catalogue.list_able(path) if not allowed or name in allowed)
 
     def make_call(
         self, tool: str, path: str, args: CallArguments, context: Context[Any], *, stream: bool = False
     ) -> Call:
-        """Make a call from its arguments; raises `MercuryError`, which the audit has a line for."""
+        """Make a call from its arguments; a `MercuryError` is audited and raised."""
         try:
             return self.calls.make(tool, path, args, context, stream=stream)
         except MercuryError as error:

@@ -1,7 +1,7 @@
 """SQLite budget: the books of one machine's processes, in the file that also holds their usage.
 
 The thread of `SqliteUsage` runs each function inside a transaction that holds the file's write lock, so
-reading a total and booking under it are one step for all processes. `budget` has a running total for each
+reading a total and booking under it are atomic for all processes. `budget` has a running total for each
 period and payer, so a reservation costs the same however much was spent; `sends` has the reservations.
 """
 
@@ -18,12 +18,13 @@ from .budget import Cap, OverBudget, ReleasedSends, Reservation, Spending
 from .sqlite_usage import SqliteUsage
 from .usage import SQLITE_NOW, Span, UsageCounts, add_usage
 
+# A total never becomes negative, even if its row was deleted since the reservation.
 _COMMIT = """
 INSERT INTO budget VALUES (?1, ?2, max(0, ?3))
 ON CONFLICT DO UPDATE SET committed_usd = max(0, round(committed_usd + ?3, 12))
 """
-# Sends without a budget have no reservation; what is uncertain of them is one row a day, model and client. If
-# the payer has released it, it begins anew.
+# Sends without a budget have no reservation; their uncertain money is one row per day, model and client. If
+# the payer has released it, it starts again at zero.
 _ADD_UNCERTAIN = f"""
 INSERT INTO sends VALUES (?1, ?2, '', ?3, ?4, 1, ?5, 'open', {SQLITE_NOW})
 ON CONFLICT DO UPDATE SET
@@ -31,8 +32,9 @@ ON CONFLICT DO UPDATE SET
     usd = iif(state = 'open', usd, 0) + excluded.usd,
     state = 'open'
 """  # noqa: S608 - our own text
-# A reservation that is open past its time is uncertain: its process died, or said so by ending the time now.
-# SQLite's clock is that of the machine that all processes share.
+# A reservation that is open past its time limit is uncertain: its process died, or moved the limit to now.
+# The clock is SQLite's, that of the machine that all processes share. `?1 || '~'` sorts behind every day of a
+# month: the same query serves a day and a month.
 _SPENDING = f"""
 SELECT
     (SELECT total(committed_usd) FROM budget WHERE period = ?1 AND payer = ?2),
@@ -64,7 +66,7 @@ class SqliteBudget:
         self._store.submit(partial(_finish, reservation=reservation)).add_done_callback(_log_failure)
 
     async def spending(self, day: str, caps: Sequence[Cap]) -> list[Spending]:
-        """Return what is committed under each cap."""
+        """Return the committed amount under each cap."""
         return await self._store.submit(lambda connection: [_spending(connection, cap, day) for cap in caps])
 
     async def close(self) -> None:
@@ -124,7 +126,7 @@ def _finish(connection: sqlite3.Connection, reservation: Reservation) -> None:
 
 
 def _commit(connection: sqlite3.Connection, day: str, payer: str, usd: float) -> None:
-    """Add to the totals that money of a payer counts in, or take from them."""
+    """Add to all totals of a payer, or subtract: day and month, its own and the shared ones."""
     for period in (day, day[:7]):
         for whose in ("", payer):
             connection.execute(_COMMIT, (period, whose, usd))
@@ -136,9 +138,9 @@ def _spending(connection: sqlite3.Connection, cap: Cap, day: str) -> Spending:
 
 
 def release_uncertain(connection: sqlite3.Connection, span: Span) -> list[ReleasedSends]:
-    """Release all that is uncertain in some days.
+    """Release all uncertain money of a span.
 
-    A released send keeps its row: should its settlement still come, it is charged in full.
+    A released send keeps its row: if its settlement still comes, it is charged in full.
     """
     days = (span.first, span.last)
     rows = connection.execute(

@@ -1,8 +1,8 @@
 """SQLite usage: one SQLite file for usage and money, shared by the processes of one machine.
 
-It runs on one thread of its own, never on the event loop. What waits while a transaction is being written
-goes into the next one together: forty reservations at once cost one flush, not forty. Every commit is
-flushed, so money that was reserved stays reserved after a power cut.
+It runs on one thread of its own, never on the event loop. Work that waits while a transaction is written goes
+into the next one together: forty reservations at once cost one flush, not forty. Every commit is flushed, so
+reserved money stays reserved after a power cut.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 Work = Callable[[sqlite3.Connection], T]
-"""Something done inside a transaction, which others share: it does not raise."""
+"""Work inside a transaction that others share: it must not raise."""
 
 FILE = "usage.sqlite3"
 MAX_BATCH = 256
-"""Pieces of work in one transaction; those that follow have their turn after it."""
+"""Pieces of work in one transaction; the rest goes into the next."""
 _VERSION = 2
 _SCHEMA = (
     """CREATE TABLE IF NOT EXISTS usage (
@@ -84,7 +84,7 @@ _log = logs.logger("mercury.usage")
 
 
 class SqliteUsage:
-    """The file, and the thread that alone uses it."""
+    """The file, and the only thread that uses it."""
 
     def __init__(self, open_folder: Callable[[], Path], clock: Clock, *, keep_days: int) -> None:
         self._open_folder = open_folder
@@ -112,9 +112,9 @@ class SqliteUsage:
             self._timer = asyncio.get_running_loop().call_later(WRITE_SECONDS, self._begin)
 
     def submit(self, work: Work[T]) -> asyncio.Future[T]:
-        """Do something in the next transaction, after what was submitted before.
+        """Do work in the next transaction, in the order of submission.
 
-        When the future is done, it is on the disk. It raises `StorageError`.
+        When the future is done, the work is on the disk. It raises `StorageError`.
         """
         future: asyncio.Future[T] = asyncio.get_running_loop().create_future()
         self._waiting.append((work, future))
@@ -122,11 +122,11 @@ class SqliteUsage:
         return future
 
     async def history(self, span: Span, by: Collection[str]) -> list[UsageRow]:
-        """Return the counts of some days, with what this process has just counted."""
+        """Return the counts of a span, including those that are not written yet."""
         return await self.submit(lambda connection: read_history(connection, span, by))
 
     async def close(self) -> None:
-        """Write what is left, and close the file."""
+        """Write the rest, and close the file."""
         self._begin()
         if self._committing is not None:
             await asyncio.wait([self._committing], timeout=sqlite.BUSY_SECONDS)
@@ -152,8 +152,8 @@ class SqliteUsage:
             self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="mercury-usage")
         can_write = True
         try:
-            # What is counted while a transaction is written waits for its own time. Calls that follow each
-            # other would else keep the disk busy with one transaction after the other.
+            # Counts that arrive while a transaction is written wait for their own timer. Otherwise a series
+            # of calls would keep the disk busy with one transaction after the other.
             while self._is_due or self._waiting:
                 self._is_due = False
                 batch, self._waiting = self._waiting[:MAX_BATCH], self._waiting[MAX_BATCH:]
@@ -165,7 +165,8 @@ class SqliteUsage:
                     results = await asyncio.get_running_loop().run_in_executor(
                         self._thread, self._commit, counts, [work for work, _ in batch]
                     )
-                except Exception as error:  # noqa: BLE001 - whatever it is, nobody may wait for it for ever
+                except Exception as error:  # noqa: BLE001 - passed on to each waiting caller
+                    # Counts stay in memory until the next timer: taking them again here would loop for ever.
                     can_write = False
                     if counts and self._usage is not None:
                         self._usage.restore_counts(counts)
@@ -175,7 +176,7 @@ class SqliteUsage:
                             future.set_exception(error)
                 else:
                     for (_, future), result in zip(batch, results, strict=True):
-                        if not future.done():  # whoever submitted it may be gone
+                        if not future.done():  # its caller was cancelled
                             future.set_result(result)
         finally:
             self._committing = None
@@ -188,7 +189,7 @@ class SqliteUsage:
             connection = self._connect()
             with sqlite.transaction(connection):
                 self._prune(connection)
-                # Counts first: what is read in the same transaction includes them.
+                # Counts first, so that a read in the same transaction includes them.
                 for (day, model, client), amounts in counts.items():
                     add_usage(connection, day, model, client, amounts)
                 return [work(connection) for work in works]
@@ -202,9 +203,10 @@ class SqliteUsage:
             ) from problem
 
     def _connect(self) -> sqlite3.Connection:
-        """Open the file, once, and again if somebody has removed or replaced it meanwhile."""
+        """Open the file once, and again if it was removed or replaced."""
         folder = self._folder = self._folder or self._open_folder()
         path = folder / FILE
+        # Compared by inode: writes to a deleted or replaced file would succeed, and be lost.
         if self._connection is not None:
             with suppress(FileNotFoundError):
                 if path.stat().st_ino == self._inode:
@@ -221,14 +223,14 @@ class SqliteUsage:
             connection.close()
 
     def _prune(self, connection: sqlite3.Connection) -> None:
-        """Forget days that are older than what is kept."""
+        """Once a day, delete days older than are kept."""
         today = utc_day(self._clock.now())
         if self._pruned_on == today:
             return
         first = (datetime.fromisoformat(today) - timedelta(days=self._keep_days)).date().isoformat()
         connection.execute("DELETE FROM usage WHERE day < ?", (first,))
-        # A month sorts before its days, so the months that still count are compared as months. A send stays
-        # as long as the total of its month: what of that is uncertain has to be known, and can be released.
+        # A month sorts before its days, so a period is compared at its own length. A send is kept as long as
+        # the total of its month: the uncertain part of that is read from the sends, and can be released.
         connection.execute("DELETE FROM sends WHERE substr(day, 1, 7) < substr(?, 1, 7)", (first,))
         connection.execute("DELETE FROM budget WHERE period < substr(?1, 1, length(period))", (first,))
         self._pruned_on = today

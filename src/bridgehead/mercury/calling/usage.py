@@ -1,8 +1,8 @@
-"""Usage: what calls used, by day, model and client. Counted in memory, written to the store a little later.
+"""Usage: calls, tokens and cost by day, model and client; counted in memory, written a little later.
 
-A process that is killed loses the counts of its last two seconds, and never a cent of a budget: that money is
-booked when a send is reserved and when it ends (`reservations.py`). Cheap to import: a server's first answer
-waits for it.
+A process that is killed loses the counts of its last two seconds, but never money of a budget: that is booked
+when a send is reserved and when it ends (`reservations.py`). Cheap to import: a server's first answer waits
+for it.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ if TYPE_CHECKING:
 WRITE_SECONDS = 2.0
 """How long counts may wait before they are written."""
 MAX_CLIENTS = 256
-"""Clients that one process tells apart on one day: names that clients make up must not fill the disk."""
+"""Clients that one process distinguishes per day: names that clients invent must not fill the disk."""
 OTHER_CLIENTS = "(others)"
 _LONGEST_NAME = 200
-"""Characters of a model or a client in a key: an index of PostgreSQL takes 2,704 bytes."""
+"""Characters of a model or a client in a key: an index entry of PostgreSQL has at most 2,704 bytes."""
 _log = logs.logger("mercury.usage")
 _ADD = """
 INSERT INTO usage
@@ -48,7 +48,7 @@ ON CONFLICT DO UPDATE SET
 """
 SQLITE_NOW = "((julianday('now') - 2440587.5) * 86400.0)"
 """Seconds since 1970, by SQLite's own clock. `unixepoch('subsec')` needs SQLite 3.42."""
-# An open send is uncertain once its time is over (see `sqlite_budget.py`).
+# An open send is uncertain once its time limit is over (see `sqlite_budget.py`).
 _HISTORY = f"""
 WITH open_sends AS (
     SELECT day, model, client, sends, usd,
@@ -72,7 +72,7 @@ GROUP BY at_day, of_model, by_client ORDER BY at_day, of_model, by_client LIMIT 
 
 
 class UsageCounts(Struct):
-    """What was used of one model."""
+    """Usage of one model, or of one row of a report."""
 
     calls: int = 0
     errors: int = 0
@@ -81,17 +81,17 @@ class UsageCounts(Struct):
     completion_tokens: int = 0
     total_tokens: int = 0
     cost_usd: float = 0.0
-    """What is settled: the API reported it."""
+    """Settled cost."""
     unpriced: int = 0
-    """Answers whose cost is not known, and not in `cost_usd`."""
+    """Answers whose cost is unknown and not included in `cost_usd`."""
     uncertain_sends: int = 0
     uncertain_usd: float = 0.0
-    """The most that sends may have cost whose end is not known."""
+    """The worst case of sends whose end is unknown."""
     reserved_usd: float = 0.0
-    """The most that sends can cost which are under way."""
+    """The worst case of sends that are under way."""
 
     def add(self, other: UsageCounts) -> None:
-        """Add another one to this one."""
+        """Add other counts to these."""
         self.calls += other.calls
         self.errors += other.errors
         self.cache_hits += other.cache_hits
@@ -100,18 +100,18 @@ class UsageCounts(Struct):
         self.total_tokens += other.total_tokens
         self.unpriced += other.unpriced
         self.uncertain_sends += other.uncertain_sends
-        # Sums of such small numbers have noise at the end.
+        # Rounded to a trillionth of a dollar: float sums would show noise behind that.
         self.cost_usd = round(self.cost_usd + other.cost_usd, 12)
         self.uncertain_usd = round(self.uncertain_usd + other.uncertain_usd, 12)
         self.reserved_usd = round(self.reserved_usd + other.reserved_usd, 12)
 
 
 COUNTED = UsageCounts.__struct_fields__[:8]
-"""What is written from memory. The books of sends have the rest."""
+"""The fields written from memory; the rest is read from the books of sends."""
 
 
 def utc_day(now: float) -> str:
-    """Return the UTC day of a time; asked for with every call, and new once a day."""
+    """Return the UTC day of a time. Cached, because every call asks for it."""
     number = int(now // _DAY_SECONDS)
     if number != _utc_day[0]:
         from datetime import UTC, datetime
@@ -124,27 +124,27 @@ _DAY_SECONDS = 24 * 60 * 60
 _utc_day: list[Any] = [-1, ""]
 
 DIMENSIONS = ("day", "model", "client")
-"""What usage can be told apart by."""
+"""The fields that usage can be grouped by."""
 MAX_ROWS = 10_000
 MAX_UNPRICED = 10_000
 
 
 class Span(Struct, frozen=True):
-    """Some days, both ends included."""
+    """A range of days, both ends included."""
 
     first: str
     last: str
 
     @classmethod
     def ending(cls, today: str, days: int) -> Span:
-        """Return so many days up to today."""
+        """Return the last `days` days up to today."""
         from datetime import date, timedelta
 
         return cls((date.fromisoformat(today) - timedelta(days=days - 1)).isoformat(), today)
 
 
 class UsageRow(Struct, frozen=True, omit_defaults=True):
-    """What was used on a day, of a model, by a client; what was not asked for is empty."""
+    """Usage of one group; fields that were not grouped by are empty."""
 
     counts: UsageCounts
     day: str = ""
@@ -157,27 +157,27 @@ Key = tuple[str, str, str]
 
 
 Price = Callable[["Metadata", str], float | None]
-"""Tells what an answer cost; None while the prices are not known."""
+"""Returns the cost of an answer; None while the prices are unknown."""
 
 
 class UsageBackend(Protocol):
-    """Where counts are kept: in SQLite for one machine's processes, or in PostgreSQL for all replicas."""
+    """The store of counts: SQLite for one machine's processes, or PostgreSQL for all replicas."""
 
     def add_source(self, source: Usage, /) -> None:
-        """Write what is counted there from now on."""
+        """Write the counts of `source` from now on."""
 
     def write_soon(self) -> None:
-        """Write what was counted, a little later."""
+        """Write the counts, a little later."""
 
     async def history(self, span: Span, by: Collection[str]) -> list[UsageRow]:
-        """Return the counts of some days, told apart by some of `DIMENSIONS`; raises `BridgeError`."""
+        """Return the counts of a span, grouped by some of `DIMENSIONS`; raises `BridgeError`."""
 
     async def close(self) -> None:
-        """Write what is left, and let go."""
+        """Write the rest, and close."""
 
 
 class Usage:
-    """The counts of this process since its start, and its part in those of all processes."""
+    """The counts of this process since its start, and its contribution to the shared ones."""
 
     def __init__(
         self,
@@ -192,11 +192,11 @@ class Usage:
         self._models: dict[str, UsageCounts] = {}
         self._unwritten: dict[Key, UsageCounts] = {}
         self._recent: dict[Key, UsageCounts] = {}
-        """Answers of the API that are in neither of the two yet: each is added up once, not twice."""
+        """Answers of the API that are in neither of the two yet: `_gather` adds them to both at once."""
         self._hits: dict[tuple[str, str], int] = {}
-        """Answers from the cache by model and client that are in neither of the two either."""
+        """Cache hits by model and client that are in neither of the two yet."""
         self._unpriced: deque[tuple[Key, Metadata]] = deque(maxlen=MAX_UNPRICED)
-        """Answers that came before the prices; they are priced when those come."""
+        """Answers that arrived before the price list; priced when it arrives."""
         self._clients: set[str] = set()
         self._clients_day = ""
 
@@ -206,7 +206,7 @@ class Usage:
         return utc_day(self._clock.now())
 
     def counted_client(self, client: str) -> str:
-        """Return the name that a client is counted under, as every store can hold it."""
+        """Return the name under which a client is counted."""
         day = utc_day(self._clock.now())
         if self._clients_day != day:
             self._clients_day, self._clients = day, set()
@@ -220,18 +220,18 @@ class Usage:
 
     @property
     def models(self) -> dict[str, UsageCounts]:
-        """By model, since the start."""
+        """Counts by model, since the start."""
         self._gather()
         return self._models
 
     def count(self, model: str, client: str, counts: UsageCounts) -> None:
-        """Add what a call used."""
+        """Add the usage of a call."""
         self._add((self.today, model, self.counted_client(client)), counts)
 
     def count_answer(self, model: str, client: str, metadata: Metadata, *, is_booked: bool) -> None:
-        """Add a call that the API answered; one without a cost is priced when that is known.
+        """Add a call that the API answered; without a cost, it is priced once the prices are known.
 
-        A cost that is booked is written with its reservation, and only shown from here.
+        A booked cost is written with its reservation; here it only counts in `models`.
         """
         used, cost = metadata.usage, metadata.cost_usd
         # The client first: it makes sure that the day of the clients is today.
@@ -244,6 +244,7 @@ class Usage:
         counts.prompt_tokens += used.prompt_tokens
         counts.completion_tokens += used.completion_tokens
         counts.total_tokens += used.total_tokens
+        # Not in `counts`: the store would add the cost a second time.
         if is_booked:
             self._models.setdefault(model, UsageCounts()).add(UsageCounts(cost_usd=cost or 0.0))
         elif cost is not None:
@@ -255,12 +256,12 @@ class Usage:
         self._store.write_soon()
 
     def count_uncertain(self, model: str, usd: float | None) -> None:
-        """Add a send whose end is not known; the books of the budget write it."""
+        """Add a send whose end is unknown; the budget's books store it."""
         counts = UsageCounts(uncertain_sends=1, uncertain_usd=usd or 0.0)
         self._models.setdefault(model, UsageCounts()).add(counts)
 
     def _gather(self) -> None:
-        """Add everything that was only noted to both sums."""
+        """Add recent answers and hits to both sums."""
         recent, self._recent = self._recent, {}
         for key, counts in recent.items():
             self._add(key, counts)
@@ -283,7 +284,7 @@ class Usage:
         self._store.write_soon()
 
     def count_hit(self, model: str, client: str) -> None:
-        """Add a call that was answered from the cache. On the way of the fastest answers: nothing is made."""
+        """Add a cache hit. On the path of the fastest answers, so it allocates no counts."""
         key = (model, client)
         self._hits[key] = self._hits.get(key, 0) + 1
         self._store.write_soon()
@@ -294,7 +295,7 @@ class Usage:
             self.count(model, client, UsageCounts(calls=count, cache_hits=count))
 
     async def read_today(self) -> dict[str, UsageCounts]:
-        """Return the counts of today by model, of all processes that share them."""
+        """Return today's counts by model, of all processes."""
         day = self.today
         try:
             rows = await self.history(Span(day, day), by=("model",))
@@ -304,33 +305,33 @@ class Usage:
         return {row.model: row.counts for row in rows}
 
     async def history(self, span: Span, by: Collection[str]) -> list[UsageRow]:
-        """Return the counts of some days, of all processes that share them; raises `BridgeError`."""
+        """Return the counts of a span, of all processes; raises `BridgeError`."""
         return await self._store.history(span, by)
 
     def take_counts(self) -> dict[Key, UsageCounts]:
-        """Hand over the counts that are not written yet; `restore_counts` takes them back."""
+        """Return the unwritten counts and forget them; `restore_counts` undoes it."""
         self._gather()
         taken, self._unwritten = self._unwritten, {}
         return taken
 
     def restore_counts(self, counts: Mapping[Key, UsageCounts]) -> None:
-        """Take back counts that could not be written."""
+        """Add back counts that could not be written."""
         for key, amounts in counts.items():
             self._unwritten.setdefault(key, UsageCounts()).add(amounts)
 
 
 def _storable(name: str) -> str:
-    """Return a name, which a client may have made up, as every store can hold it in a key."""
+    """Return a name that every store accepts in a key; clients may have invented it."""
     return name.replace("\0", "\N{REPLACEMENT CHARACTER}")[:_LONGEST_NAME]
 
 
 def add_usage(connection: sqlite3.Connection, day: str, model: str, client: str, counts: UsageCounts) -> None:
-    """Add to the counts of a day, a model and a client."""
+    """Add counts to a row."""
     connection.execute(_ADD, (day, model, client, *(getattr(counts, field) for field in COUNTED)))
 
 
 def read_history(connection: sqlite3.Connection, span: Span, by: Collection[str]) -> list[UsageRow]:
-    """Read the counts of some days, told apart by some of `DIMENSIONS`."""
+    """Read the counts of a span, grouped by some of `DIMENSIONS`."""
     chosen = [name in by for name in DIMENSIONS]
     rows = connection.execute(_HISTORY, (span.first, span.last, *chosen, MAX_ROWS)).fetchall()
     return [UsageRow(UsageCounts(*counts), day, model, client) for day, model, client, *counts in rows]

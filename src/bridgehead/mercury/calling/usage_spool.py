@@ -1,6 +1,7 @@
-"""Usage spool: counts of a replica that stopped while PostgreSQL was away, in files until the next start.
+"""Usage spool: files with the counts of a replica that stopped while PostgreSQL was away.
 
-Each file is one batch under its id, so a batch that PostgreSQL has already is not added again.
+The next start reads them. Each file is one batch with its id, so a batch that PostgreSQL has already is not
+added again.
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ class UsageSpool:
         data = msgspec.json.encode(list(counts.items()))
         try:
             folder = self._open_state() / _FOLDER
+            # Private: names of clients are in it.
             folder.mkdir(mode=0o700, exist_ok=True)
             durable.replace(folder / f"{number}.json", data)
         except (OSError, StorageError) as failure:

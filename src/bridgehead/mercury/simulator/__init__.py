@@ -4,9 +4,9 @@ For tests, demonstrations and benchmarks, in this process or another. It answers
 invented text; nothing of the bridge is used here, so that neither can hide a mistake of the other.
 """
 
-from .catalogue import MODELS, OLDER, Model
+from .catalogue import MODELS, Model
 from .faults import NAMED, Fault, Faults
 from .journal import Journal, Request
 from .server import Simulator
 
-__all__ = ["MODELS", "NAMED", "OLDER", "Fault", "Faults", "Journal", "Model", "Request", "Simulator"]
+__all__ = ["MODELS", "NAMED", "Fault", "Faults", "Journal", "Model", "Request", "Simulator"]

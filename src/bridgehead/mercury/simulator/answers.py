@@ -15,7 +15,6 @@ from msgspec import Struct
 
 from . import words
 from .catalogue import Model
-from .conforming import example
 from .refusals import Refusal, too_long
 from .wire import Asked, ChatRequest, EditRequest, FimRequest, NamedTool, Tool
 
@@ -167,10 +166,41 @@ def _choose_tool(request: ChatRequest, question: str) -> Tool | None:
 
 
 def _example(schema: dict[str, Any], question: str, param: str) -> list[str]:
+    """Make a value for a schema of plain types, enums, objects, lists and references, as people try them.
+
+    Bounds, patterns and other keywords are not looked at: the bridge says so if the value does not fit.
+    """
+
+    def make(part: Any) -> Any:
+        if "$ref" in part:
+            target: Any = schema
+            for step in part["$ref"].removeprefix("#").strip("/").split("/"):
+                target = target[step] if step else target
+            return make(target)
+        if part.get("anyOf"):
+            return make(part["anyOf"][0])
+        if part.get("enum"):
+            return part["enum"][0]
+        match part.get("type", "object" if "properties" in part else "string"):
+            case "object":
+                return {name: make(inner) for name, inner in part.get("properties", {}).items()}
+            case "array":
+                return [make(part["items"])] if "items" in part else []
+            case "integer" | "number":
+                return part.get("minimum", 1)
+            case "boolean":
+                return True
+            case "null":
+                return None
+            case "string":
+                return _echo(question)
+            case kind:
+                raise KeyError(kind)
+
     try:
-        value = example(schema, _echo(question))
-    except ValueError as error:
-        raise Refusal(400, str(error), param=param) from None
+        value = make(schema)
+    except (AttributeError, KeyError, RecursionError, TypeError):  # no schema, or its recursion has no end
+        raise Refusal(400, "Invalid schema: no value can be made for it.", param=param) from None
     return words.split(msgspec.json.encode(value).decode())
 
 

@@ -7,7 +7,6 @@ on them. A simulator can be given another catalogue.
 from __future__ import annotations
 
 from msgspec import UNSET, Struct, UnsetType
-from msgspec.structs import replace
 
 CHAT = "chat.completions"
 FIM = "fim.completions"
@@ -107,6 +106,3 @@ MODELS = (
     Model("mercury-coder", "Mercury Coder", 1_745_000_000, 128_000, 16_384, _CHEAP, _ABLE, (CHAT, FIM)),
     Model("mercury", "Mercury", 1_750_000_000, 128_000, 16_384, _CHEAP, _ABLE, (CHAT,)),
 )
-
-OLDER = tuple(replace(model, supported_endpoints=UNSET) for model in MODELS if model.is_older)
-"""The older models in the older form of the list, without `supported_endpoints`."""

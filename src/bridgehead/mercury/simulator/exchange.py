@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Coroutine
+from collections.abc import Coroutine
 from typing import Any
 
 from bridgehead.mcp.http.message import HeaderPairs, Response, ResponseStream
@@ -23,10 +23,9 @@ Answered = Response | ResponseStream
 class Exchange:
     """A request as the server has it, and its entry in the journal."""
 
-    def __init__(self, http: HttpRequest, request: Request, on_change: Callable[[], None]) -> None:
+    def __init__(self, http: HttpRequest, request: Request) -> None:
         self._http = http
         self._stream: ResponseStream | None = None
-        self._on_change = on_change
         self.request = request
 
     async def run(self, work: Coroutine[Any, Any, Answered]) -> Answered:
@@ -36,7 +35,6 @@ class Exchange:
         def abandon() -> None:
             if self.request.finished is None:
                 self.request.aborted = time.monotonic()
-                self._on_change()
             if task is not None:
                 task.cancel()
 
@@ -58,7 +56,6 @@ class Exchange:
         """Send each piece as a chunk, as fast as the client reads, then let other tasks run."""
         assert self._stream is not None  # noqa: S101 - it was begun
         self.request.chunks += len(pieces)
-        self._on_change()
         for piece in pieces:
             await self._stream.write(piece)
         await asyncio.sleep(0)
@@ -93,4 +90,3 @@ class Exchange:
 
     def _note_end(self) -> None:
         self.request.finished = time.monotonic()
-        self._on_change()

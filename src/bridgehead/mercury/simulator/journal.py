@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections import deque
-from collections.abc import Callable, Iterator
-from contextlib import suppress
+from collections.abc import Iterator
 from typing import Any
 
 import msgspec
@@ -85,7 +83,6 @@ class Journal:
 
     def __init__(self, limit: int) -> None:
         self._requests: deque[Request] = deque(maxlen=limit)
-        self._waiting: set[asyncio.Event] = set()
         self.total = 0
         """Number of all requests, including those dropped from the journal."""
 
@@ -103,46 +100,10 @@ class Journal:
         self.total += 1
         request.number = self.total
         self._requests.append(request)
-        self.changed()
-
-    def changed(self) -> None:
-        """Wake the callers of `until` to check again."""
-        for event in self._waiting:
-            event.set()
 
     def to(self, path: str) -> list[Request]:
         """Return the requests whose path ends like this."""
         return [request for request in self._requests if request.path.endswith(path)]
-
-    def most_at_once(self, path: str = "") -> int:
-        """Return the highest number of concurrent requests."""
-        moments = []
-        for request in self.to(path):
-            end = request.finished or request.aborted or float("inf")
-            moments += [(request.arrived, 1), (end, -1)]
-        highest = current = 0
-        for _, step in sorted(moments):  # at the same moment -1 sorts before +1: an end makes room first
-            current += step
-            highest = max(highest, current)
-        return highest
-
-    async def until(self, holds: Callable[[Journal], Any], within: float = 60.0) -> None:
-        """Wait until a condition holds; an IndexError in it (a request yet to come) counts as false.
-
-        Raises TimeoutError after `within` seconds.
-        """
-        event = asyncio.Event()
-        self._waiting.add(event)
-        try:
-            async with asyncio.timeout(within):
-                while True:
-                    with suppress(IndexError):
-                        if holds(self):
-                            return
-                    event.clear()
-                    await event.wait()
-        finally:
-            self._waiting.discard(event)
 
     def clear(self) -> None:
         """Forget everything."""

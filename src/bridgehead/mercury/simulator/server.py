@@ -159,7 +159,7 @@ class Simulator:
                 reply = self._service.reply(request.method, request.path, request.content)
             except Refusal as refusal:
                 reply = Whole(refusal.body, refusal.status)
-        exchange = Exchange(http, request, self.requests.changed)
+        exchange = Exchange(http, request)
         if fault is None and isinstance(reply, Whole):
             return exchange.respond(reply.status, reply.body)
         if fault is not None and fault.kind == "refused":

@@ -1,1 +1,1 @@
-"""The tools, prompts and resources that an agent uses."""
+"""The tools, prompts and resources of the mercury bridge."""

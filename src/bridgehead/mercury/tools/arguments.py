@@ -1,6 +1,6 @@
 """Arguments of the completion tools. Strict; a field that is not set is not sent.
 
-The fields are the API's, so the arguments are the request's body, without the few that are for this server
+The fields are the API's, so the arguments become the request's body, without the few that are for this server
 (`cache`, `timeout_ms`).
 """
 
@@ -46,7 +46,7 @@ def completion_tool(
     grace_seconds: float = GRACE_SECONDS,
     **options: Any,
 ) -> Callable[[Handler], Handler]:
-    """Declare a tool that asks a model: it changes nothing, costs money, and may become a task."""
+    """Declare a tool that calls a model: it changes nothing, costs money, and may become a task."""
     return bridge.tool(
         description,
         name=name,
@@ -138,7 +138,7 @@ class CallArguments(Arguments):
     timeout_ms: Timeout | UnsetType = UNSET
 
     def to_body(self) -> Any:
-        """Return what is sent to the API."""
+        """Return the body of the request."""
         return self
 
 
@@ -162,7 +162,7 @@ Files = Annotated[
 
 
 class ChatOptions(CompletionArguments):
-    """How a chat is to be answered."""
+    """Options of a chat."""
 
     top_p: Probability | UnsetType = UNSET
     frequency_penalty: Penalty | UnsetType = UNSET
@@ -181,7 +181,7 @@ class ChatOptions(CompletionArguments):
 
 
 class Chat(ChatOptions, kw_only=True):
-    """A conversation to be continued."""
+    """A conversation to continue."""
 
     messages: Annotated[list[ChatMessage], Meta(min_length=1)]
     tools: Annotated[list[OfferedTool], Meta(description="Functions that the model may call")] | UnsetType = (
@@ -194,7 +194,7 @@ class Chat(ChatOptions, kw_only=True):
 
 
 class Fim(CompletionArguments, kw_only=True):
-    """A gap to be filled."""
+    """A gap to fill."""
 
     prompt: Annotated[str, Meta(description="Code before the cursor")]
     suffix: Annotated[str, Meta(description="Code after the cursor")]
@@ -202,7 +202,7 @@ class Fim(CompletionArguments, kw_only=True):
 
 
 class Edit(CompletionArguments, kw_only=True):
-    """An edit to be made."""
+    """An edit to make."""
 
     prompt: Annotated[
         str,

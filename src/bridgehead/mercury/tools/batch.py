@@ -1,4 +1,4 @@
-"""The tool `mercury_batch`: many prompts in one call, each with a result or an error of its own."""
+"""The tool `mercury_batch`: many prompts in one call, each with its own result or error."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ MAX_CONCURRENCY = 32
 
 
 class Batch(ChatOptions, kw_only=True):
-    """Prompts, and how all of them are to be answered."""
+    """Prompts, and the options for all of them."""
 
     prompts: Annotated[
         list[str], Meta(min_length=1, max_length=MAX_PROMPTS, description="One user message each")
@@ -89,7 +89,7 @@ async def run(args: Batch, ctx: Context[Service]) -> BatchResult:
     system = [] if args.system is UNSET else [ChatMessage("system", args.system)]
     options = {name: value for name, value in asdict(args).items() if name in ChatOptions.__struct_fields__}
     total = len(args.prompts)
-    pending = iter(range(total))  # shared by the workers: each takes the next prompt that nobody has
+    pending = iter(range(total))  # shared by the workers: each takes the next prompt
     items: dict[int, Completion | BridgeError] = {}
 
     async def work() -> None:
@@ -106,6 +106,7 @@ async def run(args: Batch, ctx: Context[Service]) -> BatchResult:
                 items[index] = error
             await ctx.progress(len(items), total=total)
 
+    # Beside the workers' own progress, which comes only when a prompt is done.
     beating = asyncio.create_task(_beat(ctx, items, total))
     try:
         async with asyncio.TaskGroup() as group:
@@ -118,20 +119,23 @@ async def run(args: Batch, ctx: Context[Service]) -> BatchResult:
 
 async def _beat(ctx: Context[Service], items: Sized, total: int) -> None:
     """Report progress while prompts are slow: many clients give up after a minute without any."""
+    from .progress import HEARTBEAT_SECONDS  # late, as in chat: the first answer does not need it
+
     done = beats = 0
     while True:
-        await asyncio.sleep(ctx.state.settings.heartbeat / 1000)
+        await asyncio.sleep(HEARTBEAT_SECONDS)
         if len(items) == total:
             return
         if len(items) != done:
             done, beats = len(items), 0
         beats += 1
-        # MCP requires progress to grow, so each beat comes closer to the next whole number, never to it.
+        # MCP requires progress to grow, so each heartbeat comes closer to the next integer without reaching
+        # it.
         await ctx.progress(done + beats / (beats + 1), total=total)
 
 
 def _summarize(ends: list[Completion | BridgeError]) -> BatchResult:
-    """List the items, and once what they share; raises if every prompt failed."""
+    """List the items, with equal errors grouped; raises if every prompt failed."""
     results = []
     completions = []
     groups: dict[bytes, BatchError] = {}
@@ -142,7 +146,7 @@ def _summarize(ends: list[Completion | BridgeError]) -> BatchResult:
         else:
             results.append(BatchItem(index, error=end.code.upper()))
             body = describe(end)
-            # Prompts that failed alike share an error, unless it carries an answer of their own.
+            # Prompts with equal errors share one, unless it carries a part of their answer.
             key = write([body.code, body.message, body.content])
             groups.setdefault(key, BatchError([], body)).indexes.append(index)
     errors = list(groups.values())

@@ -51,7 +51,7 @@ def declare(bridge: Bridge[Service], settings: MercurySettings) -> None:
 def complete(
     args: Chat, ctx: Context[Service]
 ) -> Encoded | Answer[Completion] | Coroutine[Any, Any, Encoded]:
-    """Return the whole answer; without a coroutine if it is cached."""
+    """Return the complete answer; without a coroutine if it is cached."""
     if args.files:
         return _complete_with_files(args, ctx)
     service = ctx.state
@@ -60,13 +60,14 @@ def complete(
     cached = service.completer.lookup(call, ctx, now)
     if cached is None:
         return _complete(call, ctx)
-    # The engine answers a plain value in the same loop turn; only waiting for the API needs a coroutine.
+    # The engine returns a plain value in the same turn of the loop; only waiting for the API needs a
+    # coroutine.
     service.cache.remember(call, bytes(ctx.arguments))
     return cached.to_result(now, ctx.revision)
 
 
 def recall(ctx: Context[Service]) -> Encoded | None:
-    """Return the cached answer to arguments that came before byte for byte, if any."""
+    """Return the cached answer to arguments that were sent before, byte for byte; None if there is none."""
     if not ctx.revision.structured_output:
         return None  # older revisions need another encoding than the one that is cached
     service = ctx.state
@@ -84,7 +85,7 @@ async def _complete_with_files(args: Chat, ctx: Context[Service]) -> Encoded:
 
 
 async def add_files(args: Chat, ctx: Context[Service]) -> None:
-    """Append the named files to the last message if it is the user's, else as a message of their own."""
+    """Append the named files to the last message if it is the user's, else as a new message."""
     if not args.files:
         return
     from .files import quote_files, read_files
@@ -92,6 +93,7 @@ async def add_files(args: Chat, ctx: Context[Service]) -> None:
     names, args.files = args.files, UNSET
     quoted = quote_files(names, await read_files(names, ctx))
     last = args.messages[-1]
+    # Never into a tool's or an assistant's message: those are not the user's words.
     if last.role == "user" and last.content:
         last.content = f"{last.content}\n\n{quoted}"
     else:
@@ -103,7 +105,7 @@ async def _complete(call: Call, ctx: Context[Service]) -> Encoded:
 
 
 async def complete_call(call: Call, ctx: Context[Service]) -> Completion:
-    """Return a whole answer, from the cache or from the model."""
+    """Return a complete answer, from the cache or from the model."""
     service = ctx.state
     now = service.clock.monotonic()
     cached = service.completer.lookup(call, ctx, now)
@@ -111,13 +113,13 @@ async def complete_call(call: Call, ctx: Context[Service]) -> Completion:
 
 
 async def ask_model(call: Call, ctx: Context[Service]) -> Completion:
-    """Ask the model for a whole answer, with progress as a heartbeat meanwhile."""
+    """Ask the model for a complete answer, with heartbeats while waiting."""
     service = ctx.state
     if not ctx.wants_progress:
         return await service.completer.complete(call, ctx)
     from .progress import Progress
 
-    async with Progress(ctx, service.settings.heartbeat / 1000):
+    async with Progress(ctx):
         return await service.completer.complete(call, ctx)
 
 
@@ -126,7 +128,7 @@ async def stream(args: Chat, ctx: Context[Service]) -> Encoded | Answer[Completi
     from .progress import Progress
 
     service = ctx.state
-    # Before files are appended: the page of the diffusion app finds its run by the message as it was sent.
+    # Before files are appended: the diffusion page finds its run by the message that it sent.
     about = args.messages[-1].content or ""
     await add_files(args, ctx)
     call = service.make_call(STREAM, CHAT, args, ctx, stream=True)
@@ -136,9 +138,9 @@ async def stream(args: Chat, ctx: Context[Service]) -> Encoded | Answer[Completi
         completion = cached.at(now)
         await ctx.progress(1, message=completion.content)
     else:
-        async with Progress(ctx, service.settings.heartbeat / 1000) as progress:
+        async with Progress(ctx) as progress:
             if call.is_diffusing and shows_apps(ctx.client):
-                # The page of the diffusion app polls the states of this run, and can stop it.
+                # The diffusion page polls the states of this run, and can stop it.
                 run = service.runs.begin(identify_account(ctx), about)
 
                 def report(text: Growing) -> Awaitable[None] | None:

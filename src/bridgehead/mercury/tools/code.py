@@ -53,7 +53,7 @@ async def edit(args: Edit, ctx: Context[Service]) -> Encoded | Answer[Completion
 
 
 async def choose_model(args: CallArguments, path: str, service: Service) -> None:
-    """Set the default model if the call names none. Never substitute another: it may cost more."""
+    """Set the default model if the call names none. Never choose another one: it may cost more."""
     if args.model is not UNSET:
         return
     variable = _OWN_DEFAULTS[path]
@@ -62,7 +62,7 @@ async def choose_model(args: CallArguments, path: str, service: Service) -> None
         return  # a route may choose the model
     default = args.model = own_default or service.settings.model
     able = await service.list_able_models(path)
-    # A default that the list does not know is tried: only the API can tell.
+    # An unlisted default is tried: only the API can tell.
     if default in service.catalogue.names and able and default not in able:
         raise MercuryError(
             "MODEL_NOT_SUITABLE",

@@ -29,7 +29,7 @@ class Option(Struct, forbid_unknown_fields=True):
 
 
 class Question(Struct, forbid_unknown_fields=True):
-    """One thing to decide."""
+    """One question."""
 
     # The API takes maps with keys of the caller's choice, which strict function calling cannot express. So an
     # agent writes lists, and `to_body` makes the maps.
@@ -53,7 +53,7 @@ class Question(Struct, forbid_unknown_fields=True):
     ) = UNSET
 
     def to_body(self) -> dict[str, Any]:
-        """Return the question as the API takes it."""
+        """Return the question in the API's form."""
         body: dict[str, Any] = {"type": self.type}
         if self.instructions is not UNSET:
             body["instructions"] = self.instructions
@@ -90,7 +90,7 @@ def _refuse(problem: str) -> MercuryError:
 
 
 class Decide(CallArguments, kw_only=True):
-    """A state, and what is to be decided about it."""
+    """A state, and questions about it."""
 
     state: Annotated[
         str | dict[str, Any], Meta(description="What the questions are about; images as data URLs")
@@ -98,7 +98,7 @@ class Decide(CallArguments, kw_only=True):
     questions: Annotated[list[Question], Meta(min_length=1)]
 
     def to_body(self) -> Any:
-        """Return what is sent to the API."""
+        """Return the body of the request."""
         questions = {question.name: question.to_body() for question in self.questions}
         if len(questions) < len(self.questions):
             raise _refuse("two of them have the same name.")

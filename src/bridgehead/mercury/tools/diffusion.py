@@ -1,7 +1,7 @@
-"""Diffusion app: the page `ui://mercury/diffusion`, and the tools with which it watches and stops an answer.
+"""Diffusion app: the page `ui://mercury/diffusion`, and its tools to watch and stop an answer.
 
-The page starts nothing by itself. A person starts `mercury_chat_stream` from it, called like any tool, so
-limits, budgets, the audit and tokens without the right to spend apply as usual.
+The page starts nothing by itself. The user starts `mercury_chat_stream` from it, called like any tool, so
+limits, budgets, the audit and the rights of tokens apply as usual.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _PAGE = os.path.join(os.path.dirname(__file__), "diffusion.html")  # noqa: PTH11
 
 
 class WatchRun(Arguments):
-    """Which run, and what of it is known already."""
+    """Identifies a run, and the states that the page has already."""
 
     run: str | None = None
     about: Annotated[str, Meta(description="The message that the run answers")] | None = None
@@ -35,13 +35,13 @@ class WatchRun(Arguments):
 
 
 class StopRun(Arguments):
-    """Which run."""
+    """Identifies a run."""
 
     run: str
 
 
 class RunState(Struct, omit_defaults=True):
-    """How a run stands."""
+    """The state of a run."""
 
     run: str
     status: Status | None
@@ -53,7 +53,7 @@ class RunState(Struct, omit_defaults=True):
 
 
 def declare(bridge: Bridge[Service]) -> None:
-    """Let a bridge show how an answer is refined."""
+    """Declare the page and its tools."""
     bridge.app(URI, _PAGE, name="Diffusion", description="An answer as it is refined, state by state")
     bridge.tool(
         "How an answer is being refined.", name=STATE, visible_to="app", read_only=True, open_world=False

@@ -34,7 +34,7 @@ _TAGS = (CURSOR, *(f"<|{slash}{part}|>" for part in _PARTS for slash in ("", "/"
 
 
 class ApplyEdit(CompletionArguments, kw_only=True):
-    """A file, and what is to become of it."""
+    """A file, and the update to merge into it."""
 
     original: Annotated[str, Meta(min_length=1, description="The whole file")] | UnsetType = UNSET
     file: Annotated[str, Meta(description="Its name instead, relative to your roots")] | UnsetType = UNSET
@@ -50,14 +50,14 @@ class ApplyEdit(CompletionArguments, kw_only=True):
 
 
 class Region(Struct, forbid_unknown_fields=True):
-    """Lines, the first and the last one included."""
+    """A range of lines, both ends included."""
 
     first: Line
     last: Line
 
 
 class Cursor(Struct, forbid_unknown_fields=True):
-    """A place in a file; both count from 1."""
+    """A position in a file, counted from 1."""
 
     line: Line
     column: Line
@@ -118,6 +118,7 @@ class NextEdit(CompletionArguments, kw_only=True):
             line = lines[number - 1]
             if column > len(line.rstrip("\r\n")) + 1:
                 raise _wrong("cursor", f"line {number} has {len(line.rstrip())} columns, not {column}")
+            # A column behind the last character is allowed: the cursor at the end of the line.
             lines[number - 1] = f"{line[: column - 1]}{CURSOR}{line[column - 1 :]}"
         # `_tag` ends the region with a line feed, so the region's own last one is dropped.
         before, region, after = lines[: first - 1], lines[first - 1 : last], lines[last:]

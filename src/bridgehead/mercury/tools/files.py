@@ -1,4 +1,4 @@
-"""Files by reference: reads the files that a call names, inside the client's roots only.
+"""Files by reference: read the files that a call names, only inside the client's roots.
 
 Off unless MERCURY_FILES is set, because the server reads files for any caller. A name is relative to a root.
 Every step from the root to the file is opened without following links, so neither `..`, a link nor a rename
@@ -85,6 +85,7 @@ def _open(folder: str, steps: list[str]) -> int:
     here = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         for step in folders:
+            # Relative to the open folder: a rename of one above it cannot lead elsewhere.
             inner = os.open(step, os.O_RDONLY | os.O_DIRECTORY | _NO_FOLLOW, dir_fd=here)
             os.close(here)
             here = inner
@@ -102,7 +103,7 @@ def _open_resolved(folder: str, steps: list[str]) -> int:
     root = Path(folder).resolve()
     wanted = root.joinpath(*steps)
     resolved = wanted.resolve(strict=True)
-    # Both sides resolved, because the case of a name may differ from the one on the disk.
+    # Compare resolved paths, because the case of a name may differ from the one on the disk.
     if not resolved.is_relative_to(root) or any(step.is_symlink() for step in (wanted, *wanted.parents)):
         raise OSError(0, "it leads outside of the root")
     return os.open(resolved, _READ)

@@ -1,4 +1,4 @@
-"""The model list: the tool `mercury_list_models` and the resource `mercury://models`, which say the same."""
+"""The model list: the tool `mercury_list_models` and the resource `mercury://models`, with equal content."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class ListedPrice(Struct, omit_defaults=True):
 
 
 class ListedModel(Struct, omit_defaults=True):
-    """A model, in the words of the contract, and what it costs."""
+    """A model with the contract's fields, and its price."""
 
     id: str
     owned_by: str

@@ -1,4 +1,4 @@
-"""Progress: sends a growing answer to the client as progress notifications, and a heartbeat in between.
+"""Progress: send a growing answer to the client as progress notifications, with heartbeats in between.
 
 The first piece is sent at once, later ones together, at most every 50 ms. While the client does not read, the
 caller waits, so the stream is not read either. Does nothing for calls without a progress token.
@@ -14,12 +14,14 @@ from typing import Any, Protocol, Self
 
 from bridgehead.mcp import Context
 
+HEARTBEAT_SECONDS = 5.0
+"""After this long without progress a heartbeat is sent. Many clients give up after 60 s without any."""
 TOGETHER_SECONDS = 0.05
 """Minimum time between two notifications; pieces in between are joined."""
 
 
 class Growing(Protocol):
-    """A text that grows, or is replaced: `StreamedAnswer`, or a test's."""
+    """A text that grows or is replaced: `StreamedAnswer`, or a fake in a test."""
 
     def take_news(self) -> str:
         """Return the text since the last call."""
@@ -28,9 +30,8 @@ class Growing(Protocol):
 class Progress:
     """Progress of one call; entered while the call runs."""
 
-    def __init__(self, context: Context[Any], heartbeat: float) -> None:
+    def __init__(self, context: Context[Any]) -> None:
         self._context = context
-        self._heartbeat = heartbeat
         self._is_wanted = context.wants_progress
         self._loop = asyncio.get_running_loop()
         self._last = self._loop.time()
@@ -44,7 +45,7 @@ class Progress:
 
     async def __aenter__(self) -> Self:
         if self._is_wanted:
-            self._timer = self._loop.call_later(self._heartbeat, self._send_due)
+            self._timer = self._loop.call_later(HEARTBEAT_SECONDS, self._send_due)
         return self
 
     async def __aexit__(
@@ -63,6 +64,7 @@ class Progress:
             return None
         if self._sending is not None:
             self._news = text
+            # Wait for the notification under way, so that a slow client slows the stream.
             return asyncio.shield(self._sending)
         now = self._loop.time()
         if now - self._last >= TOGETHER_SECONDS or not self._has_begun:
@@ -89,9 +91,9 @@ class Progress:
     def _send_due(self) -> None:
         """Send the news or a heartbeat, or rearm if neither is due."""
         silent = self._loop.time() - self._last
-        if self._sending is not None or (self._news is None and silent < self._heartbeat):
-            # Never at once: while a notification waits for a slow client, the timer would spin.
-            self._arm(self._loop.time() + max(0.001, min(self._heartbeat, self._heartbeat - silent)))
+        if self._sending is not None or (self._news is None and silent < HEARTBEAT_SECONDS):
+            # At least a millisecond: while a notification waits for a slow client, the timer would spin.
+            self._arm(self._loop.time() + max(0.001, min(HEARTBEAT_SECONDS, HEARTBEAT_SECONDS - silent)))
             return
 
         async def send_now() -> None:
@@ -103,7 +105,7 @@ class Progress:
 
         self._sending = self._loop.create_task(send_now())
         self._sending.add_done_callback(forget)
-        self._arm(self._loop.time() + self._heartbeat)
+        self._arm(self._loop.time() + HEARTBEAT_SECONDS)
 
     async def _send(self, text: Growing | None) -> None:
         self._news = None

@@ -1,4 +1,4 @@
-"""Prompts that a person picks in a client: review code, complete code, explain something."""
+"""Prompts: review code, complete code, explain something."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ..calling.service import Service
 
 
 class ReviewCode(Arguments):
-    """What to review."""
+    """Arguments of `review_code`."""
 
     code: Annotated[str, Meta(min_length=1, description="The code to review")]
     language: Annotated[str, Meta(description="Its programming language")] = ""
@@ -20,7 +20,7 @@ class ReviewCode(Arguments):
 
 
 class CompleteCode(Arguments):
-    """What to complete."""
+    """Arguments of `complete_code`."""
 
     before: Annotated[str, Meta(min_length=1, description="The code before the gap")]
     after: Annotated[str, Meta(description="The code after the gap")] = ""
@@ -28,7 +28,7 @@ class CompleteCode(Arguments):
 
 
 class Explain(Arguments):
-    """What to explain."""
+    """Arguments of `explain`."""
 
     subject: Annotated[str, Meta(min_length=1, description="Code, an error message or an idea")]
     audience: Annotated[str, Meta(description="Who should understand it")] = ""

@@ -104,7 +104,7 @@ async def report(args: UsageArguments, ctx: Context[Service]) -> UsageReport:
             "reserved_usd": spending.reserved,
         }
         rounded = {name: round(amount, 9) for name, amount in amounts.items()}
-        # `budget` of the contract is everybody's day; months and clients' own budgets are listed beside it.
+        # `budget` is the shared one of the day; months and clients' own budgets are listed beside it.
         if cap.client is None and not cap.is_monthly:
             daily = daily or BudgetState(day, **rounded)
         else:

@@ -183,13 +183,13 @@ class Connection(asyncio.Protocol):
 
     @property
     def is_reusable(self) -> bool:
-        """Tell whether another request can be sent."""
+        """Whether another request can be sent."""
         is_done = self._response is None or self._response.is_complete
         return self._lost is None and is_done and self._is_sent and self._is_kept_alive
 
     @property
     def is_alive(self) -> bool:
-        """Tell whether the peer has kept it open, as far as the event loop has read."""
+        """Whether the peer has kept it open, as far as the event loop has read."""
         # A transport that has read the end or a reset calls connection_lost a turn of the loop later.
         return self._lost is None and self._transport is not None and not self._transport.is_closing()
 
@@ -220,7 +220,8 @@ class Connection(asyncio.Protocol):
         if "\r" in start or "\n" in start or not own.count("\r") == own.count("\n") == len(lines):
             raise ValueError("a request's target and headers cannot contain line breaks")
         head = f"{start} HTTP/1.1\r\n{self._fixed_headers}{own}\r\n".encode("latin-1")
-        request.is_written = True  # before the write: one that fails may have sent a part
+        # Before the write: one that fails may have sent a part.
+        request.is_written = True
         transport.write(head + body if isinstance(body, bytes) else head)
         return response
 
@@ -237,7 +238,8 @@ class Connection(asyncio.Protocol):
             raise self._lost or ConnectionBroken("it was never made")
         self._transport.write(data)
         if self._writable is not None:
-            await self._writable  # never for longer than the exchange, which cancels this task
+            # Never for longer than the exchange, which cancels this task.
+            await self._writable
 
     def abandon(self, reason: str, cause: BaseException | None = None) -> None:
         """Close it; reading its response raises with this reason."""
@@ -348,13 +350,15 @@ class Connection(asyncio.Protocol):
         if response.status < _FINAL:
             response.headers = []
             return
-        # The segments so far may include the start of the body, so only then the headers are measured.
+        # The count includes the start of the body if it came in the same segment. Only if it exceeds the
+        # limit are the headers measured by themselves.
         if self._unstructured > MAX_HEAD_BYTES:
             size = sum(len(name) + len(value) + _HEADER_SIGNS for name, value in response.headers)
             if size > MAX_HEAD_BYTES:
                 self._refuse(_HEAD_TOO_LARGE)
         response.has_head = self._has_news = True
         self._unstructured = 0
+        # The parser cannot know that the request was HEAD, and would wait for the announced body.
         if self._is_bodiless:
             self.on_message_complete()
 

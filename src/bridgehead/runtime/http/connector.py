@@ -88,11 +88,16 @@ class Connector:
             authority = f"{host}:{self._port}"
             head = f"CONNECT {authority} HTTP/1.1\r\nHost: {authority}\r\n{_credentials(proxy)}\r\n"
             transport.write(head.encode("latin-1"))
-            _check_tunnel(await reply.head)
+            status_line = (await reply.head).partition(b"\r\n")[0].decode("latin-1")
+            version, _, rest = status_line.partition(" ")
+            # Any 2xx opens the tunnel (RFC 9110, 9.3.6).
+            if not version.startswith("HTTP/1.") or not rest.startswith("2"):
+                raise ConnectFailed(f"the proxy refused ({status_line})")  # noqa: TRY301
             secure = await self._loop.start_tls(transport, connection, tls, server_hostname=self._host)
         except BaseException:
             transport.abort()
             raise
+        # `start_tls` returns None if the connection closed during the handshake.
         if secure is None:
             raise ConnectFailed("the proxy closed the connection")
         connection.connection_made(secure)
@@ -130,16 +135,10 @@ class _ProxyReply(asyncio.Protocol):
 def _make_tls() -> ssl.SSLContext:
     """Make a context with the system's certificates; reads files, so run it in a thread."""
     context = ssl.create_default_context()
+    # This client speaks nothing else; a server must not choose HTTP/2.
     context.set_alpn_protocols(["http/1.1"])
     return context
 
 
 def _credentials(proxy: Proxy) -> str:
     return "" if proxy.authorization is None else f"Proxy-Authorization: {proxy.authorization}\r\n"
-
-
-def _check_tunnel(head: bytes) -> None:
-    status_line = head.partition(b"\r\n")[0].decode("latin-1")
-    version, _, rest = status_line.partition(" ")
-    if not version.startswith("HTTP/1.") or not rest.startswith("2"):
-        raise ConnectFailed(f"the proxy refused ({status_line})")

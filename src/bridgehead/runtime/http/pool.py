@@ -97,6 +97,7 @@ class Pool:
         connection.is_kept = True
         now = connection.idle_since = self._loop.time()
         self._idle.append(connection)
+        # Closing one is enough: each call adds at most one.
         if len(self._idle) > MAX_IDLE or self._idle[0].idle_since < now - IDLE_SECONDS:
             self._idle.pop(0).close()
 

@@ -48,7 +48,7 @@ class Proxies(Struct, frozen=True, kw_only=True):
         )
 
     def choose(self, url: str) -> Proxy | None:
-        """Return the proxy for a URL, if there is one; raises SettingError if its address is invalid."""
+        """Return the proxy for a URL; None for a direct connection. Raises SettingError for a bad address."""
         parts = urlsplit(url)
         is_secure = parts.scheme == "https"
         name, address = ("HTTPS_PROXY", self.https) if is_secure else ("HTTP_PROXY", self.http)

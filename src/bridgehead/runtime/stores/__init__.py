@@ -1,4 +1,4 @@
-"""Stores: generic Redis, PostgreSQL and SQLite code. What is stored, and what it means, is in other packages.
+"""Stores: generic Redis, PostgreSQL and SQLite code. The stored data is defined in other packages.
 
 A client library is imported only if a setting names its server.
 """

@@ -1,7 +1,7 @@
-"""Cool-downs: pauses in the use of something (a service that is down, a refused key), shared by replicas.
+"""Cool-downs: pauses in the use of a failing service or a refused key, shared by replicas.
 
-The replica that finds out publishes a notice, and keeps a key in Redis for replicas that start later. This
-saves requests and guarantees nothing: without Redis each replica finds out by itself.
+The replica that detects the failure publishes a notice, and sets a key in Redis for replicas that start
+later. This saves requests and guarantees nothing: without Redis each replica detects the failure by itself.
 """
 
 from __future__ import annotations
@@ -40,24 +40,26 @@ class Cooldowns:
         self._space = space
         self._node = secrets.token_hex(8)
         self._names: Callable[[], Iterable[str]] = tuple
-        self._follow: Callable[[str, float], None] = lambda _name, _seconds: None
-        self._leave: Callable[[], None] | None = None
+        self._adopt: Callable[[str, float], None] = lambda _name, _seconds: None
+        self._unsubscribe: Callable[[], None] | None = None
         self._reading: asyncio.Task[None] | None = None
 
-    def start(self, names: Callable[[], Iterable[str]], follow: Callable[[str, float], None]) -> None:
-        """Call `follow` for cool-downs of other replicas; after a gap, the keys of `names` are read."""
-        self._names, self._follow = names, follow
-        self._leave = self._redis.notices.subscribe(f"cooldown:{self._space}", self._hear, self._catch_up)
+    def start(self, names: Callable[[], Iterable[str]], adopt: Callable[[str, float], None]) -> None:
+        """Call `adopt` for cool-downs of other replicas; after a gap, read the keys of `names`."""
+        self._names, self._adopt = names, adopt
+        channel = f"cooldown:{self._space}"
+        self._unsubscribe = self._redis.notices.subscribe(channel, self._handle_notice, self._catch_up)
 
     def stop(self) -> None:
         """Stop listening."""
-        if self._leave is not None:
-            self._leave()
+        if self._unsubscribe is not None:
+            self._unsubscribe()
         if self._reading is not None:
             self._reading.cancel()
 
     def begin(self, name: str, seconds: float) -> None:
         """Announce a cool-down."""
+        # The key expires by itself, so that a replica that dies cannot leave a cool-down behind for ever.
         milliseconds = max(1, round(seconds * 1000))
         self._redis.tell("SET", self._key(name), "1", "PX", milliseconds)
         self._publish(name, milliseconds)
@@ -74,10 +76,11 @@ class Cooldowns:
     def _key(self, name: str) -> str:
         return f"{_PREFIX}{self._space}:{name}"
 
-    def _hear(self, message: bytes) -> None:
+    def _handle_notice(self, message: bytes) -> None:
         notice = msgspec.json.decode(message, type=CooldownNotice)
+        # Redis delivers to the publisher too, which has begun its cool-down already.
         if notice.node != self._node:
-            self._follow(notice.name, notice.milliseconds / 1000)
+            self._adopt(notice.name, notice.milliseconds / 1000)
 
     def _catch_up(self) -> None:
         """Read the keys: notices may have been missed."""
@@ -92,4 +95,4 @@ class Cooldowns:
             return
         for name, milliseconds in zip(names, left, strict=True):
             if milliseconds > 0:  # -2: no key, so no cool-down
-                self._follow(name, milliseconds / 1000)
+                self._adopt(name, milliseconds / 1000)

@@ -1,9 +1,9 @@
 """Migrations: the tables of each part of the product, as versioned SQL files that are applied in order.
 
-A part (a bridge, the host) has a folder of files named `0001_what_it_does.sql`. Which of them a database has
-is written down in the table `bridgehead_migrations`. They are applied under an advisory lock and in one
-transaction, so that several replicas may start at once and a failure leaves nothing half done. There is no
-way back: a file that was applied must not change, and each one lets the version before go on working.
+A part (a bridge, the host) has a folder of files named `0001_what_it_does.sql`. The table
+`bridgehead_migrations` lists those that a database has. They are applied under an advisory lock and in one
+transaction, so that several replicas may start at once and a failure leaves nothing half done. There are no
+downgrades: an applied file must not change, and the previous release must still work after each one.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from .postgres import Connection
 
 LOCK = 0x6272696467656865
-"""The advisory lock that whoever migrates holds: the first letters of the product's name."""
+"""The advisory lock of a migration: the first eight letters of the product's name."""
 _FILE = re.compile(r"(\d{4})_([a-z0-9_]+)\.sql")
 _TABLE = """\
 create table if not exists bridgehead_migrations (
@@ -43,7 +43,7 @@ class MigrationError(StorageError):
 
 
 class Migration(Struct, frozen=True):
-    """One step, as its file has it."""
+    """One migration file."""
 
     version: int
     name: str
@@ -68,17 +68,17 @@ class Schema(Struct, frozen=True):
 
 
 class SchemaStatus(Struct, frozen=True):
-    """Where a database stands with one part."""
+    """The version of one part's tables in a database."""
 
     part: str
     version: int
-    """What the database has."""
+    """The version in the database."""
     newest: int
-    """What this program has."""
+    """The version of this program."""
 
     @property
     def is_behind(self) -> bool:
-        """Whether something is left to apply."""
+        """Whether there are migrations to apply."""
         return self.version < self.newest
 
 
@@ -134,10 +134,11 @@ async def migrate(
 
 
 async def _read_applied(connection: Connection, schema: Schema) -> list[int]:
-    """Return the versions that a database has; refuse one whose history is not that of the files."""
+    """Return the versions that a database has; refuse a history that differs from the files."""
     rows = await connection.fetch(
         "select version, checksum from bridgehead_migrations where part = $1 order by version", schema.part
     )
+    # Not strict: a newer program may have applied more, and this one still works with its tables.
     for row, migration in zip(rows, schema.migrations, strict=False):
         if (row["version"], row["checksum"]) != (migration.version, migration.checksum):
             raise MigrationError(
@@ -159,7 +160,7 @@ async def read_status(connection: Connection, schemas: Iterable[Schema]) -> list
 
 
 async def check_schema(connection: Connection, schema: Schema) -> None:
-    """Refuse a database whose tables are older than this program; newer ones serve it as well."""
+    """Refuse a database whose tables are older than this program; newer ones are compatible."""
     [status] = await read_status(connection, [schema])
     if status.is_behind:
         raise BridgeError(
@@ -170,7 +171,7 @@ async def check_schema(connection: Connection, schema: Schema) -> None:
 
 
 async def examine(url: str | None, schema: Callable[[], Schema], holds: str) -> Finding:
-    """Look at a database for a doctor: whether it is there, its tables, and what is shared through it."""
+    """Return the doctor's finding on a database; `holds` names what it stores."""
     if url is None:
         return Finding("database", "right", f"not set: {holds} are kept on this machine")
     from . import postgres
@@ -188,6 +189,6 @@ async def examine(url: str | None, schema: Callable[[], Schema], holds: str) -> 
     except BridgeError as failure:
         return Finding("database", "wrong", failure.message, failure.next_step)
     if status.is_behind:
-        said = f"version {status.version} of {status.newest} of its tables"
-        return Finding("database", "wrong", f"{shown} has {said}", "bridgehead db migrate")
+        versions = f"version {status.version} of {status.newest} of its tables"
+        return Finding("database", "wrong", f"{shown} has {versions}", "bridgehead db migrate")
     return Finding("database", "right", f"{holds} are in {shown}, shared by all replicas")

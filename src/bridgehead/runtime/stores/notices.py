@@ -1,7 +1,7 @@
 """Notices: messages from other processes (Redis pub/sub), over a connection of its own.
 
-Redis drops a message to a channel without subscribers. So `missed` is called each time that a subscription
-begins, at first and after every reconnection: something may have been missed.
+Redis keeps no message for a subscriber that is away. So `missed` is called each time a subscription begins,
+at first and after every reconnection: messages may have been missed before.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ log = logs.logger("stores.redis")
 class Subscription(Struct, frozen=True, eq=False):
     """A subscriber of one channel; both functions are called from the event loop."""
 
-    hear: Callable[[bytes], None]
+    handle: Callable[[bytes], None]
     missed: Callable[[], None]
 
 
@@ -63,21 +63,21 @@ class Notices:
         await end_tasks(tasks)
 
     def subscribe(
-        self, channel: str, hear: Callable[[bytes], None], missed: Callable[[], None] = lambda: None
+        self, channel: str, handle: Callable[[bytes], None], missed: Callable[[], None] = lambda: None
     ) -> Callable[[], None]:
         """Listen to a channel; call the returned function to stop."""
-        name, subscription = (self._prefix + channel).encode(), Subscription(hear, missed)
+        name, subscription = (self._prefix + channel).encode(), Subscription(handle, missed)
         self._channels.setdefault(name, []).append(subscription)
         self._change("subscribe", name)
 
-        def leave() -> None:
+        def unsubscribe() -> None:
             listening = self._channels.get(name, [])
             if subscription in listening:
                 listening.remove(subscription)
             if not listening and self._channels.pop(name, None) is not None:
                 self._change("unsubscribe", name)
 
-        return leave
+        return unsubscribe
 
     def _change(self, verb: str, name: bytes) -> None:
         """Subscribe or unsubscribe on the open connection; without one, the next connection does."""
@@ -86,7 +86,7 @@ class Notices:
             return
 
         async def change() -> None:
-            with suppress(RedisError, OSError):  # the task that listens finds out as well
+            with suppress(RedisError, OSError):  # `_listen` notices the broken connection as well
                 await getattr(pubsub, verb)(name)
 
         task = asyncio.get_running_loop().create_task(change())
@@ -100,11 +100,12 @@ class Notices:
         while True:
             try:
                 async with Client(connection_pool=self._pool).pubsub() as pubsub:
-                    asked = set(self._channels)
-                    await run_within(CONNECT_SECONDS, pubsub.subscribe(f"{self._prefix}all", *asked))
+                    subscribed = set(self._channels)
+                    # SUBSCRIBE needs at least one channel: `all` is one that nobody publishes to.
+                    await run_within(CONNECT_SECONDS, pubsub.subscribe(f"{self._prefix}all", *subscribed))
                     self._pubsub = pubsub
-                    # Channels added while that was under way: `_change` found no connection to use.
-                    if late := self._channels.keys() - asked:
+                    # Channels added while that was under way: `_change` had no connection to use.
+                    if late := self._channels.keys() - subscribed:
                         await run_within(CONNECT_SECONDS, pubsub.subscribe(*late))
                     attempt = 0
                     await self._listen(pubsub)
@@ -129,8 +130,8 @@ class Notices:
             for subscription in tuple(self._channels.get(message["channel"] or b"", ())):
                 try:
                     if message["type"] == "message":
-                        subscription.hear(message["data"])
+                        subscription.handle(message["data"])
                     elif message["type"] == "subscribe":
                         subscription.missed()
-                except Exception as failure:  # noqa: BLE001 - one listener must not make the others deaf
+                except Exception as failure:  # noqa: BLE001 - must not keep the others from their notices
                     log.warn("a notice could not be handled", problem=repr(failure))

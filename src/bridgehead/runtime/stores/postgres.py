@@ -1,4 +1,4 @@
-"""PostgreSQL: the connections of a process, shared by the host and its bridges, and what failures mean.
+"""PostgreSQL: the connections of a process, shared by the host and its bridges, and their failures.
 
 There is one connection to write and one to read. A statement runs within a bounded time or fails as one of
 the errors that every bridge knows. A lost connection is reopened in the background with growing pauses;
@@ -58,7 +58,7 @@ RECONNECTING_SECONDS = 0.05
 RECONNECT_BACKOFF = Backoff(base=0.1, limit=5.0)
 _CACHED_STATEMENTS = 100
 _MAX_THREADS = 8
-"""Threads that wait for one database; its one connection to read serves one of them at a time."""
+"""Threads that wait for one database. Few, because its one read connection serves one at a time."""
 _SLOW = "it did not answer in time"
 
 log = logs.logger("postgres")
@@ -129,7 +129,8 @@ class ReconnectingConnection:
                 if not self.is_open:
                     await self._wait_until_open()
                 async with self._turn:
-                    connection = self._connection  # after the turn came: it may have been lost meanwhile
+                    # Only now: the connection may have been lost or replaced during the wait for the lock.
+                    connection = self._connection
                     if connection is None or connection.is_closed():
                         raise self._unavailable()  # noqa: TRY301 - the reader follows it to `except` at once
                     result = await work(connection)
@@ -143,7 +144,9 @@ class ReconnectingConnection:
     async def _wait_until_open(self) -> None:
         is_known_lost = bool(self.problem)
         self.open()
-        if not is_known_lost:  # the first connection, or one whose loss has only just been noticed
+        # The first connection, or a loss noticed by this very call, gets the whole time limit. A loss that is
+        # known gets a moment only, so that calls fail fast while the database is down.
+        if not is_known_lost:
             await self._opened.wait()
         else:
             try:
@@ -186,7 +189,7 @@ class ReconnectingConnection:
                     if problem != self.problem:
                         log.warn("the database cannot be reached", role=self.role, problem=problem)
                     self.problem = problem
-                    # Wakes the calls that waited for this attempt; the next ones wait for the next attempt.
+                    # Wake the calls that waited for this attempt; later ones wait for the next attempt.
                     self._opened.set()
                     self._opened = asyncio.Event()
                     await asyncio.sleep(RECONNECT_BACKOFF.delay(attempt, self._draw))
@@ -236,10 +239,12 @@ class ReconnectingConnection:
         if isinstance(failure, TimeoutError):
             self.outcomes["timeout"] += 1
             if connection is None:
-                if not self.is_open:  # so that the next call does not wait as long for the first connection
+                # Set a problem, so that the next call does not wait the whole limit for the first connection.
+                if not self.is_open:
                     self.problem = self.problem or _SLOW
                 return not_in_time(seconds)
-            self.lose(_SLOW)  # its late answer would be taken for that of the next statement
+            # Drop the connection: a late answer would be taken for that of the next statement.
+            self.lose(_SLOW)
             return not_in_time(seconds, Unanswered)
         if isinstance(failure, asyncpg.QueryCanceledError | asyncpg.LockNotAvailableError):
             self.outcomes["timeout"] += 1
@@ -281,7 +286,7 @@ def not_in_time(seconds: float, kind: type[TimedOut] = TimedOut) -> TimedOut:
 
 
 def describe(failure: BaseException) -> str:
-    """Say in a few words why there is no connection, without secrets."""
+    """Explain in a few words, without secrets, why there is no connection."""
     if isinstance(failure, TimeoutError):
         return _SLOW
     if isinstance(failure, BridgeError):
@@ -456,6 +461,7 @@ def load_driver() -> Any:
     return asyncpg
 
 
+# By loop as well: a connection of asyncpg belongs to the loop that opened it.
 _open: dict[tuple[asyncio.AbstractEventLoop, str], Database] = {}
 """Databases in use. The host and its bridges share the two connections of a loop."""
 

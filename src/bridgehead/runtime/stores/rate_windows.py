@@ -1,8 +1,8 @@
-"""Rate windows: what was taken of something limited in the last seconds, in this process or by all replicas.
+"""Rate windows: sliding windows of requests and tokens, in this process or over all replicas.
 
-Room is taken before something happens, for the most that it may need, and corrected when it is known what it
-did need. Over all replicas the windows are Redis's: one script looks at every limit that a request counts
-against and takes room in all of them or in none. What to do without Redis is for the caller to decide.
+A caller takes the worst case before a request and corrects it to the actual amount afterwards. Over all
+replicas the windows are in Redis: one script checks every limit that a request counts against, and takes room
+in all of them or in none. The caller decides what to do without Redis.
 """
 
 from __future__ import annotations
@@ -24,11 +24,12 @@ _PREFIX = "bridgehead:window:"
 _MICROSECONDS = 1e6
 
 # KEYS: two for each limit, a sorted set of its entries by time and a hash of their amounts.
-# ARGV: the entry's id (empty to look without taking), how many things are counted; then for each limit its
-# window in microseconds, the limit of each thing (0: not limited) and what is asked of each.
+# ARGV: the entry's id (empty to look without taking), the number of counted things; then for each limit its
+# window in microseconds, the limit of each thing (0: unlimited) and the amount of each.
 # The hash also holds running totals as t1, t2 …, so that no request adds up the whole window. Time is Redis's
-# own, so replicas need no synchronised clocks. An id that is there already was taken by a pipeline that was
-# sent twice: it counts once.
+# own, so replicas need no synchronised clocks. An id that exists already comes from a pipeline that was sent
+# twice: it counts once.
+# Returns the wait in microseconds (0: taken), the limit that blocks (counted from 1), and the totals before.
 _TAKE = Script("""
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
@@ -51,6 +52,7 @@ for n = 1, #KEYS / 2 do
     redis.call('HDEL', amounts, entry)
   end
   redis.call('ZREMRANGEBYSCORE', entries, '-inf', oldest)
+  -- The same pipeline, sent twice.
   if id ~= '' and redis.call('HEXISTS', amounts, id) == 1 then return {0, 0} end
   for thing = 1, things do
     local limit, asked = arg(n, 1 + thing), arg(n, 1 + things + thing)
@@ -58,6 +60,8 @@ for n = 1, #KEYS / 2 do
     totals[#totals + 1] = total
     local excess = total + asked - limit
     if limit > 0 and asked > 0 and excess > 0 then
+      -- Wait until enough of the oldest entries have left the window. At most 1000 are looked at, so that a
+      -- refusal stays cheap; the wait may then be too short, and the caller asks again.
       local wait = window
       local oldest_first = redis.call('ZRANGE', entries, 0, 999, 'WITHSCORES')
       for place = 1, #oldest_first, 2 do
@@ -69,6 +73,7 @@ for n = 1, #KEYS / 2 do
     end
   end
 end
+-- Nothing has been taken so far: one full limit refuses the request in all of them.
 if worst > 0 or id == '' then return {math.ceil(worst), blocking, unpack(totals)} end
 for n = 1, #KEYS / 2 do
   local asked = {}
@@ -78,14 +83,16 @@ for n = 1, #KEYS / 2 do
   end
   redis.call('ZADD', KEYS[2 * n - 1], string.format('%.0f', now), id)
   redis.call('HSET', KEYS[2 * n], id, table.concat(asked, ' '))
+  -- A second longer than the window, so that the keys of an idle limit remove themselves.
   for _, key in ipairs({KEYS[2 * n - 1], KEYS[2 * n]}) do
     redis.call('PEXPIRE', key, math.ceil(arg(n, 1) / 1000) + 1000)
   end
 end
 return {0, 0, unpack(totals)}
 """)
-# KEYS: the hash of each limit. ARGV: the entry's id, then what was used of each thing; empty leaves it as it
-# is. Running it twice changes nothing: it moves the total by the difference to what is kept.
+# KEYS: the hash of each limit. ARGV: the entry's id, then the amount used of each thing; empty leaves it
+# unchanged, and so does an amount of 0 taken, which was not limited. Running it twice changes nothing: it
+# moves the total by the difference to the stored amount.
 _CORRECT = Script("""
 for n = 1, #KEYS do
   local kept = redis.call('HGET', KEYS[n], ARGV[1])
@@ -105,11 +112,11 @@ end
 
 
 Entry = list[float]
-"""When room was taken, and how much."""
+"""The time at which room was taken, and the amount."""
 
 
 class Window:
-    """A sliding window over one thing that is limited, in this process."""
+    """A sliding window over one limited thing, in this process."""
 
     def __init__(self, limit: int, seconds: float) -> None:
         self.limit = limit
@@ -118,7 +125,7 @@ class Window:
         self._used = 0.0
 
     def left(self, now: float) -> float:
-        """Return how much room there is."""
+        """Return the amount that is still available."""
         self._forget(now)
         return max(0.0, self.limit - self._used)
 
@@ -142,13 +149,14 @@ class Window:
         return entry
 
     def correct(self, entry: Entry, amount: float) -> None:
-        """Replace what was taken by what was used."""
+        """Replace the amount taken by the amount used."""
+        # An entry that has left the window is no longer in the total.
         if self._entries and entry[0] >= self._entries[0][0]:
             self._used += amount - entry[1]
         entry[1] = amount
 
     def is_idle(self, now: float) -> bool:
-        """Tell whether nothing is in the window."""
+        """Return whether the window is empty."""
         self._forget(now)
         return not self._entries
 
@@ -158,17 +166,17 @@ class Window:
         while entries and entries[0][0] <= oldest:
             self._used -= entries.popleft()[1]
         if not entries:
-            self._used = 0.0
+            self._used = 0.0  # clears the rounding errors of many additions
 
 
 class Asked(Struct, frozen=True):
-    """What is asked of one limit."""
+    """A request for room under one limit."""
 
     name: str
     seconds: float
     """The length of its window."""
     limits: Sequence[int]
-    """The limit of each thing that is counted; 0 if it is not limited."""
+    """The limit of each counted thing; 0 if unlimited."""
     amounts: Sequence[int]
 
 
@@ -180,9 +188,9 @@ class Taken(Struct, frozen=True):
     wait: float = 0.0
     """0 if the room was taken."""
     blocking: int = 0
-    """The index of the limit that is in the way."""
+    """The index of the limit that blocks."""
     totals: Sequence[int] = ()
-    """What was taken before, of each thing, one limit after the other."""
+    """The amounts taken before, of each thing, limit by limit."""
 
 
 class SharedWindows:
@@ -192,30 +200,31 @@ class SharedWindows:
         self._redis = redis
 
     async def take(self, asked: Sequence[Asked]) -> Taken:
-        """Take room in all of them, or return when there is some."""
+        """Take room under all limits, or return how long to wait."""
         entry = secrets.token_hex(12)
         try:
             return await self._run(entry, asked)
-        except asyncio.CancelledError:  # the script may have run, and nobody will use the room
-            names = tuple(one.name for one in asked)
+        except asyncio.CancelledError:
+            # The script may have run all the same: give back the room that nobody will use.
+            names = tuple(limit.name for limit in asked)
             self.correct(Taken(entry, names), [0] * len(asked[0].amounts))
             raise
 
     async def look(self, asked: Asked) -> Sequence[int]:
-        """Return what is taken of each thing."""
+        """Return the amount taken of each thing."""
         return (await self._run("", [asked])).totals
 
     async def _run(self, entry: str, asked: Sequence[Asked]) -> Taken:
         words: list[str | int] = [entry, len(asked[0].amounts)]
-        for one in asked:
-            words += [round(one.seconds * _MICROSECONDS), *one.limits, *one.amounts]
-        names = tuple(one.name for one in asked)
+        for limit in asked:
+            words += [round(limit.seconds * _MICROSECONDS), *limit.limits, *limit.amounts]
+        names = tuple(limit.name for limit in asked)
         keys = [key for name in names for key in (_PREFIX + name, _amounts_key(name))]
         wait, blocking, *totals = await self._redis.run(_TAKE, keys, words)
         return Taken(entry, names, wait / _MICROSECONDS, max(0, blocking - 1), totals)
 
     def correct(self, taken: Taken, amounts: Sequence[int | None]) -> None:
-        """Replace what was taken by what was used, without waiting; None leaves a thing as it is."""
+        """Replace the amounts taken by those used, without waiting; None leaves a thing unchanged."""
         words = ["" if amount is None else amount for amount in amounts]
         keys = [_amounts_key(name) for name in taken.names]
         self._redis.tell_script(_CORRECT, keys, [taken.entry, *words])

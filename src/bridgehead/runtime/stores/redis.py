@@ -1,13 +1,13 @@
-"""Redis: the one connection of a process to Redis or Valkey, and what happens when it fails.
+"""Redis: the one connection of a process to Redis or Valkey, and how it fails and recovers.
 
-Commands that wait in one turn of the loop go out as one pipeline; those that come meanwhile form the next.
-Each pipeline has a time limit. A failure takes the connection down: until a write succeeds again, retried in
-the background, every command fails at once, so a lost Redis costs one call one wait. The retry is a write,
+Commands of one turn of the loop go out as one pipeline; those that come meanwhile form the next. Each
+pipeline has a time limit. A failure takes the connection down: until a write succeeds again, retried in the
+background, every command fails at once, so a lost Redis costs one call one wait. The retry is a write,
 because a full server, or a replica that cannot write, is of no use here.
 
-After a broken connection a pipeline is sent once more: a script that must not count twice carries an id.
-Time is Redis's own (`TIME` in a script), so the clocks of replicas need not agree. redis-py does the
-protocol, TLS, passwords and Sentinel. What the keys of others mean is not known here.
+After a broken connection a pipeline is sent once more: a script that must not count twice carries an id. Time
+is Redis's own (`TIME` in a script), so the clocks of replicas need not agree. redis-py does the protocol,
+TLS, passwords and Sentinel. The meaning of keys is defined where they are used.
 
 A Sentinel address is `redis+sentinel://one:26379,two:26379/NAME/DATABASE`. Its password is that of the
 server; Sentinels are asked without one.
@@ -82,7 +82,7 @@ UNUSABLE = {
     "NOPERM": "permission",
     "BUSY": "busy",
 }
-"""Refusals that every other command would meet as well: their word on the wire, and ours for metrics."""
+"""Errors that every other command would get too: their word on the wire, and ours for metrics."""
 _KINDS: dict[type[Exception], str] = {
     TimeoutError: "slow",
     AuthenticationError: "password",
@@ -92,7 +92,7 @@ _KINDS: dict[type[Exception], str] = {
     MasterDownError: "master_down",
     NoPermissionError: "permission",
 }
-"""Refusals for which redis-py has a class; it strips the word from their text."""
+"""Errors for which redis-py has a class; it strips the word from their text."""
 _WORDS = {
     "read_only": "It is read-only, as a replica is while another server takes over.",
     "full": "It is full: its maxmemory is used up.",
@@ -131,14 +131,15 @@ def describe(failure: BaseException, seconds: float) -> str:
 
 
 def open_pool(url: str) -> ConnectionPool:
-    """Make the pool that connections come from; opens nothing yet."""
+    """Make the connection pool; opens nothing yet."""
     scheme, _, rest = url.partition("://")
+    # No retries by redis-py: `_exchange` decides what is sent again.
     options: dict[str, Any] = {"retry": Retry(NoBackoff(), 0), "protocol": 2}
     if not scheme.endswith("+sentinel"):
         if scheme != "unix":
             options["socket_keepalive"] = True
         known = {"valkey": "redis", "valkeys": "rediss"}.get(scheme, scheme)
-        # No timeout of redis-py's own for connecting: it counts the time of a busy loop (see `deadlines`).
+        # No connect timeout in redis-py: it would count the time of a busy loop (see `deadlines`).
         return BlockingConnectionPool.from_url(
             f"{known}://{rest}",
             max_connections=8,
@@ -152,7 +153,7 @@ def open_pool(url: str) -> ConnectionPool:
     for text in parts.netloc.rpartition("@")[2].split(","):
         host, colon, port = text.rpartition(":")
         addresses.append((host, int(port)) if colon else (text, _SENTINEL_PORT))
-    # With timeouts: redis-py asks one Sentinel after the other, and one that is silent must not be all.
+    # With timeouts: redis-py asks one Sentinel after the other, and a silent one must not block the rest.
     sentinel = Sentinel(addresses, socket_timeout=CONNECT_SECONDS, socket_connect_timeout=CONNECT_SECONDS)
     client: Client = sentinel.master_for(
         name,
@@ -218,7 +219,8 @@ class Redis:
         first = loop.create_future()
         self._task = loop.create_task(self._run(first))
         self.notices.start()
-        # The attempt is bounded by `run_within`. The task too, because a `close` meanwhile cancels it.
+        # Bounded: `run_within` limits the attempt. The task is waited for too, because `close` may cancel it
+        # before `first` is settled.
         await asyncio.wait([first, self._task], return_when=asyncio.FIRST_COMPLETED)
 
     async def close(self) -> None:
@@ -266,11 +268,11 @@ class Redis:
     def publish(self, channel: str, message: bytes, failed: Callable[[], None] | None = None) -> None:
         """Publish a message to all replicas, this one too; `failed` is called if that is impossible."""
 
-        def look(answer: asyncio.Future[Any]) -> None:
+        def report_failure(answer: asyncio.Future[Any]) -> None:
             if not answer.cancelled() and answer.exception() is not None and failed is not None:
                 failed()
 
-        self._enqueue(("PUBLISH", PREFIX + channel, message), None).add_done_callback(look)
+        self._enqueue(("PUBLISH", PREFIX + channel, message), None).add_done_callback(report_failure)
 
     def _enqueue(self, words: Sequence[Any], script: Script | None) -> asyncio.Future[Any]:
         answer = asyncio.get_running_loop().create_future()
@@ -279,7 +281,8 @@ class Redis:
             problem = f"{MAX_WAITING} commands wait for it already."
         if problem:
             answer.set_exception(StoreUnavailable(f"Redis cannot be used: {problem}"))
-            answer.exception()  # a caller that no longer waits needs no warning about it
+            # Marks the exception as retrieved: asyncio would warn if the caller no longer waits for it.
+            answer.exception()
             return answer
         self._waiting.append(_Command(words, answer, script))
         if self._woken is not None:
@@ -325,27 +328,27 @@ class Redis:
         loop = asyncio.get_running_loop()
         while not self._waiting:
             self._woken = loop.create_future()
-            nudge = loop.call_later(IDLE_SECONDS, _settle, self._woken)
+            ping_timer = loop.call_later(IDLE_SECONDS, _settle, self._woken)
             try:
                 await self._woken
             finally:
-                nudge.cancel()
+                ping_timer.cancel()
                 self._woken = None
             if not self._waiting:
                 await run_within(CONNECT_SECONDS, self._send([("PING",)]))
 
     async def _exchange(self, batch: list[_Command]) -> None:
-        """Send a pipeline and hand out the answers; once more if the connection had been closed."""
+        """Send a pipeline and distribute the answers; retry once if the connection was closed."""
         try:
-            answers = await self._send([self._spell_out(command) for command in batch])
+            answers = await self._send([self._words_of(command) for command in batch])
         except (OSError, Disconnected):
             await self._reconnect()
-            answers = await self._send([self._spell_out(command) for command in batch])
+            answers = await self._send([self._words_of(command) for command in batch])
         self.pipelines += 1
         self.commands += len(batch)
         unusable: Exception | None = None
         for command, answer in zip(batch, answers, strict=True):
-            if command.answer.done():  # the caller has gone
+            if command.answer.done():  # its caller was cancelled
                 continue
             if not isinstance(answer, Exception):
                 command.answer.set_result(answer)
@@ -359,9 +362,10 @@ class Redis:
             else:
                 command.answer.set_exception(StoreError(f"Redis refused {command.words[0]}: {answer}"))
         if unusable is not None:
-            raise unusable  # takes the connection down, but not before every other command has its answer
+            # Takes the connection down, but not before every other command has its answer.
+            raise unusable
 
-    def _spell_out(self, command: _Command) -> Sequence[Any]:
+    def _words_of(self, command: _Command) -> Sequence[Any]:
         """Return the words of a command, with the script's text the first time on this connection."""
         script = command.script
         if script is None or script.digest in self._known:
@@ -389,6 +393,7 @@ class Redis:
         self._known.clear()
         self._connection = self._pool.make_connection()
         await self._connection.connect()
+        # A write: a read-only replica or a full server accepts connections and answers PING.
         [answer] = await self._send([_PROBE])
         if isinstance(answer, Exception):
             raise answer
@@ -436,7 +441,7 @@ def _fail(commands: Sequence[_Command], problem: str) -> None:
     for command in commands:
         if not command.answer.done():
             command.answer.set_exception(StoreUnavailable(problem))
-            command.answer.exception()  # a caller that no longer waits needs no warning about it
+            command.answer.exception()  # marks it as retrieved, as in `_enqueue`
 
 
 def _ignore(answer: asyncio.Future[Any]) -> None:

@@ -1,4 +1,4 @@
-"""Redis check: the doctor's finding on Redis. Needs no client library where no Redis is set."""
+"""Redis check: the doctor's finding on Redis. Needs the client library only if a URL is set."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ _LIMIT = re.compile(rb"maxmemory:(\d+)")
 _POLICY = re.compile(rb"maxmemory_policy:([\w-]+)")
 
 
-async def examine_redis(settings: ReplicaSettings, shared: str, apart: str) -> Finding:
-    """Connect as a replica would; `shared` and `apart` name what goes through Redis and what does not."""
+async def examine_redis(settings: ReplicaSettings, shared: str, unshared: str) -> Finding:
+    """Connect as a replica would; the texts name what goes through Redis and what does not."""
     if settings.redis_url is None:
         return Finding("redis", "right", f"not set: {shared} are kept on this machine")
     where = hide_credentials(settings.redis_url)
@@ -36,12 +36,12 @@ async def examine_redis(settings: ReplicaSettings, shared: str, apart: str) -> F
         policy = ""
         with suppress(StoreUnavailable, StoreError):  # INFO may be forbidden; that is no finding
             about: bytes = await redis.call("INFO", "memory")
-            limit, found = _LIMIT.search(about), _POLICY.search(about)
-            if limit is not None and found is not None and int(limit[1]) > 0 and found[1] != b"noeviction":
-                policy = found[1].decode()
+            limit, name = _LIMIT.search(about), _POLICY.search(about)
+            if limit is not None and name is not None and int(limit[1]) > 0 and name[1] != b"noeviction":
+                policy = name[1].decode()
     finally:
         await redis.close()
     if policy:
         text = f"{where} drops what it knows when it is full ({policy}): limits and sessions would be lost"
         return Finding("redis", "wrong", text, "Set its maxmemory-policy to noeviction.")
-    return Finding("redis", "right", f"{where}: shares {shared} with other replicas, but not {apart}")
+    return Finding("redis", "right", f"{where}: shares {shared} with other replicas, but not {unshared}")

@@ -8,7 +8,7 @@ from ..errors import BridgeError, Unavailable
 
 
 class StoreError(BridgeError):
-    """A store refused a command: a fault of ours, not of the store."""
+    """A store rejected a command: a bug here, not a problem of the store."""
 
     code = "store"
 

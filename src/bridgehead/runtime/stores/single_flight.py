@@ -1,8 +1,8 @@
-"""Single flight: equal work under way runs once over all replicas, and its result is kept for a while.
+"""Single flight: equal concurrent work runs once over all replicas, and its result is kept for a while.
 
-The first to ask does the work under a lock that it renews. The others wait for a notice of its end, and look
-from time to time in case the notice was lost. If the holder dies, its lock expires and one of those who wait
-takes over. Without Redis each process does the work itself.
+The first caller does the work under a lock that it renews. The others wait for a notice of its end, and poll
+in case the notice was lost. If the holder dies, its lock expires and one of the waiting callers takes over.
+Without Redis each process does the work itself.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
     from .redis import Redis
 
 LOCK_SECONDS = 3.0
-"""How long a lock lasts that is not renewed, and so how long the death of its holder goes unnoticed."""
-LOOK_SECONDS = 0.5
-"""How often a waiting process asks again, in case the notice was lost."""
+"""Expiry of a lock that is not renewed: the longest delay after its holder has died."""
+POLL_SECONDS = 0.5
+"""How often a waiting caller asks again, in case the notice was lost."""
 MAX_RESULT_BYTES = 1024 * 1024
-"""A larger result is not kept: those who wait do the work themselves."""
+"""A larger result is not kept: waiting callers do the work themselves."""
 _PREFIX = "bridgehead:flight:"
 _HELD_ELSEWHERE = 0
 
@@ -37,9 +37,10 @@ if kept then return {2, kept} end
 if redis.call('SET', KEYS[2], ARGV[1], 'NX', 'PX', ARGV[2]) then return {1} end
 return {redis.call('GET', KEYS[2]) == ARGV[1] and 1 or 0}
 """)
-# Only our own lock: after a pause of this process it may have expired and belong to another.
+# Renew only our own lock: after a pause of this process it may have expired and belong to another.
 RENEW = Script("if redis.call('GET', KEYS[1]) == ARGV[1] then redis.call('PEXPIRE', KEYS[1], ARGV[2]) end")
-# Only the holder removes the lock: ours may have expired, and be another's now.
+# Delete only our own lock, for the same reason. The result is stored in any case: it is as good as another's.
+# KEYS: the result, the lock. ARGV: our token, the result (empty: none), its milliseconds, the channel.
 END = Script("""
 if ARGV[2] ~= '' then redis.call('SET', KEYS[1], ARGV[2], 'PX', ARGV[3]) end
 if redis.call('GET', KEYS[2]) == ARGV[1] then redis.call('DEL', KEYS[2]) end
@@ -61,7 +62,7 @@ class SingleFlight:
     async def run(self, key: bytes, work: Callable[[], Coroutine[Any, Any, bytes]]) -> tuple[bytes, bool]:
         """Return the result of equal work elsewhere and True, or of our own and False.
 
-        An empty result is not kept: those who waited do the work themselves.
+        An empty result is not kept: waiting callers do the work themselves.
         """
         name, token = sha256(key).hexdigest(), secrets.token_hex(8)
         try:
@@ -78,6 +79,8 @@ class SingleFlight:
             result = await work()
             return result, False
         finally:
+            # Also after a failure or a cancellation, with an empty result: the next caller takes over at
+            # once.
             renewing.cancel()
             kept = result if len(result) <= MAX_RESULT_BYTES else b""
             words = [token, kept, self._keep, f"bridgehead:flight:{name}"]
@@ -86,23 +89,28 @@ class SingleFlight:
     async def _wait_for_turn(self, name: str, token: str) -> bytes | None:
         """Return the kept result, or None once the work is ours."""
         ended = asyncio.Event()
-        leave: Callable[[], None] | None = None
+        unsubscribe: Callable[[], None] | None = None
         try:
             while True:
                 ended.clear()
                 state, *kept = await self._redis.run(BEGIN, _keys(name), [token, round(LOCK_SECONDS * 1000)])
                 if state != _HELD_ELSEWHERE:
                     return kept[0] if kept else None
-                if leave is None:
-                    leave = self._redis.notices.subscribe(f"flight:{name}", lambda _: ended.set(), ended.set)
+                # Subscribed only after the first refusal. The subscription's start sets `ended` too
+                # (`missed`), so a notice published in between is not waited for in vain.
+                if unsubscribe is None:
+                    unsubscribe = self._redis.notices.subscribe(
+                        f"flight:{name}", lambda _: ended.set(), ended.set
+                    )
                 with suppress(TimeoutError):
-                    await asyncio.wait_for(ended.wait(), LOOK_SECONDS)
+                    await asyncio.wait_for(ended.wait(), POLL_SECONDS)
         finally:
-            if leave is not None:
-                leave()
+            if unsubscribe is not None:
+                unsubscribe()
 
     async def _renew(self, name: str, token: str) -> None:
         while True:
+            # Two renewals may fail before the lock expires.
             await asyncio.sleep(LOCK_SECONDS / 3)
             with suppress(StoreUnavailable, StoreError):
                 await self._redis.run(RENEW, _keys(name)[1:], [token, round(LOCK_SECONDS * 1000)])

@@ -1,7 +1,7 @@
-"""SQLite: how a file that processes share is opened, and how several of its statements become one step.
+"""SQLite: opening a file that processes share, and transactions on it.
 
 WAL, because readers then never wait for a writer. `synchronous=FULL`, because in WAL mode only that flushes
-each commit: what was acknowledged is there after a power cut. `NORMAL` would survive SIGKILL alone.
+each commit, so that an acknowledged change survives a power cut. `NORMAL` would survive a SIGKILL only.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def transaction(connection: sqlite3.Connection) -> Iterator[None]:
         yield
         connection.execute("COMMIT")
     except BaseException:
-        with suppress(sqlite3.Error):  # the first problem is the one to tell
+        with suppress(sqlite3.Error):  # report the first problem, not this one
             connection.execute("ROLLBACK")
         raise
 
@@ -44,7 +44,7 @@ def create_private(path: Path) -> None:
 def open_database(path: Path, schema: Sequence[str], version: int, *, what: str) -> sqlite3.Connection:
     """Open a file, creating its tables if it is new; the caller begins and ends transactions.
 
-    `what` names the file in the refusal of one that a newer version has written.
+    `what` names the file in the error for one that a newer version has written.
     """
     connection = sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None)
     try:
@@ -60,7 +60,9 @@ def open_database(path: Path, schema: Sequence[str], version: int, *, what: str)
                     raise
                 time.sleep(_RETRY_SECONDS)
         connection.execute("PRAGMA synchronous=FULL")
-        connection.execute("PRAGMA fullfsync=ON")  # for macOS, as `durable.flush` does; elsewhere it is FULL
+        # For macOS, as in `durable.flush`; no effect elsewhere.
+        connection.execute("PRAGMA fullfsync=ON")
+        # Truncate the WAL after a checkpoint: without a limit it stays as large as it ever was.
         connection.execute(f"PRAGMA journal_size_limit={_MAX_WAL_BYTES}")
         existing = connection.execute("PRAGMA user_version").fetchone()[0]
         if existing > version:
@@ -85,8 +87,9 @@ def open_to_read(path: Path) -> sqlite3.Connection:
 
 
 def make_uri(path: PurePath) -> str:
-    """Return the address of a file for reading; SQLite takes a share of Windows as a part of the path."""
+    """Return the read-only URI of a file."""
     from urllib.parse import quote
 
+    # A Windows share (//server/share) stays in the path: SQLite rejects a host in the URI.
     text = path.as_posix()
     return f"file://{'' if text.startswith('/') else '/'}{quote(text, safe='/:')}?mode=ro"

@@ -1,23 +1,21 @@
-"""Tasks: where they are kept, to outlive a restart and to be known to every process that may be asked."""
+"""Where tasks are stored: in a file of this machine, or in PostgreSQL, where results outlive a machine."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..directories import ReplicaSettings, StateSettings, open_state
-from ..stores import open_redis
+from ..directories import DatabaseSettings, StateSettings, open_state
 
 if TYPE_CHECKING:
     from bridgehead.mcp import TaskStore
 
 
 def open_task_store(settings: StateSettings, part: str) -> TaskStore:
-    """Return the store of one part of the product: Redis where replicas share one, or a file."""
-    redis = open_redis(settings) if isinstance(settings, ReplicaSettings) else None
-    if redis is not None:
-        from .redis import RedisTaskStore
+    """Return the store of one part of the product: the database if the settings name one, or a file."""
+    if isinstance(settings, DatabaseSettings) and settings.database_url is not None:
+        from .postgres import PostgresTaskStore
 
-        return RedisTaskStore(redis)
+        return PostgresTaskStore(settings.database_url)
     from .sqlite import SqliteTaskStore
 
     return SqliteTaskStore(lambda: open_state(settings, part))

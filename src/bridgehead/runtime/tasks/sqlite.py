@@ -1,8 +1,8 @@
-"""Tasks in a SQLite file, shared by the processes of one machine.
+"""SQLite tasks: the tasks of one machine's processes, in one file.
 
 Every process that runs tasks holds a lock of its own beside the file. A lock that can be taken belongs to a
 process that is gone, however it went: its tasks read as interrupted at once, without waiting for a lease to
-end. Messages for a task are rows for the process that runs it, which looks for them while it runs any.
+end.
 """
 
 from __future__ import annotations
@@ -21,14 +21,11 @@ from filelock import FileLock, Timeout
 from msgspec.structs import astuple
 
 from bridgehead.mcp.limits import Limits
-from bridgehead.mcp.tasks.record import Kept, TaskRecord, check_messages, check_new_task, check_payload
-from bridgehead.mcp.tasks.store import TaskHearer
+from bridgehead.mcp.tasks.record import Kept, TaskRecord, TooManyTasks, check_new_task, check_payload
 
 from ..stores.sqlite import create_private, open_database, transaction
 
 FILE = "tasks.sqlite3"
-POLL_SECONDS = 0.1
-"""How often a process looks what others have written, while it runs or watches a task."""
 _T = TypeVar("_T")
 _VERSION = 1
 _SCHEMA = (
@@ -48,12 +45,6 @@ _SCHEMA = (
     )""",
     "CREATE INDEX IF NOT EXISTS tasks_by_caller ON tasks (caller, size)",
     "CREATE INDEX IF NOT EXISTS tasks_by_expiry ON tasks (expires)",
-    """CREATE TABLE IF NOT EXISTS messages (
-        number INTEGER PRIMARY KEY AUTOINCREMENT,
-        runner TEXT NOT NULL,
-        task TEXT NOT NULL,
-        body BLOB NOT NULL
-    )""",
 )
 _FIELDS = "id, owner, caller, created, updated, seconds, status, message, payload"
 _RUNNING = "status IN ('working', 'input_required')"
@@ -66,90 +57,45 @@ class SqliteTaskStore:
         self._open_folder = open_folder
         self._clock = clock
         self._runner = secrets.token_hex(16)
-        self._running: set[str] = set()
-        self._watched: dict[str, float] = {}
-        self._looking: asyncio.Task[None] | None = None
-        self._is_closed = False
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="bridgehead-tasks")
         self._limits = Limits()
-        self._hearer: TaskHearer
         self._connection: sqlite3.Connection
         self._locks: Path
         self._lock: FileLock
 
-    async def open(self, limits: Limits, hearer: TaskHearer) -> None:
-        """Open the file, and note what processes that are gone have left."""
-        self._limits, self._hearer = limits, hearer
+    async def open(self, limits: Limits) -> None:
+        """Open the file, and interrupt what processes that are gone have left."""
+        self._limits = limits
         await self._do(self._open_file)
 
     async def close(self, left: Sequence[TaskRecord] = ()) -> None:
-        """Close the file; from now on this process is gone for all others, and its tasks are interrupted."""
-        self._is_closed = True
-        if self._looking is not None:
-            self._looking.cancel()
-        await self._do(self._close_file)
-        self._thread.shutdown(wait=False)
+        """Write these final states and close the file; for all others this process is gone now."""
+        try:
+            await self._do(self._close_file, left)
+        finally:
+            self._thread.shutdown(wait=False)
 
     async def create(self, record: TaskRecord) -> None:
-        """Keep a new task, which this process runs."""
+        """Store a new task, which this process runs."""
         await self._do(self._insert, record)
-        self._running.add(record.id)
-        self._look()
 
     async def read(self, task_id: str) -> TaskRecord | None:
         """Return a task; one whose process is gone has been interrupted."""
         return await self._do(self._select, task_id)
 
     async def write(self, record: TaskRecord) -> bool:
-        """Keep a task's new state, unless it has ended."""
-        if record.has_ended:
-            self._running.discard(record.id)
+        """Store how a task ended, unless it has ended before."""
         return await self._do(self._update, record)
 
     async def forget(self, task_id: str) -> None:
         """Remove a task."""
-        self._running.discard(task_id)
-        await self._do(self._delete, task_id)
-
-    async def post(self, task_id: str, message: bytes) -> None:
-        """Leave a message for the process that runs a task."""
-        await self._do(self._leave_message, task_id, message)
-
-    def watch(self, task_id: str) -> None:
-        """Look for changes of a task from now on."""
-        self._watched.setdefault(task_id, 0.0)
-        self._look()
-
-    def unwatch(self, task_id: str) -> None:
-        """Stop that."""
-        self._watched.pop(task_id, None)
-
-    # --- on the event loop ---------------------------------------------------------------------------------
+        await self._do(self._connection.execute, "DELETE FROM tasks WHERE id = ?", (task_id,))
 
     async def _do(self, work: Callable[..., _T], *arguments: Any) -> _T:
         # Shielded: what was begun is committed, and its caller may be gone meanwhile.
         return await asyncio.shield(
             asyncio.get_running_loop().run_in_executor(self._thread, work, *arguments)
         )
-
-    def _look(self) -> None:
-        if self._looking is None and not self._is_closed:
-            self._looking = asyncio.create_task(self._look_around())
-
-    async def _look_around(self) -> None:
-        """Tell the hearer what other processes have written, for as long as that concerns this one."""
-        try:
-            while self._running or self._watched:
-                await asyncio.sleep(POLL_SECONDS)
-                messages, changed = await self._do(self._collect, dict(self._watched))
-                for task_id, body in messages:
-                    self._hearer.take_message(task_id, body)
-                for task_id, updated in changed.items():
-                    if self._watched.get(task_id, updated) != updated:
-                        self._watched[task_id] = updated
-                        self._hearer.notice_change(task_id)
-        finally:
-            self._looking = None
 
     # --- on the thread -------------------------------------------------------------------------------------
 
@@ -166,10 +112,15 @@ class SqliteTaskStore:
             if path.stem != self._runner and not self._is_alive(path.stem):
                 self._interrupt_all(path.stem)
 
-    def _close_file(self) -> None:
-        self._lock.release()
-        self._interrupt_all(self._runner)
-        self._connection.close()
+    def _close_file(self, left: Sequence[TaskRecord]) -> None:
+        try:
+            for record in left:
+                with suppress(TooManyTasks):  # it reads as interrupted
+                    self._update(record)
+            self._interrupt_all(self._runner)
+        finally:
+            self._lock.release()
+            self._connection.close()
 
     def _lock_path(self, runner: str) -> Path:
         return self._locks / f"{runner}.lock"
@@ -197,7 +148,6 @@ class SqliteTaskStore:
             query = f"SELECT {_FIELDS} FROM tasks WHERE runner = ? AND {_RUNNING}"  # noqa: S608
             for row in self._connection.execute(query, (runner,)).fetchall():
                 self._store(TaskRecord(*row).interrupt(self._clock()))
-            self._connection.execute("DELETE FROM messages WHERE runner = ?", (runner,))
         with suppress(OSError):
             self._lock_path(runner).unlink(missing_ok=True)
 
@@ -245,29 +195,3 @@ class SqliteTaskStore:
             "UPDATE tasks SET status = ?, message = ?, payload = ?, size = ?, updated = ? WHERE id = ?",
             (record.status, record.message, record.payload, len(record.payload), record.updated, record.id),
         )
-
-    def _delete(self, task_id: str) -> None:
-        self._connection.execute("DELETE FROM tasks WHERE id = ?", (task_id,))
-
-    def _leave_message(self, task_id: str, message: bytes) -> None:
-        waiting = "SELECT count(*) FROM messages WHERE task = ?"
-        check_messages(self._connection.execute(waiting, (task_id,)).fetchone()[0])
-        addressed = f"SELECT runner, id, ? FROM tasks WHERE id = ? AND {_RUNNING}"  # noqa: S608
-        self._connection.execute(
-            f"INSERT INTO messages (runner, task, body) {addressed}",
-            (message, task_id),
-        )
-
-    def _collect(self, watched: dict[str, float]) -> tuple[list[tuple[str, bytes]], dict[str, float]]:
-        """Take the messages for this process, and see when each watched task was last changed."""
-        query = "SELECT task, body, number FROM messages WHERE runner = ? ORDER BY number"
-        found = self._connection.execute(query, (self._runner,)).fetchall()
-        if found:
-            taken = (self._runner, found[-1][-1])
-            self._connection.execute("DELETE FROM messages WHERE runner = ? AND number <= ?", taken)
-        changed = {}
-        for task_id in watched:
-            record = self._select(task_id)
-            if record is not None:
-                changed[task_id] = record.updated
-        return [(task_id, body) for task_id, body, _ in found], changed

@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
-from bridgehead.bitburner.simulator import Game
 from tests.bitburner.game.sharing.test_port_probe import HTTP, holding
 from tests.bitburner.playing import FILES, bridged
+from tests.support.game import Game
 from tests.support.waiting import until
 
 

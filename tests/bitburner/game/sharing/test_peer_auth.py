@@ -1,5 +1,6 @@
 """Peer authentication: only who knows the key comes in, once, and soon."""
 
+import time
 from pathlib import Path
 from typing import Any
 
@@ -12,18 +13,8 @@ from bridgehead.bitburner.game.sockets import RELAY_PATH
 from bridgehead.runtime.errors import StorageError
 from bridgehead.runtime.timing import SystemClock
 from tests.bitburner.playing import Play, bridged, settings
+from tests.support.clock import Clock
 from tests.support.posix import is_private
-
-
-class Clock:
-    def __init__(self) -> None:
-        self.time = 1000.0
-
-    def now(self) -> float:
-        return self.time
-
-    def monotonic(self) -> float:
-        return self.time
 
 
 def test_the_key_is_made_once_and_is_for_its_owner_alone(tmp_path: Path) -> None:
@@ -72,7 +63,7 @@ def test_a_claim_is_good_for_a_minute(later: float, *, is_valid: bool) -> None:
     clock = Clock()
     prover = Prover(b"key", clock)
     claim = prover.make_claim()
-    clock.time += later
+    clock.advance(later)
 
     assert prover.verify_claim(claim) is is_valid
 
@@ -80,11 +71,11 @@ def test_a_claim_is_good_for_a_minute(later: float, *, is_valid: bool) -> None:
 def test_a_claim_is_remembered_as_long_as_it_could_come_again() -> None:
     clock = Clock()
     guest, owner = Prover(b"key", clock), Prover(b"key", clock)
-    clock.time += 60
+    clock.advance(60)
     claim = guest.make_claim()
-    clock.time -= 60
+    clock.advance(-60)
     assert owner.verify_claim(claim)
-    clock.time += 120
+    clock.advance(120)
     assert not owner.verify_claim(claim)
 
 
@@ -123,11 +114,7 @@ async def test_a_page_never_shares_and_a_claim_works_once(tmp_path: Path) -> Non
 
 
 async def test_an_old_claim_is_refused(tmp_path: Path) -> None:
-    class Yesterday(SystemClock):
-        @staticmethod
-        def now() -> float:
-            return SystemClock.now() - 86_400
-
+    yesterday = Clock(time.time() - 86_400)
     async with bridged(tmp_path) as play:
         with pytest.raises(InvalidStatus):
-            await visited(play, Prover(load_key(settings(tmp_path)), Yesterday()).make_claim())
+            await visited(play, Prover(load_key(settings(tmp_path)), yesterday).make_claim())

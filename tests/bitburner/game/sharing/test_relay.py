@@ -10,11 +10,12 @@ from typing import Any
 
 from bridgehead.bitburner.game.sharing.peer_auth import Prover, load_key
 from bridgehead.bitburner.game.sockets import RELAY_PATH, TIMEOUT
-from bridgehead.bitburner.simulator import Faults, Game
+from bridgehead.bitburner.simulator import Faults
 from bridgehead.runtime.timing import SystemClock
 from tests.bitburner.game.sharing.test_peer_auth import visited
 from tests.bitburner.playing import FILES, Play, bridged, played, settings
 from tests.bitburner.serving import HOST, environment, serving
+from tests.support.game import Game
 from tests.support.ports import free_port
 from tests.support.waiting import until
 

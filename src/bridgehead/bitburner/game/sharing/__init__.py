@@ -1,1 +1,1 @@
-"""Sharing: how several processes of one user work with the one connection that a game makes."""
+"""Sharing: let several processes of one user use the single connection of a game."""

@@ -1,6 +1,7 @@
-"""Ownership: who of this user's bridges holds the port. The first one does; the others are its guests.
+"""Ownership: decide which of this user's bridges holds the port. The others are its guests.
 
-Binding the port is the election: whoever can bind it owns it, and when the owner ends, one of the guests can.
+Binding the port is the election: the process that can bind it is the owner, and when it ends, one of the
+guests takes over.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ log = logs.logger("bitburner.ownership")
 
 
 class Ownership:
-    """Holds the port, or shares the game of whoever does, for as long as it runs."""
+    """Holds the port, or shares the game of its owner."""
 
     def __init__(
         self,
@@ -45,20 +46,20 @@ class Ownership:
         self._prover = prover
         self._backoff = backoff
         self.settled = asyncio.Event()
-        """Set once it is known whether the port is ours, shared, or out of reach."""
+        """Set once it is known whether the port is ours, shared, or taken by another program."""
 
     async def run(self) -> None:
-        """Own the port or be a guest, without end."""
+        """Be the owner or a guest, until cancelled."""
         attempt = 0
         while True:
             if await self._listen_or_join():
-                attempt = 0  # the owner went: whoever binds first is the next one, so no waiting
+                attempt = 0  # the owner has ended: try to bind at once, the first to do so is the next owner
                 continue
             await asyncio.sleep(self._backoff.delay(attempt, random.random))
             attempt += 1
 
     async def _listen_or_join(self) -> bool:
-        """Return when neither goes on; true where a guest's time has ended."""
+        """Return when neither is possible any more: True if this process was a guest."""
         try:
             async with self._listener.listening() as address:
                 self._connection.role, self._connection.address, self._connection.problem = (
@@ -85,7 +86,7 @@ class Ownership:
             )
             return False
         except OSError:
-            return False  # whoever held the port has just let go of it
+            return False  # the port was released in the meantime
         self._connection.role, self._connection.problem = GUEST, ""
         log.info("sharing the game of the bridge that holds the port", address=str(self._settings.listen))
         self.settled.set()

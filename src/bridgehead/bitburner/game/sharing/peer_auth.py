@@ -1,8 +1,8 @@
-"""Peer authentication: how processes of one user know each other on a port that anyone can reach.
+"""Peer authentication: how processes of one user recognize each other on a port that anyone can reach.
 
-A random key lies in the state directory, readable by the user alone. It never travels: each side proves that
-it knows it, over a number that the guest drew, so that nobody who happens to hold the port learns anything
-that could be used again.
+A random key is stored in the state directory, readable by the user alone. It is never sent: each side proves
+that it knows the key by an HMAC over a nonce of the guest, so a stranger that holds the port learns nothing
+that it could replay.
 """
 
 from __future__ import annotations
@@ -31,9 +31,10 @@ _LOCK_SECONDS = 5.0
 
 
 def load_key(settings: StateSettings) -> bytes:
-    """Return this user's key, made where there is none yet."""
+    """Return this user's key; create it on first use."""
     path = key_path(settings)
     try:
+        # Two processes that start at once must not create two keys.
         with FileLock(path.with_suffix(".lock"), timeout=_LOCK_SECONDS, mode=0o600):
             if not path.exists():
                 durable.replace(path, secrets.token_bytes(_KEY_BYTES))
@@ -46,7 +47,7 @@ def load_key(settings: StateSettings) -> bytes:
 
 
 def key_path(settings: StateSettings) -> Path:
-    """Return where the key lies."""
+    """Return the path of the key."""
     return directories.open_state(settings, "bitburner") / "relay.key"
 
 
@@ -59,17 +60,19 @@ class Prover:
         self._seen: dict[str, float] = {}
 
     def make_claim(self) -> dict[str, str]:
-        """Return the headers with which a guest introduces itself."""
+        """Return the headers that authenticate a guest."""
         nonce, time = secrets.token_hex(16), f"{self._clock.now():.3f}"
         return {NONCE: nonce, TIME: time, PROOF: self._sign("guest", nonce, time)}
 
     def verify_claim(self, headers: Mapping[str, str]) -> bool:
-        """Return whether a guest knows the key; every claim is good for one use, and not for long."""
+        """Return whether a guest knows the key; a claim is valid once, and for a minute."""
         nonce, time = headers.get(NONCE, ""), headers.get(TIME, "")
         proof = self._sign("guest", nonce, time)
+        # In constant time, and before anything else of the headers is parsed.
         if not hmac.compare_digest(proof.encode(), headers.get(PROOF, "").encode("utf-8", "replace")):
             return False
         now = self._clock.now()
+        # Remember nonces for twice the validity: a guest's clock may be a minute ahead of ours.
         self._seen = {seen: at for seen, at in self._seen.items() if now - at <= 2 * _VALID_SECONDS}
         if nonce in self._seen or abs(now - float(time)) > _VALID_SECONDS:
             return False
@@ -77,14 +80,15 @@ class Prover:
         return True
 
     def prove_ownership(self, nonce: str) -> str:
-        """Return the owner's proof for a guest's number."""
+        """Return the owner's proof for a guest's nonce."""
         return self._sign("owner", nonce)
 
     def verify_owner(self, claim: Mapping[str, str], proof: str | None) -> bool:
-        """Return whether the one who answered a claim knows the key."""
+        """Return whether the process that answered a claim knows the key."""
         expected = self.prove_ownership(claim[NONCE]).encode()
         return hmac.compare_digest(expected, (proof or "").encode("utf-8", "replace"))
 
+    # The first part is the role, so that an owner's proof cannot be sent back as a guest's.
     def _sign(self, *parts: str) -> str:
         message = "|".join(parts).encode("utf-8", "replace")
         return hmac.new(self._key, message, hashlib.sha256).hexdigest()

@@ -1,7 +1,6 @@
-"""Neighbour: what holds our port when it is not free: another bridge of this user, or which kind of foreign.
+"""Port probe: find out what holds our port: another bridge of this user, or some other program.
 
-Dialling it as a guest answers the question: only a process that knows this user's key can prove that it is
-one of ours.
+Connecting as a guest answers it: only a process that knows this user's key can prove that it is one of ours.
 """
 
 from __future__ import annotations
@@ -22,29 +21,30 @@ if TYPE_CHECKING:
     from .peer_auth import Prover
 
 _GUEST_SECONDS = 2.0
-"""Short, because calls wait to hear what holds the port, and it is on this machine."""
+"""Short, because calls wait for the result, and the peer is on this machine."""
 
 
 _MAX_READ = 4096
 
 
 class ForeignListener(Exception):
-    """The port is held by something that is not one of ours; the text says by what kind of thing."""
+    """The port is held by a program that is not one of ours; the text describes it."""
 
 
 def relay_url(settings: BitburnerSettings) -> str:
-    """Return where the bridge that holds our port shares its game."""
+    """Return the relay's address of the bridge that holds our port."""
     return f"{'ws' if settings.tls_cert is None else 'wss'}://{settings.listen.near}{RELAY_PATH}"
 
 
 async def connect_as_guest(settings: BitburnerSettings, prover: Prover, url: str) -> ClientConnection:
-    """Open a guest's connection to a bridge that shares its game; raises `ForeignListener`, or OSError."""
+    """Connect as a guest to a bridge that shares its game; raises `ForeignListener` or OSError."""
     claim = prover.make_claim()
     try:
         socket = await connect(
             url,
             ssl=_trust_any_certificate() if url.startswith("wss") else None,
             additional_headers={**claim, TIMEOUT: str(settings.rpc_timeout_ms)},
+            # The environment's proxy is not for loopback.
             proxy=None,
             **{**sockets.make_options(settings), "open_timeout": _GUEST_SECONDS},
         )
@@ -58,7 +58,7 @@ async def connect_as_guest(settings: BitburnerSettings, prover: Prover, url: str
 
 
 def _trust_any_certificate() -> ssl.SSLContext:
-    """Trust any certificate: the proof of the key is what counts, and nothing leaves the machine."""
+    """Accept any certificate: the proof of the key authenticates, and nothing leaves this machine."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname = False
     context.verify_mode = ssl.CERT_NONE
@@ -66,9 +66,9 @@ def _trust_any_certificate() -> ssl.SSLContext:
 
 
 async def _find_web_server(settings: BitburnerSettings) -> str:
-    """Ask as a plain web client does, and return the kind of web server that answers; nothing for others.
+    """Send a plain HTTP request; return a description of a web server that answers, empty for other programs.
 
-    The WebSocket library refuses HTTP/1.0 before it looks at the answer, and simple servers speak that.
+    The WebSocket library rejects HTTP/1.0, which simple servers speak, without looking at the response.
     """
     address = settings.listen.near
     try:
@@ -92,7 +92,7 @@ async def _find_web_server(settings: BitburnerSettings) -> str:
 
 
 def _describe_listener(failure: Exception) -> str:
-    """Name what answered like this."""
+    """Describe the program behind a failed handshake."""
     if isinstance(failure, InvalidStatus):
         headers = failure.response.headers
         if MARK in headers:

@@ -1,8 +1,8 @@
-"""Relay: lets other processes of the same user share the game that this one owns.
+"""Relay: let other processes of the same user share the game that this one owns.
 
-Owner's side: a guest's requests go to the game under ids of their own, and the replies back under the
-guest's. Guest's side: the same socket is a link like any other, which is plugged in while the owner says that
-a game is there. Only the requests of the Remote API are passed on; changes are made by the owner itself.
+Owner's side: a guest's requests go to the game under ids of the owner's, and the replies back under the
+guest's. Guest's side: the same socket is a link like any other, plugged in while the owner reports a game.
+Only requests of the Remote API are passed on; changes are made by the owner itself.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ log = logs.logger("bitburner.relay")
 Operation = Callable[[Raw], Awaitable[bytes]]
 STATUS = "bridgehead/status"
 _IN_FLIGHT = 256
-"""Requests of one guest being served at once; further ones wait unread."""
+"""Requests of one guest that are served at once; further ones are not read from the socket."""
 _MAX_MS = 600_000
 _UNKNOWN_METHOD = b'{"code":-32601,"message":"Method not found: the relay passes only the Remote API on."}'
 
@@ -46,7 +46,7 @@ class GuestRequest(Struct):
 
 
 class Status(Struct):
-    """What the owner says of its game."""
+    """The owner's notification about its game."""
 
     connected: bool
     game: str = ""
@@ -64,7 +64,7 @@ class Relay:
         self.guests: set[_Guest] = set()
         """The processes that share the game."""
         self.operations: Mapping[str, Operation] = {}
-        """What guests may ask of this process itself, beside the methods of the game."""
+        """Requests that this process answers itself, beside the methods of the game."""
         connection.on_change.append(self._announce_status)
 
     def _announce_status(self) -> None:
@@ -77,7 +77,7 @@ class Relay:
             guest.begin(guest.say(message))
 
     async def serve(self, socket: Connection, headers: Mapping[str, str]) -> None:
-        """Serve one guest until it goes."""
+        """Serve one guest until it disconnects."""
         guest = _Guest(socket, self._connection, _read_timeout(headers, self._timeout), self.operations)
         self.guests.add(guest)
         log.info("guest came", guests=len(self.guests))
@@ -89,7 +89,7 @@ class Relay:
 
 
 def _read_timeout(headers: Mapping[str, str], default: float) -> float:
-    """Return the guest's own time limit, so that both sides give up on a call at the same time."""
+    """Return the guest's own time limit, so that both sides give up a call at the same time."""
     asked = headers.get(TIMEOUT, "")
     return min(int(asked), _MAX_MS) / 1000 if asked.isdecimal() and int(asked) else default
 
@@ -118,9 +118,11 @@ class _Guest:
 
     async def serve(self) -> None:
         try:
+            # The guest plugs the game in only when it hears that there is one.
             await self.tell_status()
             while True:
                 frame = await self._socket.recv(decode=False)
+                # Backpressure: at the limit nothing more is read, so the guest's own socket fills up.
                 await self._room.acquire()
                 self.begin(self._answer(frame))
         except ConnectionClosed:
@@ -144,6 +146,7 @@ class _Guest:
             self._room.release()
 
     async def _reply(self, asked: GuestRequest) -> bytes:
+        # Only known methods: a guest of another version must not send anything else to the game.
         operation = self._operations.get(asked.method)
         if operation is None and asked.method not in METHODS:
             return wire.encode_error(asked.id, _UNKNOWN_METHOD)
@@ -166,14 +169,14 @@ class _Guest:
         try:
             async with asyncio.timeout(self._timeout):
                 await self._socket.send(message, text=True)
-        except TimeoutError:  # it does not read; its own limit tells it so
+        except TimeoutError:  # the guest does not read; its own time limit ends the call
             log.warn("guest does not read")
         except ConnectionClosed:
             return
 
 
 async def join_shared_game(connection: GameConnection, socket: Connection) -> None:
-    """Be a guest on a socket until it ends: the owner's game is this process's game."""
+    """Use the owner's game as this process's game until the socket closes."""
 
     def heard(message: wire.Reply) -> None:
         if message.method != STATUS or message.params is UNSET:
@@ -183,7 +186,7 @@ async def join_shared_game(connection: GameConnection, socket: Connection) -> No
         try:
             status = msgspec.json.decode(message.params, type=Status)
         except wire.UNREADABLE:
-            return  # another version of ours speaks otherwise
+            return  # an owner of another version
         if status.connected:
             connection.plug(link, status.game)
         else:

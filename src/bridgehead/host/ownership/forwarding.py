@@ -1,0 +1,242 @@
+"""Forwarding: a request about a session or a task goes to the process that owns it, on whichever machine.
+
+Processes reach each other at sockets of their own. Each request there is signed, with a key that only the
+processes of this service have, for one process and for a few minutes. A client's own token goes along and is
+checked by the owner. A forwarded request is answered there and never forwarded again. Which requests are
+forwarded is decided in `routing`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from functools import partial
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+import msgspec
+
+from bridgehead.mcp.http.message import ClientGone, Handled, Handler, Request, Response, ResponseStream
+from bridgehead.mcp.http.server.connections import OnReject, log_rejection
+from bridgehead.runtime.events import Event
+from bridgehead.runtime.http import BodyTooLarge, ConnectFailed, ConnectionBroken, Pool
+from bridgehead.runtime.stores import StoreUnavailable
+
+from .owners import Owners
+
+if TYPE_CHECKING:
+    from bridgehead.mcp import TaskRecord
+
+PEER = b"x-bridgehead-peer"
+"""Carries the signature: the name of the addressed process, a time in seconds, and an HMAC."""
+GONE = b"gone"
+"""The value of `PEER` in the response of a process that has the address of the one that was meant."""
+CLIENT = b"x-bridgehead-client"
+"""Scheme and address of the client that a request is forwarded for; absent if a process asks for itself."""
+HOST = b"x-bridgehead-host"
+OWN_METRICS = "/own-metrics"
+OWN_EVENTS = "/own-events"
+OWN_STATE = "/own-state"
+OWN_TASK = "/own-task"
+END_SESSION = "/end-session"
+SIGNATURE_SECONDS = 300.0
+"""How old a signature may be, or how far ahead: the clocks of two machines need not agree."""
+CONNECT_SECONDS = 2.0
+ASK_SECONDS = 2.0
+FOLLOW_SECONDS = 1.0
+"""How long until a worker whose events broke off is asked for them again."""
+_HOP_BY_HOP = {b"connection", b"keep-alive", b"transfer-encoding", b"expect", b"upgrade", b"te"}
+_NOT_FORWARDED = frozenset({*_HOP_BY_HOP, b"host", b"content-length", PEER, CLIENT, HOST})
+_NOT_RETURNED = frozenset({b"connection", b"transfer-encoding", b"date"})
+_MAX_POOLS = 256
+_MAX_ANSWER_BYTES = 16 * 1024 * 1024
+
+
+class OwnerGone(Exception):
+    """The process cannot be reached."""
+
+
+class Peers:
+    """The other processes, as one of them reaches them."""
+
+    def __init__(self, owners: Owners, keys: tuple[bytes, ...], now: Callable[[], float] = time.time) -> None:
+        self.owners = owners
+        self._keys = keys
+        self._now = now
+        self._pools: OrderedDict[str, Pool] = OrderedDict()
+
+    async def forward(self, owner: str, request: Request, body: bytes) -> ResponseStream:
+        """Let another process answer, piece by piece, until it or the client ends.
+
+        Raises OwnerGone and StoreUnavailable, and ConnectionBroken once the client was sent a part of the
+        response.
+        """
+        address = await self.owners.find(owner)
+        if address is None:
+            raise OwnerGone
+        target = request.raw_path + (b"?" + request.query if request.query else b"")
+        client = f"{request.scheme} {request.address}".encode()
+        host = request.headers.get(b"host", b"")
+        headers = [pair for pair in request.header_pairs if pair[0] not in _NOT_FORWARDED]
+        signature = self._sign(owner, request.method.encode(), target, client, host)
+        headers += [(CLIENT, client), (HOST, host), (PEER, signature)]
+        task = asyncio.current_task()
+        if task is not None:  # a client that leaves ends the request to the other process as well
+            request.when_gone(partial(_cancel, task))
+        asking = self._pool(address).request(request.method, target.decode("latin-1"), _decode(headers), body)
+        try:
+            async with asking as response:
+                if (PEER, GONE) in response.headers:
+                    raise OwnerGone  # noqa: TRY301 - the address is forgotten below
+                returned = [pair for pair in response.headers if pair[0] not in _NOT_RETURNED]
+                stream = await request.open_stream(response.status, returned)
+                while piece := await response.read():
+                    await stream.write(piece)
+                return stream
+        except asyncio.CancelledError:
+            if not request.is_gone or task is None:
+                raise
+            task.uncancel()
+            raise ClientGone from None
+        except OwnerGone:
+            self.owners.forget(owner)
+            raise
+        except (ConnectFailed, ConnectionBroken) as failure:
+            self.owners.forget(owner)
+            if request.stream is not None:  # what was sent so far cannot be taken back
+                raise
+            # The connection broke because the process died, and its sessions with it. It may have acted on
+            # the request, so the request is not sent again.
+            raise OwnerGone from failure
+
+    async def ask(self, owner: str, target: str) -> bytes:
+        """Ask another process for something of its own; empty if it does not answer."""
+        try:
+            async with asyncio.timeout(ASK_SECONDS):
+                address = await self.owners.find(owner)
+                if address is None:
+                    return b""
+                async with self._pool(address).request(
+                    "GET", target, self._sign_own(owner, target)
+                ) as response:
+                    return await response.read_body(_MAX_ANSWER_BYTES) if response.status == 200 else b""  # noqa: PLR2004
+        except (BodyTooLarge, ConnectFailed, ConnectionBroken, StoreUnavailable, TimeoutError):
+            return b""
+
+    async def fetch_task(self, task_id: str) -> TaskRecord | None:
+        """Return a task as the process that owns it shows it; None if it is ours or cannot be asked for."""
+        owner = self.owners.owner_of(task_id.encode())
+        answer = b"" if owner is None else await self.ask(owner, f"{OWN_TASK}?{quote(task_id, safe='')}")
+        if not answer:
+            return None
+        from bridgehead.mcp import TaskRecord  # late: most hosts never have a task
+
+        return msgspec.msgpack.decode(answer, type=TaskRecord)
+
+    async def follow_events(self, put: Callable[[Event], None]) -> None:
+        """Hand over the events of the other workers until cancelled; one that dies is asked again."""
+        await asyncio.gather(*(self._follow(name, put) for name in self.owners.siblings))
+
+    async def _follow(self, name: str, put: Callable[[Event], None]) -> None:
+        while True:
+            address = await self.owners.find(name) or ""  # a sibling is found without asking Redis
+            asking = self._pool(address).request("GET", OWN_EVENTS, self._sign_own(name, OWN_EVENTS))
+            with suppress(ConnectFailed, ConnectionBroken, TimeoutError):
+                async with asking as response:
+                    rest = b""
+                    while piece := await response.read():
+                        *lines, rest = (rest + piece).split(b"\n")
+                        for line in lines:
+                            if line.startswith(b"data: {") and b'"type"' in line:
+                                put(msgspec.json.decode(line[len(b"data: ") :], type=Event))
+            await asyncio.sleep(FOLLOW_SECONDS)
+
+    async def close(self) -> None:
+        """Close the connections to others."""
+        for pool in self._pools.values():
+            await pool.close()
+
+    def _pool(self, address: str) -> Pool:
+        pool = self._pools.get(address)
+        if pool is None:
+            pool = self._pools[address] = Pool(f"http://{address}", connect_seconds=CONNECT_SECONDS)
+            if len(self._pools) > _MAX_POOLS:
+                self._pools.popitem(last=False)
+        self._pools.move_to_end(address)
+        return pool
+
+    # --- signatures ----------------------------------------------------------------------------------------
+
+    def _sign(
+        self, owner: str, method: bytes, target: bytes, client: bytes = b"", host: bytes = b""
+    ) -> bytes:
+        stamp = b"%d" % self._now()
+        signed = b"\n".join((owner.encode(), stamp, method, target, client, host))
+        return b"%s %s %s" % (owner.encode(), stamp, _mac(self._keys[0], signed))
+
+    def _sign_own(self, owner: str, target: str) -> list[tuple[str, str]]:
+        return _decode([(PEER, self._sign(owner, b"GET", target.encode()))])
+
+    def is_peer(self, request: Request) -> bool:
+        """Tell whether a request was sent to this process by one that has our keys."""
+        _, _, rest = request.headers.get(PEER, b"").partition(b" ")
+        stamp, _, mac = rest.partition(b" ")
+        if self.is_for_another(request) or not stamp.isdigit() or len(stamp) > len("9" * 12):
+            return False
+        if abs(int(stamp) - self._now()) > SIGNATURE_SECONDS:
+            return False
+        target = request.raw_path + (b"?" + request.query if request.query else b"")
+        client, host = request.headers.get(CLIENT, b""), request.headers.get(HOST, b"")
+        signed = b"\n".join((self.owners.name.encode(), stamp, request.method.encode(), target, client, host))
+        return any(hmac.compare_digest(mac, _mac(key, signed)) for key in self._keys)
+
+    def is_for_another(self, request: Request) -> bool:
+        """Tell whether a request was meant for a process that had our address before us."""
+        owner, _, _ = request.headers.get(PEER, b"").partition(b" ")
+        return owner != self.owners.name.encode()
+
+
+class PeerEndpoint:
+    """The application as other processes reach it: for themselves, or on behalf of one of their clients."""
+
+    def __init__(
+        self,
+        peers: Peers,
+        app: Handler,
+        own: Mapping[str, Handler],
+        on_reject: OnReject = log_rejection,
+    ) -> None:
+        self._peers = peers
+        self._app = app
+        self._own = own
+        self._on_reject = on_reject
+
+    def __call__(self, request: Request) -> Handled:
+        """Answer another process."""
+        if not self._peers.is_peer(request):
+            self._on_reject("peer", request.address, 403)
+            is_gone = PEER in request.headers and self._peers.is_for_another(request)
+            return Response(403, headers=((PEER, GONE),) if is_gone else ())
+        client = request.headers.get(CLIENT)
+        if client is None:  # so a client's request, whatever its path, never gets what is for processes alone
+            handler = self._own.get(request.path)
+            return Response(404) if handler is None else handler(request)
+        request.scheme, _, request.address = client.decode("latin-1").partition(" ")
+        request.headers[b"host"] = request.headers.get(HOST, b"")
+        return self._app(request)
+
+
+def _mac(key: bytes, signed: bytes) -> bytes:
+    return hmac.digest(key, signed, "sha256").hex().encode()
+
+
+def _decode(headers: list[tuple[bytes, bytes]]) -> list[tuple[str, str]]:
+    return [(name.decode("latin-1"), value.decode("latin-1")) for name, value in headers]
+
+
+def _cancel(task: asyncio.Task[Any]) -> None:
+    task.cancel()

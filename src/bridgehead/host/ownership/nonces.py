@@ -1,0 +1,102 @@
+"""Nonces: what may be used only once, over all processes of a service.
+
+A sealed confirmation or sign-in can come back to any process, and each would accept it once. So each use is
+noted where a nonce can stand only once: in Redis for replicas, in a SQLite file for the workers of one
+machine. If a use cannot be noted, it counts as used: the client is asked again. A single process keeps its
+nonces in memory (`bridgehead.mcp.MemoryNonces`).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import os
+import sqlite3
+import threading
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from bridgehead.runtime import logs
+from bridgehead.runtime.stores import StoreError, StoreUnavailable
+
+if TYPE_CHECKING:
+    from bridgehead.runtime.stores.redis import Redis
+
+FILE = "nonces.sqlite3"
+BUSY_SECONDS = 5.0
+_VERSION = 1
+_TABLE = "CREATE TABLE IF NOT EXISTS used (nonce TEXT PRIMARY KEY, expires REAL) WITHOUT ROWID"
+_PRUNE_EVERY = 100
+"""Uses between two removals of those that have expired."""
+_CLOCK_SKEW_MILLISECONDS = 300_000
+"""How much longer than it is valid a nonce stays in Redis: another replica's clock may be behind."""
+
+log = logs.logger("host.nonces")
+
+
+class RedisNonces:
+    """The used nonces of all replicas."""
+
+    def __init__(self, redis: Redis, now: Callable[[], float]) -> None:
+        self._redis = redis
+        self._now = now
+
+    async def use(self, nonce: str, expires: float) -> bool:
+        """Return whether the nonce is new; it stays used until it expires."""
+        life = max(0, math.ceil((expires - self._now()) * 1000)) + _CLOCK_SKEW_MILLISECONDS
+        try:
+            answer = await self._redis.call("SET", f"bridgehead:nonce:{nonce}", "1", "NX", "PX", life)
+        except (StoreUnavailable, StoreError) as problem:
+            log.warn("a nonce cannot be checked, so it is refused", problem=str(problem))
+            return False
+        return answer is not None
+
+
+class SqliteNonces:
+    """The used nonces of one machine's workers, in a file."""
+
+    def __init__(self, folder: Path, now: Callable[[], float]) -> None:
+        self._path = folder / FILE
+        self._now = now
+        self._lock = threading.Lock()
+        """Protects the connection, which the threads of `asyncio.to_thread` share."""
+        self._connection: sqlite3.Connection | None = None
+        self._uses = 0
+
+    def use(self, nonce: str, expires: float) -> Awaitable[bool]:
+        """Return whether the nonce is new; it stays used until it expires."""
+        return asyncio.to_thread(self._use, nonce, expires)
+
+    def close(self) -> None:
+        """Close the file; the next use opens it again."""
+        with self._lock:
+            connection, self._connection = self._connection, None
+        if connection is not None:
+            connection.close()
+
+    def _use(self, nonce: str, expires: float) -> bool:
+        try:
+            with self._lock:
+                connection = self._connection = self._connection or self._open()
+                self._uses += 1
+                with connection:  # one transaction, committed before the confirmed action begins
+                    if self._uses % _PRUNE_EVERY == 1:
+                        connection.execute("DELETE FROM used WHERE expires < ?", (self._now(),))
+                    added = connection.execute("INSERT OR IGNORE INTO used VALUES (?, ?)", (nonce, expires))
+                    return added.rowcount == 1
+        except (sqlite3.Error, OSError) as problem:
+            log.warn("a nonce cannot be checked, so it is refused", problem=str(problem))
+            return False
+
+    def _open(self) -> sqlite3.Connection:
+        os.close(os.open(self._path, os.O_CREAT | os.O_RDWR, 0o600))  # SQLite would let others read it
+        connection = sqlite3.connect(self._path, timeout=BUSY_SECONDS, check_same_thread=False)
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+            connection.execute(_TABLE)
+            connection.execute(f"PRAGMA user_version = {_VERSION}")
+        except BaseException:
+            connection.close()
+            raise
+        return connection

@@ -1,0 +1,185 @@
+"""Owners: the processes that sessions and tasks belong to, and where each is reached.
+
+A process is named after its host and its number there, for example `5f0c9a3b21d7.0`. The workers of one host
+know each other's addresses from the start. The processes of other machines are found in Redis, where each
+renews its entry every two seconds. An address that was found once is used without asking again: a process
+that has taken over a dead one's port says so, and the name of a host is never given twice.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ipaddress
+import re
+import secrets
+import socket
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from bridgehead.mcp.http.server import listen
+from bridgehead.runtime.errors import BridgeError
+from bridgehead.runtime.stores import StoreError, StoreUnavailable
+
+from ..settings import HostSettings
+
+if TYPE_CHECKING:
+    from bridgehead.runtime.stores.redis import Redis
+
+BEAT_SECONDS = 2.0
+LEASE_SECONDS = 10.0
+_MAX_KNOWN = 1000
+_OWNED = re.compile(rb"([0-9a-f]{12}\.[0-9]{1,3})~")
+_NAME_BYTES = 6
+
+
+def make_host_name() -> str:
+    """Make the name of a host: new at each start, so that an id never leads to a successor by mistake."""
+    return secrets.token_hex(_NAME_BYTES)
+
+
+def node_key(name: str) -> str:
+    """Return the Redis key of a process's address."""
+    return f"bridgehead:node:{name}"
+
+
+class Owners:
+    """The processes that own sessions and tasks, as one of them sees them."""
+
+    def __init__(
+        self, host: str, index: int = 0, addresses: Sequence[str] = (), redis: Redis | None = None
+    ) -> None:
+        self.index = index
+        self.name = f"{host}.{index}"
+        self._workers = {f"{host}.{number}": address for number, address in enumerate(addresses)}
+        self._redis = redis
+        self._address = ""
+        self._known: OrderedDict[str, str] = OrderedDict()
+        self._beating: asyncio.Task[None] | None = None
+        self._leave: Callable[[], None] | None = None
+
+    @property
+    def id_prefix(self) -> str:
+        """Begins the ids of our sessions and tasks."""
+        return f"{self.name}~"
+
+    @property
+    def siblings(self) -> list[str]:
+        """The names of the other workers of this host."""
+        return [name for name in self._workers if name != self.name]
+
+    def owner_of(self, identifier: bytes) -> str | None:
+        """Return the other process that a session or task belongs to; None if it is ours, or nobody's."""
+        match = _OWNED.match(identifier)
+        name = "" if match is None else match[1].decode()
+        return None if name in {"", self.name} else name
+
+    async def find(self, name: str) -> str | None:
+        """Return the address of a process; None if there is no such process. Raises StoreUnavailable."""
+        address = self._workers.get(name) or self._known.get(name)
+        if address is not None or self._redis is None:
+            return address
+        entry: bytes | None = await self._redis.call("GET", node_key(name))
+        if not entry:
+            return None
+        self._known[name] = address = entry.decode()
+        if len(self._known) > _MAX_KNOWN:
+            self._known.popitem(last=False)
+        return address
+
+    def forget(self, name: str) -> None:
+        """Drop a cached address."""
+        self._known.pop(name, None)
+
+    # --- our own entry -------------------------------------------------------------------------------------
+
+    async def announce(self, address: str) -> None:
+        """Tell other machines where this process is reached, now and as long as it lives."""
+        if self._redis is None:
+            return
+        self._address = address
+        with suppress(StoreUnavailable):  # the first session should not be opened before others can find it
+            await self._redis.call(*self._entry())
+        self._beating = asyncio.get_running_loop().create_task(self._beat())
+        # A Redis that was restarted may have lost our entry: write it at once, not with the next beat.
+        self._leave = self._redis.notices.subscribe(f"node:{self.name}", lambda _: None, self._renew)
+
+    async def withdraw(self) -> None:
+        """Tell other machines that this process has ended."""
+        if self._beating is not None and self._leave is not None and self._redis is not None:
+            self._beating.cancel()
+            self._leave()
+            with suppress(StoreUnavailable, StoreError):
+                await self._redis.call("DEL", node_key(self.name))
+
+    def _renew(self) -> None:
+        if self._redis is not None:
+            self._redis.tell(*self._entry())
+
+    def _entry(self) -> tuple[str | int, ...]:
+        return "SET", node_key(self.name), self._address, "PX", int(LEASE_SECONDS * 1000)
+
+    async def _beat(self) -> None:
+        while True:
+            await asyncio.sleep(BEAT_SECONDS)
+            self._renew()
+
+
+def bind_peer_socket(settings: HostSettings, index: int = 0) -> socket.socket:
+    """Listen for other processes: on the configured address, or on all if it is not one of ours.
+
+    Behind NAT or in a container, the address that others use may not exist on this machine.
+    """
+    host, port = _peer_address(settings)
+    port += index if port else 0
+    for place in (host, "::" if ":" in host else "0.0.0.0"):  # noqa: S104 - every request must be signed
+        with suppress(OSError):
+            return listen(place, port)
+    raise BridgeError(
+        f"Cannot listen for other replicas on {host}:{port}.",
+        next_step="Set BRIDGEHEAD_REPLICA_ADDRESS to an address of this machine and a free port.",
+    )
+
+
+def local_address(listening: socket.socket) -> str:
+    """Return the address by which this machine itself reaches a socket, as it stands in a URL."""
+    host, port = listening.getsockname()[:2]
+    if ipaddress.ip_address(host).is_unspecified:
+        host = "::1" if ":" in host else "127.0.0.1"
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
+def own_address(settings: HostSettings, listening: socket.socket) -> str:
+    """Return the address by which other machines reach a socket."""
+    host, _ = _peer_address(settings)
+    shown = f"[{host}]" if ":" in host else host
+    return f"{shown}:{listening.getsockname()[1]}"
+
+
+def _peer_address(settings: HostSettings) -> tuple[str, int]:
+    """Return the host and the port (0: any) that the settings name, or that follow from them."""
+    if settings.replica_address:
+        parts = urlsplit(f"//{settings.replica_address}")
+        return parts.hostname or "", parts.port or 0
+    if settings.is_loopback:
+        return "127.0.0.1", 0
+    with suppress(ValueError):
+        if ipaddress.ip_address(settings.host.strip("[]")).is_unspecified:
+            return _address_towards(settings.redis_url or ""), 0
+    return settings.host.strip("[]"), 0
+
+
+def _address_towards(url: str) -> str:
+    """Return the address of this machine in the network that Redis is in. Nothing is sent."""
+    parts = urlsplit(url.partition("://")[2].rpartition("@")[2].partition(",")[0].join(("//", "")))
+    with suppress(OSError, ValueError):
+        for family, *_, there in socket.getaddrinfo(
+            parts.hostname, parts.port or 6379, type=socket.SOCK_DGRAM
+        ):
+            with socket.socket(family, socket.SOCK_DGRAM) as probe:
+                probe.connect(there)  # UDP: only the route is looked up
+                address: str = probe.getsockname()[0]
+                return address
+    return "127.0.0.1"

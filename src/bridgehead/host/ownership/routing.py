@@ -1,0 +1,75 @@
+"""Routing: each request is answered by the process that owns its session or task."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from bridgehead.mcp import Limits
+from bridgehead.mcp.http.guard import read_body
+from bridgehead.mcp.http.message import Handled, Request, Response, ResponseStream
+from bridgehead.mcp.http.rejection import Rejection
+from bridgehead.runtime.stores import StoreUnavailable
+
+from ..auth.rejection import HostRejection
+from .forwarding import OwnerGone, Peers
+
+if TYPE_CHECKING:
+    from ..app import HostApplication
+
+_SESSION = b"mcp-session-id"
+_SESSION_QUERY = b"session_id="
+_TASK_METHODS = {b"tasks/get", b"tasks/update", b"tasks/cancel"}
+_RETRY = ((b"retry-after", b"1"),)
+
+
+class OwnerRouter:
+    """The application as clients reach it: each request is answered by the owner of its session or task.
+
+    A request about neither is answered by whichever process it came to.
+    """
+
+    def __init__(self, app: HostApplication, peers: Peers, limits: Limits) -> None:
+        self._app = app
+        self._peers = peers
+        self._limits = limits
+
+    def __call__(self, request: Request) -> Handled:
+        """Answer a request here, or forward it."""
+        headers = request.headers
+        identifier = headers.get(_SESSION)
+        is_task = False
+        if identifier is None and request.query.startswith(_SESSION_QUERY):
+            identifier = request.query[len(_SESSION_QUERY) :]
+        elif identifier is None and headers.get(b"mcp-method") in _TASK_METHODS:
+            # The engine refuses a request whose Mcp-Name is not its taskId.
+            identifier, is_task = headers.get(b"mcp-name"), True
+        owner = None if identifier is None else self._peers.owners.owner_of(identifier)
+        return self._app(request) if owner is None else self._forward(owner, request, is_task=is_task)
+
+    async def _forward(self, owner: str, request: Request, *, is_task: bool) -> Response | ResponseStream:
+        try:
+            if is_task and await self._peers.owners.find(owner) is None:
+                # Its process has ended. The store knows how the task did.
+                handled = self._app(request)
+                return handled if isinstance(handled, Response) else await handled
+            if request.is_complete:
+                body = bytes(request.body)
+            else:
+                rejected = await self._app.reject_by_head(request)
+                if rejected is not None:
+                    return rejected
+                body = await read_body(request, self._limits)
+            return await self._peers.forward(owner, request, body)
+        except Rejection as rejection:
+            return self._app.reject(request, rejection)
+        except OwnerGone:
+            if is_task:  # answered from the store as soon as its entry in Redis has expired
+                problem = "The process that runs the task does not answer. Try again in a moment."
+                return self._app.reject(request, HostRejection(503, problem, "task", headers=_RETRY))
+            # The session has gone with its process: the client starts again.
+            problem = "The session is unknown or has expired: start again with initialize"
+            return self._app.reject(request, HostRejection(404, problem, "session"))
+        except StoreUnavailable:
+            subject = "task" if is_task else "session"
+            problem = f"The {subject}'s server cannot be found: Redis is unavailable. Try again in a moment."
+            return self._app.reject(request, HostRejection(503, problem, "store", headers=_RETRY))

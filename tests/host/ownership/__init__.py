@@ -1,0 +1,1 @@
+"""Ownership of sessions and tasks, and the way to their process."""

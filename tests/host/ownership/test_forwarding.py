@@ -1,0 +1,321 @@
+"""Forwarding: a request arrives as it was; only signed ones, made now and for this process, are answered."""
+
+import asyncio
+import itertools
+import socket
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+
+from bridgehead.host.ownership.forwarding import (
+    CLIENT,
+    HOST,
+    OWN_METRICS,
+    PEER,
+    SIGNATURE_SECONDS,
+    OwnerGone,
+    PeerEndpoint,
+    Peers,
+)
+from bridgehead.host.ownership.owners import Owners
+from bridgehead.mcp.http.message import ClientGone, HeaderPairs, Request, Response, ResponseStream
+from bridgehead.mcp.http.server import Server
+from bridgehead.runtime.http import ConnectionBroken
+from tests.host.conftest import Dial
+from tests.support.tcp import serving
+from tests.support.waiting import PATIENCE
+
+
+class Client(Request):
+    """A request as the first worker got it, and what its client is sent."""
+
+    def __init__(self, method: str = "POST") -> None:
+        headers = [
+            (b"host", b"team.example"),
+            (b"connection", b"close"),
+            (b"x-bridgehead-client", b"http 6.6.6.6"),
+        ]
+        super().__init__(method, b"/mcp", "/mcp", b"a=b", headers)
+        self.scheme, self.address, self.is_complete = "https", "203.0.113.9", True
+        self.sent = Sent()
+
+    async def read(self) -> bytes:
+        return b""
+
+    async def open_stream(self, status: int, headers: HeaderPairs) -> ResponseStream:
+        self.sent.status, self.sent.headers = status, list(headers)
+        self.stream = self.sent
+        return self.sent
+
+
+class Sent(ResponseStream):
+    """What a client is sent."""
+
+    __slots__ = ("begun", "data", "headers")
+
+    def __init__(self) -> None:
+        super().__init__(0)
+        self.headers: list[tuple[bytes, bytes]] = []
+        self.data = b""
+        self.begun = asyncio.Event()
+
+    async def write(self, data: bytes) -> None:
+        self.data += data
+        self.begun.set()
+
+    async def close(self) -> None:
+        """Nothing is held open."""
+
+
+class Echo:
+    """An application that says what it was asked, in two pieces, and notes when its client leaves."""
+
+    def __init__(self) -> None:
+        self.request: Request | None = None
+        self.left = asyncio.Event()
+        self.breaks = False
+        self.waits = False
+        self.length: int | None = None
+        self.rejected: list[tuple[str, str, int]] = []
+
+    async def __call__(self, request: Request) -> ResponseStream:
+        self.request = request
+        body = await request.read()
+        length = [] if self.length is None else [(b"content-length", b"%d" % self.length)]
+        stream = await request.open_stream(201, [(b"x-own", b"1"), *length])
+        await stream.write(body)
+        if self.breaks:
+            raise ValueError("in the middle")
+        if self.waits:
+            request.when_gone(self.left.set)
+            await self.left.wait()
+        await stream.write(b"!")
+        return stream
+
+
+US, SIBLING = "aaaaaaaaaaaa.0", "aaaaaaaaaaaa.1"
+KEY, OTHER = b"k" * 32, b"o" * 32
+
+
+def worker(index: int, *ports: int) -> Peers:
+    return Peers(Owners("aaaaaaaaaaaa", index, [f"127.0.0.1:{port}" for port in ports]), (KEY,))
+
+
+@asynccontextmanager
+async def pair() -> AsyncIterator[tuple[Peers, Echo, int]]:
+    """Run the second of two workers; gives what the first one reaches it with, and its port."""
+    app = Echo()
+    with socket.create_server(("127.0.0.1", 0)) as listener, socket.create_server(("127.0.0.1", 0)) as closed:
+        ports = (closed.getsockname()[1], listener.getsockname()[1])
+        closed.close()
+        endpoint = PeerEndpoint(
+            worker(1, *ports),
+            app,
+            {OWN_METRICS: lambda _request: Response(200, b"# HELP x X.\n")},
+            lambda *what: app.rejected.append(what),
+        )
+        server = Server(endpoint, shutdown_seconds=1)
+        await server.start(listener)
+        peers = worker(0, *ports)
+        try:
+            yield peers, app, ports[1]
+        finally:
+            await peers.close()
+            await server.stop()
+
+
+async def test_a_request_is_forwarded_on_behalf_of_its_client() -> None:
+    client = Client()
+    async with pair() as (workers, app, _port):
+        assert await workers.forward(SIBLING, client, b"body") is client.sent
+
+    assert client.sent.status == 201
+    assert (b"x-own", b"1") in client.sent.headers
+    assert client.sent.data == b"body!"
+    assert app.request is not None
+    assert (app.request.address, app.request.scheme) == ("203.0.113.9", "https")
+    assert (app.request.path, app.request.query) == ("/mcp", b"a=b")
+    assert app.request.headers[b"host"] == b"team.example"
+
+
+async def test_a_response_to_head_is_returned_without_a_body() -> None:
+    client = Client("HEAD")
+    async with pair() as (workers, app, _port):
+        app.length = 5
+        async with asyncio.timeout(PATIENCE):
+            await workers.forward(SIBLING, client, b"")
+
+    assert (b"content-length", b"5") in client.sent.headers
+    assert client.sent.data == b""
+
+
+async def test_a_client_that_leaves_leaves_the_worker_too() -> None:
+    client = Client()
+    async with pair() as (workers, app, _port), asyncio.timeout(PATIENCE):
+        app.waits = True
+        forwarding = asyncio.create_task(workers.forward(SIBLING, client, b"body"))
+        await client.sent.begun.wait()
+        client.hang_up()
+        with pytest.raises(ClientGone):
+            await forwarding
+        await app.left.wait()
+
+
+async def test_a_response_that_breaks_off_is_not_taken_for_a_whole_one() -> None:
+    async with pair() as (workers, app, _port):
+        app.breaks = True
+        with pytest.raises(ConnectionBroken):
+            await workers.forward(SIBLING, Client(), b"body")
+
+
+async def test_a_worker_that_is_gone_is_told_from_one_that_answers() -> None:
+    async with pair() as (workers, _app, _port):
+        with pytest.raises(OwnerGone):
+            await workers.forward(US, Client(), b"")
+        assert await workers.ask(US, OWN_METRICS) == b""
+        assert await workers.ask(SIBLING, OWN_METRICS) == b"# HELP x X.\n"
+        assert await workers.ask(SIBLING, "/unknown") == b""
+
+
+async def test_a_worker_that_was_restarted_is_reached_again() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        ports = (0, listener.getsockname()[1])
+        workers = worker(0, *ports)
+        for _ in range(2):
+            server = Server(PeerEndpoint(worker(1, *ports), Echo(), {}), shutdown_seconds=1)
+            await server.start(listener.dup())
+            client = Client()
+            await workers.forward(SIBLING, client, b"body")
+            assert client.sent.data == b"body!"
+            await server.stop()
+
+
+async def test_a_worker_that_dies_upon_a_request_is_gone_and_got_it_once() -> None:
+    requests = 0
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        nonlocal requests
+        for answer in (b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n", b""):
+            await reader.readuntil(b"\r\n\r\n")
+            requests += 1
+            writer.write(answer)
+
+    async with serving(serve) as port:
+        workers = worker(0, 0, port)
+        await workers.forward(SIBLING, Client(), b"")
+        with pytest.raises(OwnerGone):
+            await workers.forward(SIBLING, Client(), b"")
+
+    assert requests == 2
+
+
+async def test_without_a_signature_nobody_is_answered(dial: Dial) -> None:
+    async with pair() as (_workers, app, port):
+        http = dial(port)
+        for shown in (None, "", "wrong"):
+            response = await http.request("GET", OWN_METRICS, {"x-bridgehead-peer": shown})
+            assert response.status == 403
+        assert app.request is None
+        assert app.rejected == [("peer", "127.0.0.1", 403)] * 3
+
+
+async def test_a_client_never_gets_what_is_for_processes_alone() -> None:
+    """However its request is forwarded: it is answered as any other of its path."""
+    client = Client("GET")
+    client.raw_path, client.path, client.query = OWN_METRICS.encode(), OWN_METRICS, b""
+    async with pair() as (workers, app, _port):
+        await workers.forward(SIBLING, client, b"")
+
+    assert app.request is not None
+    assert app.request.path == OWN_METRICS
+    assert b"HELP" not in client.sent.data
+
+
+# --- signatures --------------------------------------------------------------------------------------------
+
+
+OURS, THEIRS = "aaaaaaaaaaaa.0", "bbbbbbbbbbbb.0"
+
+
+class Asked(Request):
+    async def read(self) -> bytes:
+        return b""
+
+    async def open_stream(self, status: int, headers: Any) -> ResponseStream:
+        raise NotImplementedError
+
+
+def peers(name: str = OURS, keys: tuple[bytes, ...] = (KEY,), now: float = 1e9) -> Peers:
+    return Peers(Owners(name.removesuffix(".0")), keys, lambda: now)
+
+
+def forwarded(by: Peers, owner: str = OURS) -> Asked:
+    """Make what arrives when a process forwards a request."""
+    client, host = b"https 203.0.113.9", b"team.example"
+    signature = by._sign(owner, b"POST", b"/mcp", client, host)  # noqa: SLF001 - otherwise it goes over a socket
+    pairs = {PEER: signature, CLIENT: client, HOST: host}
+    arrived = Asked("POST", b"/mcp", "/mcp", b"", list(pairs.items()))
+    arrived.address = "10.0.0.2"
+    return arrived
+
+
+def test_what_a_replica_forwarded_is_answered_for_its_client() -> None:
+    seen: list[Request] = []
+
+    def app(request: Request) -> Response:
+        seen.append(request)
+        return Response(200)
+
+    answer = PeerEndpoint(peers(), app, {})(forwarded(peers(THEIRS)))
+
+    assert isinstance(answer, Response)
+    assert answer.status == 200
+    assert (seen[0].address, seen[0].scheme, seen[0].headers[b"host"]) == (
+        "203.0.113.9",
+        "https",
+        b"team.example",
+    )
+
+
+@pytest.mark.parametrize(
+    "arrived",
+    [
+        forwarded(peers(THEIRS, (OTHER,))),
+        forwarded(peers(THEIRS), owner=THEIRS),
+        forwarded(peers(THEIRS, now=1e9 - SIGNATURE_SECONDS - 1)),
+        forwarded(peers(THEIRS, now=1e9 + SIGNATURE_SECONDS + 1)),
+        forwarded(peers(THEIRS, (OTHER, KEY))),
+        Asked("POST", b"/mcp", "/mcp", b"", []),
+        Asked("POST", b"/mcp", "/mcp", b"", [(PEER, b"aaaaaaaaaaaa.0 x y")]),
+        Asked("POST", b"/mcp", "/mcp", b"", [(PEER, b"aaaaaaaaaaaa.0 1000000000 ")]),
+    ],
+)
+def test_anything_else_is_turned_away(arrived: Asked) -> None:
+    rejected: list[tuple[str, str, int]] = []
+
+    answer = PeerEndpoint(peers(), lambda _: Response(200), {}, lambda *what: rejected.append(what))(arrived)
+
+    assert isinstance(answer, Response)
+    assert answer.status == 403
+    assert [what[0] for what in rejected] == ["peer"]
+
+
+def test_on_whose_behalf_cannot_be_changed_on_the_way() -> None:
+    arrived = forwarded(peers(THEIRS))
+    arrived.headers[CLIENT] = b"https 127.0.0.1"
+
+    assert not peers().is_peer(arrived)
+
+
+def test_a_signature_is_valid_although_a_second_ends_while_it_is_made() -> None:
+    theirs, ticks = peers(THEIRS), itertools.count(10**9)
+    theirs._now = lambda: float(next(ticks))  # noqa: SLF001
+
+    assert peers().is_peer(forwarded(theirs))
+
+
+def test_keys_rotate() -> None:
+    assert peers(keys=(OTHER, KEY)).is_peer(forwarded(peers(THEIRS, (KEY,))))
+    assert peers(keys=(KEY, OTHER)).is_peer(forwarded(peers(THEIRS, (OTHER, KEY))))
