@@ -67,10 +67,14 @@ class Tree:
             "MERCURY_API_KEY": KEY,
             "RATE_LIMIT_ENABLED": "0",
             "LOG_LEVEL": "error",
-            "BRIDGEHEAD_STATE_DIR": str(HOME / f"state-{self.title}"),
         }
-        pairs = (f"{name}={value}" for name, value in settings.items())
-        return ("env", *pairs, *counter, self._python, "-m", "bridgehead", "mercury")
+        return self.bridge("mercury", *counter, folder=ROOT, **settings)
+
+    def bridge(self, name: str, *counter: str, folder: Path, **settings: str) -> tuple[str, ...]:
+        """Return the command of a bridge of this state that runs in a folder."""
+        settings |= {"BRIDGEHEAD_STATE_DIR": str(HOME / f"state-{self.title}")}
+        pairs = (f"{setting}={value}" for setting, value in settings.items())
+        return ("env", f"--chdir={folder}", *pairs, *counter, self._python, "-m", "bridgehead", name)
 
 
 def main() -> int:

@@ -28,7 +28,7 @@ def serve(way: str) -> None:
     from bridgehead.mcp.stdio import server
 
     if way == PLAIN:
-        vars(server)["start_task"] = lambda loop, work: loop.create_task(work)
+        vars(server)["task_starter"] = lambda loop: loop.create_task
     bridge = Bridge("bench", "1")
 
     @bridge.tool("Answer.")

@@ -9,6 +9,7 @@ twice, with few calls and with many: what the many take more, divided by their n
 import argparse
 import os
 import re
+import shutil
 import signal
 import sys
 import tempfile
@@ -20,7 +21,8 @@ from bench import http, stdio
 from bench.before_after import Tree, both_trees, call_in_turn, load_http
 from bench.mercury.mcp_way import McpWay
 from bench.mercury.upstream import Upstream, running
-from bench.message import HANDSHAKE, STATELESS
+from bench.message import FIRST_ID, HANDSHAKE, STATELESS, WrongAnswer
+from bench.peers import HOME
 from bench.process import Process
 from bench.table import draw
 
@@ -28,6 +30,10 @@ BURST = 500
 WORDS = 60
 END_SECONDS = 60.0
 _COUNTED = re.compile(r"I\s+refs:\s+([\d,]+)")
+_RECORD = (
+    b'{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"record_speed","arguments":'
+    b'{"day":1,"phase":1,"llm_name":"bench","speed_ms":%d}}}\n'
+)
 Work = Callable[[Process, int], float]
 """Calls as often as it is told to, and returns how often that was."""
 
@@ -50,6 +56,13 @@ def ways(upstream: Upstream) -> list[Way]:
     def mercury(tree: Tree, counter: tuple[str, ...]) -> tuple[str, ...]:
         return tree.mercury(upstream, *counter)
 
+    def aoc(tree: Tree, counter: tuple[str, ...]) -> tuple[str, ...]:
+        folder = HOME / "aoc-records"
+        shutil.rmtree(folder, ignore_errors=True)  # else each run would append to the file of the one before
+        folder.mkdir(parents=True)
+        settings = {"AOC_DATA_DIR": str(folder), "AOC_YEAR": "2025", "LOG_LEVEL": "error"}
+        return tree.bridge("aoc", *counter, folder=folder, **settings)
+
     def over_http(era: str) -> Work:
         def work(process: Process, seconds: int) -> float:
             http.wait(process, port)
@@ -65,6 +78,7 @@ def ways(upstream: Upstream) -> list[Way]:
         Way("HTTP, stateless", _echo("http", str(port)), over_http(STATELESS), 2, 10),
         Way("mercury call", mercury, _chats, 40, 400),
         Way("mercury piece", mercury, _stream, 200, 3000),
+        Way("aoc record_speed", aoc, _records, 40, 400),
     ]
 
 
@@ -140,6 +154,17 @@ def _chats(process: Process, calls: int) -> float:
     way.start()
     for _ in range(calls):
         way.chat(WORDS)
+    return calls
+
+
+def _records(process: Process, calls: int) -> float:
+    stdio.initialize(process)
+    os.set_blocking(process.stdin, True)
+    for number in range(FIRST_ID, FIRST_ID + calls):
+        os.write(process.stdin, _RECORD % (number, number))
+        answer = stdio.read_line(process)
+        if b'"result"' not in answer or b'"isError":true' in answer:
+            raise WrongAnswer(f"the record was not taken: {answer[:300]!r}")
     return calls
 
 

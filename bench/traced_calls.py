@@ -88,7 +88,9 @@ def entered_since(control: Path) -> list[tuple[str, str, int]]:
 def traced(folder: Path, *words: str, **settings: str) -> Iterator[tuple[Process, Path]]:
     """Run a traced server in a folder of its own, with these settings alone."""
     control = folder / "control"
-    settings |= {"BRIDGEHEAD_STATE_DIR": str(folder / "state"), "LOG_LEVEL": "error"}
+    # Without AOC_DATA_DIR the records would go to the user's own.
+    own = {"BRIDGEHEAD_STATE_DIR": str(folder / "state"), "AOC_DATA_DIR": str(folder)}
+    settings |= own | {"LOG_LEVEL": "error"}
     path = os.pathsep.join(filter(None, sys.path))
     pairs = [f"{name}={value}" for name, value in ({"PYTHONPATH": path} | settings).items()]
     command = (sys.executable, "-m", "bench.traced_calls", SERVER, str(control), *words)

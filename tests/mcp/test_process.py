@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from bridgehead.mcp.process import handle_console_event, start_task
+from bridgehead.mcp.process import handle_console_event, task_starter
 from tests.support.waiting import PATIENCE
 
 
@@ -156,7 +156,7 @@ async def test_work_that_never_waits_may_be_done_when_it_is_started_and_else_at_
     async def work() -> int:
         return 7
 
-    task = start_task(asyncio.get_running_loop(), work())
+    task = task_starter(asyncio.get_running_loop())(work())
 
     assert task.done() == (sys.version_info >= (3, 12))
     assert await task == 7

@@ -57,7 +57,7 @@ class Session:
         """The definitions as last stored on this machine."""
         self._notice = ""
         self._background: set[asyncio.Task[None]] = set()
-        self.writer.on_change.append(self.record_change)
+        self.writer.on_change = self.record_change
         relay.operations = self.writer.operations
         connection.on_change.append(self._check_new_game)
         connection.on_notice.append(self._handle_notice)
@@ -74,7 +74,7 @@ class Session:
         self.differences.record_change((change.server, change.filename), change.digest)
         for listener in self.on_change:
             listener(change)
-        if is_ours:
+        if is_ours and self.relay.guests:
             self.relay.broadcast(wire.encode_notification(CHANGED, change))
 
     def _handle_notice(self, notice: Reply) -> None:

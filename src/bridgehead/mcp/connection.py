@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from msgspec import Struct
 
 from . import jsonrpc
-from .errors import INVALID_REQUEST, OVERLOADED, ProtocolError, ToolError
+from .errors import OVERLOADED, ProtocolError, ToolError
 from .lazy_imports import asyncio
 from .revisions import Revision
 
@@ -87,6 +87,7 @@ class Connection:
         self.principal = principal
         self.client: Client | None = None
         self.in_flight: dict[jsonrpc.RequestId, InFlight] = {}
+        """Requests being served; the dispatcher adds and removes them."""
         self.parked = 0
         """Requests in flight that only wait for the client's answer or for changes; not counted as busy."""
         self.waiting: deque[jsonrpc.Message | jsonrpc.Batch] = deque()
@@ -106,17 +107,6 @@ class Connection:
     def take_changes(self) -> list[bytes]:
         """Return pending changes; send them before the next answer, whose request may have caused them."""
         return [message for listener in self.listeners if listener.waiting for message in listener.take()]
-
-    def enter(self, request: InFlight) -> None:
-        """Register a request; raise if its id is in flight already."""
-        request_id = request.request_id
-        if request_id in self.in_flight:
-            raise ProtocolError(INVALID_REQUEST, f"Invalid request: id {request_id!r} is already in flight")
-        self.in_flight[request_id] = request
-
-    def leave(self, request: InFlight) -> None:
-        """Remove an answered request."""
-        self.in_flight.pop(request.request_id, None)
 
     def cancel(self, request_id: jsonrpc.RequestId) -> None:
         """Cancel a request that is in flight or waiting; others are ignored, as the protocol asks."""

@@ -1,7 +1,7 @@
 """Dispatch: a message comes in, messages come out; no I/O.
 
 The dispatcher runs a request's method and puts the result into the envelope of the client's revision. A
-transport calls `handle_bytes` or `handle_decoded`. HTTP calls `methods.request.read` and `handle_request`
+transport calls `handle_bytes` or `handle_message`. HTTP calls `methods.request.read` and `handle_request`
 itself, because it compares a request with its headers in between.
 """
 
@@ -32,35 +32,30 @@ class Dispatcher(Server):
 
     def handle_bytes(self, data: bytes | memoryview, connection: Connection, outlet: Outlet) -> Reply:
         """Handle one line or HTTP body. Never raises."""
-        return self.handle_decoded(jsonrpc.decode(data), connection, outlet)
+        return self.handle_message(jsonrpc.decode(data), connection, outlet)
 
-    def handle_decoded(
+    def handle_message(
         self,
         message: jsonrpc.Message | jsonrpc.Batch | jsonrpc.Malformed,
         connection: Connection,
         outlet: Outlet,
     ) -> Reply:
-        """Handle the result of `jsonrpc.decode`. Never raises."""
-        if isinstance(message, jsonrpc.Message):
-            return self.handle_message(message, connection, outlet)
+        """Handle what `jsonrpc.decode` returns: a request, a notification, an answer to us. Never raises."""
         if isinstance(message, jsonrpc.Malformed):
             return jsonrpc.error(message.id, message.error)
-        return self.handle_batch(message, connection, outlet)
-
-    def handle_message(self, message: jsonrpc.Message, connection: Connection, outlet: Outlet) -> Reply:
-        """Handle a request, a notification or an answer to a request of ours. Never raises."""
+        if isinstance(message, jsonrpc.Batch):
+            return self.handle_batch(message, connection, outlet)
         if message.method is UNSET:
             connection.take_answer(message)
             return None
         if message.id is UNSET:
             self.handle_notification(message, connection)
             return None
+        request = read(message.id, message.method, message)
         try:
-            request = read(message.id, message.method, message)
-            work = self.handle_request(request, connection, outlet)
+            return self.handle_request(request, connection, outlet, encode_errors=True)
         except ProtocolError as failure:
             return jsonrpc.error(message.id, failure)
-        return work if isinstance(work, bytes) else _catch_protocol_error(message.id, work)
 
     def handle_notification(self, message: jsonrpc.Message, connection: Connection) -> None:
         """Handle a notification; JSON-RPC forbids an answer even to an unknown or malformed one."""
@@ -98,15 +93,23 @@ class Dispatcher(Server):
             if isinstance(item, jsonrpc.Message) and item.method == "initialize" and item.id is not UNSET:
                 replies.append(refuse(item.id, "initialize cannot be part of a batch"))
             else:
-                replies.append(self.handle_decoded(item, connection, outlet))
+                replies.append(self.handle_message(item, connection, outlet))
         return None if all(reply is None for reply in replies) else collect()
 
     def handle_request(
-        self, request: Request, connection: Connection, outlet: Outlet, expected: Revision | None = None
+        self,
+        request: Request,
+        connection: Connection,
+        outlet: Outlet,
+        expected: Revision | None = None,
+        *,
+        encode_errors: bool = False,
     ) -> bytes | Coroutine[Any, Any, bytes | None]:
         """Run a request; return its answer, or a coroutine for it. Raises `ProtocolError`.
 
-        `expected` is the revision that the transport knows from outside the message (an HTTP header).
+        `expected` is the revision that the transport knows from outside the message (an HTTP header). The
+        coroutine raises `ProtocolError` too, for HTTP, whose status depends on it; with `encode_errors` it
+        returns the encoded error instead.
         """
         try:
             client = client_of(request, connection, expected)
@@ -117,7 +120,7 @@ class Dispatcher(Server):
         if (
             method is None
             or not (method.stateless if client.revision.stateless else method.handshake)
-            or not method.offered(self)
+            or (method.needs and not getattr(self.bridge, method.needs))
         ):
             unknown = ProtocolError(METHOD_NOT_FOUND, f"Method not found: {quote(request.name)}")
             raise self._counted(request, unknown)
@@ -136,22 +139,26 @@ class Dispatcher(Server):
             dialect=bridge.dialect,
             meta=request.params.meta,
         )
-        connection.enter(context)
+        in_flight = connection.in_flight
+        if request.id in in_flight:
+            message = f"Invalid request: id {request.id!r} is already in flight"
+            raise ProtocolError(INVALID_REQUEST, message)
+        in_flight[request.id] = context
         # Fast path: a method that does not wait is answered here. With a task for each call, the task was a
         # third of the call's time (`python -m bench`).
         try:
             outcome = method.run(self, context, request.params)
             if not isinstance(outcome, tuple):
-                return self._finish(context, request, outcome)
+                return self._finish(context, request, outcome, encode_errors=encode_errors)
             answer = self._envelope(context, outcome)
         except BaseException as error:  # noqa: BLE001  (a client always gets an answer, whatever a tool raises)
-            connection.leave(context)
+            in_flight.pop(request.id, None)
             return self._answer_failure(context, request, error)
-        connection.leave(context)
+        in_flight.pop(request.id, None)
         return answer
 
     async def _finish(
-        self, context: Context[Any], request: Request, work: Coroutine[Any, Any, Body]
+        self, context: Context[Any], request: Request, work: Coroutine[Any, Any, Body], *, encode_errors: bool
     ) -> bytes | None:
         """Await a method's result; None if the client cancelled the request, which is then never answered."""
         context.task = asyncio.current_task()
@@ -166,9 +173,14 @@ class Dispatcher(Server):
             if not context.cancelled:
                 if context.is_interrupted(error):
                     raise
-                answer = self._answer_failure(context, request, error)
+                try:
+                    answer = self._answer_failure(context, request, error)
+                except ProtocolError as failure:
+                    if not encode_errors:
+                        raise
+                    answer = jsonrpc.error(request.id, failure)
         finally:
-            context.connection.leave(context)
+            context.connection.in_flight.pop(request.id, None)
         return None if context.cancelled else answer
 
     def _envelope(self, context: Context[Any], body: Body) -> bytes:
@@ -212,13 +224,3 @@ class Dispatcher(Server):
         if self.on_error is not None:
             self.on_error("(unknown)" if request.method is None else request.name, failure.code)
         return failure
-
-
-async def _catch_protocol_error(
-    request_id: jsonrpc.RequestId, work: Coroutine[Any, Any, bytes | None]
-) -> bytes | None:
-    """Await a request's answer, as `handle_message` does for one that is ready."""
-    try:
-        return await work
-    except ProtocolError as failure:
-        return jsonrpc.error(request_id, failure)

@@ -208,7 +208,9 @@ def encode_id(request_id: RequestId | None) -> bytes:
 
 def result(request_id: RequestId, body: bytes) -> bytes:
     """Wrap an encoded result object as the answer to a request."""
-    return b'{"jsonrpc":"2.0","id":%b,"result":%b}' % (encode_id(request_id), body)
+    if request_id.__class__ is int:  # nearly always; one format instead of two and a call
+        return b'{"jsonrpc":"2.0","id":%d,"result":%b}' % (request_id, body)
+    return b'{"jsonrpc":"2.0","id":%b,"result":%b}' % (encode(request_id), body)
 
 
 def error(request_id: RequestId | None, failure: ProtocolError) -> bytes:

@@ -11,6 +11,7 @@ import signal
 import sys
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from typing import Any, TypeVar
 
 # Lazily, since a stdio server asks for `end_signals` before its first answer.
@@ -87,14 +88,14 @@ def socket_loop() -> asyncio.AbstractEventLoop:
     return uvloop.new_event_loop()
 
 
-def start_task(loop: asyncio.AbstractEventLoop, work: Coroutine[Any, Any, Result]) -> asyncio.Task[Result]:
-    """Make a task of this running loop; start it at once on Python 3.12 and newer.
+def task_starter(loop: asyncio.AbstractEventLoop) -> Callable[[Coroutine[Any, Any, Any]], asyncio.Task[Any]]:
+    """Return a function that makes a task of this running loop, started at once on Python 3.12 and newer.
 
-    Work that never waits is then done when this returns, without a turn of the loop.
+    Work that never waits is then done when it returns, without a turn of the loop.
     """
     if sys.version_info >= (3, 12):
-        return asyncio.Task(work, loop=loop, eager_start=True)
-    return loop.create_task(work)
+        return partial(asyncio.Task, loop=loop, eager_start=True)
+    return loop.create_task
 
 
 def run_to_end(main: Coroutine[Any, Any, None], loop_factory: LoopFactory | None, within: float) -> None:

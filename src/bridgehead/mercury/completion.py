@@ -81,8 +81,10 @@ class Completion(Struct, omit_defaults=True, frozen=True):
         # The contract has `metadata` beside `content`. The official Python client 2.3 drops members of a
         # result that the protocol does not define, so it is also part of the structured content; in revisions
         # without that it is in `_meta`.
-        texts = [self.text] if self.incomplete is UNSET else [self.text, self.incomplete]
-        return encode_result(texts, self.metadata, self, revision)
+        blocks = [Text(self.text)]
+        if self.incomplete is not UNSET:
+            blocks.append(Text(self.incomplete))
+        return encode_result(blocks, self.metadata, self, revision)
 
 
 class _Result(Struct, omit_defaults=True, rename="camel", frozen=True):
@@ -97,18 +99,15 @@ class _Result(Struct, omit_defaults=True, rename="camel", frozen=True):
 _encode = json.Encoder().encode
 
 
-def encode_result(texts: list[str], metadata: Metadata, structured: Struct, revision: Revision) -> Encoded:
+def encode_result(blocks: list[Text], metadata: Metadata, structured: Struct, revision: Revision) -> Encoded:
     """Encode a result with `metadata` in every place where clients look for it (see `to_result`)."""
-    blocks = [Text(text) for text in texts]
     if revision.structured_output:
         return Encoded(_encode(_Result(blocks, metadata, structured)))
     return Encoded(_encode(_Result(blocks, metadata, None, {"metadata": metadata})))
 
 
-def explain_cut(finish_reason: str) -> str | UnsetType:
-    """Return the notice for an answer that was cut short; UNSET if it is whole."""
-    if finish_reason in COMPLETE:
-        return UNSET
+def explain_cut(finish_reason: str) -> str:
+    """Return the notice for an answer whose finish reason is none of `COMPLETE`."""
     if finish_reason == "length":
         why, advice = "it reached max_tokens", "Call again with a larger max_tokens, or ask for the rest"
     elif finish_reason == "content_filter":

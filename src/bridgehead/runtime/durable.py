@@ -44,7 +44,13 @@ def replace(
     try:
         with suppress(OSError):  # a writer need not be a member of the old group
             give_rights(descriptor, like, share)
-        _fill(descriptor, data)
+        try:
+            view = memoryview(data)
+            while view:
+                view = view[os.write(descriptor, view) :]
+            flush(descriptor)
+        finally:
+            os.close(descriptor)
         retry_while_locked(lambda: os.replace(temporary, path))  # noqa: PTH105 - the same, without making another path
     except BaseException:
         temporary.unlink(missing_ok=True)
@@ -94,16 +100,6 @@ def give_rights(descriptor: int, like: os.stat_result | None, share: int) -> Non
     mode = own.st_mode | share if like is None else like.st_mode
     if mode != own.st_mode and hasattr(os, "fchmod"):
         os.fchmod(descriptor, mode & 0o7777)
-
-
-def _fill(descriptor: int, data: bytes) -> None:
-    try:
-        view = memoryview(data)
-        while view:
-            view = view[os.write(descriptor, view) :]
-        flush(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def flush(descriptor: int) -> None:

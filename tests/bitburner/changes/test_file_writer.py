@@ -91,8 +91,8 @@ class Desk:
             session.connection, self.remote, self.history, session.differences, SystemClock(), timeout=60.0
         )
         self.told: list[tuple[str, bool, bool]] = []
-        self.writer.on_change.append(
-            lambda change: self.told.append((change.filename, change.digest is None, change.is_listed_anew))
+        self.writer.on_change = lambda change: self.told.append(
+            (change.filename, change.digest is None, change.is_listed_anew)
         )
 
     def kinds(self, filename: str) -> list[tuple[str, str]]:
@@ -330,7 +330,7 @@ async def test_a_guest_whose_answer_is_lost_hears_that_the_change_may_have_been_
         call = asyncio.ensure_future(guest.fails("write_file", filename="a.txt", content="1"))
         while not owner.asked("pushFile"):
             await asyncio.sleep(0.01)
-        for socket in tuple(owner.session.relay._guests):  # noqa: SLF001 - the owner goes in the middle
+        for socket in tuple(owner.session.relay.guests):  # the owner goes in the middle
             await socket._socket.close()  # noqa: SLF001
         text, problem = await call
 

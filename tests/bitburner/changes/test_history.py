@@ -41,8 +41,8 @@ def test_the_current_content_is_kept_once_however_often_it_is_recorded(tmp_path:
     backups = made(tmp_path)
     first = keep(backups, "a.js", "1")
 
-    same = backups.record_current(Version("home", "a.js", 2_000_000.0, "undo", "1"))
-    other = backups.record_current(Version("home", "a.js", 3_000_000.0, "undo", "2"))
+    same = backups.record(Version("home", "a.js", 2_000_000.0, "undo", "1"), unless_kept=True)
+    other = backups.record(Version("home", "a.js", 3_000_000.0, "undo", "2"), unless_kept=True)
 
     assert same == first
     assert other != first
@@ -180,12 +180,28 @@ def test_the_newest_version_is_that_of_the_file_that_is_asked_for(tmp_path: Path
     assert history.find_newest("n00dles", "a.js") is None
 
 
+def test_a_content_is_kept_once_if_the_newest_version_of_the_same_file_holds_it(tmp_path: Path) -> None:
+    history = made(tmp_path)
+    first, second = keep(history, "a.js", "1"), keep(history, "a.js", "2")
+    keep(history, "b.js", "3")
+
+    def keep_current(server: str, filename: str, content: str) -> str:
+        return history.record(Version(server, filename, 9.0, "write_file", content), unless_kept=True)
+
+    assert keep_current("home", "a.js", "2") == second
+    others = [keep_current("n00dles", "a.js", "2"), keep_current("home", "b.js", "2")]
+    again = keep_current("home", "a.js", "1")  # it is kept, but not as the newest
+    assert len({first, second, again, *others}) == 5
+
+
 def test_a_newest_version_that_cannot_be_read_is_passed_over(tmp_path: Path) -> None:
     history = made(tmp_path)
     older, newer = keep(history, "a.js", "1"), keep(history, "a.js", "2")
     (history.folder / f"{newer}.json").write_text("{", encoding="utf-8")
-    newest = history.find_newest("home", "a.js")
 
+    found = Version("home", "a.js", 9.0, "write_file", "1")
+    assert history.record(found, unless_kept=True) == older
+    newest = history.find_newest("home", "a.js")
     assert newest is not None
     assert newest.name == older
 

@@ -7,11 +7,13 @@ from typing import Any
 
 import msgspec
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from bridgehead.mcp import Arguments, Bridge, Context, Limits, NoArguments
 from bridgehead.mcp.connection import Connection
 from bridgehead.mcp.dispatch import Dispatcher
-from bridgehead.mcp.stdio.server import StdioServer
+from bridgehead.mcp.stdio.server import Lines, StdioServer, TooLong
 from tests.support.messages import call, request, stateless
 from tests.support.waiting import until
 
@@ -234,3 +236,34 @@ async def test_after_the_end_of_input_nothing_but_answers_is_written() -> None:
         gate.opened.set()
 
     assert reader.told == [0, 1, 2]
+
+
+async def test_requests_that_wait_at_the_end_of_input_are_all_answered_and_then_it_ends() -> None:
+    gate = Gate()
+    async with serving(gate, output_bytes=50, shutdown_seconds=10_000.0) as (source, reader):
+        source.feed(b"".join(line("tools/call", call("at_once", {"size": 100}), n) for n in range(1, 40)))
+        assert reader.answered == [0]  # nobody reads, so they wait
+    assert reader.answered == list(range(40))
+
+
+pieces = st.lists(st.text("ab \r\n", max_size=20).map(str.encode), max_size=10)
+
+
+@given(pieces=pieces, limit=st.integers(1, 12))
+def test_the_lines_do_not_depend_on_how_the_bytes_are_cut(pieces: list[bytes], limit: int) -> None:
+    lines = Lines(limit)
+    found = [line for piece in pieces for line in lines.feed(piece)] + lines.end()
+    expected: list[bytes | None] = []
+    for line in b"".join(pieces).split(b"\n"):
+        if len(line) > limit:
+            expected.append(None)
+        elif line.strip():
+            expected.append(line)
+    assert [None if isinstance(line, TooLong) else line for line in found] == expected
+
+
+def test_an_end_is_told_once() -> None:
+    lines = Lines(100)
+    assert lines.feed(b"half") == []
+    assert lines.end() == [b"half"]
+    assert lines.end() == []

@@ -12,7 +12,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bridgehead.mercury.api import wire
-from bridgehead.mercury.api.redaction import redact_json
 from bridgehead.mercury.api.stream import StreamedAnswer
 from bridgehead.runtime import logs
 from tests.mercury.one_answer import answering, completion, one_answer
@@ -157,7 +156,7 @@ async def test_however_a_key_is_cut_over_the_pieces_of_a_stream_it_is_found(
 async def test_a_short_key_is_taken_out_only_where_it_stands_as_a_credential() -> None:
     logs.hide_credential("ollama")
 
-    said = redact_json(b'["Bearer ollama", "run ollama with a key", "Incorrect API key provided: ollama."]')
+    read = wire.make_reader(list[str])
+    said = read(b'["Bearer ollama", "run ollama with a key", "Incorrect API key provided: ollama."]')
 
-    expected = ["Bearer ***", "run ollama with a key", "Incorrect API key provided: ***."]
-    assert json.loads(said) == expected
+    assert said == ["Bearer ***", "run ollama with a key", "Incorrect API key provided: ***."]

@@ -22,7 +22,7 @@ from bridgehead.runtime import durable
 from bridgehead.runtime.errors import NotFound, StorageError
 from bridgehead.runtime.timing import Clock
 
-from ..ranking.figures import Figures, Runs, figures
+from ..ranking.figures import Figures, Runs, figures_of
 from . import day_document, journal, layout
 from .day_document import DayDocument
 from .entries import CLAIMED, Entry, Group, NewEntry, RecordKey, format_timestamp
@@ -78,7 +78,7 @@ def describe_run(groups: dict[Group, Runs], entry: NewEntry) -> Recorded:
     other = groups.get(Group(group.llm, 3 - group.phase, group.measure))
     if other is not None:
         total, n = total + other.total, n + len(other.ordered)
-    return Recorded(entry, figures((runs,)), total // n)
+    return Recorded(entry, figures_of(runs), total // n)
 
 
 class DayFile:

@@ -25,6 +25,9 @@ MAX_ANSWER_BYTES = 64 * 1024
 
 Verdict = Literal["right", "wrong", "too_high", "too_low", "unknown"]
 
+_INPUT_DAYS = {layout.input_name(day): day for day in layout.DAYS}
+"""Days by the name of their input file."""
+
 
 class Instruction(Struct, frozen=True):
     """The puzzle of one day: one phase, or both."""
@@ -158,15 +161,19 @@ def list_days(folder: str) -> dict[int, frozenset[tuple[str, Identity]]]:
 
 def has_puzzle(folder: str, day: int) -> bool:
     """Return whether a day is one of `list_days`."""
-    names = (layout.markdown_name(day, 1), layout.legacy_name(day))
-    return any(identify(os.path.join(folder, name)) is not None for name in names)
+    newer, older = layout.markdown_name(day, 1), layout.legacy_name(day)
+    return bool(identify(os.path.join(folder, newer)) or identify(os.path.join(folder, older)))
 
 
 def list_inputs(folder: str) -> dict[int, Identity]:
     """List the days that have an input, each with the identity of its file."""
-    names = {layout.input_name(day): day for day in layout.DAYS}
-    found = {names[name]: identify(os.path.join(folder, name)) for name in _names(folder) if name in names}
-    return {day: identity for day, identity in sorted(found.items()) if identity is not None}
+    found: list[tuple[int, Identity]] = []
+    for name in _names(folder):
+        day = _INPUT_DAYS.get(name)
+        identity = None if day is None else identify(os.path.join(folder, name))
+        if day is not None and identity is not None:
+            found.append((day, identity))
+    return dict(sorted(found))
 
 
 def _names(folder: str) -> list[str]:

@@ -52,10 +52,8 @@ def identify(path: str) -> Identity | None:
         status = os.stat(path)
     except OSError:
         return None
-    return _identity(status) if stat.S_ISREG(status.st_mode) else None
-
-
-def _identity(status: os.stat_result) -> Identity:
+    if not stat.S_ISREG(status.st_mode):
+        return None
     return Identity(status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
 
 
@@ -82,7 +80,7 @@ def read_snapshot(path: str, limit: int) -> Snapshot | None:
         return None
     except OSError as failure:
         raise unreadable(path, failure.strerror or str(failure)) from failure
-    return Snapshot(data, _identity(status))
+    return Snapshot(data, Identity(status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns))
 
 
 def unreadable(path: str, problem: str) -> StorageError:

@@ -41,11 +41,12 @@ async def watch(
     The first look at the database always counts as a change: a client may have subscribed and missed one
     before it.
     """
-    before: Seen = look(folders)
+    paths = list_record_paths(folders)
+    before: Seen = look(folders, paths)
     elsewhere: object = None
     while True:
         await asyncio.sleep(every)
-        now = look(folders)
+        now = look(folders, paths)
         try:
             found = await look_elsewhere()
         except BridgeError:  # whoever asks for a board gets the error
@@ -63,14 +64,8 @@ async def watch(
         before = now
 
 
-def look(folders: Folders) -> Seen:
-    """Return the state of everything that can change."""
-    resources: dict[str, object] = {
-        layout.day_uri(day): files for day, files in instructions.list_days(folders.instructions).items()
-    }
-    inputs = instructions.list_inputs(folders.inputs)
-    resources |= {layout.input_uri(day): identity for day, identity in inputs.items()}
-    records: dict[str, Identity] = {}
+def list_record_paths(folders: Folders) -> list[str]:
+    """Return the paths of all files that a board may be made of, existing or not."""
     paths = [folders.aliases]
     for day in layout.DAYS:
         paths += [
@@ -78,7 +73,18 @@ def look(folders: Folders) -> Seen:
             os.path.join(folders.speeds, layout.journal_name(day)),
             os.path.join(folders.attempts, layout.attempts_name(day)),
         ]
-    for path in paths:
+    return paths
+
+
+def look(folders: Folders, record_paths: list[str]) -> Seen:
+    """Return the state of everything that can change."""
+    resources: dict[str, object] = {
+        layout.day_uri(day): files for day, files in instructions.list_days(folders.instructions).items()
+    }
+    inputs = instructions.list_inputs(folders.inputs)
+    resources |= {layout.input_uri(day): identity for day, identity in inputs.items()}
+    records: dict[str, Identity] = {}
+    for path in record_paths:
         identity = identify(path)
         if identity is not None:
             records[path] = identity

@@ -144,7 +144,8 @@ class FileWriter:
         # One lock per file, held from the read to the answer of the push. Weak: a lock that nobody holds or
         # waits for is dropped, so the map does not grow with the number of files.
         self._locks: WeakValueDictionary[tuple[str, str], asyncio.Lock] = WeakValueDictionary()
-        self.on_change: list[Callable[[FileChange], None]] = []
+        self.on_change: Callable[[FileChange], None] | None = None
+        """Called for each file that was changed here."""
 
     async def apply(self, change: Change) -> ChangeResult:
         """Make a change completely, or raise an error that says whether anything was changed."""
@@ -164,7 +165,18 @@ class FileWriter:
                 await locks.enter_async_context(self._locks.setdefault(place, asyncio.Lock()))
             match change:
                 case Write() | Delete():
-                    return await self._write_or_delete(change)
+                    previous = None
+                    is_known = change.if_match is not None or self._history.is_on
+                    if is_known:
+                        previous = await self._read(change.server, change.filename)
+                    if change.if_match is not None:
+                        check_match(change.server, change.filename, previous, change.if_match)
+                    if isinstance(change, Delete):
+                        kept = await self._remove(change, previous)
+                        return ChangeResult(is_listed_anew=True, kept_version=kept)
+                    # Without backups and if_match the file is not read, so whether it is new stays unknown.
+                    is_new = is_known and previous is None
+                    return await self._put(change, previous, change.content, is_new=is_new)
                 case EditText():
                     previous = await self._read_existing(change)
                     # In a thread: finding the nearest lines of a long file takes a while.
@@ -177,19 +189,6 @@ class FileWriter:
                     return await self._move(change)
                 case Restore():
                     return await self._restore(change)
-
-    async def _write_or_delete(self, change: Write | Delete) -> ChangeResult:
-        server, filename = change.server, change.filename
-        previous: str | None = None
-        is_known = change.if_match is not None or self._history.is_on
-        if is_known:
-            previous = await self._read(server, filename)
-        if change.if_match is not None:
-            check_match(server, filename, previous, change.if_match)
-        if isinstance(change, Delete):
-            return ChangeResult(is_listed_anew=True, kept_version=await self._remove(change, previous))
-        # Without backups and if_match the file is not read, so whether it is new stays unknown.
-        return await self._put(change, previous, change.content, is_new=is_known and previous is None)
 
     async def _move(self, change: Move) -> ChangeResult:
         if (change.server, change.filename) == (change.to_server, change.to_filename):
@@ -252,7 +251,8 @@ class FileWriter:
         if previous != content:
             kept, recorded, warning = await self._keep(change, previous, content, restored)
         await self._exchange(self._remote.push(filename, content, server), recorded)
-        self._announce(FileChange(server, filename, digest(content), is_new))
+        if self.on_change is not None:
+            self.on_change(FileChange(server, filename, digest(content), is_new))
         return ChangeResult(content, is_new, kept, restored, warning)
 
     async def _remove(self, change: Change, previous: str | None) -> str | None:
@@ -260,7 +260,8 @@ class FileWriter:
         server, filename = change.server, change.filename
         kept, recorded, _ = await self._keep(change, previous, None)
         await self._exchange(self._remote.delete(filename, server), recorded)
-        self._announce(FileChange(server, filename, None, is_listed_anew=True))
+        if self.on_change is not None:
+            self.on_change(FileChange(server, filename, None, is_listed_anew=True))
         return kept
 
     async def _keep(
@@ -279,7 +280,8 @@ class FileWriter:
         def keep() -> tuple[str | None, str | None, str]:
             kept = None
             if previous is not None:
-                kept = self._history.record_current(Version(server, filename, now, because, previous))
+                found = Version(server, filename, now, because, previous)
+                kept = self._history.record(found, unless_kept=True)
             new = Version(
                 server,
                 filename,
@@ -326,10 +328,6 @@ class FileWriter:
                 next_step="list_files tells what is.",
             )
         return content
-
-    def _announce(self, change: FileChange) -> None:
-        for listener in self.on_change:
-            listener(change)
 
     # --- sharing a game: its owner makes the changes and knows the differences ---------------------------
 

@@ -18,7 +18,7 @@ import msgspec
 from msgspec import Struct
 
 from bridgehead.runtime import directories, durable
-from bridgehead.runtime.errors import BridgeError, NotFound, StorageError
+from bridgehead.runtime.errors import NotFound, StorageError
 
 from ..errors import BackupFailed
 from ..game import timestamps
@@ -86,23 +86,38 @@ class History:
         self.max_bytes = MAX_BYTES
         self._clock = clock
         self._count = itertools.count()
+        self._folder: Path | None = None
 
     @property
     def folder(self) -> Path:
-        """The folder of versions, created on first use."""
-        chosen = self._settings.backup_dir
-        if chosen is None or isinstance(chosen, str):
-            return directories.open_state(self._settings, "bitburner/backups")
-        return directories.make_private(chosen)
+        """The folder of versions; created if it is missing, even if someone deleted it meanwhile."""
+        if self._folder is None or not self._folder.is_dir():
+            chosen = self._settings.backup_dir
+            if chosen is None or isinstance(chosen, str):
+                self._folder = directories.open_state(self._settings, "bitburner/backups")
+            else:
+                self._folder = directories.make_private(chosen)
+        return self._folder
 
-    def record(self, version: Version) -> str:
-        """Keep a version and return its name; raise `BackupFailed` if it cannot be kept."""
+    def record(self, version: Version, *, unless_kept: bool = False) -> str:
+        """Keep a version and return its name; raise `BackupFailed` if it cannot be kept.
+
+        With `unless_kept`, nothing is written if the file's newest readable version holds the same content.
+        """
         try:
             folder = self.folder
             entries = _list_entries(folder)
             key = _make_key(version.server, version.filename)
             ending = f"-{key}{_SUFFIX}"
-            newest = max([entry.name for entry in entries if entry.name.endswith(ending)], default="0")
+            versions = [entry for entry in entries if entry.name.endswith(ending)]
+            if unless_kept:
+                for entry in reversed(versions):
+                    known = self._read(folder, entry)
+                    if known is not None and known.content == version.content:
+                        return known.name
+                    if known is not None:
+                        break
+            newest = versions[-1].name if versions else "0"
             # Names sort by time. If the clock was set back, continue after the file's newest version.
             moment = max(int(version.at * 1000), int(newest.partition("-")[0]))
             # Counter and process: several versions may be recorded in one millisecond, also by two processes.
@@ -126,14 +141,6 @@ class History:
             ) from failure
         return name
 
-    def record_current(self, version: Version) -> str:
-        """Keep a file's current content unless its newest version is equal; return the version's name."""
-        with suppress(OSError, BridgeError):  # an unreadable folder: `record` reports it
-            newest = self.find_newest(version.server, version.filename)
-            if newest is not None and newest.content == version.content:
-                return newest.name
-        return self.record(version)
-
     def discard(self, name: str) -> None:
         """Remove a version whose write the game refused."""
         durable.remove(self.folder / f"{name}{_SUFFIX}")
@@ -156,24 +163,27 @@ class History:
     def list_versions(self, server: str, filename: str | None) -> list[Version]:
         """List the versions of a file, or of all files of a server, newest first."""
         key = None if filename is None else _make_key(server, filename)
-        entries = reversed(_list_entries(self.folder))
-        found = (self._read(entry) for entry in entries if key in (None, entry.key))
+        folder = self.folder
+        entries = reversed(_list_entries(folder))
+        found = (self._read(folder, entry) for entry in entries if key in (None, entry.key))
         return [version for version in found if version is not None and version.server == server]
 
     def find_newest(self, server: str, filename: str) -> Version | None:
-        """Return the newest version of a file."""
+        """Return the newest readable version of a file."""
         ending = f"-{_make_key(server, filename)}{_SUFFIX}"
-        for entry in reversed(_list_entries(self.folder)):
-            if entry.name.endswith(ending) and (version := self._read(entry)) is not None:
+        folder = self.folder
+        for entry in reversed(_list_entries(folder)):
+            if entry.name.endswith(ending) and (version := self._read(folder, entry)) is not None:
                 return version
         return None
 
     def list_last_writes(self) -> list[Version]:
         """Return the newest version of each file that this bridge wrote or deleted last; newest first."""
         newest: dict[str, _Entry] = {}
-        for entry in reversed(_list_entries(self.folder)):
+        folder = self.folder
+        for entry in reversed(_list_entries(folder)):
             newest.setdefault(entry.key, entry)
-        found = (self._read(entry) for entry in newest.values())
+        found = (self._read(folder, entry) for entry in newest.values())
         return [version for version in found if version is not None and version.kind != "found"]
 
     def load(self, server: str, filename: str, name: str) -> Version:
@@ -203,9 +213,9 @@ class History:
             next_step="Call restore_file with list_only to see what is kept, and name a version.",
         )
 
-    def _read(self, entry: _Entry) -> Version | None:
+    def _read(self, folder: Path, entry: _Entry) -> Version | None:
         try:
-            version = msgspec.json.decode(durable.read(self.folder / entry.name), type=Version)
+            version = msgspec.json.decode(durable.read(folder / entry.name), type=Version)
         except (OSError, msgspec.DecodeError, UnicodeDecodeError):
             return None  # pruned by another process, or not a version
         return msgspec.structs.replace(version, name=entry.name.removesuffix(_SUFFIX))

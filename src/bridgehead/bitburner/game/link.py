@@ -128,7 +128,16 @@ class Link:
         elif reply.method is not UNSET and self._on_notice is not None:
             self._on_notice(reply)
         else:
-            self._settle(reply, frame)
+            future = self._pending.get(reply.id) if isinstance(reply.id, int) else None
+            if future is None or future.done():
+                self._ignore("unsolicited", frame)
+            elif isinstance(reply.error, Raw) and bytes(reply.error) != wire.NULL:
+                future.set_exception(CallFailed(wire.decode_failure(bytes(reply.error))))
+            elif isinstance(reply.result, Raw):
+                future.set_result(reply.result)
+            else:
+                self._ignore("malformed", frame)
+                future.set_exception(_NoResult())
 
     def _fail_large(self, frame: bytes) -> None:
         """Fail the call whose reply is too large; the game stays connected."""
@@ -138,18 +147,6 @@ class Link:
             self._ignore("too large", frame)
         else:
             future.set_exception(_FrameTooLarge(len(frame)))
-
-    def _settle(self, reply: wire.Reply, frame: bytes) -> None:
-        future = self._pending.get(reply.id) if isinstance(reply.id, int) else None
-        if future is None or future.done():
-            self._ignore("unsolicited", frame)
-        elif reply.has_failed:
-            future.set_exception(CallFailed(wire.decode_failure(bytes(reply.error))))  # type: ignore[arg-type]  # set
-        elif isinstance(reply.result, Raw):
-            future.set_result(reply.result)
-        else:
-            self._ignore("malformed", frame)
-            future.set_exception(_NoResult())
 
     def _ignore(self, why: str, frame: bytes) -> None:
         self._ignored.add(why)

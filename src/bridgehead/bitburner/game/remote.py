@@ -102,13 +102,13 @@ class Remote:
         self._timeout = timeout
         self._clock = clock
 
-    async def call(self, method: str, **params: Any) -> Raw:
-        """Make one exchange and return the undecoded result."""
+    async def call(self, method: str, kind: type[T], **params: Any) -> T:
+        """Make one exchange and return its result, decoded as `kind`; `Raw` leaves it undecoded."""
         link = await self._connection.require_link()
         began = self._clock.monotonic()
         outcome = "answered"
         try:
-            return await link.call(method, wire.encode_params(params), self._timeout)
+            raw = await link.call(method, wire.encode_params(params), self._timeout)
         except CallFailed as failed:
             outcome = "refused"
             raise to_bridge_error(method, failed.failure) from None
@@ -116,64 +116,60 @@ class Remote:
             outcome = error.code
             raise
         finally:
-            self._log_exchange(method, outcome, self._clock.monotonic() - began)
-
-    def _log_exchange(self, method: str, outcome: str, seconds: float) -> None:
-        if seconds >= _SLOW_SECONDS:
-            log.info("slow exchange", method=method, outcome=outcome, ms=round(seconds * 1000, 2))
-        elif log.is_enabled("debug"):
-            log.debug("exchange", method=method, outcome=outcome, ms=round(seconds * 1000, 2))
-
-    async def _call_typed(self, method: str, kind: type[T], **params: Any) -> T:
-        return decode_result(method, await self.call(method, **params), kind)
+            seconds = self._clock.monotonic() - began
+            if seconds >= _SLOW_SECONDS:
+                log.info("slow exchange", method=method, outcome=outcome, ms=round(seconds * 1000, 2))
+            elif log.is_enabled("debug"):
+                log.debug("exchange", method=method, outcome=outcome, ms=round(seconds * 1000, 2))
+        return decode_result(method, raw, kind)
 
     async def list_names(self, server: str) -> list[str]:
         """Return the names of the files on a server."""
-        return await self._call_typed("getFileNames", list[str], server=server)
+        return await self.call("getFileNames", list[str], server=server)
 
     async def read(self, filename: str, server: str) -> str:
         """Return the content of a file."""
-        return await self._call_typed("getFile", str, filename=filename, server=server)
+        return await self.call("getFile", str, filename=filename, server=server)
 
     async def push(self, filename: str, content: str, server: str) -> None:
         """Write a file; an existing one is overwritten."""
-        await self._call_typed("pushFile", str, filename=filename, content=content, server=server)
+        await self.call("pushFile", str, filename=filename, content=content, server=server)
 
     async def delete(self, filename: str, server: str) -> None:
         """Delete a file."""
-        await self._call_typed("deleteFile", str, filename=filename, server=server)
+        await self.call("deleteFile", str, filename=filename, server=server)
 
     async def read_all(self, server: str) -> list[GameFile]:
         """Return all files of a server with their contents."""
-        return await self._call_typed("getAllFiles", list[GameFile], server=server)
+        return await self.call("getAllFiles", list[GameFile], server=server)
 
     async def calculate_ram(self, filename: str, server: str) -> float:
         """Return the RAM cost of a script in GB."""
-        return await self._call_typed("calculateRam", float, filename=filename, server=server)
+        return await self.call("calculateRam", float, filename=filename, server=server)
 
     async def get_definitions(self) -> str:
         """Return the game's TypeScript definitions; requested once per connection."""
         link = await self._connection.require_link()
         if "definitions" not in link.memory:
-            link.memory["definitions"] = await self._call_typed("getDefinitionFile", str)
+            link.memory["definitions"] = await self.call("getDefinitionFile", str)
         definitions: str = link.memory["definitions"]
         return definitions
 
     async def list_servers(self) -> list[GameServer]:
         """Return the servers of the game."""
-        return await self._call_typed("getAllServers", list[GameServer])
+        return await self.call("getAllServers", list[GameServer])
 
     async def get_save(self) -> Save:
         """Return the player's save file."""
-        return await self._call_typed("getSaveFile", Save)
+        return await self.call("getSaveFile", Save)
 
     async def get_metadata(self, filename: str, server: str) -> Metadata:
         """Return the times of a file."""
-        return await self._call_typed("getFileMetadata", Metadata, filename=filename, server=server)
+        return await self.call("getFileMetadata", Metadata, filename=filename, server=server)
 
     async def list_metadata(self, server: str) -> list[Metadata]:
         """Return the times of all files of a server."""
-        return await self._call_typed("getAllFileMetadata", list[Metadata], server=server)
+        return await self.call("getAllFileMetadata", list[Metadata], server=server)
 
     async def detect_generation(self) -> str:
         """Return the game's generation, probed once per connection."""

@@ -43,7 +43,7 @@ async def report(session: Session) -> Report:
     facts += [
         Fact("Address", connection.address),
         Fact("Exchanges pending", str(0 if connection.link is None else connection.link.pending)),
-        Fact("Other processes that share it", str(session.relay.guests)),
+        Fact("Other processes that share it", str(len(session.relay.guests))),
         Fact("Reconnects", _total(connection.counters.reconnects.values)),
         Fact("Timeouts", _total(connection.counters.timeouts.values)),
         Fact("Tools that write", "not offered" if session.settings.read_only else "offered"),

@@ -26,7 +26,7 @@ from ..errors import (
     UnsupportedByGame,
 )
 
-_NULL = b"null"
+NULL = b"null"
 
 
 class Reply(Struct):
@@ -37,11 +37,6 @@ class Reply(Struct):
     error: Raw | UnsetType = UNSET
     method: str | UnsetType = UNSET
     params: Raw | UnsetType = UNSET
-
-    @property
-    def has_failed(self) -> bool:
-        """Return whether it carries an error."""
-        return self.error is not UNSET and bytes(self.error) != _NULL
 
 
 class Failure(Struct, frozen=True):

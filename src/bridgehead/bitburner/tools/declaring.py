@@ -100,8 +100,14 @@ class CallObserver:
             if call.kind == "tool":
                 self._calls.add(call.name)
 
-        bridge.around_calls(observe_calls(self._end, waits=begin))
-        bridge.around_calls(_add_notice)
+        observe = observe_calls(self._end, waits=begin)
+
+        def around(call: Invocation, run: Callable[[], Any]) -> Any:
+            value = observe(call, run)
+            is_agents = call.kind == "tool" and call.name not in PAGE_TOOLS
+            return _add_notice(call, value) if is_agents and isinstance(value, Awaitable) else value
+
+        bridge.around_calls(around)
 
     def _end(self, call: Invocation, outcome: Outcome, seconds: float) -> None:
         if call.kind != "tool":
@@ -131,17 +137,10 @@ def _describe(call: Invocation, seconds: float) -> dict[str, object]:
     return about
 
 
-def _add_notice(call: Invocation, run: Callable[[], Any]) -> Any:
+async def _add_notice(call: Invocation, work: Awaitable[Any]) -> Any:
     """Append the note on changed files to the agent's next answer, once."""
-    value = run()
-    if call.kind != "tool" or call.name in PAGE_TOOLS or not isinstance(value, Awaitable):
-        return value
-
-    async def add() -> Any:
-        answer = await value
-        notice = call.context.state.take_notice() if isinstance(answer, Answer) else ""
-        if not notice:
-            return answer
-        return CallResult([Text(answer.text), Text(f"Note: {notice}")], answer.structured)
-
-    return add()
+    answer = await work
+    notice = call.context.state.take_notice() if isinstance(answer, Answer) else ""
+    if not notice:
+        return answer
+    return CallResult([Text(answer.text), Text(f"Note: {notice}")], answer.structured)

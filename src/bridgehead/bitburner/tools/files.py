@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Annotated, TypeVar, cast
 
 import msgspec
-from msgspec import UNSET, Meta, Struct, UnsetType
+from msgspec import UNSET, Meta, Raw, Struct, UnsetType
 
 from bridgehead.mcp import Answer, Arguments, CallResult, Context, Text
 from bridgehead.runtime.errors import InvalidArgument
@@ -184,7 +184,7 @@ async def get_all_files(args: GetAllFiles, ctx: Context[Session]) -> Answer[AllF
     """Return all files of a server, or those that match and fit."""
     from ..game.remote import decode_result
 
-    raw = await ctx.state.remote.call("getAllFiles", server=paths.validate_server(args.server))
+    raw = await ctx.state.remote.call("getAllFiles", Raw, server=paths.validate_server(args.server))
     all_files = decode_result("getAllFiles", raw, list[File])
     # Of all files, also those that the glob leaves out.
     damage = " ".join(describe_damage([(one.filename, one.content) for one in all_files]))

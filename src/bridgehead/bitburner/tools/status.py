@@ -78,7 +78,7 @@ async def connection_status(_: NoArguments, ctx: Context[Session]) -> Answer[Con
         next_step="Nothing; go ahead." if link is not None else connection.describe_next_step(),
         read_only=session.settings.read_only,
         pending=0 if link is None else link.pending,
-        guests=session.relay.guests,
+        guests=len(session.relay.guests),
         timeouts=int(sum(counters.timeouts.values.values())),
         reconnects=int(sum(counters.reconnects.values.values())),
         ignored_replies=int(sum(counters.ignored.values.values())),

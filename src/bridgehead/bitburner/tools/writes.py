@@ -244,5 +244,7 @@ async def apply_change(session: Session, change: Change) -> tuple[Written, str]:
         outcome.kept_version,
         problems,
     )
-    parts = [describe_cost(cost, problem), outcome.warning, describe_problems(problems)]
+    parts = [describe_cost(cost, problem), outcome.warning]
+    if problems:
+        parts.append(describe_problems(problems))
     return written, "".join(f" {part}" for part in parts if part)

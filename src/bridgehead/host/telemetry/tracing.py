@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from msgspec import UNSET
 
 from bridgehead import __version__
-from bridgehead.mcp import Dispatcher, Invocation, Outcome, ProtocolError, Revision
+from bridgehead.mcp import Dispatcher, Invocation, Outcome, ProtocolError, Revision, jsonrpc
 
 from ..request import current_request
 
@@ -232,11 +232,14 @@ class TracedDispatcher(Dispatcher):
         connection: Connection,
         outlet: Outlet,
         expected: Revision | None = None,
+        *,
+        encode_errors: bool = False,
     ) -> bytes | Coroutine[Any, Any, bytes | None]:
         """Run a request; its span ends with its answer, now or after waiting."""
         span = self.tracer.begin(request, connection, outlet)
         before = current_span.set(span)
         try:
+            # Without `encode_errors`: the span has to see the error itself.
             work = super().handle_request(request, connection, outlet, expected)
         except ProtocolError as failure:
             _end_failed(span, failure)
@@ -246,14 +249,23 @@ class TracedDispatcher(Dispatcher):
         if isinstance(work, bytes):
             span.end()
             return work
-        return self._await_within(span, work)
+        return self._await_within(span, request, work, encode_errors=encode_errors)
 
-    async def _await_within(self, span: RequestSpan, work: Coroutine[Any, Any, bytes | None]) -> bytes | None:
+    async def _await_within(
+        self,
+        span: RequestSpan,
+        request: Request,
+        work: Coroutine[Any, Any, bytes | None],
+        *,
+        encode_errors: bool,
+    ) -> bytes | None:
         current_span.set(span)  # again: it was reset before this coroutine runs
         try:
             answer = await work
         except ProtocolError as failure:
             _end_failed(span, failure)
+            if encode_errors:
+                return jsonrpc.error(request.id, failure)
             raise
         except BaseException as error:
             span.fail(type(error).__name__)

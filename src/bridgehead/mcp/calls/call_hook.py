@@ -78,7 +78,8 @@ def observe_calls(ended: Ended, *, waits: Callable[[Invocation], None] | None = 
             raise
         if isinstance(value, CoroutineType):
             return observe_later(call, value, started)
-        ended(call, _success(value, waited=False), perf_counter() - started)
+        status: Status = "error" if getattr(value, "is_error", False) is True else "ok"
+        ended(call, Outcome(status, value), perf_counter() - started)
         return value
 
     # A separate coroutine, so that `observe` stays a plain function: a call that does not wait needs no task.
@@ -90,15 +91,11 @@ def observe_calls(ended: Ended, *, waits: Callable[[Invocation], None] | None = 
         except BaseException as error:
             ended(call, _failure(error, waited=True), perf_counter() - started)
             raise
-        ended(call, _success(value, waited=True), perf_counter() - started)
+        status: Status = "error" if getattr(value, "is_error", False) is True else "ok"
+        ended(call, Outcome(status, value, waited=True), perf_counter() - started)
         return value
 
     return observe
-
-
-def _success(value: Any, *, waited: bool) -> Outcome:
-    status: Status = "error" if getattr(value, "is_error", False) is True else "ok"
-    return Outcome(status, value, None, waited)
 
 
 def _failure(error: BaseException, *, waited: bool) -> Outcome:

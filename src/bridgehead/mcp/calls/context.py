@@ -176,7 +176,8 @@ class Context(Generic[State]):
     @property
     def wants_progress(self) -> bool:
         """Whether progress goes anywhere: the client asked for it, or the call may become a task."""
-        return self.run is not None or self.progress_token is not None
+        meta = self._meta
+        return self.run is not None or (meta is not None and meta.progress_token is not UNSET)
 
     @property
     def idempotency_key(self) -> str | None:

@@ -165,7 +165,7 @@ class LegacyTransport:
         if stream.is_busy and jsonrpc.is_request(message):
             raise reject_busy()
         known = stream.connection.listener
-        reply = self._dispatcher.handle_decoded(message, stream.connection, stream)
+        reply = self._dispatcher.handle_message(message, stream.connection, stream)
         if isinstance(reply, bytes):
             stream.spawn(stream.answer(reply))
         elif reply is not None:

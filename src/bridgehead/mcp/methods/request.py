@@ -8,7 +8,7 @@ an encoded result body with its `_meta`, or a coroutine for one. Envelopes and e
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType, field
@@ -53,27 +53,10 @@ class Method(Struct, frozen=True):
     run: Callable[[Any, Context[Any], Any], EventualBody]
     handshake: bool = True
     stateless: bool = True
-    offered: Callable[[Server], bool] = lambda _: True
-
-
-def _has_tools(server: Server) -> bool:
-    return bool(server.bridge.tools)
-
-
-def _has_prompts(server: Server) -> bool:
-    return bool(server.bridge.prompts)
-
-
-def _has_resources(server: Server) -> bool:
-    return server.bridge.has_resources
-
-
-def _is_subscribable(server: Server) -> bool:
-    return server.bridge.subscribable
-
-
-def _has_tasks(server: Server) -> bool:
-    return server.bridge.has_tasks
+    needs: Literal[
+        "", "logging", "tools", "prompts", "has_resources", "subscribable", "completers", "has_tasks"
+    ] = ""
+    """An attribute of the bridge; the method is not offered while it is empty or False."""
 
 
 def _late(name: str) -> Callable[[Server, Context[Any], Any], EventualBody]:
@@ -92,25 +75,21 @@ METHODS: dict[str, Method] = {
     "initialize": Method(InitializeParams, initialize, stateless=False),
     "server/discover": Method(Params, discover, handshake=False),
     "ping": Method(Params, ping, stateless=False),
-    "logging/setLevel": Method(
-        SetLevelParams, set_level, stateless=False, offered=lambda server: server.bridge.logging
-    ),
-    "tools/list": Method(PageParams, list_tools, offered=_has_tools),
-    "tools/call": Method(CallToolParams, call_tool, offered=_has_tools),
-    "resources/list": Method(PageParams, list_resources, offered=_has_resources),
-    "resources/templates/list": Method(PageParams, list_templates, offered=_has_resources),
-    "resources/read": Method(ReadResourceParams, read_resource, offered=_has_resources),
-    "resources/subscribe": Method(SubscribeParams, subscribe, stateless=False, offered=_is_subscribable),
-    "resources/unsubscribe": Method(SubscribeParams, unsubscribe, stateless=False, offered=_is_subscribable),
-    "prompts/list": Method(PageParams, list_prompts, offered=_has_prompts),
-    "prompts/get": Method(GetPromptParams, get_prompt, offered=_has_prompts),
-    "completion/complete": Method(
-        CompleteParams, complete, offered=lambda server: bool(server.bridge.completers)
-    ),
+    "logging/setLevel": Method(SetLevelParams, set_level, stateless=False, needs="logging"),
+    "tools/list": Method(PageParams, list_tools, needs="tools"),
+    "tools/call": Method(CallToolParams, call_tool, needs="tools"),
+    "resources/list": Method(PageParams, list_resources, needs="has_resources"),
+    "resources/templates/list": Method(PageParams, list_templates, needs="has_resources"),
+    "resources/read": Method(ReadResourceParams, read_resource, needs="has_resources"),
+    "resources/subscribe": Method(SubscribeParams, subscribe, stateless=False, needs="subscribable"),
+    "resources/unsubscribe": Method(SubscribeParams, unsubscribe, stateless=False, needs="subscribable"),
+    "prompts/list": Method(PageParams, list_prompts, needs="prompts"),
+    "prompts/get": Method(GetPromptParams, get_prompt, needs="prompts"),
+    "completion/complete": Method(CompleteParams, complete, needs="completers"),
     "subscriptions/listen": Method(ListenParams, listen, handshake=False),
-    "tasks/get": Method(TaskParams, _late("get_task"), handshake=False, offered=_has_tasks),
-    "tasks/update": Method(UpdateTaskParams, _late("update_task"), handshake=False, offered=_has_tasks),
-    "tasks/cancel": Method(TaskParams, _late("cancel_task"), handshake=False, offered=_has_tasks),
+    "tasks/get": Method(TaskParams, _late("get_task"), handshake=False, needs="has_tasks"),
+    "tasks/update": Method(UpdateTaskParams, _late("update_task"), handshake=False, needs="has_tasks"),
+    "tasks/cancel": Method(TaskParams, _late("cancel_task"), handshake=False, needs="has_tasks"),
 }
 
 

@@ -209,9 +209,7 @@ class _BufferedOutput(ABC):
         self.size = 0
 
     def _wake(self) -> None:
-        """Let those go on who waited for the room that there is now."""
-        if not self._waiting:
-            return
+        """Wake the writers whose threshold has been reached."""
         staying = []
         for below, future in self._waiting:
             if self.size > below:
@@ -233,11 +231,12 @@ class WatchedOutput(_BufferedOutput):
 
     def flush(self) -> None:
         """Hand over what can be handed over without waiting."""
-        if not self._watching:
+        if not self._watching:  # else the pipe is full, and the loop calls when it has room
             self._write()
 
     def _stop(self) -> None:
-        self._unwatch()
+        if self._watching:
+            self._unwatch()
         with suppress(OSError):
             os.set_blocking(self._descriptor, self._was_blocking)
 
@@ -250,24 +249,21 @@ class WatchedOutput(_BufferedOutput):
                 written = os.write(self._descriptor, self._pending)
                 self._pending = self._pending[written:]
                 self.size -= written
-            self._unwatch()
         except (BlockingIOError, InterruptedError):
-            self._watch()
+            if not self._watching:
+                self._watching = True
+                self._loop.add_writer(self._descriptor, self._write)
         except OSError:
             self._pending = memoryview(b"")
             self._break()
+        if self._watching and not self.size:
             self._unwatch()
-        self._wake()
-
-    def _watch(self) -> None:
-        if not self._watching:
-            self._watching = True
-            self._loop.add_writer(self._descriptor, self._write)
+        if self._waiting:
+            self._wake()
 
     def _unwatch(self) -> None:
-        if self._watching:
-            self._watching = False
-            self._loop.remove_writer(self._descriptor)
+        self._watching = False
+        self._loop.remove_writer(self._descriptor)
 
 
 class ThreadedOutput(_BufferedOutput):

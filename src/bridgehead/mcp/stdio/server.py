@@ -9,14 +9,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Coroutine
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 from .. import jsonrpc
 from ..connection import Connection
 from ..dispatch import Dispatcher
 from ..errors import INVALID_REQUEST, ProtocolError
-from ..process import hear_end, start_task
-from .lines import Lines, TooLong
+from ..process import hear_end, task_starter
 from .pipes import Input, Output, open_input, open_output
 
 
@@ -37,6 +36,47 @@ async def serve(
     if is_end_due():
         server.stop()
     await server.serve(received)
+
+
+class TooLong:
+    """Stands for a line over the limit, which was dropped."""
+
+
+TOO_LONG: Final = TooLong()
+
+
+class Lines:
+    """Splits chunks into lines; an over-long line uses no memory and is reported once."""
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._pieces: list[bytes] = []
+        """The beginning of a line whose end has not come yet."""
+        self._size = 0
+
+    def feed(self, chunk: bytes) -> list[bytes | TooLong]:
+        """Add a chunk and return the lines that it completes, without blank ones."""
+        lines: list[bytes | TooLong] = []
+        *ends, rest = chunk.split(b"\n")
+        for end in ends:
+            if self._size + len(end) > self._limit:
+                lines.append(TOO_LONG)
+            else:
+                line = b"".join((*self._pieces, end)) if self._pieces else end
+                if line.strip():
+                    lines.append(line)
+            self._pieces, self._size = [], 0
+        if rest:
+            self._size += len(rest)
+            if self._size > self._limit:  # its size alone tells what becomes of it
+                self._pieces.clear()
+            else:
+                self._pieces.append(rest)
+        return lines
+
+    def end(self) -> list[bytes | TooLong]:
+        """Return the last line, if the input ended without a newline."""
+        return self.feed(b"\n")
 
 
 class StdioServer:
@@ -61,8 +101,9 @@ class StdioServer:
         self._announcer: asyncio.Task[None] | None = None
         self._drainer: asyncio.Task[None] | None = None
         self._loop = asyncio.get_running_loop()
-        self._start = partial(start_task, self._loop)
+        self._start = task_starter(self._loop)
         self._flush_is_due = False
+        self._is_paused = False
         self._has_input_ended = False
         self._has_client_left = False
         self._stopped = asyncio.Event()
@@ -74,6 +115,8 @@ class StdioServer:
             self._receive(received)
         if not self._has_input_ended:
             self._input.start(self._receive)
+            if self._is_paused:  # the first input was too much already
+                self._input.pause()
         self._dispatcher.start()
         await self._stopped.wait()
         self._input.close()
@@ -95,9 +138,20 @@ class StdioServer:
     # --- in ------------------------------------------------------------------------------------------------
 
     def _receive(self, chunk: bytes) -> None:
-        lines = list(self._lines.feed(chunk) if chunk else self._lines.end())
+        lines = self._lines.feed(chunk) if chunk else self._lines.end()
         for line in lines:
-            self._handle_line(line, is_lone=len(lines) == 1)
+            if isinstance(line, TooLong):
+                problem = f"Invalid request: a message may have {self._limits.message_bytes} bytes"
+                self._write(jsonrpc.error(None, ProtocolError(INVALID_REQUEST, problem)))
+                continue
+            message = jsonrpc.decode(line)
+            # Only requests wait: cancellations and answers free the room that requests wait for. While
+            # nothing is under way there is room, and nobody has to look.
+            is_idle = not (self._tasks or self._waiting or self._output.size)
+            if not is_idle and (self._waiting or not self._has_room) and jsonrpc.is_request(message):
+                self._waiting.append(message)
+            else:
+                self._handle(message, is_lone=len(lines) == 1)
         if not chunk:
             self._has_input_ended = self._has_client_left = True
             self._stopped.set()
@@ -106,19 +160,6 @@ class StdioServer:
             announcing = self._dispatcher.announce(self._connection.listener, self)
             self._announcer = self._loop.create_task(announcing)
 
-    def _handle_line(self, line: bytes | TooLong, *, is_lone: bool) -> None:
-        """Handle a line, or queue it if it is a request and too many are in flight."""
-        if isinstance(line, TooLong):
-            problem = f"Invalid request: a message may have {self._limits.message_bytes} bytes"
-            self._write(jsonrpc.error(None, ProtocolError(INVALID_REQUEST, problem)))
-            return
-        message = jsonrpc.decode(line)
-        # Only requests wait: cancellations and answers free the room that requests wait for.
-        if (self._waiting or not self._has_room) and jsonrpc.is_request(message):
-            self._waiting.append(message)
-        else:
-            self._handle(message, is_lone=is_lone)
-
     @property
     def _has_room(self) -> bool:
         return not self._connection.is_busy and self._output.size <= self._limits.output_bytes
@@ -126,7 +167,7 @@ class StdioServer:
     def _handle(
         self, message: jsonrpc.Message | jsonrpc.Batch | jsonrpc.Malformed, *, is_lone: bool = False
     ) -> None:
-        reply = self._dispatcher.handle_decoded(message, self._connection, self)
+        reply = self._dispatcher.handle_message(message, self._connection, self)
         if isinstance(reply, bytes):
             self._answer(reply)
         elif reply is not None:
@@ -152,6 +193,8 @@ class StdioServer:
         """Start waiting requests while there is room."""
         while self._waiting and self._has_room:
             self._handle(self._waiting.popleft())
+        # Whoever ends the server waits for the last of them, and one that answers at once has no task.
+        self._progress.set()
         self._balance()
 
     def _balance(self) -> None:
@@ -160,10 +203,12 @@ class StdioServer:
             len(self._waiting) >= self._limits.requests_in_flight
             or self._output.size > self._limits.output_bytes
         )
-        if is_full:
-            self._input.pause()
-        elif not self._stopped.is_set():
-            self._input.resume()
+        if is_full != self._is_paused and not self._stopped.is_set():
+            self._is_paused = is_full
+            if is_full:
+                self._input.pause()
+            else:
+                self._input.resume()
 
     # --- out -----------------------------------------------------------------------------------------------
 
@@ -194,6 +239,7 @@ class StdioServer:
         if self._output.is_broken:  # a pipe reports a closed reader only to its writer
             self.stop()
         elif self._output.size > self._limits.output_bytes and self._drainer is None:
+            self._is_paused = True
             self._input.pause()
             self._drainer = self._loop.create_task(self._drain())
         elif self._waiting:
@@ -203,7 +249,6 @@ class StdioServer:
         while self._output.size > self._limits.output_bytes:  # a waiting `send` may have written again
             await self._output.drain(self._limits.output_bytes // 2)
         self._drainer = None
-        self._progress.set()
         if self._output.is_broken:
             self.stop()
         else:

@@ -14,7 +14,7 @@ from bridgehead.mcp import UNDECODABLE
 from bridgehead.runtime import logs
 from bridgehead.runtime.timing import Clock
 
-from ..completion import Metadata, Tokens
+from ..completion import Metadata
 from ..errors import MercuryError
 from ..settings import MercurySettings
 from . import wire
@@ -89,7 +89,8 @@ class Catalogue:
         self._asked: set[str] = set()
         """Endpoints whose own list was requested since the last refresh."""
         self._fetched_at: float | None = None
-        self._tried_at = float("-inf")
+        self._due_at = float("-inf")
+        """When to fetch the list again: `TTL_SECONDS` after a fetch, `RETRY_SECONDS` after a try."""
         self._fetching: asyncio.Task[None] | None = None
 
     @property
@@ -109,7 +110,7 @@ class Catalogue:
 
     def expire(self) -> None:
         """Treat the list as wrong: the next price is read from a new one."""
-        self._fetched_at, self._tried_at = None, float("-inf")
+        self._fetched_at, self._due_at = None, float("-inf")
 
     def find(self, model: str) -> wire.Model | None:
         """Return the listed model, without a request."""
@@ -165,15 +166,11 @@ class Catalogue:
     @property
     def is_loaded(self) -> bool:
         """Whether the list can be used without a fetch; it may be old if the last fetch just failed."""
-        return bool(self._models) and not self._is_due
-
-    @property
-    def _is_due(self) -> bool:
-        return not self.is_current and self._clock.monotonic() - self._tried_at >= RETRY_SECONDS
+        return bool(self._models) and self._clock.monotonic() < self._due_at
 
     def renew(self) -> None:
         """Fetch the list in the background if it is missing or old."""
-        if self._is_due and self._fetching is None:
+        if self._clock.monotonic() >= self._due_at and self._fetching is None:
             self._fetching = self._begin()
 
     async def wait_for_prices(self) -> None:
@@ -189,7 +186,7 @@ class Catalogue:
         await asyncio.shield(self._fetching)
 
     def _begin(self) -> asyncio.Task[None]:
-        self._tried_at = self._clock.monotonic()
+        self._due_at = max(self._due_at, self._clock.monotonic() + RETRY_SECONDS)
         task = asyncio.create_task(self._fetch_list())
 
         def forget(task: asyncio.Task[None]) -> None:
@@ -211,6 +208,7 @@ class Catalogue:
         self._models = {model.id: model for model in listed.data}
         self._by_endpoint, self._asked, self._prices = {}, set(), {}
         self._fetched_at = self._clock.monotonic()
+        self._due_at = self._fetched_at + TTL_SECONDS
 
     # --- prices --------------------------------------------------------------------------------------------
 
@@ -222,19 +220,14 @@ class Catalogue:
         if not metadata.usage.total_tokens:
             return None
         is_known = metadata.model in self._models or metadata.model in self._terms
-        name = metadata.model if is_known else asked
-        cost = self.cost(name, metadata.usage)
-        return None if cost is None else round(cost, 12)
-
-    def cost(self, model: str, used: Tokens) -> float | None:
-        """Return the cost of the tokens in US dollars; None if the model's prices are unknown."""
-        prices = self._find_prices(model)
+        prices = self._find_prices(metadata.model if is_known else asked)
         if prices is None:
             return None
         prompt, completion, cached_price = prices
+        used = metadata.usage
         cached = min(used.cached_input_tokens or 0, used.prompt_tokens)
         full = used.prompt_tokens - cached
-        return full * prompt + cached * cached_price + used.completion_tokens * completion
+        return round(full * prompt + cached * cached_price + used.completion_tokens * completion, 12)
 
     def worst_cost(self, model: str, input_tokens: int, output_tokens: int) -> float | None:
         """Return the upper bound of a call's cost; None if the prices are unknown."""

@@ -176,7 +176,10 @@ class ApiClient:
                 async with exchange as response:
                     if response.status != _OK:
                         raise await self._read_refusal(response, path, model)
-                    return await self._read_body(response, limit.seconds)
+                    return await response.read_body(MAX_RESPONSE_BYTES, limit.seconds)
+        except BodyTooLarge as problem:
+            message = f"The answer has more than the {MAX_RESPONSE_BYTES:,} bytes that this server takes."
+            raise MercuryError("RESPONSE_TOO_LARGE", message) from problem
         except _LOST as problem:
             raise self._lost(problem, limit, is_written=exchange.is_written) from problem
 
@@ -184,17 +187,10 @@ class ApiClient:
         headers = (("Authorization", f"Bearer {key}"), *trace)
         return self._pool.request(method, path, headers, body)
 
-    async def _read_body(self, response: Response, seconds: float) -> bytes:
-        try:
-            return await response.read_body(MAX_RESPONSE_BYTES, seconds)
-        except BodyTooLarge as problem:
-            message = f"The answer has more than the {MAX_RESPONSE_BYTES:,} bytes that this server takes."
-            raise MercuryError("RESPONSE_TOO_LARGE", message) from problem
-
     async def _read_refusal(self, response: Response, path: str, model: str) -> MercuryError:
         try:
-            body = await self._read_body(response, self._first_byte_seconds)
-        except (MercuryError, *_LOST):  # the status alone decides about retries and money
+            body = await response.read_body(MAX_RESPONSE_BYTES, self._first_byte_seconds)
+        except (BodyTooLarge, *_LOST):  # the status alone decides about retries and money
             body = b""
         wait = read_retry_after(
             response.header("retry-after-ms"), response.header("retry-after"), self._clock.now()

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from msgspec import UNSET
+
 from bridgehead.mcp import UNDECODABLE
 from bridgehead.runtime import logs
 
-from ..completion import CalledFunction, Completion, Metadata, Tokens, ToolCall, explain_cut
+from ..completion import COMPLETE, CalledFunction, Completion, Metadata, Tokens, ToolCall, explain_cut
 from ..errors import MercuryError
 from . import wire
 from .refusals import broken_off
@@ -35,20 +37,15 @@ def read_response(body: bytes, request: wire.Request, seconds: float) -> Complet
     message = choice.message or wire.Message(choice.text)
     if choice.finish_reason is None:
         raise _unusable("it does not say why it ends, so it may not be whole", message.text)
-    warning, used = response.warning, read_usage(response.usage)
-    return Completion(
-        message.text,
-        Metadata(
-            response.model or request.model,
-            used,
-            choice.finish_reason,
-            cost_usd=read_cost(response.usage),
-            duration_ms=round(seconds * 1000, 3),
-            warnings=_list_warnings([warning] if isinstance(warning, str) else warning, used),
-        ),
-        _read_tool_calls(message.tool_calls),
-        explain_cut(choice.finish_reason),
+    warning = response.warning
+    metadata = Metadata(
+        response.model or request.model,
+        read_usage(response.usage),
+        choice.finish_reason,
+        duration_ms=round(seconds * 1000, 3),
+        warnings=[warning] if isinstance(warning, str) else warning,
     )
+    return _complete(message.text, metadata, response.usage, message.tool_calls)
 
 
 def read_stream(answer: StreamedAnswer, request: wire.Request, started: float, now: float) -> Completion:
@@ -56,21 +53,45 @@ def read_stream(answer: StreamedAnswer, request: wire.Request, started: float, n
     used = read_usage(answer.usage)
     first = answer.first_token_at  # tokens per second are counted from here, without the wait before
     generating = now - (started if first is None else first)
-    return Completion(
-        answer.text,
-        Metadata(
-            answer.model or request.model,
-            used,
-            answer.finish_reason or "",
-            cost_usd=read_cost(answer.usage),
-            duration_ms=round((now - started) * 1000, 3),
-            time_to_first_token_ms=None if first is None else round((first - started) * 1000, 3),
-            tokens_per_second=round(used.completion_tokens / generating, 1) if generating > 0 else None,
-            warnings=_list_warnings(answer.warnings, used),
-        ),
-        _read_tool_calls(answer.tool_calls),
-        explain_cut(answer.finish_reason or ""),
+    metadata = Metadata(
+        answer.model or request.model,
+        used,
+        answer.finish_reason or "",
+        duration_ms=round((now - started) * 1000, 3),
+        time_to_first_token_ms=None if first is None else round((first - started) * 1000, 3),
+        tokens_per_second=round(used.completion_tokens / generating, 1) if generating > 0 else None,
+        warnings=answer.warnings,
     )
+    return _complete(answer.text, metadata, answer.usage, answer.tool_calls)
+
+
+def _complete(
+    text: str, metadata: Metadata, reported: wire.ApiUsage | None, calls: list[wire.ToolCall] | None
+) -> Completion:
+    """Add the parts that complete and streamed answers share: cost, warnings, tool calls."""
+    if reported is not None and reported.cost is not None:
+        try:
+            usd = float(reported.cost)
+        except (TypeError, ValueError):
+            usd = -1.0
+        if 0 <= usd < _USD_LIMIT:  # else it is no plausible amount
+            metadata.cost_usd = usd
+    metadata.warnings = metadata.warnings or None
+    if metadata.usage is _IMPOSSIBLE:
+        metadata.warnings = [*(metadata.warnings or ()), _NOT_COUNTED]
+    tool_calls: list[ToolCall] | None = None
+    if calls:
+        tool_calls = [
+            # Streamed arguments are joined only now, so a secret that came in pieces is visible only now.
+            ToolCall(
+                logs.scrubbed(call.id),
+                CalledFunction(logs.scrubbed(call.function.name), logs.scrubbed(call.function.arguments)),
+            )
+            for call in calls
+            if call.function is not None
+        ]
+    is_whole = metadata.finish_reason in COMPLETE
+    return Completion(text, metadata, tool_calls, UNSET if is_whole else explain_cut(metadata.finish_reason))
 
 
 def read_usage(used: wire.ApiUsage | None) -> Tokens:
@@ -82,46 +103,17 @@ def read_usage(used: wire.ApiUsage | None) -> Tokens:
         return Tokens(0, 0, 0)
     reasoning, cached = used.reasoning_tokens, used.cached_input_tokens
     if used.completion_tokens_details is not None:
-        reasoning = _first_known(used.completion_tokens_details.reasoning_tokens, reasoning)
+        newer = used.completion_tokens_details.reasoning_tokens
+        reasoning = reasoning if newer is None else newer
     if used.prompt_tokens_details is not None:
-        cached = _first_known(used.prompt_tokens_details.cached_tokens, cached)
+        newer = used.prompt_tokens_details.cached_tokens
+        cached = cached if newer is None else newer
     prompt, completion = used.prompt_tokens or used.input_tokens, used.completion_tokens or used.output_tokens
     total = used.total_tokens or prompt + completion
     counts = (prompt, completion, total, reasoning or 0, cached or 0)
     if min(counts) < 0 or max(counts) > _TOKENS_LIMIT:
         return _IMPOSSIBLE
     return Tokens(prompt, completion, total, reasoning, cached)
-
-
-def read_cost(used: wire.ApiUsage | None) -> float | None:
-    """Read the charge that the API reports, in US dollars; None if it is missing or no plausible amount."""
-    try:
-        usd = float(used.cost) if used is not None and used.cost is not None else -1.0
-    except (TypeError, ValueError):
-        return None
-    return usd if 0 <= usd < _USD_LIMIT else None
-
-
-def _list_warnings(reported: list[str] | None, used: Tokens) -> list[str] | None:
-    return [*(reported or ()), _NOT_COUNTED] if used is _IMPOSSIBLE else reported or None
-
-
-def _first_known(value: int | None, otherwise: int | None) -> int | None:
-    return otherwise if value is None else value
-
-
-def _read_tool_calls(calls: list[wire.ToolCall] | None) -> list[ToolCall] | None:
-    if not calls:
-        return None
-    return [
-        # Streamed arguments are joined only now, so a secret that came in pieces is visible only now.
-        ToolCall(
-            logs.scrubbed(call.id),
-            CalledFunction(logs.scrubbed(call.function.name), logs.scrubbed(call.function.arguments)),
-        )
-        for call in calls
-        if call.function is not None
-    ]
 
 
 def _unusable(why: str, content: str | None = None) -> MercuryError:

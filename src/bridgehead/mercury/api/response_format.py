@@ -21,15 +21,15 @@ from ..tools.arguments import ResponseFormat
 _LONGEST = 300
 
 
-def check_schema(wanted: ResponseFormat | None) -> None:
+def check_schema(wanted: ResponseFormat) -> None:
     """Refuse a schema that is not valid."""
-    if wanted is not None and wanted.json_schema is not UNSET:
+    if wanted.json_schema is not UNSET:
         _make_validator(msgspec.json.encode(wanted.json_schema.schema))
 
 
-def check_content(wanted: ResponseFormat | None, completion: Completion) -> None:
+def check_content(wanted: ResponseFormat, completion: Completion) -> None:
     """Raise if the answer does not have the requested form; the error carries the answer."""
-    if wanted is None or wanted.type == "text" or completion.tool_calls is not None:
+    if wanted.type == "text" or completion.tool_calls is not None:
         return
     content = completion.content
     try:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
+from itertools import islice
 from typing import Any
 
 from msgspec import Struct
@@ -86,9 +87,9 @@ class Audit:
             entry = Entry(invocation.name, identify_client(context), fields=logs.context_fields())
             entry.end(_read_outcome(outcome), seconds)
             entries = [entry]
-        self._waiting.extend(entries)
+        self._waiting += entries
         if self._timer is None:
-            self._timer = asyncio.get_running_loop().call_later(DELAY_SECONDS, self._write_some)
+            self._timer = asyncio.get_running_loop().call_later(DELAY_SECONDS, self._write, LINES_AT_ONCE)
 
     def close(self) -> None:
         """Write all queued lines."""
@@ -96,15 +97,16 @@ class Audit:
             self._timer.cancel()
         self._write(len(self._waiting))
 
-    def _write_some(self) -> None:
-        self._write(min(LINES_AT_ONCE, len(self._waiting)))
+    def _write(self, limit: int) -> None:
+        """Write that many of the waiting lines, and the rest in a while."""
+        entries = list(islice(self._waiting, limit))
+        for _ in entries:
+            self._waiting.popleft()
+        if entries:
+            _log.info_each("call", map(self._line, entries))
         self._timer = None
         if self._waiting:
-            self._timer = asyncio.get_running_loop().call_later(0, self._write_some)
-
-    def _write(self, count: int) -> None:
-        if count:
-            _log.info_each("call", map(self._line, [self._waiting.popleft() for _ in range(count)]))
+            self._timer = asyncio.get_running_loop().call_later(0, self._write, limit)
 
     def _line(self, entry: Entry) -> dict[str, Any]:
         call, completion = entry.call, entry.completion

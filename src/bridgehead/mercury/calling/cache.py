@@ -75,8 +75,8 @@ class Cache:
         self._max_bytes = settings.cache_max_bytes
         self._entries: OrderedDict[CacheKey, CachedCompletion] = OrderedDict()
         self._shared: dict[CacheKey, SharedRequest] = {}
-        self._calls: dict[tuple[str, bytes], Call] = {}
-        """Calls by client and encoded arguments."""
+        self.calls: dict[tuple[str, bytes], Call] = {}
+        """Cached calls by client and encoded arguments; see `remember`."""
         self._argument_bytes = 0
         self.size = 0
         """The estimated bytes of all entries."""
@@ -127,14 +127,10 @@ class Cache:
         self._argument_bytes += len(arguments) + len(call.body)
         # All at once, which needs no order of use.
         if self._argument_bytes > MAX_ARGUMENT_BYTES:
-            self._calls.clear()
+            self.calls.clear()
             self._argument_bytes = 0
             return
-        self._calls[call.client, arguments] = call
-
-    def recognize(self, client: str, arguments: bytes) -> Call | None:
-        """Return the earlier call of a client with the same bytes."""
-        return self._calls.get((client, arguments))
+        self.calls[call.client, arguments] = call
 
     # --- requests under way --------------------------------------------------------------------------------
 

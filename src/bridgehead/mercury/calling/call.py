@@ -16,7 +16,7 @@ from bridgehead.mcp import Context
 from ..api import wire
 from ..errors import MercuryError
 from ..settings import MercurySettings
-from ..tools.arguments import CallArguments, Chat, ChatMessage, CompletionArguments, ResponseFormat
+from ..tools.arguments import CallArguments, Chat, CompletionArguments, ResponseFormat
 from .routes import MERCURY, Routes, Target
 
 ANONYMOUS = "(no token)"
@@ -112,8 +112,8 @@ class CallFactory:
             raise _not_allowed(args.model, self._allowed_models)
         body = wire.write(args.to_body())
         if len(body) > self._max_bytes:
-            message = f"The arguments have {len(body):,} bytes, and this server takes {self._max_bytes:,}."
-            raise MercuryError("REQUEST_TOO_LARGE", message)
+            problem = f"The arguments have {len(body):,} bytes, and this server takes {self._max_bytes:,}."
+            raise MercuryError("REQUEST_TOO_LARGE", problem)
         seconds = (timeout or self._total_timeout) / 1000
         call = Call(
             path,
@@ -130,10 +130,26 @@ class CallFactory:
             cache=cache or self._cache,
             max_tokens=(args.max_tokens or None) if isinstance(args, CompletionArguments) else None,
             is_model_named=is_model_named,
-            trace=_carry_on(context.trace),
         )
-        if isinstance(args, Chat):
-            _add_chat_options(call, args)
+        if trace := context.trace:
+            call.trace = _carry_on(trace)
+        if not isinstance(args, Chat):
+            return call
+        call.max_tokens = args.max_completion_tokens or call.max_tokens
+        call.is_diffusing = args.diffusing or False
+        # Refuse combinations of fields that the schema cannot express; the error names the field.
+        for number, message in enumerate(args.messages):
+            if message.role == "tool" and not message.tool_call_id:
+                raise _wrong(f"messages[{number}].tool_call_id", "a tool message needs the id of its call")
+            if message.content is None and not (message.role == "assistant" and message.tool_calls):
+                raise _wrong(f"messages[{number}].content", "only an assistant that calls tools may lack it")
+        wanted = call.response_format = args.response_format or None
+        if wanted is not None and (wanted.type == "json_schema") != bool(wanted.json_schema):
+            raise MercuryError(
+                "INVALID_ARGUMENTS",
+                "response_format.json_schema goes with the type json_schema, and only with it.",
+                next_step="Give both or neither.",
+            )
         return call
 
 
@@ -143,35 +159,11 @@ _TRACE_STATE = re.compile(r"[\x20-\x7e]{1,512}")
 
 def _carry_on(trace: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
     """Return the headers that continue the caller's trace (W3C Trace Context); malformed ones are dropped."""
-    if not trace:
-        return ()
     parent, state = trace.get("traceparent", ""), trace.get("tracestate", "")
     if not _TRACE_PARENT.fullmatch(parent):
         return ()
     own = (("traceparent", parent),)
     return (*own, ("tracestate", state)) if _TRACE_STATE.fullmatch(state) else own
-
-
-def _add_chat_options(call: Call, args: Chat) -> None:
-    call.max_tokens = args.max_completion_tokens or call.max_tokens
-    call.is_diffusing = args.diffusing or False
-    _check_messages(args.messages)
-    wanted = call.response_format = args.response_format or None
-    if wanted is not None and (wanted.type == "json_schema") != bool(wanted.json_schema):
-        raise MercuryError(
-            "INVALID_ARGUMENTS",
-            "response_format.json_schema goes with the type json_schema, and only with it.",
-            next_step="Give both or neither.",
-        )
-
-
-def _check_messages(messages: list[ChatMessage]) -> None:
-    """Refuse combinations of fields that the schema cannot express; the error names the field."""
-    for number, message in enumerate(messages):
-        if message.role == "tool" and not message.tool_call_id:
-            raise _wrong(f"messages[{number}].tool_call_id", "a tool message needs the id of its call")
-        if message.content is None and not (message.role == "assistant" and message.tool_calls):
-            raise _wrong(f"messages[{number}].content", "only an assistant that calls tools may lack it")
 
 
 def _wrong(argument: str, why: str) -> MercuryError:

@@ -88,7 +88,7 @@ class Completer:
 
     def recognize(self, context: Context[Any], client: str, now: float) -> CachedCompletion | None:
         """Return the cached answer to arguments that this client has sent before, byte for byte."""
-        call = self._cache.recognize(client, bytes(context.arguments))
+        call = self._cache.calls.get((client, bytes(context.arguments)))
         cached = None if call is None else self._cache.lookup(call.cache_key, now)
         if call is not None and cached is not None:
             self._note_hit(call, context, cached.completion)
@@ -107,14 +107,20 @@ class Completer:
         entry = self._audit.begin(context, call.tool, call)
         is_cached = self._cache.is_enabled and call.cache != "bypass"
         try:
-            targets = self._route(call)
-            response_format.check_schema(call.response_format)  # before the call costs anything
+            targets = [Target(call.provider, call.model)]
+            if self._routes.routes:
+                targets = [Target(one.provider, one.model or call.model) for one in self._routes.find(call)]
+                call.turn_to(targets[0])
+            self._providers[call.provider].keys.pick()  # raises if the first target has no key
+            if call.response_format is not None:
+                response_format.check_schema(call.response_format)  # before the call costs anything
             # Equal calls under way share one answer. Not streams: each goes to its own client as it grows.
             if is_cached and call.cache == "use" and not call.is_streamed:
                 completion = await self._share(call, targets)
             else:
-                completion = await self._ask_providers(call, targets, report)
-            response_format.check_content(call.response_format, completion)
+                completion = await self._ask(call, targets, report)
+            if call.response_format is not None:
+                response_format.check_content(call.response_format, completion)
         except MercuryError as error:
             self._count_failure(call)
             context.annotate({**describe_call(call), "error.type": error.code})
@@ -134,16 +140,6 @@ class Completer:
         context.annotate(describe_call(call, completion))
         return completion
 
-    def _route(self, call: Call) -> list[Target]:
-        """Return the targets of a call; raises if the first one has no key."""
-        if self._routes.routes:
-            targets = [Target(one.provider, one.model or call.model) for one in self._routes.find(call)]
-            call.turn_to(targets[0])
-        else:
-            targets = [Target(call.provider, call.model)]
-        self._providers[call.provider].keys.pick()
-        return targets
-
     async def _share(self, call: Call, targets: list[Target]) -> Completion:
         """Ask the API unless an equal call is under way, here or at another replica.
 
@@ -152,9 +148,9 @@ class Completer:
 
         async def ask() -> Completion:
             if self._single_flight is None:
-                return await self._ask_providers(call, targets, None)
+                return await self._ask(call, targets, None)
             completion, is_joined = await share_with_replicas(
-                self._single_flight, call.cache_key, lambda: self._ask_providers(call, targets, None)
+                self._single_flight, call.cache_key, lambda: self._ask(call, targets, None)
             )
             if is_joined:
                 self._usage.count_hit(call.model, call.client)
@@ -166,52 +162,61 @@ class Completer:
             return replace(completion, metadata=replace(completion.metadata, cost_usd=0.0))
         return completion
 
-    async def _ask_providers(self, call: Call, targets: list[Target], report: Report | None) -> Completion:
-        """Ask the providers of a route one after the other; only the last one gets retries."""
-        deadline = self._clock.monotonic() + call.seconds
-        *others, last = targets
-        for target in others:
-            call.turn_to(target)
-            try:
-                return await self._ask(call, deadline, report, retries=False)
-            except MercuryError as error:
-                if not _can_fall_back(error):
-                    raise
-                _log.warn("falling back", provider=target.provider, code=error.code, tool=call.tool)
-        call.turn_to(last)
-        return await self._ask(call, deadline, report, retries=True)
+    async def _ask(self, call: Call, targets: list[Target], report: Report | None) -> Completion:
+        """Send until a provider answers, a failure is final, the retries are used up, or time is over.
 
-    async def _ask(self, call: Call, deadline: float, report: Report | None, *, retries: bool) -> Completion:
-        """Send until the provider answers, a failure is final, the retries are used up, or time is over."""
-        provider = self._providers[call.provider]
-        key, refused_keys, attempt = provider.keys.pick(), set[str](), 0
-        while True:
-            try:
-                return await self._send(call, provider, key, deadline, report)
-            except MercuryError as error:
-                # At once, and not as a retry: nothing is wrong with the service.
-                another = _replace_key(provider, key, error, refused_keys)
-                if another is not None:
-                    key = another
-                    continue
-                delay = self._retries.delay(error, attempt, deadline - self._clock.monotonic())
-                if delay is None or not retries:
-                    raise
-                _log.warn(
-                    "retrying", code=error.code, status=error.status, seconds=round(delay, 3), tool=call.tool
-                )
-            await asyncio.sleep(delay)
-            # The best key may be another one by now: cool-downs end, and the file may have changed.
-            key, refused_keys, attempt = provider.keys.pick(), set(), attempt + 1
+        Asks the providers of a route one after the other; only the last one gets retries.
+        """
+        deadline = self._clock.monotonic() + call.seconds
+        for target in targets:
+            if self._routes.routes:
+                call.turn_to(target)
+            provider = self._providers[call.provider]
+            key, refused_keys, attempt = "", set[str](), 0
+            while True:
+                try:
+                    if not key:
+                        key = provider.keys.pick()
+                    return await self._send(call, provider, key, deadline, report)
+                except MercuryError as error:
+                    # At once, and not as a retry: nothing is wrong with the service.
+                    another = _replace_key(provider, key, error, refused_keys)
+                    if another is not None:
+                        key = another
+                        continue
+                    if target is not targets[-1]:
+                        if not _can_fall_back(error):
+                            raise
+                        _log.warn("falling back", provider=target.provider, code=error.code, tool=call.tool)
+                        break
+                    delay = self._retries.delay(error, attempt, deadline - self._clock.monotonic())
+                    if delay is None:
+                        raise
+                    status, seconds = error.status, round(delay, 3)
+                    _log.warn("retrying", code=error.code, status=status, seconds=seconds, tool=call.tool)
+                await asyncio.sleep(delay)
+                # The best key may be another one by now: cool-downs end, and the file may have changed.
+                key, refused_keys, attempt = "", set(), attempt + 1
+        raise AssertionError("the last provider answers or raises")
 
     async def _send(
         self, call: Call, provider: Provider, key: str, deadline: float, report: Report | None
     ) -> Completion:
         """Send a call once: reserve its worst case, send, settle."""
         async with self._reservations.reserve(call, provider, deadline) as reservation:
-            limit = self._limit_time(call, deadline)
+            now = self._clock.monotonic()
+            if now >= deadline:
+                raise MercuryError(
+                    "TIMEOUT",
+                    "The call's time was over before the Mercury API could be asked. Nothing was sent.",
+                    next_step="Raise MERCURY_TOTAL_TIMEOUT or give timeout_ms, or make fewer calls at once.",
+                )
+            if call.is_streamed or deadline - now < call.request_seconds:
+                limit = TimeLimit(deadline - now, "MERCURY_TOTAL_TIMEOUT")
+            else:
+                limit = TimeLimit(call.request_seconds, "REQUEST_TIMEOUT")
             breaker, catalogue = provider.breaker, provider.catalogue
-            if delay := breaker.delay(self._clock.monotonic()):
+            if delay := breaker.delay(now):
                 raise MercuryError(
                     "SERVICE_DOWN",
                     f"The Mercury API keeps failing; calls are paused for {format_seconds(delay)}.",
@@ -253,19 +258,6 @@ class Completer:
                 answer.provider = provider.name
             self._usage.count_answer(call.model, call.client, answer, is_booked=reservation.is_booked)
             return completion
-
-    def _limit_time(self, call: Call, deadline: float) -> TimeLimit:
-        """Return the time limit of the next send, and the setting that it comes from."""
-        left = deadline - self._clock.monotonic()
-        if left <= 0:
-            raise MercuryError(
-                "TIMEOUT",
-                "The call's time was over before the Mercury API could be asked. Nothing was sent.",
-                next_step="Raise MERCURY_TOTAL_TIMEOUT or give timeout_ms, or make fewer calls at once.",
-            )
-        if call.is_streamed or left < call.request_seconds:
-            return TimeLimit(left, "MERCURY_TOTAL_TIMEOUT")
-        return TimeLimit(call.request_seconds, "REQUEST_TIMEOUT")
 
     def _count_failure(self, call: Call) -> None:
         model = self._providers[call.provider].catalogue.counted_name(call.model)

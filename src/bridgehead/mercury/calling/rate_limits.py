@@ -71,10 +71,16 @@ class Scope:
         """Return whether all windows are empty."""
         return all(window.is_idle(now) for window in self.windows.values())
 
-    def check(self, amounts: Amounts) -> None:
-        """Raise if the amounts exceed a whole limit, so that waiting would not help."""
+    def find_windows(self, amounts: Amounts) -> list[tuple[str, Window, int]]:
+        """Return the windows that the amounts count in, each with its amount.
+
+        Raise if an amount exceeds a whole limit, so that waiting would not help.
+        """
+        asked = []
         for thing, window in self.windows.items():
             amount = getattr(amounts, thing)
+            if amount:
+                asked.append((thing, window, amount))
             if amount > window.limit:
                 need = "any number of" if amount >= UNKNOWN else f"{amount:,}"
                 raise MercuryError(
@@ -82,15 +88,13 @@ class Scope:
                     f"This call can need {need} {thing.replace('_', ' ')}, and {self.name} may use "
                     f"{window.limit:,} in a window.",
                 )
+        return asked
 
     def ask_redis(self, amounts: Amounts) -> Asked:
         """Return the request to the shared windows; things without a limit are not counted."""
         limits = astuple(self.limits)
         asked = [amount if limit else 0 for amount, limit in zip(astuple(amounts), limits, strict=True)]
         return Asked(self.key, self.seconds, limits, asked)
-
-
-Parts = list[tuple[Scope, Amounts]]
 
 
 class WindowEntries(Struct):
@@ -139,72 +143,59 @@ class RateLimits:
         provider count all sends.
         """
         output = UNKNOWN if output_tokens is None else output_tokens
-        asked: Parts = []
+        asked: list[tuple[Scope, Amounts]] = []
         if self.is_on:
-            asked += [
+            asked += (
                 (self._client(account), Amounts(int(is_first), input_tokens, output)),
                 (self._server, Amounts(1, input_tokens, output)),
-            ]
+            )
         if provider is not None:
             asked.append((provider, Amounts(1)))
-        # A limit that this send does not count against must not cost a round trip to Redis.
-        parts = [part for part in asked if any(getattr(part[1], thing) for thing in part[0].windows)]
-        for scope, amounts in parts:
-            scope.check(amounts)
-        return await self._wait_for_room(parts, deadline) if parts else None
-
-    async def _wait_for_room(self, parts: Parts, deadline: float) -> WindowEntries:
+        parts: list[tuple[Scope, Amounts, list[tuple[str, Window, int]]]] = []
+        for scope, amounts in asked:
+            # A limit that this send does not count against must not cost a round trip to Redis.
+            if scope.windows and (windows := scope.find_windows(amounts)):
+                parts.append((scope, amounts, windows))
+        if not parts:
+            return None
         until = min(self._clock.monotonic() + self._wait, deadline)
         while True:
-            found = await self._take(parts)
-            if isinstance(found, WindowEntries):
-                return found
-            scope, delay, left = found
+            taken: Taken | None = None
+            if self._shared is not None:
+                try:
+                    taken = await self._shared.take([scope.ask_redis(amounts) for scope, amounts, _ in parts])
+                except (StoreUnavailable, StoreError) as problem:
+                    _log.debug("rate limits count in this process alone", problem=str(problem))
+            now, delay, left = self._clock.monotonic(), 0.0, dict[str, int]()
+            if taken is None:
+                # As in the Redis script: of several limits that block, the one with the longest wait is
+                # reported.
+                for part, _, windows in parts:
+                    for _thing, window, amount in windows:
+                        wait = window.delay(amount, now)
+                        if wait > delay:
+                            delay, scope = wait, part
+                if delay:
+                    left = scope.left(now)
+            elif taken.wait:
+                delay, scope, size = taken.wait, parts[taken.blocking][0], len(THINGS)
+                left = scope.left_of(taken.totals[taken.blocking * size : (taken.blocking + 1) * size])
+            if not delay:
+                # Count in this process too, so that the windows are right if Redis goes away.
+                entries = WindowEntries([], taken)
+                for _, _, windows in parts:
+                    for thing, window, amount in windows:
+                        entries.local.append((thing, window, window.take(amount, now)))
+                return entries
             if self._clock.monotonic() + delay > until:
-                amounts = ", ".join(f"{amount} {thing.replace('_', ' ')}" for thing, amount in left.items())
+                words = ", ".join(f"{amount} {thing.replace('_', ' ')}" for thing, amount in left.items())
                 raise MercuryError(
                     "LOCAL_RATE_LIMIT",
-                    f"A rate limit of {scope.name} is reached; left now: {amounts}.",
+                    f"A rate limit of {scope.name} is reached; left now: {words}.",
                     retry_after=delay,
                     next_step=f"Try again in {format_seconds(delay)}, or raise {scope.setting}.",
                 )
             await asyncio.sleep(delay)  # then take again: another call may have been faster
-
-    async def _take(self, parts: Parts) -> WindowEntries | tuple[Scope, float, dict[str, int]]:
-        """Take room in all windows; or return the limit that blocks, the seconds to wait, and the rest."""
-        taken: Taken | None = None
-        if self._shared is not None:
-            try:
-                taken = await self._shared.take([scope.ask_redis(amounts) for scope, amounts in parts])
-            except (StoreUnavailable, StoreError) as problem:
-                _log.debug("rate limits count in this process alone", problem=str(problem))
-        now = self._clock.monotonic()
-        if taken is not None and taken.wait:
-            scope, size = parts[taken.blocking][0], len(THINGS)
-            totals = taken.totals[taken.blocking * size : (taken.blocking + 1) * size]
-            return scope, taken.wait, scope.left_of(totals)
-        if taken is None:
-            # As in the Redis script: a thing with an amount of 0 does not block, and of several limits that
-            # block, the one with the longest wait is reported.
-            delays = [
-                max(
-                    window.delay(amount, now)
-                    for thing, window in scope.windows.items()
-                    if (amount := getattr(amounts, thing))
-                )
-                for scope, amounts in parts
-            ]
-            if longest := max(delays):
-                scope = parts[delays.index(longest)][0]
-                return scope, longest, scope.left(now)
-        # Count in this process too, so that the windows are right if Redis goes away.
-        local = [
-            (thing, window, window.take(amount, now))
-            for scope, amounts in parts
-            for thing, window in scope.windows.items()
-            if (amount := getattr(amounts, thing))
-        ]
-        return WindowEntries(local, taken)
 
     def correct(self, entries: WindowEntries | None, input_tokens: int, output_tokens: int) -> None:
         """Replace the tokens taken by those used. The count of requests stays."""

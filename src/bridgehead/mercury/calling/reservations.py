@@ -24,6 +24,7 @@ from ..api.refusals import unknown_model
 from ..errors import MercuryError
 from .budget import Reservation
 from .call import ANONYMOUS
+from .usage import utc_day
 
 if TYPE_CHECKING:
     from bridgehead.runtime.timing import Clock
@@ -66,7 +67,7 @@ class Reservations:
             catalogue.renew()
         call.is_written = False
         reservation = Reservation(
-            day=self._usage.today,
+            day=utc_day(self._clock.now()),
             payer=call.principal or ANONYMOUS,
             model=catalogue.counted_name(call.model),
             client=self._usage.counted_client(call.client),
@@ -80,7 +81,8 @@ class Reservations:
                 provider.rate_limit,
                 is_first=not call.is_counted,
                 input_tokens=call.max_input_tokens,
-                output_tokens=longest_answer(call, catalogue),
+                # Only looked up if it is limited.
+                output_tokens=longest_answer(call, catalogue) if self._rate_limits.needs_output_length else 0,
                 deadline=deadline,
             )
             call.is_counted = True

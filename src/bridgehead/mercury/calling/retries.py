@@ -70,7 +70,7 @@ class Breaker:
 
     def delay(self, now: float) -> float:
         """Return the seconds until a request may be sent; 0 admits it, as the probe if it is open."""
-        if not self.is_open:
+        if self._failures < self._limit:
             return 0.0
         if now < self._probe_at:
             return self._probe_at - now
@@ -83,7 +83,7 @@ class Breaker:
 
     def record_success(self) -> None:
         """Close the breaker: the service answered, with whatever status."""
-        was_open, self._failures = self.is_open, 0
+        was_open, self._failures = self._failures >= self._limit, 0
         self._is_probing = False
         if was_open:
             self._on_change(False)  # noqa: FBT003 - the one argument there is

@@ -207,10 +207,11 @@ class Usage:
 
     def counted_client(self, client: str) -> str:
         """Return the name under which a client is counted."""
-        if client in self._clients and self._clients_day == self.today:
+        day = utc_day(self._clock.now())
+        if self._clients_day != day:
+            self._clients_day, self._clients = day, set()
+        if client in self._clients:
             return client
-        if self._clients_day != self.today:
-            self._clients_day, self._clients = self.today, set()
         name = _storable(client)
         if name not in self._clients and len(self._clients) >= MAX_CLIENTS:
             return OTHER_CLIENTS
@@ -233,7 +234,9 @@ class Usage:
         A booked cost is written with its reservation; here it only counts in `models`.
         """
         used, cost = metadata.usage, metadata.cost_usd
-        key = (self.today, model, self.counted_client(client))
+        # The client first: it makes sure that the day of the clients is today.
+        counted_client = self.counted_client(client)
+        key = (self._clients_day, model, counted_client)
         counts = self._recent.get(key)
         if counts is None:
             counts = self._recent[key] = UsageCounts()

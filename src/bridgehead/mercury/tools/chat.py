@@ -71,6 +71,8 @@ def recall(ctx: Context[Service]) -> Encoded | None:
     if not ctx.revision.structured_output:
         return None  # older revisions need another encoding than the one that is cached
     service = ctx.state
+    if not service.cache.calls:
+        return None
     now = service.clock.monotonic()
     cached = service.completer.recognize(ctx, identify_client(ctx), now)
     return None if cached is None else cached.encode(now)
@@ -112,9 +114,11 @@ async def complete_call(call: Call, ctx: Context[Service]) -> Completion:
 
 async def ask_model(call: Call, ctx: Context[Service]) -> Completion:
     """Ask the model for a complete answer, with heartbeats while waiting."""
+    service = ctx.state
+    if not ctx.wants_progress:
+        return await service.completer.complete(call, ctx)
     from .progress import Progress
 
-    service = ctx.state
     async with Progress(ctx):
         return await service.completer.complete(call, ctx)
 

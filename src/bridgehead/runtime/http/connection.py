@@ -1,4 +1,7 @@
-"""Connection: one HTTP/1.1 connection, with one request on it at a time.
+"""Connection: one HTTP/1.1 connection, with one request on it at a time, and the response to that.
+
+The connection fills the response in and the caller reads it. Unread bytes are bounded: above `MAX_UNREAD` the
+connection stops reading from the socket until the caller has caught up.
 
 Bytes outside of a body (heads, informational responses, chunk extensions, trailers) are bounded together by
 `MAX_HEAD_BYTES`, so a peer cannot make any of them endless.
@@ -13,13 +16,131 @@ from typing import cast
 import httptools
 from msgspec import Struct
 
-from .response import ConnectFailed, ConnectionBroken, Response
-
+MAX_UNREAD = 256 * 1024
 MAX_HEAD_BYTES = 64 * 1024
 _FINAL = 200
 _HEADER_SIGNS = len(": \r\n")
 _WITH_BODY = frozenset({"POST", "PUT", "PATCH"})
 _HEAD_TOO_LARGE = f"the head of the response has more than {MAX_HEAD_BYTES} bytes"
+
+
+class ConnectFailed(Exception):
+    """No connection could be opened, so nothing was sent."""
+
+
+class ConnectionBroken(Exception):
+    """The connection broke during a request; the peer may have acted on it."""
+
+
+class BodyTooLarge(Exception):
+    """The body has more bytes than the caller allows."""
+
+    def __init__(self, max_bytes: int) -> None:
+        super().__init__(f"the body has more than {max_bytes} bytes")
+
+
+class Response:
+    """The response to one request; its head is complete when the caller gets it."""
+
+    def __init__(self, source: Connection, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
+        self._source = source
+        self._waiter: asyncio.Future[None] | None = None
+        self.pieces: list[bytes] = []
+        """Unread pieces of the body; the connection appends to it."""
+        self._unread = 0
+        self._is_paused = False
+        self._failure: Exception | None = None
+        """Why an incomplete response will not be completed."""
+        self.status = 0
+        self.headers: list[tuple[bytes, bytes]] = []
+        """In the order received; names in lower case."""
+        self.has_head = False
+        self.is_complete = False
+
+    def header(self, name: str) -> str | None:
+        """Return the last value of a header; the name is in lower case."""
+        wanted = name.encode()
+        values = [value for key, value in self.headers if key == wanted]
+        return values[-1].decode("latin-1") if values else None
+
+    async def read(self, seconds: float | None = None) -> bytes:
+        """Return the unread part of the body, waiting up to `seconds` for some; empty at its end.
+
+        Raises `ConnectionBroken` and `TimeoutError`.
+        """
+        while not self.pieces:
+            if self.is_complete:
+                return b""
+            if self._failure is not None:
+                raise self._failure
+            await self._wait(seconds)
+        data = self.pieces[0] if len(self.pieces) == 1 else b"".join(self.pieces)
+        self.pieces.clear()
+        self._unread = 0
+        if self._is_paused:
+            self._is_paused = False
+            self._source.resume_reading()
+        return data
+
+    async def read_body(self, max_bytes: int, seconds: float | None = None) -> bytes:
+        """Return the whole body, waiting up to `seconds` for each piece; also raises `BodyTooLarge`."""
+        if not self.is_complete:
+            length = self.header("content-length")
+            if length is not None and int(length) > max_bytes:
+                raise BodyTooLarge(max_bytes)
+        pieces: list[bytes] = []
+        size = 0
+        while piece := await self.read(seconds):
+            size += len(piece)
+            if size > max_bytes:
+                raise BodyTooLarge(max_bytes)
+            pieces.append(piece)
+            if self.is_complete and not self.pieces:  # saves one more call of read
+                break
+        return b"".join(pieces)
+
+    # --- what the connection calls -------------------------------------------------------------------------
+
+    async def wait_for_head(self) -> None:
+        """Wait for the head, without a time limit of its own."""
+        while not self.has_head:
+            if self._failure is not None:
+                raise self._failure
+            await self._wait(None)
+
+    def arrive(self, size: int) -> None:
+        """Wake the reader: something that it can use came in a segment of this size."""
+        if self.pieces:
+            self._unread += size  # framing included
+            if self._unread > MAX_UNREAD and not self._is_paused:
+                self._is_paused = True
+                self._source.pause_reading()
+        if self._waiter is not None and not self._waiter.done():
+            self._waiter.set_result(None)
+
+    def fail(self, failure: Exception) -> None:
+        """Fail with the first reason that is reported."""
+        if self._failure is None:
+            self._failure = failure
+        if self._waiter is not None and not self._waiter.done():
+            self._waiter.set_result(None)
+
+    async def _wait(self, seconds: float | None) -> None:
+        # A timer of our own: asyncio.timeout costs three times as much for each piece of a stream.
+        waiter = self._waiter = self._loop.create_future()
+        timer = None if seconds is None else self._loop.call_later(seconds, _expire, waiter)
+        try:
+            await waiter
+        finally:
+            self._waiter = None
+            if timer is not None:
+                timer.cancel()
+
+
+def _expire(waiter: asyncio.Future[None]) -> None:
+    if not waiter.done():
+        waiter.set_exception(TimeoutError())
 
 
 class Request(Struct):
@@ -82,7 +203,7 @@ class Connection(asyncio.Protocol):
             raise ConnectFailed(str(self._lost or "the other side closed it"))
         # A parser for each response: one that has failed or was left half way does not recover.
         self._parser = httptools.HttpResponseParser(self)
-        response = self._response = Response(self)
+        response = self._response = Response(self, self._loop)
         self._is_bodiless = request.method == "HEAD"
         self.has_answered = False
         self._unstructured = 0
@@ -170,9 +291,7 @@ class Connection(asyncio.Protocol):
             self.abandon(_HEAD_TOO_LARGE)
         # Each wake restarts the reader's time limit, so bytes that it cannot use must not wake it.
         if self._has_news:
-            if response.pieces:
-                response.count(len(data))
-            response.wake()
+            response.arrive(len(data))
 
     def eof_received(self) -> None:
         """Treat the end as a lost connection at once; TLS calls connection_lost some loop turns later."""

@@ -12,9 +12,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from .connection import Connection
+from .connection import ConnectFailed, Connection, ConnectionBroken
 from .proxy import HTTP_PORT, HTTPS_PORT, Proxy
-from .response import ConnectFailed, ConnectionBroken
 
 MAX_PROXY_REPLY = 16 * 1024
 _HEAD_END = b"\r\n\r\n"

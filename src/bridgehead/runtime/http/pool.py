@@ -18,10 +18,9 @@ from urllib.parse import urlsplit
 
 from msgspec import Struct
 
-from .connection import Connection, Request
+from .connection import ConnectFailed, Connection, ConnectionBroken, Request, Response
 from .connector import Connector
 from .proxy import Proxy
-from .response import ConnectFailed, ConnectionBroken, Response
 
 IDLE_SECONDS = 55.0
 """Below the 60 s that servers commonly allow, so they seldom close a connection under a request."""
@@ -64,7 +63,7 @@ class Pool:
         request. Raises `ConnectFailed` and `ConnectionBroken`; `Exchange.is_written` tells whether the peer
         may have received any of the request.
         """
-        return Exchange(self, Request(method, self._connector.base + path or "/", headers, body))
+        return Exchange(method, self._connector.base + path or "/", headers, body, pool=self)
 
     async def close(self) -> None:
         """Close idle connections now, and the others when they are given back."""
@@ -103,71 +102,68 @@ class Pool:
             self._idle.pop(0).close()
 
 
-class Exchange:
-    """One request and its response."""
+class Exchange(Request, kw_only=True):
+    """A request on its way through a pool, entered for its response.
 
-    def __init__(self, pool: Pool, request: Request) -> None:
-        self._pool = pool
-        self._request = request
-        self._connection: Connection | None = None
-        self._sending: asyncio.Task[None] | None = None
+    `is_written` tells whether any byte of it may have been sent: False guarantees that the peer got nothing.
+    Once True it stays True, however the exchange ends.
+    """
 
-    @property
-    def is_written(self) -> bool:
-        """Whether any byte of the request may have been sent; False guarantees that the peer got nothing.
-
-        Once True it stays True, however the exchange ends.
-        """
-        return self._request.is_written
+    pool: Pool
+    connection: Connection | None = None
+    sending: asyncio.Task[None] | None = None
+    """Sends a body in pieces."""
 
     async def __aenter__(self) -> Response:
-        connection = await self._pool.take()
-        try:
-            return await self._begin(connection)
-        except (ConnectFailed, ConnectionBroken):
-            # On a new connection the failure is the peer's. On a reused one it may be a stale connection:
-            # then a request goes out again if nothing was written, or if it is safe, unanswered and its
-            # body is still there (pieces may be spent).
-            request = self._request
-            is_repeatable = (
-                request.method in _SAFE and isinstance(request.body, bytes) and not connection.has_answered
-            )
-            if not connection.is_kept or (request.is_written and not is_repeatable):
-                raise
-        return await self._begin(await self._pool.take(is_new=True))
+        is_new = False
+        while True:
+            connection = self.connection = await self.pool.take(is_new=is_new)
+            try:
+                response = connection.send(self)
+                if not isinstance(self.body, bytes):
+                    self._send_pieces(connection, self.body)
+                await response.wait_for_head()
+            except BaseException as problem:
+                self._leave()
+                # On a new connection the failure is the peer's. On a reused one it may be a stale connection:
+                # then a request goes out again if nothing was written, or if it is safe, unanswered and its
+                # body is still there (pieces may be spent).
+                is_repeatable = (
+                    self.method in _SAFE and isinstance(self.body, bytes) and not connection.has_answered
+                )
+                if (
+                    is_new
+                    or not isinstance(problem, ConnectFailed | ConnectionBroken)
+                    or not connection.is_kept
+                    or (self.is_written and not is_repeatable)
+                ):
+                    raise
+                is_new = True
+            else:
+                return response
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._leave()
 
-    async def _begin(self, connection: Connection) -> Response:
-        self._connection = connection
-        try:
-            response = connection.send(self._request)
-            body = self._request.body
-            if not isinstance(body, bytes):
+    def _send_pieces(self, connection: Connection, pieces: AsyncIterable[bytes]) -> None:
+        """Send a body in a task of its own: the response may begin before the body has ended."""
 
-                def finish(task: asyncio.Task[None]) -> None:
-                    problem = None if task.cancelled() else task.exception()
-                    if problem is not None:
-                        connection.abandon(f"the body of the request could not be sent ({problem})", problem)
+        def finish(task: asyncio.Task[None]) -> None:
+            problem = None if task.cancelled() else task.exception()
+            if problem is not None:
+                connection.abandon(f"the body of the request could not be sent ({problem})", problem)
 
-                # In a task of its own: the response may begin before the body has ended.
-                self._sending = asyncio.get_running_loop().create_task(connection.send_body(body))
-                self._sending.add_done_callback(finish)
-            await response.wait_for_head()
-        except BaseException:
-            self._leave()
-            raise
-        return response
+        self.sending = asyncio.get_running_loop().create_task(connection.send_body(pieces))
+        self.sending.add_done_callback(finish)
 
     def _leave(self) -> None:
-        if self._sending is not None:
-            self._sending.cancel()
-        connection, self._connection = self._connection, None
+        if self.sending is not None:
+            self.sending.cancel()
+        connection, self.connection = self.connection, None
         if connection is not None:
-            self._pool.give_back(connection)
+            self.pool.give_back(connection)
 
 
 class Fetched(Struct, frozen=True):

@@ -61,35 +61,31 @@ class Relay:
     def __init__(self, connection: GameConnection, timeout: float) -> None:
         self._connection = connection
         self._timeout = timeout
-        self._guests: set[_Guest] = set()
+        self.guests: set[_Guest] = set()
+        """The processes that share the game."""
         self.operations: Mapping[str, Operation] = {}
         """Requests that this process answers itself, beside the methods of the game."""
         connection.on_change.append(self._announce_status)
 
-    @property
-    def guests(self) -> int:
-        """The number of processes that share the game."""
-        return len(self._guests)
-
     def _announce_status(self) -> None:
-        for guest in self._guests:
+        for guest in self.guests:
             guest.begin(guest.tell_status())
 
     def broadcast(self, message: bytes) -> None:
         """Send a notification to every guest."""
-        for guest in self._guests:
+        for guest in self.guests:
             guest.begin(guest.say(message))
 
     async def serve(self, socket: Connection, headers: Mapping[str, str]) -> None:
         """Serve one guest until it disconnects."""
         guest = _Guest(socket, self._connection, _read_timeout(headers, self._timeout), self.operations)
-        self._guests.add(guest)
-        log.info("guest came", guests=self.guests)
+        self.guests.add(guest)
+        log.info("guest came", guests=len(self.guests))
         try:
             await guest.serve()
         finally:
-            self._guests.discard(guest)
-            log.info("guest went", guests=self.guests)
+            self.guests.discard(guest)
+            log.info("guest went", guests=len(self.guests))
 
 
 def _read_timeout(headers: Mapping[str, str], default: float) -> float:
