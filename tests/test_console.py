@@ -27,6 +27,7 @@ ELSEWHERE = {"first-bridge.md"}
 DOCUMENTS = sorted(
     page for page in [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")] if page.name not in ELSEWHERE
 )
+PROGRAM = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
 BLOCK = re.compile(r"^```console\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 OURS = re.compile(
@@ -158,6 +159,10 @@ def home(tmp_path: Path) -> Path:
 @pytest.mark.parametrize("document", [one for one in DOCUMENTS if commands(one)], ids=lambda path: path.name)
 def test_every_command_of_a_document_does_what_it_should(document: Path, home: Path) -> None:
     there = offered()
+    if document.name == "README.md":  # it shows the file that its commands use
+        (home / "server.py").write_text(
+            PROGRAM.findall(document.read_text(encoding="utf-8"))[0], encoding="utf-8"
+        )
     for command in commands(document):
         ours = OURS.fullmatch(command)
         if ours is None:
