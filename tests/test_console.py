@@ -160,9 +160,8 @@ def home(tmp_path: Path) -> Path:
 def test_every_command_of_a_document_does_what_it_should(document: Path, home: Path) -> None:
     there = offered()
     if document.name == "README.md":  # it shows the file that its commands use
-        (home / "server.py").write_text(
-            PROGRAM.findall(document.read_text(encoding="utf-8"))[0], encoding="utf-8"
-        )
+        program = PROGRAM.findall(document.read_text(encoding="utf-8"))[0]
+        (home / "server.py").write_text(program, encoding="utf-8")
     for command in commands(document):
         ours = OURS.fullmatch(command)
         if ours is None:
