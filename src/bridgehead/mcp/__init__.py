@@ -74,6 +74,7 @@ if TYPE_CHECKING:
     from .calls.request_state import MemoryNonces
     from .combined import combine, restrict
     from .dispatch import Dispatcher
+    from .prefixed import prefix_tools
     from .process import run_on_loop, run_to_end, shutdown_signals, socket_loop
     from .tasks.manager import Tasks
     from .tasks.record import TaskRecord
@@ -99,6 +100,7 @@ _LAZY = {
     "in_memory": "",
     "jsonrpc": "",
     "list_roots": ".calls.input_requests",
+    "prefix_tools": ".prefixed",
     "run_on_loop": ".process",
     "restrict": ".combined",
     "run_to_end": ".process",
@@ -193,6 +195,7 @@ __all__ = [
     "jsonrpc",
     "list_roots",
     "observe_calls",
+    "prefix_tools",
     "restrict",
     "run_on_loop",
     "run_to_end",
