@@ -89,7 +89,7 @@ class ToolNames:
         if text is None:
             return None
         pattern = self._pattern
-        kept = [re.escape(piece) for piece in content if pattern.search(piece)]
+        kept: list[str] = [re.escape(piece) for piece in content if pattern.search(piece)]
         if kept:
             pattern = re.compile("|".join([*sorted(kept, key=len, reverse=True), pattern.pattern]), re.DOTALL)
         return pattern.sub(lambda match: self._offered.get(match[0], match[0]), text)
