@@ -74,6 +74,7 @@ if TYPE_CHECKING:
     from .calls.request_state import MemoryNonces
     from .combined import combine, restrict
     from .dispatch import Dispatcher
+    from .features.skills import add_skill
     from .prefixed import prefix_tools
     from .process import run_on_loop, run_to_end, shutdown_signals, socket_loop
     from .tasks.manager import Tasks
@@ -93,6 +94,7 @@ _LAZY = {
     "TaskRecord": ".tasks.record",
     "TaskStore": ".tasks.store",
     "Tasks": ".tasks.manager",
+    "add_skill": ".features.skills",
     "combine": ".combined",
     "elicitation": ".calls.input_requests",
     "elicitation_by_url": ".calls.input_requests",
@@ -187,6 +189,7 @@ __all__ = [
     "Tool",
     "ToolError",
     "ToolHints",
+    "add_skill",
     "combine",
     "elicitation",
     "elicitation_by_url",

@@ -76,13 +76,17 @@ def _has_tasks(server: Server) -> bool:
     return server.bridge.has_tasks
 
 
-def _late(name: str) -> Callable[[Server, Context[Any], Any], EventualBody]:
-    """Return a method of `tasks.methods`; a server without tasks never imports that module."""
+def _has_skills(server: Server) -> bool:
+    return "io.modelcontextprotocol/skills" in server.bridge.extensions
+
+
+def _late(module: str, name: str) -> Callable[[Server, Context[Any], Any], EventualBody]:
+    """Return a method of a module that most servers never import."""
 
     def run(server: Server, context: Context[Any], params: Any) -> EventualBody:
-        from ..tasks import methods
+        from importlib import import_module
 
-        body: EventualBody = getattr(methods, name)(server, context, params)
+        body: EventualBody = getattr(import_module(module, __package__), name)(server, context, params)
         return body
 
     return run
@@ -108,9 +112,19 @@ METHODS: dict[str, Method] = {
         CompleteParams, complete, offered=lambda server: bool(server.bridge.completers)
     ),
     "subscriptions/listen": Method(ListenParams, listen, handshake=False),
-    "tasks/get": Method(TaskParams, _late("get_task"), handshake=False, offered=_has_tasks),
-    "tasks/update": Method(UpdateTaskParams, _late("update_task"), handshake=False, offered=_has_tasks),
-    "tasks/cancel": Method(TaskParams, _late("cancel_task"), handshake=False, offered=_has_tasks),
+    "tasks/get": Method(
+        TaskParams, _late("..tasks.methods", "get_task"), handshake=False, offered=_has_tasks
+    ),
+    "tasks/update": Method(
+        UpdateTaskParams, _late("..tasks.methods", "update_task"), handshake=False, offered=_has_tasks
+    ),
+    "tasks/cancel": Method(
+        TaskParams, _late("..tasks.methods", "cancel_task"), handshake=False, offered=_has_tasks
+    ),
+    "skills/list": Method(PageParams, _late(".skills", "list_skills"), handshake=False, offered=_has_skills),
+    "skills/get": Method(
+        SubscribeParams, _late(".skills", "get_skill"), handshake=False, offered=_has_skills
+    ),
 }
 
 
