@@ -125,7 +125,7 @@ def test_a_folder_that_is_no_skill_is_refused(folder: Path, tmp_path: Path) -> N
 
 
 def test_a_skill_over_the_limits_is_refused(folder: Path) -> None:
-    for number in range(510):
+    for number in range(512):
         (folder / f"{number}.txt").touch()
     with pytest.raises(DeclarationError, match="512 files and 16 MiB"):
         room(folder)
