@@ -240,16 +240,22 @@ async def test_a_read_only_token_opens_and_is_refused_prefixed_tools(tmp_path: P
         assert "--may-spend" in bought["content"][0]["text"]
 
 
-async def test_a_prefix_that_is_too_long_for_one_bridge_is_told_and_the_host_says_so(tmp_path: Path) -> None:
-    async with hosting(tmp_path, {"STAND_IN_TOOL_PREFIX": "x" * 60}) as host:
-        problems = {line["bridge"]: line["problem"] for line in host.logged("a bridge cannot be served")}
-        problem = problems["alpha"]
+LONG = "a" * 40
+"""A bridge whose tools have long names: the longest, with "_either" behind it, leaves 17 characters."""
 
-        assert "STAND_IN_TOOL_PREFIX is 'xxx" in problem
-        assert "at most 52 characters" in problem
+
+async def test_a_bridge_whose_prefix_is_too_long_for_its_tools_is_not_served(tmp_path: Path) -> None:
+    settings = {"STAND_IN_TOOL_PREFIX": "x" * 18}
+    async with hosting(tmp_path, settings, stand_ins=StandIns(LONG, "beta")) as host:
+        (refused,) = host.logged("a bridge cannot be served")
+
+        assert refused["bridge"] == LONG
+        assert f"STAND_IN_TOOL_PREFIX is '{'x' * 18}'" in refused["problem"]
+        assert "Use a prefix of at most 17 characters." in refused["problem"]
+        assert await host.tools("/mcp") == [f"{'x' * 18}{name}" for name in BETA]
 
 
 async def test_a_prefix_of_the_shared_url_that_is_too_long_ends_the_start(tmp_path: Path) -> None:
-    with pytest.raises(SettingError, match=r"BRIDGEHEAD_TOOL_PREFIX is .* at most 52 characters"):
-        async with hosting(tmp_path, {"BRIDGEHEAD_TOOL_PREFIX": "x" * 60}):
+    with pytest.raises(SettingError, match=r"BRIDGEHEAD_TOOL_PREFIX is .* at most 17 characters"):
+        async with hosting(tmp_path, {"BRIDGEHEAD_TOOL_PREFIX": "x" * 18}, stand_ins=StandIns(LONG)):
             pass

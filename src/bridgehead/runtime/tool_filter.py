@@ -19,16 +19,24 @@ if TYPE_CHECKING:
 
 ALL_TOOLSETS = "all"
 CORE_TOOLSET = "core"
+MAX_PREFIX = 32
+"""Characters of a prefix for tools."""
 
 
 def _parse_prefix(text: str) -> str:
-    # What every model API accepts in the name of a function; how long it may be depends on the tools.
+    # What every model API accepts in the name of a function.
     if not (text.isascii() and text.replace("-", "_").isidentifier()) or text.startswith("-"):
+        raise ValueError(text)
+    # A name may have 64 characters, and ours have up to 25: so a prefix that is too long is refused with
+    # the settings, before a host starts its workers. `add_prefix` looks at the tools of bridges of others.
+    if len(text) > MAX_PREFIX:
         raise ValueError(text)
     return text
 
 
-TOOL_PREFIX = Kind(_parse_prefix, "letters, digits, _ and -, beginning with a letter or _")
+TOOL_PREFIX = Kind(
+    _parse_prefix, f"up to {MAX_PREFIX} letters, digits, _ and -, beginning with a letter or _"
+)
 
 
 def prefix_setting(variable: str, example: str) -> Setting[str]:
