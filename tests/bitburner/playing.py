@@ -14,6 +14,7 @@ from bridgehead.bitburner.settings import BitburnerSettings
 from bridgehead.mcp.in_memory import Answering
 from bridgehead.mcp.revisions import NEWEST_HANDSHAKE, Revision
 from bridgehead.runtime.metrics import Counter, Metrics
+from bridgehead.runtime.tool_filter import add_prefix
 from tests.support.checked import CheckedClient, connect
 from tests.support.game import Game
 from tests.support.waiting import until
@@ -90,10 +91,11 @@ async def bridged(
     **environment: str,
 ) -> AsyncIterator[Play]:
     """A bridge that no game has dialled yet."""
-    metrics = Metrics()
-    bridge = make_bridge(settings(state, **environment), metrics=metrics)
+    metrics, chosen = Metrics(), settings(state, **environment)
+    bridge = make_bridge(chosen, metrics=metrics)
+    served = add_prefix(bridge, chosen, chosen.tool_prefix)
     async with (
-        connect(bridge, revision=revision, capabilities=capabilities, answering=answering) as client,
+        connect(served, revision=revision, capabilities=capabilities, answering=answering) as client,
         game or Game(3, FILES) as playing,
     ):
         lifespan = client.dispatcher.lifespans[bridge]

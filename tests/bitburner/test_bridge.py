@@ -1,16 +1,19 @@
 """The declaration: the tools as clients list them, what that costs a model, and what a start loads."""
 
 import json
+import re
 import sys
 from pathlib import Path
 
 import msgspec
+import pytest
 
 from bridgehead.bitburner.bridge import far_side, make_bridge, manifest
 from bridgehead.bitburner.settings import BitburnerSettings
 from bridgehead.runtime.metrics import Metrics
 from tests.bitburner.playing import bridged, played, settings
 from tests.mcp.test_imports import FORBIDDEN, foundation, probed
+from tests.support.game import Game
 from tests.support.tool_cost import assert_carried, assert_lean
 
 SNAPSHOT = Path(__file__).with_name("tools.json")
@@ -136,3 +139,38 @@ async def test_a_game_is_there_when_it_has_dialled_in(tmp_path: Path) -> None:
             True,
             "A game is connected, from https://bitburner-official.github.io.",
         )
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "named"),
+    [
+        ("edit_file", {"filename": "hack.js", "old_text": "nowhere at all", "new_text": "x"}, "read_file"),
+        ("move_file", {"filename": "hack.js", "to": "notes.txt"}, "restore_file"),
+        ("restore_file", {"filename": "none.js"}, "restore_file"),
+        ("list_files", {"server": ""}, "list_servers"),
+    ],
+)
+async def test_with_a_prefix_a_failure_names_the_tools_that_the_client_has(
+    tmp_path: Path, tool: str, arguments: dict[str, str], named: str
+) -> None:
+    async with played(tmp_path, BITBURNER_TOOL_PREFIX="my_") as play:
+        text, problem = await play.fails(f"my_{tool}", **arguments)
+
+    assert f"my_{named}" in text
+    assert f"my_{named}" in problem["next_step"]
+    assert not re.search(rf"\b{named}", text)
+
+
+async def test_with_a_prefix_the_scripts_of_the_game_stay_as_they_are(tmp_path: Path) -> None:
+    script = "export async function main(ns) { read_file('read_file'); }\n"
+    game = Game(3, {"home": {"a.js": script}})
+    async with played(tmp_path, game=game, BITBURNER_TOOL_PREFIX="my_") as play:
+        text, _ = await play.ok("my_read_file", filename="a.js")
+        prompt = await play.client.request(
+            "prompts/get", {"name": "slim_script", "arguments": {"filename": "a.js"}}
+        )
+
+    said = prompt["messages"][0]["content"]["text"]
+    assert text == script
+    assert script in said
+    assert "Change the file with my_edit_file" in said

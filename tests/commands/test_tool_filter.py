@@ -87,6 +87,45 @@ def test_tools_are_allowed_and_denied_by_name(person: Person, settings: dict[str
     assert done.stdout.count('"inputSchema"') == offered
 
 
+def test_a_server_with_a_prefix_lists_and_calls_by_it(person: Person) -> None:
+    listed, called, unknown = served(
+        person,
+        "aoc",
+        [
+            request("tools/list"),
+            request(
+                "tools/call",
+                call("elf_record_speed", {"day": 1, "phase": 1, "llm_name": "fox", "speed_ms": 5}),
+            ),
+            request("tools/call", call("record_speed", {})),
+        ],
+        AOC_TOOL_PREFIX="elf_",
+    )
+
+    assert {tool["name"] for tool in listed["result"]["tools"]} == {
+        f"elf_{name}" for name in names(person, "aoc")
+    }
+    assert called["result"]["content"][0]["text"].startswith("Recorded fox Day 1 Phase 1")
+    assert unknown["error"]["message"] == "Invalid params: Unknown tool: record_speed"
+
+
+def test_a_prefix_that_cannot_work_ends_the_start_with_a_message(person: Person) -> None:
+    bad = person.run("bitburner", BITBURNER_TOOL_PREFIX="my tools")
+
+    assert (bad.returncode, bad.stdout, bad.stderr.count("\n")) == (2, "", 1)
+    assert "BITBURNER_TOOL_PREFIX is 'my tools': expected up to 32 letters, digits, _ and -" in bad.stderr
+
+
+def test_the_commands_show_and_take_the_prefixed_names(person: Person) -> None:
+    listed = person.run("tools", "aoc", AOC_TOOL_PREFIX="elf_")
+    cost = person.run("tools", "aoc", "--cost", "--json", AOC_TOOL_PREFIX="elf_")
+    called = person.run("call", "aoc", "elf_speed_leaderboard", AOC_TOOL_PREFIX="elf_")
+
+    assert "elf_fetch_instruction" in listed.stdout
+    assert '"elf_fetch_instruction"' in cost.stdout
+    assert called.returncode == 0, called.stderr
+
+
 CORE = {
     "aoc": {"fetch_instruction", "record_speed"},
     "bitburner": {

@@ -15,6 +15,7 @@ PARTS = (
     "task_tools",
     "resources",
     "prompts",
+    "skills",
 )
 
 

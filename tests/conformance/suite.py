@@ -29,8 +29,11 @@ class Suite:
     revision: str | None = None
     requirements: str | None = None
     """The revision whose frozen requirements are run, with the extensions that this revision knows."""
+    scenario: str | None = None
+    """The one scenario that is run, of an extension that no requirements know yet."""
 
     def arguments(self, address: str, scenario: str | None) -> list[str]:
+        scenario = scenario or self.scenario
         start = ["server", "--url", f"{address}/mcp"]
         if self.requirements and scenario is None:
             return [*start, "--requirements", self.requirements]
@@ -43,6 +46,8 @@ SUITES = (
     Suite("0.1.16", STABLE, mark=47),
     Suite("0.2.0-alpha.12 at 2025-11-25", NEWEST, mark=84, revision="2025-11-25"),
     Suite("0.2.0-alpha.12 at 2026-07-28", NEWEST, mark=197, requirements="2026-07-28"),
+    Suite("skills, entries", NEWEST, 32, scenario="sep-2640-skills-enumeration"),
+    Suite("skills, resources", NEWEST, 6, scenario="sep-2640-skills-manifest"),
 )
 
 

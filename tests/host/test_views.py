@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from bridgehead.runtime.settings import SettingError
 from tests.support.host_bridges import StandIns
 from tests.support.host_server import Host, bearer, hosting
 from tests.support.http_client import Headers
@@ -191,3 +192,70 @@ async def test_a_token_that_only_reads_spends_nothing_unless_it_may(
 
     assert bought["result"].get("isError", False) is not may_buy
     assert ("--may-spend" in bought["result"]["content"][0]["text"]) is not may_buy
+
+
+async def test_a_bridge_has_its_prefix_at_its_url_and_at_the_shared_one(tmp_path: Path) -> None:
+    async with hosting(tmp_path, {"STAND_IN_TOOL_PREFIX": "my_"}) as host:
+        assert await host.tools("/alpha/mcp") == [f"my_{name}" for name in ALPHA]
+        assert await host.tools("/mcp") == [f"my_{name}" for name in ALPHA + BETA]
+        called = await host.ask("/mcp", "tools/call", call("my_beta_echo", {"text": "beta_echo"}))
+
+        assert called["content"][0]["text"] == "beta_echo"
+        # Operators read the declared name, whatever clients call the tool.
+        metrics = (await (await host.get("/metrics")).body()).decode()
+        assert 'tool="beta_echo"' in metrics
+        assert "my_beta_echo" not in metrics
+
+
+async def test_the_shared_url_has_a_prefix_of_its_own_instead(tmp_path: Path) -> None:
+    settings = {"STAND_IN_TOOL_PREFIX": "my_", "BRIDGEHEAD_TOOL_PREFIX": "all-"}
+    async with hosting(tmp_path, settings) as host:
+        assert await host.tools("/alpha/mcp") == [f"my_{name}" for name in ALPHA]
+        assert await host.tools("/mcp") == [f"all-{name}" for name in ALPHA + BETA]
+        called = await host.ask("/mcp", "tools/call", call("all-beta_echo", {"text": "x"}))
+
+        assert called["content"][0]["text"] == "x"
+
+
+@pytest.mark.parametrize("denied", ["alpha_write", "my_alpha_write", "all_alpha_write", "my_alpha_w*"])
+async def test_a_denied_tool_is_denied_under_each_of_its_names(tmp_path: Path, denied: str) -> None:
+    settings = {"STAND_IN_TOOL_PREFIX": "my_", "BRIDGEHEAD_TOOL_PREFIX": "all_"}
+    async with hosting(tmp_path, {**settings, "BRIDGEHEAD_DENY_TOOLS": denied}) as host:
+        for path in ("/mcp", "/alpha/mcp"):
+            offered = await host.tools(path)
+            assert [name for name in offered if name.endswith("alpha_echo")]
+            assert [name for name in offered if name.endswith("alpha_write")] == []
+
+
+async def test_a_read_only_token_opens_and_is_refused_prefixed_tools(tmp_path: Path) -> None:
+    stand_ins = StandIns("alpha")
+    stand_ins.paid.add("alpha")
+    tokens = {"reader": {"read_only": True}}
+    async with hosting(tmp_path, {"STAND_IN_TOOL_PREFIX": "my_"}, stand_ins=stand_ins, tokens=tokens) as host:
+        token = bearer(host.secrets["reader"])
+        assert "my_alpha_write" not in await host.tools("/mcp", token)
+        bought = await host.ask("/mcp", "tools/call", call("my_alpha_buy", {"text": "x"}), token)
+
+        assert bought["isError"]
+        assert "--may-spend" in bought["content"][0]["text"]
+
+
+LONG = "a" * 40
+"""A bridge whose tools have long names: the longest, with "_either" behind it, leaves 17 characters."""
+
+
+async def test_a_bridge_whose_prefix_is_too_long_for_its_tools_is_not_served(tmp_path: Path) -> None:
+    settings = {"STAND_IN_TOOL_PREFIX": "x" * 18}
+    async with hosting(tmp_path, settings, stand_ins=StandIns(LONG, "beta")) as host:
+        (refused,) = host.logged("a bridge cannot be served")
+
+        assert refused["bridge"] == LONG
+        assert f"STAND_IN_TOOL_PREFIX is '{'x' * 18}'" in refused["problem"]
+        assert "Use a prefix of at most 17 characters." in refused["problem"]
+        assert await host.tools("/mcp") == [f"{'x' * 18}{name}" for name in BETA]
+
+
+async def test_a_prefix_of_the_shared_url_that_is_too_long_ends_the_start(tmp_path: Path) -> None:
+    with pytest.raises(SettingError, match=r"BRIDGEHEAD_TOOL_PREFIX is .* at most 17 characters"):
+        async with hosting(tmp_path, {"BRIDGEHEAD_TOOL_PREFIX": "x" * 18}, stand_ins=StandIns(LONG)):
+            pass

@@ -14,6 +14,7 @@ from bridgehead.runtime import logs
 from bridgehead.runtime.manifest import FarSide, Manifest
 from bridgehead.runtime.metrics import Metrics
 from bridgehead.runtime.settings import TEXT, Setting, Settings
+from bridgehead.runtime.tool_filter import prefix_setting
 
 
 class Say(Arguments):
@@ -22,6 +23,7 @@ class Say(Arguments):
 
 class StandInSettings(Settings):
     trouble = Setting("STAND_IN_TROUBLE", TEXT, "", "Names of stand-ins that cannot be made or begun.")
+    tool_prefix = prefix_setting("STAND_IN_TOOL_PREFIX", "my_")
 
 
 class Far:

@@ -9,7 +9,7 @@ import os
 from bridgehead.runtime.directories import DatabaseSettings
 from bridgehead.runtime.logs import LogSettings
 from bridgehead.runtime.settings import PATH, TEXT, Kind, Setting, SettingError, choice, whole
-from bridgehead.runtime.tool_filter import ALL_TOOLSETS, Toolsets
+from bridgehead.runtime.tool_filter import ALL_TOOLSETS, Toolsets, prefix_setting
 
 
 def _folder(text: str) -> str | None:
@@ -63,6 +63,7 @@ class AocSettings(LogSettings, DatabaseSettings):
         "Groups of tools to offer beside fetch_instruction and record_speed: attempts, ranking, records; "
         "`all`, or `core` for none of them.",
     )
+    tool_prefix = prefix_setting("AOC_TOOL_PREFIX", "aoc_")
     contact = Setting(
         "AOC_CONTACT",
         TEXT,

@@ -18,7 +18,7 @@ from bridgehead.runtime.settings import (
     SettingError,
     whole,
 )
-from bridgehead.runtime.tool_filter import ALL_TOOLSETS, Toolsets
+from bridgehead.runtime.tool_filter import ALL_TOOLSETS, Toolsets, prefix_setting
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -171,6 +171,7 @@ class BitburnerSettings(StateSettings, LogSettings):
         "Groups of tools to offer beside those that read, write and delete files, tell RAM costs and the "
         "connection: edits, search, servers, saves, apps; `all`, or `core` for none of them.",
     )
+    tool_prefix = prefix_setting("BITBURNER_TOOL_PREFIX", "bitburner_")
     read_only = Setting("BITBURNER_READ_ONLY", FLAG, _NO, "Offer no tools that write.")
     confirm_delete = Setting(
         "BITBURNER_CONFIRM_DELETE", FLAG, _YES, "Ask the user before a delete, if the client supports it."

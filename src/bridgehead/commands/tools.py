@@ -54,11 +54,11 @@ def main(arguments: list[str], environment: Mapping[str, str]) -> int:
         else plugins.load_usable(lambda error: sys.stderr.write(f"bridgehead: {error}\n"))
     )
     tools = {
-        manifest.name: [
-            tool
-            for tool in make_bridge(manifest, environment).tools.values()
+        manifest.name: {
+            name: tool
+            for name, tool in make_bridge(manifest, environment).tools.items()
             if tool.visible_to == "everyone"
-        ]
+        }
         for manifest in manifests
     }
     if options.cost:
@@ -69,7 +69,7 @@ def main(arguments: list[str], environment: Mapping[str, str]) -> int:
     if options.json:
         # As in the newest revision with a handshake, which has every field that older clients are sent.
         listed = {
-            name: [msgspec.to_builtins(tool.item(NEWEST_HANDSHAKE)) for tool in of_bridge]
+            name: [msgspec.to_builtins(tool.item(NEWEST_HANDSHAKE)) for tool in of_bridge.values()]
             for name, of_bridge in tools.items()
         }
         sys.stdout.write(json.dumps(listed, ensure_ascii=False, indent=2) + "\n")
@@ -78,16 +78,16 @@ def main(arguments: list[str], environment: Mapping[str, str]) -> int:
     for name, of_bridge in tools.items():
         console.print(f"\n[bold]{name}[/]")
         table = Table.grid(padding=(0, 2, 0, 2))
-        for tool in of_bridge:
+        for offered, tool in of_bridge.items():
             usage = escape(tool_arguments.usage(tool.input_schema))
-            table.add_row(f"[cyan]{tool.name}[/]", f"{escape(tool.description)}\n[dim]{usage}[/]")
+            table.add_row(f"[cyan]{offered}[/]", f"{escape(tool.description)}\n[dim]{usage}[/]")
         console.print(table)
     return 0
 
 
-def measure_costs(tools: list[Tool]) -> dict[str, int]:
+def measure_costs(tools: Mapping[str, Tool]) -> dict[str, int]:
     """Return the bytes of each tool in `tools/list`."""
-    return {tool.name: len(msgspec.json.encode(tool.item(NEWEST_HANDSHAKE))) for tool in tools}
+    return {name: len(msgspec.json.encode(tool.item(NEWEST_HANDSHAKE))) for name, tool in tools.items()}
 
 
 def _show_costs(costs: dict[str, dict[str, int]], *, as_json: bool) -> None:

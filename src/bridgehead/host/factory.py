@@ -212,7 +212,7 @@ class ApplicationFactory:
     def _views(self) -> Views:
         return Views(
             self._registry,
-            self._settings.tool_filter,
+            self._settings,
             self._guard,
             self._limits,
             self._tasks,

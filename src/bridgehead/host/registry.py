@@ -18,6 +18,7 @@ from bridgehead.runtime.manifest import FarSide, Manifest, read_settings
 from bridgehead.runtime.metrics import Metrics
 from bridgehead.runtime.settings import SettingError
 from bridgehead.runtime.timing import Backoff
+from bridgehead.runtime.tool_filter import add_prefix, prefix_of
 
 from .telemetry.audit import StoreAudit, audit_changes
 from .telemetry.metrics import CallMetrics, NoteFailure
@@ -38,7 +39,12 @@ class BridgeStatus:
     """One bridge, and whether it can serve."""
 
     def __init__(
-        self, manifest: Manifest, bridge: Bridge[Any] | None, metrics: Metrics, problem: str = ""
+        self,
+        manifest: Manifest,
+        bridge: Bridge[Any] | None,
+        metrics: Metrics,
+        problem: str = "",
+        tool_prefix: str = "",
     ) -> None:
         self.name = manifest.name
         self.manifest = manifest
@@ -47,6 +53,8 @@ class BridgeStatus:
         self.metrics = metrics
         self.problem = problem
         """Why it does not serve; empty if it does."""
+        self.tool_prefix = tool_prefix
+        """What its tools have before their names, where it is offered; `bridge` itself is without."""
         self.probe_problem = ""
         """Why the last probe failed; empty if it did not."""
 
@@ -201,14 +209,19 @@ def installed(names: Collection[str] = ()) -> dict[str, Manifest]:
 
 
 def _make_status(manifest: Manifest, environment: Mapping[str, str]) -> BridgeStatus:
-    metrics, problem = Metrics(), ""
+    metrics, problem, prefix = Metrics(), "", ""
+    bridge: Bridge[Any] | None = None
     try:
-        bridge: Bridge[Any] | None = manifest.make(read_settings(manifest, environment), metrics)
+        settings = read_settings(manifest, environment)
+        prefix = prefix_of(settings)
+        made = manifest.make(settings, metrics)
+        add_prefix(made, settings, prefix)  # refuses one that is too long before anything is served
+        bridge = made
     except Exception as failure:  # noqa: BLE001  (one bridge's failure must not stop the others)
-        bridge, problem = None, _reason(failure)
+        problem = _reason(failure)
     if bridge is None:
         log.error("a bridge cannot be served", bridge=manifest.name, problem=problem)
-    return BridgeStatus(manifest, bridge, metrics, problem)
+    return BridgeStatus(manifest, bridge, metrics, problem, prefix)
 
 
 def _reason(failure: Exception) -> str:

@@ -21,7 +21,7 @@ from bridgehead.runtime.settings import (
     number,
     whole,
 )
-from bridgehead.runtime.tool_filter import ToolFilterSettings
+from bridgehead.runtime.tool_filter import TOOL_PREFIX, ToolFilterSettings
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -110,6 +110,12 @@ class HostSettings(OAuthSettings, ToolFilterSettings, StateSettings, DatabaseSet
     host = Setting("MCP_SERVER_HOST", TEXT, "localhost", "The address that the HTTP server listens on.")
     port = Setting("MCP_SERVER_PORT", whole(0, _MAX_PORT), 3000, "The port that the HTTP server listens on.")
     bridges = Setting("BRIDGEHEAD_BRIDGES", WORDS, (), "The bridges to serve.", shown="all")
+    tool_prefix = Setting(
+        "BRIDGEHEAD_TOOL_PREFIX",
+        TOOL_PREFIX,
+        "",
+        "Put this before the name of every tool at `/mcp`, instead of the prefixes that the bridges have.",
+    )
     workers = Setting(
         "BRIDGEHEAD_WORKERS", whole(1, 256), 1, "The number of worker processes. Some bridges allow only one."
     )

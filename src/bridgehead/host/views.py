@@ -10,16 +10,19 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from msgspec.structs import replace
+
 from bridgehead import __version__
-from bridgehead.mcp import Bridge, Dispatcher, Limits, Tasks, combine, restrict
+from bridgehead.mcp import Bridge, Dispatcher, Limits, Tasks, combine, prefix_tools, restrict
 from bridgehead.mcp.http.application import Application
 from bridgehead.mcp.http.callers import Callers
 from bridgehead.mcp.http.guard import Guard
 from bridgehead.mcp.http.sessions import Session
-from bridgehead.runtime.tool_filter import ToolFilter
+from bridgehead.runtime.tool_filter import add_prefix
 
 from .auth.grants import Grant
 from .registry import Registry
+from .settings import HostSettings
 from .telemetry.tracing import TracedDispatcher, Tracer
 
 NAME = "bridgehead"
@@ -37,7 +40,7 @@ class Views:
     def __init__(
         self,
         registry: Registry,
-        offering: ToolFilter,
+        settings: HostSettings,
         guard: Guard,
         limits: Limits,
         tasks: Tasks,
@@ -49,7 +52,9 @@ class Views:
         on_error: Callable[[str, int], None] | None = None,
     ) -> None:
         self._registry = registry
-        self._offering = offering
+        self._settings = settings
+        for bridge in registry.bridges.values():
+            add_prefix(bridge, settings, settings.tool_prefix)  # refuses one that is too long, now
         self._guard = guard
         self._limits = limits
         self.tasks = tasks
@@ -82,8 +87,10 @@ class Views:
 
     def _make(self, key: Key) -> Application:
         bridge, readable, may_spend = key
+        prefix = "" if bridge else self._settings.tool_prefix
         parts = [
-            self._restrict(name, may_write=may_write, may_spend=may_spend) for name, may_write in readable
+            self._offer(name, prefix, may_write=may_write, may_spend=may_spend)
+            for name, may_write in readable
         ]
         served = parts[0] if bridge else combine(NAME, __version__, parts, title="Bridgehead")
         # Without an exporter the plain dispatcher runs: tracing then costs nothing.
@@ -110,18 +117,22 @@ class Views:
             callers=self.callers,
         )
 
-    def _restrict(self, name: str, *, may_write: bool, may_spend: bool) -> Bridge[Any]:
-        bridge, rule = self._registry.bridges[name], self._offering
+    def _offer(self, name: str, prefix: str, *, may_write: bool, may_spend: bool) -> Bridge[Any]:
+        """Return a bridge with the tools that a caller may use; without a prefix they get the bridge's."""
+        bridge, settings = self._registry.bridges[name], self._settings
+        own_prefix = self._registry.statuses[name].tool_prefix
+        # A denied tool is denied under each of its names, at every URL.
+        rule = replace(settings.tool_filter, prefixes=(own_prefix, settings.tool_prefix))
         # The operator's lists still hold: a read-only token opens fewer tools than they do, never more.
         if not may_write:
-            rule = ToolFilter(read_only=True, allow=rule.allow, deny=rule.deny)
+            rule = replace(rule, read_only=True)
         part = bridge if rule.is_everything else restrict(bridge, rule)
         # Tools that cost money stay in the list and refuse: the message names the right that is missing.
         if not may_write and not may_spend:
             part.tools.update(
                 {tool.name: tool.refuse(NO_SPENDING) for tool in part.tools.values() if tool.is_paid}
             )
-        return part
+        return prefix_tools(part, prefix or own_prefix)
 
     def sessions(self) -> Iterator[tuple[str | None, Session]]:
         """Yield every session with its bridge; None for the view of all bridges."""

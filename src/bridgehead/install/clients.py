@@ -44,6 +44,8 @@ class Client(Struct, frozen=True, kw_only=True):
     http_type: str = ""
     trust: str = ""
     """What a person must do in the client before it starts a server; empty if nothing."""
+    prefix_tools: bool = False
+    """Whether servers prefix their tools, because what reads the file may not keep servers apart."""
     sign: str = ""
     """A place that shows that the client is there; by default the folder of its file."""
 
@@ -167,6 +169,9 @@ CLIENTS = (
         project="project/mcp.json",
         reference="${{{}}}",
         http_type="http",
+        # Any program may read it. The others in this table put the server's name before a tool, or do where
+        # names collide; OpenAI Agents refuses servers with a tool of the same name, Continue shows no server.
+        prefix_tools=True,
     ),
 )
 BY_ID = {client.id: client for client in CLIENTS}

@@ -100,6 +100,8 @@ def parser() -> Parser:
     add(
         "--write-secrets", action="store_true", help="write secrets into the file, not the names of variables"
     )
+    about = "let tools begin with the server's name (default: only in mcp.json, which any program may read)"
+    add("--prefix-tools", action=argparse.BooleanOptionalAction, help=about)
     add("--force", action="store_true", help="replace or remove a server of the same name that is not ours")
     return command
 
@@ -195,6 +197,7 @@ def _apply_to(
         url=options.url,
         token_variable="" if options.no_token else options.token_env,
         write_secrets=options.write_secrets,
+        prefix_tools=client.prefix_tools if options.prefix_tools is None else options.prefix_tools,
         force=options.force,
     )
     text = files.read(path)

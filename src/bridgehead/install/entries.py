@@ -16,10 +16,12 @@ from bridgehead.runtime.env_file import narrow
 from .clients import Client
 
 if TYPE_CHECKING:
-    from bridgehead.runtime.settings import Settings
+    from bridgehead.runtime.settings import Setting, Settings
 
 _TRANSPORT_SETTINGS = ("MCP_TRANSPORT", "MCP_SERVER_HOST", "MCP_SERVER_PORT")
 """Never written: a server that a client starts talks to that client over stdio."""
+_LONGEST_PREFIX = 20
+"""Characters of a server's name that go before its tools; a tool's name may have 64 in all."""
 ALL = "bridgehead"
 """Name of the server that offers the tools of all bridges."""
 URLS = ("url", "httpUrl", "serverUrl")
@@ -58,6 +60,19 @@ def read_server_environment(declared: type[Settings], environment: Mapping[str, 
         kind = needs.secrets if setting.is_secret else needs.variables
         kind[setting.name] = str(value) if is_path else environment[setting.name].strip()
     return needs
+
+
+def add_tool_prefix(needs: ServerEnvironment, declared: type[Settings], name: str, old: Any) -> str:
+    """Add a prefix for a server's tools, made of its name; return its variable, or nothing if none is added.
+
+    A prefix that the user has set stays, in the environment or in the entry that is there already.
+    """
+    setting: Setting[str] | None = getattr(declared, "tool_prefix", None)
+    if setting is None or setting.name in needs.variables or setting.name in mapping(old, "env"):
+        return ""
+    prefix = name.replace("-", "_").strip("_")[:_LONGEST_PREFIX]
+    needs.variables[setting.name] = f"_{prefix}_" if prefix[:1].isdigit() else f"{prefix}_"
+    return setting.name
 
 
 class Token(Struct, frozen=True):

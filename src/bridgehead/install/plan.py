@@ -35,6 +35,7 @@ class Request(Struct, frozen=True, kw_only=True):
     url: str = ""
     token_variable: str = ""
     write_secrets: bool = False
+    prefix_tools: bool = False
     force: bool = False
 
 
@@ -139,6 +140,11 @@ def _local(
             continue
         name = request.name or (manifest.name if bridge_files.is_file(bridge) else bridge)
         need = entries.read_server_environment(manifest.settings, environment)
+        if request.prefix_tools:
+            variable = entries.add_tool_prefix(need, manifest.settings, name, old.get(name))
+            notes += (
+                [f"Tools of {name} begin with {need.variables[variable]} ({variable})."] if variable else []
+            )
         requested[name] = entries.local(
             request.client, (*request.command, bridge), need, write_secrets=request.write_secrets
         )
@@ -203,6 +209,11 @@ def _remote(request: Request, environment: Mapping[str, str]) -> RequestedEntrie
         notes.append(
             f"No token is in the file: {client.title} cannot refer to {variable} there. "
             "Run this again with --write-secrets, or --no-token if the server asks for none."
+        )
+    if request.prefix_tools:
+        notes.append(
+            "The server names its tools itself. If names collide, set BRIDGEHEAD_TOOL_PREFIX, or the prefix "
+            "of one bridge, where it runs."
         )
     parts = urlsplit(request.url)
     if token and parts.scheme == "http" and parts.hostname not in _LOOPBACK:

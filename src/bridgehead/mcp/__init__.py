@@ -74,6 +74,8 @@ if TYPE_CHECKING:
     from .calls.request_state import MemoryNonces
     from .combined import combine, restrict
     from .dispatch import Dispatcher
+    from .features.skills import add_skill
+    from .prefixed import prefix_tools
     from .process import run_on_loop, run_to_end, shutdown_signals, socket_loop
     from .tasks.manager import Tasks
     from .tasks.record import TaskRecord
@@ -92,6 +94,7 @@ _LAZY = {
     "TaskRecord": ".tasks.record",
     "TaskStore": ".tasks.store",
     "Tasks": ".tasks.manager",
+    "add_skill": ".features.skills",
     "combine": ".combined",
     "elicitation": ".calls.input_requests",
     "elicitation_by_url": ".calls.input_requests",
@@ -99,6 +102,7 @@ _LAZY = {
     "in_memory": "",
     "jsonrpc": "",
     "list_roots": ".calls.input_requests",
+    "prefix_tools": ".prefixed",
     "run_on_loop": ".process",
     "restrict": ".combined",
     "run_to_end": ".process",
@@ -185,6 +189,7 @@ __all__ = [
     "Tool",
     "ToolError",
     "ToolHints",
+    "add_skill",
     "combine",
     "elicitation",
     "elicitation_by_url",
@@ -193,6 +198,7 @@ __all__ = [
     "jsonrpc",
     "list_roots",
     "observe_calls",
+    "prefix_tools",
     "restrict",
     "run_on_loop",
     "run_to_end",

@@ -23,6 +23,7 @@ from .features.apps import (
 )
 from .features.bridge_base import BridgeBase, Extension, Implementation, OutputSchemas
 from .features.content import Icon
+from .features.parameters import parameter_names
 from .features.prompts import Prompt
 from .features.resources import Resource, ResourceItem, Template, TemplateItem
 from .features.tools import GRACE_SECONDS, Recall, TaskSupport, Tool, ToolHints
@@ -106,6 +107,11 @@ class Bridge(BridgeBase, Generic[State]):
     def has_tasks(self) -> bool:
         """Whether any call can become a task."""
         return any(tool.task is not None for tool in self.tools.values())
+
+    @property
+    def has_skills(self) -> bool:
+        """Whether any skill was added."""
+        return "io.modelcontextprotocol/skills" in self.extensions
 
     @property
     def has_resources(self) -> bool:
@@ -244,7 +250,9 @@ class Bridge(BridgeBase, Generic[State]):
         icons: tuple[Icon, ...] = (),
         meta: dict[str, Any] | None = None,
     ) -> Callable[[Function], Function]:
-        """Declare a resource with a fixed URI; the handler returns text, bytes or contents.
+        """Declare a resource with a fixed URI; the function returns text, bytes or contents.
+
+        Its parameter, if it has one, gets the context.
 
         `meta` is listed, and goes with text and bytes; ready-made contents have a `meta` of their own.
         """
@@ -252,9 +260,10 @@ class Bridge(BridgeBase, Generic[State]):
             uri, name, title, description, mime_type, size=size, icons=icons or None, meta=meta
         )
 
-        def declare(handler: Function) -> Function:
-            self.add(self.resources, uri, Resource(item, handler, self))
-            return handler
+        def declare(function: Function) -> Function:
+            read = function if parameter_names(function) else lambda _context: function()
+            self.add(self.resources, uri, Resource(item, read, self))
+            return function
 
         return declare
 

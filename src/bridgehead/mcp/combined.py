@@ -11,7 +11,16 @@ from typing import Any
 
 from .bridge import Bridge
 from .changes import Changes, Listener
+from .errors import Dialect
+from .features.bridge_base import BridgeBase
 from .features.tools import Tool
+
+
+class View(Bridge[Any]):
+    """A bridge that offers parts of others."""
+
+    dialects: dict[BridgeBase, Dialect]
+    """The dialects of bridges whose failures are worded differently here; see `prefixed`."""
 
 
 def combine(
@@ -22,13 +31,13 @@ def combine(
     title: str | None = None,
     instructions: str | None = None,
     offers: Callable[[Tool], bool] = lambda _tool: True,
-) -> Bridge[None]:
+) -> View:
     """Make one bridge of several. Names of tools and prompts, and URIs, must differ between them."""
     parts = tuple(bridges)
     if instructions is None:
         own = [f"{part.info.name}: {part.instructions}" for part in parts if part.instructions]
         instructions = "\n\n".join(own) or None
-    whole: Bridge[None] = Bridge(
+    whole = View(
         name,
         version,
         title=title,
@@ -43,10 +52,10 @@ def combine(
     return _fill(whole, parts, offers)
 
 
-def restrict(bridge: Bridge[Any], offers: Callable[[Tool], bool]) -> Bridge[Any]:
+def restrict(bridge: Bridge[Any], offers: Callable[[Tool], bool]) -> View:
     """Return the same bridge with only those tools for which `offers` is true."""
     info = bridge.info
-    view: Bridge[Any] = Bridge(
+    view = View(
         info.name,
         info.version,
         title=info.title,
@@ -68,12 +77,16 @@ def restrict(bridge: Bridge[Any], offers: Callable[[Tool], bool]) -> Bridge[Any]
     return _fill(view, (bridge,), offers)
 
 
-def _fill(whole: Bridge[Any], parts: tuple[Bridge[Any], ...], offers: Callable[[Tool], bool]) -> Bridge[Any]:
+def _fill(whole: View, parts: tuple[Bridge[Any], ...], offers: Callable[[Tool], bool]) -> View:
+    whole.dialects = {}
     whole.bridges = tuple(bridge for part in parts for bridge in part.bridges)
     whole.changed = _JoinedChanges([part.changed for part in parts])
     for part in parts:
-        for tool in filter(offers, part.tools.values()):
-            whole.add(whole.tools, tool.name, tool)
+        if isinstance(part, View):
+            whole.dialects |= part.dialects
+        for name, tool in part.tools.items():
+            if offers(tool):
+                whole.add(whole.tools, name, tool)
         tables: tuple[tuple[dict[Any, Any], dict[Any, Any]], ...] = (
             (whole.resources, part.resources),
             (whole.templates, part.templates),

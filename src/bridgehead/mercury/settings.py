@@ -19,7 +19,7 @@ from bridgehead.runtime.settings import (
     number,
     whole,
 )
-from bridgehead.runtime.tool_filter import ALL_TOOLSETS, Toolsets
+from bridgehead.runtime.tool_filter import ALL_TOOLSETS, Toolsets, prefix_setting
 
 API_URL = "https://api.inceptionlabs.ai/v1"
 MODEL = "mercury-coder-small"
@@ -146,6 +146,7 @@ class MercurySettings(StateSettings, DatabaseSettings, ReplicaSettings, LogSetti
         "Groups of tools to offer beside chat, streams, fill-in and the list of models: edits, decide, "
         "batch, usage; `all`, or `core` for none of them.",
     )
+    tool_prefix = prefix_setting("MERCURY_TOOL_PREFIX", "m_")
     files = Setting(
         "MERCURY_FILES",
         FLAG,

@@ -19,7 +19,7 @@ from bridgehead.mcp import Bridge
 from .env_file import narrow
 from .errors import BridgeError
 from .settings import Settings
-from .tool_filter import filter_tools
+from .tool_filter import offer_tools
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
@@ -180,14 +180,15 @@ def read_settings(manifest: Manifest, environment: Mapping[str, str]) -> Setting
 
 
 def make_bridge(manifest: Manifest, environment: Mapping[str, str]) -> Bridge[Any]:
-    """Make a bridge with the tools that pass the tool filter in the environment."""
-    return filter_tools(manifest.make(read_settings(manifest, environment), None), environment)
+    """Make a bridge with the tools that pass the tool filter in the environment, and with its prefix."""
+    settings = read_settings(manifest, environment)
+    return offer_tools(manifest.make(settings, None), settings, environment)
 
 
 def serve(manifest: Manifest, environment: Mapping[str, str]) -> int:
     """Serve a bridge to the client that started this process, and return the exit status."""
     settings = read_settings(manifest, environment)
-    bridge = filter_tools(manifest.make(settings, None), environment)
+    bridge = offer_tools(manifest.make(settings, None), settings, environment)
 
     def open_store() -> TaskStore:
         from .directories import StateSettings  # late: most servers never have a task

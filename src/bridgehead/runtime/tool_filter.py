@@ -1,12 +1,16 @@
-"""Tool filter: selects the tools that a bridge offers: read-only ones, by name, or by toolset."""
+"""Tool filter: selects the tools that a bridge offers: read-only ones, by name, or by toolset.
+
+Also the prefix of their names.
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
-from .settings import FLAG, WORDS, Kind, Setting, Settings
+from .settings import FLAG, WORDS, Kind, Setting, SettingError, Settings
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -15,6 +19,35 @@ if TYPE_CHECKING:
 
 ALL_TOOLSETS = "all"
 CORE_TOOLSET = "core"
+MAX_PREFIX = 32
+"""Characters of a prefix for tools."""
+
+
+def _parse_prefix(text: str) -> str:
+    # What every model API accepts in the name of a function.
+    if not (text.isascii() and text.replace("-", "_").isidentifier()) or text.startswith("-"):
+        raise ValueError(text)
+    # A name may have 64 characters, and ours have up to 25: so a prefix that is too long is refused with
+    # the settings, before a host starts its workers. `add_prefix` looks at the tools of bridges of others.
+    if len(text) > MAX_PREFIX:
+        raise ValueError(text)
+    return text
+
+
+TOOL_PREFIX = Kind(
+    _parse_prefix, f"up to {MAX_PREFIX} letters, digits, _ and -, beginning with a letter or _"
+)
+
+
+def prefix_setting(variable: str, example: str) -> Setting[str]:
+    """Declare the prefix of a bridge's tools; name the attribute `tool_prefix`."""
+    return Setting(
+        variable,
+        TOOL_PREFIX,
+        "",
+        f"Put this before the name of every tool, such as `{example}`, for clients that do not tell "
+        "the tools of several servers apart.",
+    )
 
 
 class ToolFilterSettings(Settings):
@@ -24,10 +57,16 @@ class ToolFilterSettings(Settings):
         "BRIDGEHEAD_READ_ONLY", FLAG, default=False, about="Offer only tools that change nothing."
     )
     allow_tools = Setting(
-        "BRIDGEHEAD_ALLOW_TOOLS", WORDS, (), "Offer only these tools. `*` matches any letters."
+        "BRIDGEHEAD_ALLOW_TOOLS",
+        WORDS,
+        (),
+        "Offer only these tools, with or without their prefix. `*` matches any letters.",
     )
     deny_tools = Setting(
-        "BRIDGEHEAD_DENY_TOOLS", WORDS, (), "Never offer these tools, even if they are allowed."
+        "BRIDGEHEAD_DENY_TOOLS",
+        WORDS,
+        (),
+        "Never offer these tools, with or without their prefix, even if they are allowed.",
     )
 
     @property
@@ -42,6 +81,8 @@ class ToolFilter(Struct, frozen=True):
     read_only: bool = False
     allow: tuple[str, ...] = ()
     deny: tuple[str, ...] = ()
+    prefixes: tuple[str, ...] = ()
+    """What a tool's name may have before it; the lists match it with and without."""
 
     @property
     def is_everything(self) -> bool:
@@ -52,7 +93,8 @@ class ToolFilter(Struct, frozen=True):
         """Return whether a tool is offered."""
         if self.read_only and not tool.is_read_only:
             return False
-        return not _matches(tool.name, self.deny) and (not self.allow or _matches(tool.name, self.allow))
+        names = (tool.name, *(prefix + tool.name for prefix in self.prefixes if prefix))
+        return not _matches(names, self.deny) and (not self.allow or _matches(names, self.allow))
 
 
 class Toolsets(Struct, frozen=True):
@@ -81,17 +123,39 @@ class Toolsets(Struct, frozen=True):
                 bridge.tools.pop(name, None)  # a read-only bridge has left some out already
 
 
-def filter_tools(bridge: Bridge[Any], environment: Mapping[str, str]) -> Bridge[Any]:
-    """Return a bridge with the tools that pass the settings in the environment."""
-    tool_filter = ToolFilterSettings(environment).tool_filter
-    if tool_filter.is_everything:
+def offer_tools(bridge: Bridge[Any], settings: Settings, environment: Mapping[str, str]) -> Bridge[Any]:
+    """Return a bridge with the tools that pass the settings in the environment, and with its prefix."""
+    prefix, tool_filter = prefix_of(settings), ToolFilterSettings(environment).tool_filter
+    if not tool_filter.is_everything:
+        from bridgehead.mcp import restrict
+
+        bridge = restrict(bridge, replace(tool_filter, prefixes=(prefix,)))
+    return add_prefix(bridge, settings, prefix)
+
+
+def prefix_of(settings: Settings) -> str:
+    """Return the prefix of a bridge's tools; empty if it has none, or no setting for it."""
+    prefix: str = getattr(settings, "tool_prefix", "")
+    return prefix
+
+
+def add_prefix(bridge: Bridge[Any], settings: Settings, prefix: str) -> Bridge[Any]:
+    """Return a bridge with a prefix before its tools; raise SettingError if a name would be too long.
+
+    `settings` are those that have the prefix.
+    """
+    if not prefix:
         return bridge
-    from bridgehead.mcp import restrict
+    from bridgehead.mcp import DeclarationError, prefix_tools
 
-    return restrict(bridge, tool_filter)
+    try:
+        return prefix_tools(bridge, prefix)
+    except DeclarationError as error:
+        name = type(settings).tool_prefix.name  # type: ignore[attr-defined]
+        raise SettingError(name, prefix, f"a shorter one. {error}".rstrip(".")) from None
 
 
-def _matches(name: str, patterns: tuple[str, ...]) -> bool:
+def _matches(names: tuple[str, ...], patterns: tuple[str, ...]) -> bool:
     from fnmatch import fnmatchcase
 
-    return any(fnmatchcase(name, pattern) for pattern in patterns)
+    return any(fnmatchcase(name, pattern) for name in names for pattern in patterns)

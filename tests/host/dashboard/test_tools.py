@@ -99,3 +99,17 @@ async def test_what_was_typed_stays_and_a_tool_that_is_not_there_is_named(tmp_pa
             "/dashboard/call", {"bridge": "alpha", "name": "none"}
         )
         assert browser.status == 404
+
+
+async def test_a_tool_with_a_prefix_is_shown_and_called_by_it(tmp_path: Path) -> None:
+    async with hosting(tmp_path, {"STAND_IN_TOOL_PREFIX": "my_"}) as host:
+        browser = Browser(host)
+        listed = await browser.open("/dashboard/tools")
+        await browser.open("/dashboard/tool?bridge=alpha&name=my_alpha_echo")
+        answer = await browser.submit(
+            "/dashboard/call", {**ECHO, "name": "my_alpha_echo", "arg.text": "heard"}
+        )
+
+    assert "my_alpha_echo" in listed
+    assert "heard" in answer
+    assert host.far["alpha"].visitors

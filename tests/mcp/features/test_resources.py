@@ -188,3 +188,16 @@ async def test_what_is_said_of_a_resource_is_listed_and_goes_with_its_contents()
 
     assert [said["_meta"] for said in (listed, template, *contents)] == [meta] * 4
     assert "_meta" not in unlabelled
+
+
+async def test_a_resource_without_a_context_is_read_too() -> None:
+    plain: Bridge[None] = Bridge("plain", "1")
+
+    @plain.resource("plain://rules", name="Rules")
+    def rules() -> str:
+        return "Be kind."
+
+    async with connect(plain) as client:
+        read = await client.request("resources/read", {"uri": "plain://rules"})
+
+    assert read["contents"][0]["text"] == "Be kind."

@@ -29,6 +29,8 @@ ONLY_STATELESS = {
     "tasks/get",
     "tasks/update",
     "tasks/cancel",
+    "skills/list",
+    "skills/get",
 }
 ALWAYS = {"initialize", "ping", "server/discover", "subscriptions/listen"}
 STATELESS = {META_PREFIX + "protocolVersion": "2026-07-28", META_PREFIX + "clientCapabilities": {}}
@@ -145,9 +147,15 @@ def test_eras_have_the_methods_that_the_protocol_gives_them() -> None:
     assert {name for name, method in METHODS.items() if not method.handshake} == ONLY_STATELESS
 
 
+def with_skills(bridge: Bridge[None]) -> Bridge[None]:
+    """Declare that there are skills, which takes a folder otherwise."""
+    bridge.extension("io.modelcontextprotocol/skills", handshake=False)
+    return bridge
+
+
 @pytest.mark.parametrize(
     ("bridge", "offered"),
-    [(Bridge[None]("empty", "1", logging=False), ALWAYS), (make_bridge(), set(METHODS))],
+    [(Bridge[None]("empty", "1", logging=False), ALWAYS), (with_skills(make_bridge()), set(METHODS))],
 )
 def test_a_bridge_offers_the_methods_for_what_it_has(bridge: Bridge[Any], offered: set[str]) -> None:
     server = Dispatcher(bridge)

@@ -313,9 +313,10 @@ class Dashboard:
             if status.problem:
                 raise HostRejection(503, status.problem, "bridge")
             dispatcher = self._views.find(status.name, grant).dispatcher
-            for tool in tools.list_tools(dispatcher.bridge):
-                if tool.name == form.get("name"):
-                    return tools.Choice(status.name, status.manifest.title, dispatcher, tool)
+            name = form.get("name", "")
+            tool = tools.list_tools(dispatcher.bridge).get(name)
+            if tool is not None:
+                return tools.Choice(status.name, status.manifest.title, dispatcher, name, tool)
         raise HostRejection(404, "There is no such tool, or your token does not open it.", "path")
 
     async def _call(self, request: HostRequest, session: BrowserSession, grant: Grant, form: Form) -> Page:

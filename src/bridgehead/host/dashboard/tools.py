@@ -38,6 +38,8 @@ class Choice(Struct, frozen=True):
     bridge: str
     title: str
     dispatcher: Dispatcher
+    name: str
+    """The tool's name there."""
     tool: Tool
 
 
@@ -50,9 +52,9 @@ class CallResult(Struct, frozen=True):
     """Empty if there is a result."""
 
 
-def list_tools(bridge: Bridge[Any]) -> list[Tool]:
-    """Return the tools for people and models; those for apps alone are left out."""
-    return [tool for tool in bridge.tools.values() if tool.visible_to == "everyone"]
+def list_tools(bridge: Bridge[Any]) -> dict[str, Tool]:
+    """Return the tools for people and models by the names that clients call; those for apps are left out."""
+    return {name: tool for name, tool in bridge.tools.items() if tool.visible_to == "everyone"}
 
 
 def needs_confirmation(tool: Tool) -> bool:
@@ -68,7 +70,7 @@ async def call_tool(choice: Choice, arguments: Mapping[str, Any], grant: Grant) 
     began = loop.time()
     try:
         async with asyncio.timeout(CALL_SECONDS):
-            result = await client.call(choice.tool.name, dict(arguments))
+            result = await client.call(choice.name, dict(arguments))
     except ProtocolError as failure:
         return CallResult({}, loop.time() - began, str(failure))
     except TimeoutError:
@@ -84,7 +86,7 @@ async def call_tool(choice: Choice, arguments: Mapping[str, Any], grant: Grant) 
 # --- the list ----------------------------------------------------------------------------------------------
 
 
-def write_tools(bridges: Mapping[str, tuple[str, list[Tool]]]) -> Page:
+def write_tools(bridges: Mapping[str, tuple[str, dict[str, Tool]]]) -> Page:
     """Write the list of tools; `bridges` has each bridge's title and tools by its name."""
     parts: list[Child] = [
         tag("h1", "Tools"),
@@ -94,11 +96,11 @@ def write_tools(bridges: Mapping[str, tuple[str, list[Tool]]]) -> Page:
         items = [
             tag(
                 "li",
-                tag("a", tag("code", tool.name), href=link(layout.TOOL, bridge=name, name=tool.name)),
+                tag("a", tag("code", offered), href=link(layout.TOOL, bridge=name, name=offered)),
                 write_badges(tool),
                 tag("p", tool.description.partition(". ")[0].rstrip(".") + "."),  # its first sentence
             )
-            for tool in tools
+            for offered, tool in tools.items()
         ]
         content = tag("ul", items, class_="tools") if items else empty("No tool is open to you here.")
         parts.append(section(title, content, name=f"tools-{name}"))
@@ -141,7 +143,7 @@ def write_tool(
         layout.CALL,
         proof,
         hidden("bridge", choice.bridge),
-        hidden("name", tool.name),
+        hidden("name", choice.name),
         controls or tag("p", "The tool takes no arguments.", class_="about"),
         tag("div", tag("button", button, class_="primary"), class_="actions"),
         class_="call",
@@ -149,13 +151,13 @@ def write_tool(
     body = join(
         [
             tag("p", tag("a", "Tools", href=layout.TOOLS), " / ", choice.title, class_="trail"),
-            tag("h1", tag("code", tool.name), " ", write_badges(tool)),
+            tag("h1", tag("code", choice.name), " ", write_badges(tool)),
             tag("p", tool.description, class_="lead"),
             answer,
             section("Arguments", call_form, name="arguments"),
         ]
     )
-    return Page(tool.name, body, layout.TOOLS, status=200 if problem is None else 400)
+    return Page(choice.name, body, layout.TOOLS, status=200 if problem is None else 400)
 
 
 def ask_to_call(
@@ -170,28 +172,28 @@ def ask_to_call(
         why.append("It costs money.")
     body = join(
         [
-            tag("h1", "Call ", tag("code", tool.name), "?"),
+            tag("h1", "Call ", tag("code", choice.name), "?"),
             tag("p", " ".join(why), class_="lead"),
             tag("pre", _format(arguments)),
             form(
                 layout.CALL,
                 proof,
                 hidden("bridge", choice.bridge),
-                hidden("name", tool.name),
+                hidden("name", choice.name),
                 hidden("confirmed", "yes"),
                 [hidden(name, value) for name, value in filled_in.items() if name.startswith(ARGUMENT)],
                 tag("button", "Yes, call it", class_="danger"),
                 tag(
                     "a",
                     "Cancel",
-                    href=link(layout.TOOL, bridge=choice.bridge, name=tool.name),
+                    href=link(layout.TOOL, bridge=choice.bridge, name=choice.name),
                     class_="button",
                 ),
                 class_="actions",
             ),
         ]
     )
-    return Page(f"Call {tool.name}?", body, layout.TOOLS)
+    return Page(f"Call {choice.name}?", body, layout.TOOLS)
 
 
 # --- the answer --------------------------------------------------------------------------------------------

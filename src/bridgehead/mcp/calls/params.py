@@ -85,7 +85,7 @@ class ReadResourceParams(AnswerableParams, kw_only=True):
 
 
 class SubscribeParams(Params, kw_only=True):
-    """`resources/subscribe` and `resources/unsubscribe`."""
+    """`resources/subscribe`, `resources/unsubscribe` and `skills/get`."""
 
     uri: str
 

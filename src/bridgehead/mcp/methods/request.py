@@ -54,18 +54,26 @@ class Method(Struct, frozen=True):
     handshake: bool = True
     stateless: bool = True
     needs: Literal[
-        "", "logging", "tools", "prompts", "has_resources", "subscribable", "completers", "has_tasks"
+        "",
+        "logging",
+        "tools",
+        "prompts",
+        "has_resources",
+        "subscribable",
+        "completers",
+        "has_tasks",
+        "has_skills",
     ] = ""
     """An attribute of the bridge; the method is not offered while it is empty or False."""
 
 
-def _late(name: str) -> Callable[[Server, Context[Any], Any], EventualBody]:
-    """Return a method of `tasks.methods`; a server without tasks never imports that module."""
+def _late(module: str, name: str) -> Callable[[Server, Context[Any], Any], EventualBody]:
+    """Return a method of a module that most servers never import."""
 
     def run(server: Server, context: Context[Any], params: Any) -> EventualBody:
-        from ..tasks import methods
+        from importlib import import_module
 
-        body: EventualBody = getattr(methods, name)(server, context, params)
+        body: EventualBody = getattr(import_module(module, __package__), name)(server, context, params)
         return body
 
     return run
@@ -87,9 +95,15 @@ METHODS: dict[str, Method] = {
     "prompts/get": Method(GetPromptParams, get_prompt, needs="prompts"),
     "completion/complete": Method(CompleteParams, complete, needs="completers"),
     "subscriptions/listen": Method(ListenParams, listen, handshake=False),
-    "tasks/get": Method(TaskParams, _late("get_task"), handshake=False, needs="has_tasks"),
-    "tasks/update": Method(UpdateTaskParams, _late("update_task"), handshake=False, needs="has_tasks"),
-    "tasks/cancel": Method(TaskParams, _late("cancel_task"), handshake=False, needs="has_tasks"),
+    "tasks/get": Method(TaskParams, _late("..tasks.methods", "get_task"), handshake=False, needs="has_tasks"),
+    "tasks/update": Method(
+        UpdateTaskParams, _late("..tasks.methods", "update_task"), handshake=False, needs="has_tasks"
+    ),
+    "tasks/cancel": Method(
+        TaskParams, _late("..tasks.methods", "cancel_task"), handshake=False, needs="has_tasks"
+    ),
+    "skills/list": Method(PageParams, _late(".skills", "list_skills"), handshake=False, needs="has_skills"),
+    "skills/get": Method(SubscribeParams, _late(".skills", "get_skill"), handshake=False, needs="has_skills"),
 }
 
 
