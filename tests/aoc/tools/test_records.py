@@ -243,10 +243,14 @@ async def test_what_looks_wrong_is_questioned_with_how_to_take_it_back(
     data: Data, run: dict[str, int], doubt: str
 ) -> None:
     answer = await record(data, {**RUN, **run})
-    text = answer["content"][0]["text"]
+    contract, notes = (block["text"] for block in answer["content"])
+    structured = answer["structuredContent"]
 
-    assert f"Is this right? {doubt}." in text
-    assert f'timestamp="{answer["structuredContent"]["timestamp"]}"' in text
+    assert contract.startswith("Recorded gpt4 ")
+    assert "\n" not in contract
+    assert structured["notes"] == [f"Is this right? {doubt}."]
+    assert f'timestamp="{structured["timestamp"]}"' in structured["next"][0]
+    assert notes == f"Note: {structured['notes'][0]}\nNext: {structured['next'][0]}"
 
 
 async def test_a_client_of_the_contract_is_asked_nothing(data: Data) -> None:

@@ -117,11 +117,11 @@ async def start_attempt(args: StartAttempt, ctx: Context[Workspace]) -> Answer[S
         days = ", ".join(map(str, sorted(ctx.state.days()))) or "none"
         raise NotFound(f"Day {args.day} has no puzzle here.", next_step=f"Days with a puzzle: {days}.")
     step = await ctx.state.run_in_thread(ctx.state.stopwatch.start, args.day, args.phase, llm)
-    text = (
-        f"The clock runs for {llm} on day {args.day} phase {args.phase}. "
-        f"Hand in the answer with finish_attempt(attempt={step.attempt!r}, answer=...)."
+    return Answer(
+        f"The clock runs for {llm} on day {args.day} phase {args.phase}.",
+        StartedAttempt(step.attempt, args.day, args.phase, llm, step.timestamp),
+        next=(f"Hand in the answer with finish_attempt(attempt={step.attempt!r}, answer=...).",),
     )
-    return Answer(text, StartedAttempt(step.attempt, args.day, args.phase, llm, step.timestamp))
 
 
 async def finish_attempt(args: FinishAttempt, ctx: Context[Workspace]) -> Answer[FinishedAttempt]:

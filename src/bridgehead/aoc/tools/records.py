@@ -152,22 +152,21 @@ async def record_speed(args: RecordSpeed, ctx: Context[Workspace]) -> Answer[Rec
     key = None if ctx.idempotency_key is None else key_of(ctx.principal, ctx.idempotency_key)
     entry, figures, average = await ctx.state.recorder.record(run, id(ctx.connection), key)
     text = f"Recorded {llm} Day {args.day} Phase {args.phase}: {args.speed_ms}ms (avg: {average}ms)"
-    # Clients of the contract's revision get exactly the contract's text; others get a question about a
-    # doubtful record.
+    # Clients of the contract's revision get exactly the contract's text; others get a note about a doubtful
+    # record.
+    doubts: list[str] = []
     if ctx.revision.name != CONTRACT_REVISION:
-        year, doubts = ctx.state.year, []
+        year = ctx.state.year
         if args.speed_ms == 0:
             doubts.append("0 ms is less than any solution takes")
         if args.day > last_day(year):
             doubts.append(f"the event of {year} has {last_day(year)} days")
         elif not ctx.state.has_puzzle(args.day):
             doubts.append(f"day {args.day} has no puzzle here")
-        if doubts:
-            moment = entry.timestamp
-            text += (
-                f"\nIs this right? {'; '.join(doubts).capitalize()}. If not, take it back: withdraw_record("
-                f'day={args.day}, phase={args.phase}, llm_name="{llm}", timestamp="{moment}")'
-            )
+    take_back = (
+        f"If it is wrong, take it back: withdraw_record(day={args.day}, phase={args.phase}, "
+        f'llm_name="{llm}", timestamp="{entry.timestamp}")'
+    )
     structured = RecordedSpeed(
         day=args.day,
         phase=args.phase,
@@ -182,7 +181,8 @@ async def record_speed(args: RecordSpeed, ctx: Context[Workspace]) -> Answer[Rec
         mean=figures.mean,
         stdev=figures.stdev,
     )
-    return Answer(text, structured)
+    notes = (f"Is this right? {'; '.join(doubts).capitalize()}.",) if doubts else ()
+    return Answer(text, structured, notes=notes, next=(take_back,) if doubts else ())
 
 
 async def withdraw_record(args: WithdrawRecord, ctx: Context[Workspace]) -> Answer[Withdrawn]:
