@@ -32,10 +32,11 @@ async def test_a_game_that_loaded_an_older_save_is_noticed_and_one_call_restores
     await reload(play, before)
     await until_noticed(play, 4)
 
-    text, status = await play.ok("connection_status")
-    assert "older save" in text
-    assert "4 files differ" in text
-    assert "new0.js, new1.js, new2.js are missing" in text
+    _, status = await play.ok("connection_status")
+    (note,) = status["notes"]
+    assert "older save" in note
+    assert "4 files differ" in note
+    assert "new0.js, new1.js, new2.js are missing" in note
     assert {one["filename"]: one["state"] for one in status["differences"]} == {
         "new0.js": "missing",
         "new1.js": "missing",
@@ -85,8 +86,8 @@ async def test_another_process_is_told_by_the_owner(tmp_path: Path) -> None:
         await until_noticed(owner, 1)
         await until(lambda: guest.session.connection.link is not None)
 
-        text, status = await guest.ok("connection_status")
-        assert "new.js is missing" in text
+        _, status = await guest.ok("connection_status")
+        assert "new.js is missing" in status["notes"][0]
         assert [one["filename"] for one in status["differences"]] == ["new.js"]
         await guest.ok("restore_file", filenames=["new.js"])
         assert owner.game.servers["home"]["new.js"] == "// 1\n"
@@ -100,14 +101,14 @@ async def test_what_was_told_is_not_told_again_by_the_next_process(tmp_path: Pat
     del game.servers["home"]["a.txt"]
     async with played(tmp_path, game=game) as play:
         await until_noticed(play, 1)
-        assert "a.txt is missing" in (await play.ok("connection_status"))[0]
+        assert "a.txt is missing" in (await play.ok("connection_status"))[1]["notes"][0]
     async with played(tmp_path, game=game) as play:
         await play.ok("write_file", filename="b.txt", content="2")
-        text, status = await play.ok("connection_status")
+        _, status = await play.ok("connection_status")
         await play.ok("restore_file", filename="a.txt")
 
     assert status["differences"] == []
-    assert "missing" not in text
+    assert "notes" not in status
     assert game.servers["home"]["a.txt"] == "1"
 
 
@@ -117,7 +118,7 @@ async def test_a_deleted_file_that_is_back_is_noticed(play: Play) -> None:
     await reload(play, {"hack.js": content})
     await until_noticed(play, 1)
 
-    assert "hack.js is there again although deleted" in (await play.ok("connection_status"))[0]
+    assert "hack.js is there again although deleted" in (await play.ok("connection_status"))[1]["notes"][0]
 
 
 async def test_nothing_is_noticed_where_everything_is_as_it_was_written(play: Play) -> None:

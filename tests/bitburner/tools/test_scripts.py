@@ -15,7 +15,9 @@ async def test_the_cost_is_itemised_by_function(play: Play) -> None:
     result = await play.client.call("calculate_ram", {"filename": "a.js"})
 
     assert result["content"][0]["text"] == "35.1"
-    assert result["structuredContent"] == {
+    structured = result["structuredContent"]
+    (note,) = structured.pop("notes")
+    assert structured == {
         "ram_gb": 35.1,
         "items": [
             {"name": "ns.singularity.connect", "ram_gb": 32},
@@ -24,8 +26,9 @@ async def test_the_cost_is_itemised_by_function(play: Play) -> None:
         ],
         "items_sum_gb": 35.1,
     }
-    assert "  1.3 GB  ns.exec" in result["content"][1]["text"]
-    assert "the game says" not in result["content"][1]["text"]
+    assert "  1.3 GB  ns.exec" in note
+    assert "the game says" not in note
+    assert result["content"][1]["text"] == f"Note: {note}"
 
 
 async def test_imports_are_part_of_it(play: Play) -> None:

@@ -116,10 +116,10 @@ def test_matching_looks_at_each_line(pattern: str, expected: list[tuple[str, int
 
 async def test_a_pattern_that_chooses_no_file_is_told_apart_from_no_match(play: Play) -> None:
     none, _ = await play.ok("search_files", pattern="zebra")
-    unchosen, _ = await play.ok("search_files", pattern="two", glob="*.css")
+    _, unchosen = await play.ok("search_files", pattern="two", glob="*.css")
 
     assert "No line in 3 files matches" in none
-    assert "No file matches *.css; there are 3 files" in unchosen
+    assert "No file matches *.css; there are 3 files" in unchosen["notes"][0]
 
 
 async def test_every_server_with_root_access_is_searched_at_once(play: Play) -> None:

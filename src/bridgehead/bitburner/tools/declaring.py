@@ -10,14 +10,13 @@ from collections.abc import Awaitable, Callable
 from typing import Annotated, Any, TypeVar
 
 from msgspec import Meta
+from msgspec.structs import replace
 
 from bridgehead.mcp import (
     Answer,
     Bridge,
-    CallResult,
     Invocation,
     Outcome,
-    Text,
     observe_calls,
 )
 from bridgehead.runtime import logs
@@ -143,4 +142,4 @@ async def _add_notice(call: Invocation, work: Awaitable[Any]) -> Any:
     notice = call.context.state.take_notice() if isinstance(answer, Answer) else ""
     if not notice:
         return answer
-    return CallResult([Text(answer.text), Text(f"Note: {notice}")], answer.structured)
+    return replace(answer, notes=(*answer.notes, notice))

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Annotated, TypeVar, cast
+from typing import Annotated
 
 import msgspec
 from msgspec import UNSET, Meta, Raw, Struct, UnsetType
 
-from bridgehead.mcp import Answer, Arguments, CallResult, Context, Text
+from bridgehead.mcp import Answer, Arguments, Context
 from bridgehead.runtime.errors import InvalidArgument
 
 from ..game import lines, paths, timestamps
 from ..session import Session
 from .declaring import Filename, Glob, Server, ToolDeclarer
 
-T = TypeVar("T", bound=Struct)
 DEFAULT_READ = 50_000
 """Default of max_characters: enough for nearly every script, and not too long for a model."""
 DAMAGED = "\ufffd"
@@ -50,7 +49,6 @@ class Content(Struct, omit_defaults=True):
     start_line: int | UnsetType = UNSET
     end_line: int | UnsetType = UNSET
     truncated: bool = False
-    note: str = ""
 
 
 class GetAllFiles(Arguments):
@@ -134,8 +132,7 @@ async def read_file(args: ReadFile, ctx: Context[Session]) -> Answer[Content]:
         from ..changes.differences import describe_differences
 
         notes.append(describe_differences([difference]))
-    part.note = " ".join(notes)
-    return add_block(Answer(part.content, part), part.note)
+    return Answer(part.content, part, notes=tuple(notes))
 
 
 def _choose_lines(name: str, content: str, args: ReadFile) -> Content:
@@ -173,13 +170,6 @@ def describe_damage(files: list[tuple[str, str]]) -> list[str]:
     ]
 
 
-def add_block(answer: Answer[T], text: str) -> Answer[T]:
-    """Add a second block of text; the first is the contract's output and stays as it is."""
-    if not text:
-        return answer
-    return cast("Answer[T]", CallResult([Text(answer.text or ""), Text(text)], answer.structured))
-
-
 async def get_all_files(args: GetAllFiles, ctx: Context[Session]) -> Answer[AllFiles]:
     """Return all files of a server, or those that match and fit."""
     from ..game.remote import decode_result
@@ -190,7 +180,8 @@ async def get_all_files(args: GetAllFiles, ctx: Context[Session]) -> Answer[AllF
     damage = " ".join(describe_damage([(one.filename, one.content) for one in all_files]))
     if args.glob is None and args.max_bytes is None:
         # The game's own JSON is the answer: encoding it again would only take time.
-        return add_block(Answer(str(memoryview(raw), "utf-8"), AllFiles(all_files)), damage)
+        whole = str(memoryview(raw), "utf-8")
+        return Answer(whole, AllFiles(all_files), notes=(damage,) if damage else ())
     chosen = [file for file in all_files if paths.matches(file.filename, args.glob)]
     files: list[File] = []
     left_out: list[LeftOut] = []
@@ -208,8 +199,7 @@ async def get_all_files(args: GetAllFiles, ctx: Context[Session]) -> Answer[AllF
         notes.append(f"Left out because of max_bytes: {names}. Use read_file for these.")
     if not chosen:
         notes.append(describe_no_match(args.glob, len(all_files)))
-    answer = Answer(_json(files), AllFiles(files, left_out))
-    return add_block(answer, " ".join(note for note in notes if note))
+    return Answer(_json(files), AllFiles(files, left_out), notes=tuple(note for note in notes if note))
 
 
 def describe_no_match(glob: str | None, count: int) -> str:

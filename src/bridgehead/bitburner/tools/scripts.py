@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from bridgehead.mcp import Answer, Arguments, Context
 from bridgehead.mcp.lazy_imports import asyncio
@@ -18,7 +19,6 @@ from ..game import paths
 from ..session import Session
 from .declaring import Filename, Server, ToolDeclarer
 from .definitions import load_index
-from .files import add_block
 
 if TYPE_CHECKING:
     from ..game.remote import Remote
@@ -79,7 +79,7 @@ async def calculate_ram(args: CalculateRam, ctx: Context[Session]) -> Answer[Ram
         return answer
     answer.structured.items = [RamItem(one.name, one.ram_gb) for one in itemised.items]
     answer.structured.items_sum_gb = itemised.sum_gb
-    return add_block(answer, describe_items(itemised, cost))
+    return replace(answer, notes=(describe_items(itemised, cost),))
 
 
 def describe_items(itemised: Itemised, cost: float | None) -> str:

@@ -21,7 +21,7 @@ from ..errors import PatternTooSlow
 from ..game import paths
 from ..session import Session
 from .declaring import MAX_QUERY, Glob, Server, ToolDeclarer
-from .files import add_block, describe_damage, describe_no_match
+from .files import describe_damage, describe_no_match
 from .matching import Job, Match, MatchResult
 
 SEARCH_SECONDS = 3.0
@@ -84,7 +84,8 @@ async def search_files(args: SearchFiles, ctx: Context[Session]) -> Answer[Match
         candidates = [("", one.filename, one.content) for one in all_files]
     files = [one for one in candidates if paths.matches(one[1], args.glob)]
     if not files:
-        return Answer(describe_no_match(args.glob, len(candidates)), Matches([], 0))
+        no_match = describe_no_match(args.glob, len(candidates))
+        return Answer("There is nothing to search.", Matches([], 0), notes=(no_match,))
     outcome = await _run_matching(
         Job(args.pattern, args.ignore_case, args.max_matches, SEARCH_SECONDS, files)
     )
@@ -105,8 +106,8 @@ async def search_files(args: SearchFiles, ctx: Context[Session]) -> Answer[Match
     if outcome.truncated:
         lines.append(f"… there is more: only {len(lines)} matches are shown.")
     text = "\n".join(lines) or f"No line in {len(files)} files matches."
-    answer = Answer(text, Matches(outcome.matches, len(files), outcome.truncated))
-    return add_block(answer, " ".join(describe_damage([(name, content) for _, name, content in files])))
+    damage = describe_damage([(name, content) for _, name, content in files])
+    return Answer(text, Matches(outcome.matches, len(files), outcome.truncated), notes=tuple(damage))
 
 
 async def _run_matching(job: Job) -> MatchResult:

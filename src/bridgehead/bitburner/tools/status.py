@@ -89,7 +89,7 @@ async def connection_status(_: NoArguments, ctx: Context[Session]) -> Answer[Con
     status.differences = [DifferingFile(one.filename, one.server, one.state) for one in differences]
     session.take_notice()  # clear it: this answer lists the differences
     note = describe_differences(differences)
-    return Answer(_describe_status(status) + (f"\n{note}" if note else ""), status)
+    return Answer(_describe_status(status), status, notes=(note,) if note else ())
 
 
 _ROLES = {
