@@ -11,7 +11,6 @@ import asyncio
 from collections.abc import Callable
 
 from ..connection import Connection
-from .callers import caller_of
 from .events import HEADERS, KEEP_ALIVE, EventStream, event, priming
 from .guard import accepted
 from .message import Handled, HeaderPairs, Request, Response, ResponseStream
@@ -62,7 +61,7 @@ class Answer:
     @property
     def caller(self) -> str:
         """The name that the request is counted under."""
-        return caller_of(self._request)
+        return self._request.caller
 
     @property
     def token_id(self) -> str:

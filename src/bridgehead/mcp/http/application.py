@@ -12,9 +12,8 @@ from ..dispatch import Dispatcher
 from ..limits import Limits
 from . import authentication
 from .authentication import Authenticate, Headers, Principal, Tokens
-from .callers import Callers
 from .endpoint import Endpoint
-from .guard import LOOPBACK, Guard
+from .guard import LOOPBACK, Callers, Guard
 from .legacy_sse import LegacyTransport
 from .message import Handled, Request, Response, ResponseStream
 from .rejection import Rejection
