@@ -176,7 +176,7 @@ class HostApplication:
             problem = self._registry.statuses[route.bridge].problem
             if problem:
                 raise HostRejection(503, problem, "bridge", headers=_RETRY, code=OVERLOADED)
-        return self._views.find(route.bridge, grant)(request.http)
+        return self._views.find(route.bridge, grant).route(request.http)
 
     async def _finish(
         self, request: HostRequest, work: Coroutine[Any, Any, Response | ResponseStream]

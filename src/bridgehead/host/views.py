@@ -12,7 +12,7 @@ from typing import Any
 
 from bridgehead import __version__
 from bridgehead.mcp import Bridge, Dispatcher, Limits, Tasks, combine, restrict
-from bridgehead.mcp.http.application import Application
+from bridgehead.mcp.http.endpoint import Application
 from bridgehead.mcp.http.guard import Callers, Guard
 from bridgehead.mcp.http.sessions import Session
 from bridgehead.runtime.tool_filter import ToolFilter

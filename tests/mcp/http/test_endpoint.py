@@ -10,7 +10,7 @@ import pytest
 from bridgehead.mcp import Bridge, Limits, ProtocolError
 from bridgehead.mcp.calls.params import META_PREFIX
 from bridgehead.mcp.errors import HEADER_MISMATCH
-from bridgehead.mcp.http.endpoint import check_mirrored
+from bridgehead.mcp.http.endpoint import Application, check_mirrored
 from bridgehead.mcp.jsonrpc import Message
 from bridgehead.mcp.methods.request import read
 from tests.support.http_client import Headers
@@ -290,3 +290,21 @@ def test_headers_that_say_something_else_are_refused(headers: dict[str, bytes], 
     with pytest.raises(ProtocolError, match=problem) as refused:
         check("tools/call", {"name": "echo", "arguments": {}}, **headers)
     assert refused.value.code == HEADER_MISMATCH
+
+
+# --- the application ---------------------------------------------------------------------------------------
+
+
+async def test_a_path_that_leads_nowhere_says_so(server: Server) -> None:
+    for path in ("/", "/mcp/", "/MCP", "/messages/x"):
+        response = await server.http.request("POST", path, {"Content-Type": "application/json"}, b"{}")
+        assert f"There is nothing at {path}" in await server.refused(response, 404)
+
+
+async def test_the_end_of_its_streams_leaves_the_application_serving(server: Server) -> None:
+    assert isinstance(server.app, Application)
+    stream = await server.listen(await server.session())
+    server.app.end_streams()
+
+    assert await stream.messages() == []
+    assert await server.is_alive()

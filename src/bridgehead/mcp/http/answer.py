@@ -131,11 +131,8 @@ class Answer:
 
     # --- the client --------------------------------------------------------------------------------------
 
-    def watch_client(self) -> None:
-        """Cancel the work if the client hangs up and does not come back."""
-        self._request.when_gone(self._on_client_gone)
-
-    def _on_client_gone(self) -> None:
+    def on_client_gone(self) -> None:
+        """Cancel the work, unless the client can come back and does."""
         if self._resumable is None:
             self._connection.cancel_from(self)
         else:

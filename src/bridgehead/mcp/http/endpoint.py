@@ -1,4 +1,4 @@
-"""Endpoint: Streamable HTTP at one URL, for clients of both eras at once.
+"""Endpoint: Streamable HTTP at one URL, for clients of both eras at once; and the application around it.
 
 A POST carries one message; its headers and body tell its era. An answer that needs no waiting needs no
 coroutine. GET (messages that belong to no request, and resuming a stream) and DELETE (ending a session) exist
@@ -11,7 +11,7 @@ import asyncio
 import base64
 import binascii
 import re
-from collections.abc import Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Iterable
 from typing import Any
 
 import msgspec
@@ -19,18 +19,23 @@ from msgspec import UNSET, UnsetType
 
 from .. import jsonrpc
 from ..bridge import Bridge
+from ..calls.multi_round import Keys
 from ..calls.params import CallToolParams, GetPromptParams, ReadResourceParams, TaskParams
 from ..connection import Connection, NullOutlet, overload
 from ..dispatch import Dispatcher
 from ..errors import HEADER_MISMATCH, ProtocolError
 from ..features.tools import TASKS_EXTENSION, Tool
 from ..jsonrpc import UNDECODABLE
+from ..limits import Limits
 from ..methods.request import Request as RpcRequest
 from ..methods.request import read
 from ..revisions import HANDSHAKE, STATELESS, V2026_07_28
+from . import authentication
 from .answer import Answer
+from .authentication import Authenticate, Headers, Principal, Tokens
 from .events import HEADERS, KEEP_ALIVE, EventStream
-from .guard import Callers, Guard, Share, accepted, check_json, check_length, read_body, whole_body
+from .guard import LOOPBACK, Callers, Guard, Share, accepted, check_json, check_length, read_body, whole_body
+from .legacy_sse import LegacyTransport
 from .message import NO_CONTENT, Handled, HeaderPairs, Request, Response, ResponseStream
 from .rejection import Rejection, reject_busy, reject_method, status_of
 from .sessions import Session, Sessions
@@ -189,7 +194,7 @@ class Endpoint:
             return ACCEPTED
         if isinstance(reply, bytes):
             return answer.finish(reply, 400)
-        return self._finish(answer, reply, self._callers.requests, session.caller, None, session)
+        return self._finish(request, answer, reply, self._callers.requests, None, session)
 
     def _handle_stateless(self, request: Request, message: jsonrpc.Message) -> Handled:
         if message.method is UNSET:
@@ -212,7 +217,7 @@ class Endpoint:
             return self._fail(answer, asked, failure, None)
         if isinstance(work, bytes):
             return answer.finish(work)
-        return self._finish(answer, work, share, request.caller, asked, None)
+        return self._finish(request, answer, work, share, asked, None)
 
     def _handle_in_session(self, request: Request, message: jsonrpc.Message) -> Handled:
         _check_version(request)
@@ -235,7 +240,7 @@ class Endpoint:
             return self._fail(answer, asked, failure, session)
         if isinstance(work, bytes):
             return answer.finish(work)
-        return self._finish(answer, work, self._callers.requests, session.caller, asked, session)
+        return self._finish(request, answer, work, self._callers.requests, asked, session)
 
     def _answer(self, request: Request, session: Session, headers: HeaderPairs = ()) -> Answer:
         return Answer(
@@ -248,20 +253,22 @@ class Endpoint:
 
     async def _finish(
         self,
+        request: Request,
         answer: Answer,
         work: Coroutine[Any, Any, bytes | None],
         share: Share,
-        caller: str,
         asked: RpcRequest | None,
         session: Session | None,
     ) -> Response | ResponseStream:
         """Await the work and make a response of its answer or failure; `asked` is None for a batch."""
         # One coroutine for everything around the work: each further frame is paid at every wake-up.
+        # Without authentication a session may be used from several addresses; its opener is the caller.
+        caller = request.caller if session is None else session.caller
         self._in_flight += 1
         share.take(caller)
         if session is not None:
             session.in_use += 1
-        answer.watch_client()
+        request.when_gone(answer.on_client_gone)
         try:
             try:
                 handled = answer.finish(await work)
@@ -321,6 +328,119 @@ def _check_version(request: Request) -> None:
     if version is not None and version not in HANDSHAKE_NAMES:
         known = ", ".join([*HANDSHAKE, *STATELESS])
         raise Rejection(400, f"MCP-Protocol-Version {version.decode('latin-1')!r} is not one of {known}")
+
+
+# --- the application ------------------------------------------------------------------------------------
+
+
+class Application:
+    """Streamable HTTP at `/mcp`, and the older HTTP+SSE transport at `/sse` and `/messages`."""
+
+    def __init__(
+        self,
+        dispatcher: Dispatcher,
+        guard: Guard,
+        *,
+        prefix: str = "",
+        retry_ms: int = 1000,
+        session_prefix: str = "",
+        callers: Callers | None = None,
+        authenticate: Authenticate | None = None,
+    ) -> None:
+        self.dispatcher = dispatcher
+        self._authenticate = authenticate
+        callers = callers or Callers(dispatcher.limits)
+        self.endpoint = Endpoint(dispatcher, guard, callers, retry_ms=retry_ms, session_prefix=session_prefix)
+        self._legacy = LegacyTransport(dispatcher, guard, callers, f"{prefix}/messages", session_prefix)
+        self._routes: dict[str, Callable[[Request], Handled]] = {
+            f"{prefix}/mcp": self.endpoint,
+            f"{prefix}/sse": self._legacy.open,
+            f"{prefix}/messages": self._legacy.post,
+        }
+
+    def __call__(self, request: Request) -> Handled:
+        """Answer one request, if its caller may call."""
+        if self._authenticate is None:
+            return self.route(request)
+        # Before anything else: whoever is not known learns nothing, not even which paths there are.
+        principal = self._authenticate(Headers(request.headers))
+        if isinstance(principal, Awaitable):
+            return self._wait(request, principal)
+        return self._admit(request, principal)
+
+    @property
+    def needs_authentication(self) -> bool:
+        """Whether only known callers may call."""
+        return self._authenticate is not None
+
+    async def _wait(
+        self, request: Request, authenticating: Awaitable[Principal]
+    ) -> Response | ResponseStream:
+        try:
+            async with asyncio.timeout(authentication.WAIT_SECONDS):
+                principal = await authenticating
+        except TimeoutError:
+            return authentication.reject_late().response
+        handled = self._admit(request, principal)
+        return handled if isinstance(handled, Response) else await handled
+
+    def _admit(self, request: Request, principal: object) -> Handled:
+        request.principal = authentication.checked(principal)
+        if request.principal is None:
+            return authentication.reject_caller(request).response
+        return self.route(request)
+
+    def route(self, request: Request) -> Handled:
+        """Answer a request whose caller is known, or need not be."""
+        route = self._routes.get(request.path)
+        if route is None:
+            return Rejection(404, f"There is nothing at {request.path}").response
+        try:
+            return route(request)
+        except Rejection as rejection:
+            return rejection.response
+
+    async def start(self) -> None:
+        """Start the bridge's lifespan without waiting for it."""
+        self.dispatcher.start()
+
+    def end_streams(self) -> None:
+        """End open streams, because the server is stopping; calls are still answered."""
+        self.endpoint.end_streams()
+        self._legacy.end_streams()
+
+    async def stop(self) -> None:
+        """End every session and the bridge's lifespan."""
+        self.endpoint.close()
+        await self.dispatcher.stop()
+
+
+def application(
+    bridge: Bridge[Any],
+    *,
+    limits: Limits | None = None,
+    allowed_hosts: Iterable[str] = LOOPBACK,
+    allowed_origins: Iterable[str] = (),
+    state_key: Keys | None = None,
+    retry_ms: int = 1000,
+    tokens: Tokens | None = None,
+    authenticate: Authenticate | None = None,
+) -> Application:
+    """Make the application of a bridge; by default only loopback names are accepted as Host and Origin.
+
+    With `tokens` (secrets, or a mapping from secrets to the names of callers) or `authenticate` (a function
+    from the headers to the caller's name or None, plain or async) everybody else is refused with 401.
+    """
+    if tokens is not None and authenticate is not None:
+        raise ValueError("application takes either tokens or authenticate, not both")
+    if tokens is not None:
+        authenticate = authentication.accept_tokens(tokens)
+    return Application(
+        Dispatcher(bridge, limits=limits, state_key=state_key),
+        Guard(allowed_hosts, allowed_origins),
+        retry_ms=retry_ms,
+        authenticate=authenticate,
+    )
 
 
 # --- mirrored headers -----------------------------------------------------------------------------------
