@@ -239,8 +239,9 @@ class RequestParser:
             self._connection.pause_reading()
 
     def on_message_complete(self) -> None:
-        """Complete the request. Does nothing before the body of an ignored Upgrade, which `feed` takes."""
+        """Mark the request as complete."""
         request = self.receiving
+        # With an Upgrade, httptools calls this before the body; `feed` takes the body and calls again.
         if request is None or self._parser.should_upgrade():
             return
         self.receiving = None
