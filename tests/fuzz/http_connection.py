@@ -191,7 +191,7 @@ async def _settle() -> None:
 
 
 def _check_memory(connection: Http1Protocol) -> None:
-    queue, backlog = connection._queue, connection._backlog  # noqa: SLF001 - what is kept is what is judged
+    queue, backlog = connection.queue, connection._backlog  # noqa: SLF001 - what is kept is what is judged
     if len(backlog) > MOST_BACKLOG:
         raise Broken(f"{len(backlog)} bytes wait to be parsed")
     if len(queue) > MOST_QUEUED:

@@ -14,7 +14,7 @@ from bridgehead.host.pages import Pages
 from bridgehead.host.registry import Registry, installed
 from bridgehead.host.telemetry.metrics import HostMetrics
 from bridgehead.mcp import Limits, MemoryTaskStore, Tasks
-from bridgehead.mcp.http.callers import Callers
+from bridgehead.mcp.http.guard import Callers
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGE = (DOCS / "operations.md").read_text(encoding="utf-8")

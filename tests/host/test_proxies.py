@@ -7,6 +7,7 @@ import pytest
 from bridgehead.host.proxies import Proxies
 from bridgehead.host.settings import NETWORKS
 from tests.support.host_server import hosting
+from tests.support.http_message import make_request
 
 TRUSTED = NETWORKS.parse("10.0.0.0/8, 192.168.1.7, ::1, fd00::/8")
 
@@ -37,12 +38,11 @@ def test_the_last_address_that_no_trusted_proxy_has_is_the_clients(
     assert Proxies(TRUSTED).origin(peer, "http", headers).address == client
 
 
-def test_a_trusted_proxy_says_how_the_client_came(tmp_path: Path) -> None:
+def test_a_trusted_proxy_says_how_the_client_came() -> None:
     proxies = Proxies(TRUSTED)
     assert proxies.origin("10.0.0.1", "http", {b"x-forwarded-proto": b"https"}).scheme == "https"
     assert proxies.origin("10.0.0.1", "http", {b"x-forwarded-proto": b"gopher"}).scheme == "http"
     assert proxies.origin("8.8.8.8", "http", {b"x-forwarded-proto": b"https"}).scheme == "http"
-    assert proxies.origin("", "http", {}).address == "unknown"
 
 
 async def test_failures_are_logged_with_the_clients_own_address(tmp_path: Path) -> None:
@@ -52,3 +52,13 @@ async def test_failures_are_logged_with_the_clients_own_address(tmp_path: Path) 
         (line,) = host.logged("request rejected")
 
     assert line["address"] == "203.0.113.9"
+
+
+@pytest.mark.parametrize("trusted", ["", "127.0.0.1"])
+async def test_a_client_without_an_address_is_logged_as_unknown(tmp_path: Path, trusted: str) -> None:
+    settings = {"BRIDGEHEAD_TRUSTED_PROXIES": trusted, "BRIDGEHEAD_AUTH": "off"}
+    async with hosting(tmp_path, settings) as host:
+        host.app(make_request("GET", "/nowhere", ((b"host", b"localhost"),)))
+        (line,) = host.logged("request rejected")
+
+    assert line["address"] == "unknown"

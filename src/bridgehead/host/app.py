@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import unquote
 
@@ -21,6 +22,7 @@ from bridgehead.runtime import events
 from .auth.grants import Grant
 from .auth.rejection import HostRejection
 from .ownership.forwarding import OWN_EVENTS, OWN_METRICS, OWN_TASK
+from .proxies import UNKNOWN
 from .request import (
     HostRequest,
     RequestIds,
@@ -81,7 +83,7 @@ class HostApplication:
         access_log: AccessLog,
         reloader: Reloader,
         clock: Clock,
-        watch: TokenWatch,
+        watch: TokenWatch | None,
         shutdown_seconds: float,
         telemetry: Telemetry | None = None,
         webhook: Webhook | None = None,
@@ -99,6 +101,7 @@ class HostApplication:
         self.reload = reloader.reload
         self._now = clock.monotonic
         self._watch = watch
+        """None if callers need no token: nothing can be revoked then."""
         self._shutdown_seconds = shutdown_seconds
         self._telemetry = telemetry
         self._webhook = webhook
@@ -128,7 +131,9 @@ class HostApplication:
         return self._finish(request, handled)
 
     def _describe(self, http: Request) -> HostRequest:
-        address, scheme = self.proxies.origin(http.address, http.scheme, http.headers)
+        address, scheme = http.address or UNKNOWN, http.scheme
+        if self.proxies.trusted:  # without a trusted proxy, X-Forwarded headers are not even read
+            address, scheme = self.proxies.origin(address, scheme, http.headers)
         http.address = address
         return HostRequest(http, self._ids.find(http.headers), self._now(), address, scheme)
 
@@ -141,7 +146,7 @@ class HostApplication:
         if route.access == "probe" and self._admission.is_anonymous(request):
             return self.pages.answer(request, route)
         # Before authentication: browsers send a preflight without the Authorization header (Fetch standard).
-        if route.access != "probe" and is_preflight(request):
+        if request.method == "OPTIONS" and route.access != "probe" and is_preflight(request):
             return answer_preflight(request)
         if route.access == "public":
             return self.pages.answer(request, route)
@@ -151,16 +156,19 @@ class HostApplication:
             return self._serve(request, route, grant)
         return _continue_after(grant, lambda known: self._serve(request, route, known))
 
-    def _serve(self, request: HostRequest, route: Route, grant: Grant) -> Handled:
-        if route.access == "probe":
-            request.grant = grant  # probes do not count against the caller's rate limit
+    def _serve(
+        self, request: HostRequest, route: Route, grant: Grant, *, is_counted: bool = False
+    ) -> Handled:
+        """Answer a known caller, within its rate and its rights."""
+        request.grant = grant
+        if route.access == "probe":  # probes do not count against the caller's rate limit
             return self.pages.answer(request, route)
-        counting = self._admission.count(request, grant)
-        if counting is None:
-            return self._dispatch(request, route, grant)
-        return _continue_after(counting, lambda _: self._dispatch(request, route, grant))
-
-    def _dispatch(self, request: HostRequest, route: Route, grant: Grant) -> Handled:
+        if grant.per_minute and not is_counted:
+            counting = self._admission.count(grant)
+            if counting is not None:
+                return _continue_after(
+                    counting, lambda _: self._serve(request, route, grant, is_counted=True)
+                )
         self._admission.authorize(request, route, grant)
         if not route.is_mcp:
             return self.pages.answer(request, route)
@@ -168,12 +176,12 @@ class HostApplication:
             problem = self._registry.statuses[route.bridge].problem
             if problem:
                 raise HostRejection(503, problem, "bridge", headers=_RETRY, code=OVERLOADED)
-        return self._views.find(route.bridge, grant)(request.http)
+        return self._views.find(route.bridge, grant).route(request.http)
 
     async def _finish(
         self, request: HostRequest, work: Coroutine[Any, Any, Response | ResponseStream]
     ) -> Response | ResponseStream:
-        """Await the response; `revoke_where` may cut it off."""
+        """Await the response; `_revoke_ended` may cut it off."""
         current_request.set(request)  # again: `__call__` reset it before this coroutine runs
         request.task = asyncio.current_task()
         self._running.add(request)
@@ -223,16 +231,18 @@ class HostApplication:
             None if request.grant is None else request.grant.name,
             is_stream=request.http.stream is not None,
         )
-        self._access_log.write(request, status, seconds)
+        if request.reason or status >= self._access_log.minimum_status:
+            self._access_log.write(request, status, seconds)
 
-    def revoke_where(self, has_ended: Callable[[Grant], bool]) -> None:
+    def _revoke_ended(self, watch: TokenWatch) -> None:
         """Cut off the unfinished responses and the tasks of callers whose grant has ended."""
         for request in tuple(self._running):
-            if request.grant is not None and request.grant.name is not None and has_ended(request.grant):
+            grant = request.grant
+            if grant is not None and grant.name is not None and watch.has_ended(grant):
                 request.revoke()
         # Tasks outlive the request that created them, so they are found by the token and not by a request.
         self._views.tasks.cancel_where(
-            lambda context: self._watch.is_token_over(str(getattr(context.outlet, "token_id", ""))),
+            lambda context: watch.is_token_over(str(getattr(context.outlet, "token_id", ""))),
             "The token that made the task has been revoked or has expired.",
         )
 
@@ -295,7 +305,9 @@ class HostApplication:
             await self._database.start()
         await self._registry.start()
         create_task = asyncio.get_running_loop().create_task
-        self._tasks = [create_task(self._watch.run(self.revoke_where)), create_task(self._access_log.run())]
+        self._tasks = [create_task(self._access_log.run())]
+        if self._watch is not None:
+            self._tasks.append(create_task(self._watch.run(partial(self._revoke_ended, self._watch))))
         if self.dashboard is not None:
             self._tasks.append(create_task(self.dashboard.run()))
         if self._webhook is not None:

@@ -124,7 +124,7 @@ class ApplicationFactory:
                 access_log=self._access_log,
             ),
             clock=self._clock,
-            watch=TokenWatch(tokens, self._clock),
+            watch=TokenWatch(tokens, self._clock) if self._authenticator.needs_token else None,
             shutdown_seconds=settings.shutdown_seconds,
             telemetry=self._telemetry,
             webhook=self._make_webhook(),

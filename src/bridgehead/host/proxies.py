@@ -13,6 +13,7 @@ from typing import NamedTuple
 from .settings import Network
 
 UNKNOWN = "unknown"
+"""Stands for the address of a peer that has none, such as one on a Unix socket."""
 _MAX_HOPS = 32
 
 
@@ -27,18 +28,18 @@ class Proxies:
     """The trusted proxies."""
 
     def __init__(self, trusted: tuple[Network, ...]) -> None:
-        self._trusted = trusted
+        self.trusted = trusted
         # Cached, because parsing an address and comparing it with each network is repeated on every request.
         self._is_trusted = lru_cache(maxsize=1024)(self._is_in)
 
     def __contains__(self, address: object) -> bool:
         """Tell whether an address is that of a trusted proxy."""
-        return isinstance(address, str) and bool(self._trusted) and self._is_trusted(address)
+        return isinstance(address, str) and bool(self.trusted) and self._is_trusted(address)
 
     def origin(self, peer: str, scheme: str, headers: dict[bytes, bytes]) -> Origin:
         """Return the origin of a request from `peer`."""
-        address = peer or UNKNOWN
-        if not self._trusted or not self._is_trusted(address):
+        address = peer
+        if not self._is_trusted(address):
             return Origin(address, scheme)
         # The last value is the one that the nearest proxy wrote.
         proto = headers.get(b"x-forwarded-proto", b"").split(b",")[-1].strip().lower()
@@ -60,7 +61,7 @@ class Proxies:
             return False
         # On a socket for both families, IPv4 peers appear as ::ffff:192.0.2.1.
         mapped = getattr(parsed, "ipv4_mapped", None)
-        return any((mapped or parsed) in network for network in self._trusted)
+        return any((mapped or parsed) in network for network in self.trusted)
 
 
 def _parse_hop(hop: str) -> str | None:

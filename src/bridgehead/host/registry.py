@@ -20,8 +20,7 @@ from bridgehead.runtime.settings import SettingError
 from bridgehead.runtime.timing import Backoff
 from bridgehead.runtime.tool_filter import add_prefix, prefix_of
 
-from .telemetry.audit import StoreAudit, audit_changes
-from .telemetry.metrics import CallMetrics, NoteFailure
+from .telemetry.metrics import CallMetrics, NoteFailure, StoreAudit
 
 RETRY_BACKOFF = Backoff(base=1.0, limit=60.0)
 _BEGIN_SECONDS = 5.0
@@ -79,9 +78,14 @@ class Registry:
         self._keepers: list[asyncio.Task[None]] = []
         self.statuses = {name: _make_status(manifest, environment) for name, manifest in manifests.items()}
         for name, bridge in self.bridges.items():
-            metrics = self.statuses[name].metrics
-            audit = audit_changes(name, bridge, store_audit)
-            calls = CallMetrics(name, metrics, audit, is_traced=is_traced, note_failure=note_failure)
+            calls = CallMetrics(
+                name,
+                bridge,
+                self.statuses[name].metrics,
+                is_traced=is_traced,
+                note_failure=note_failure,
+                store_audit=store_audit,
+            )
             bridge.around_calls(calls.hook())
         self.metrics, statuses = Metrics(), self.statuses
         self.metrics.gauge(

@@ -89,15 +89,13 @@ class HostRequest:
 
     def allow_origin(self) -> None:
         """Let the web page that sent the request read its response; the guard has accepted its origin."""
-        origin = self.headers.get(b"origin")
-        if origin is not None:
-            self.http.extra_headers = (
-                *self.http.extra_headers,
-                (b"access-control-allow-origin", origin),
-                (b"access-control-expose-headers", _EXPOSED),
-                # The header names one origin, so a cache must not give the response to another.
-                (b"vary", b"origin"),
-            )
+        self.http.extra_headers = (
+            *self.http.extra_headers,
+            (b"access-control-allow-origin", self.headers[b"origin"]),
+            (b"access-control-expose-headers", _EXPOSED),
+            # The header names one origin, so a cache must not give the response to another.
+            (b"vary", b"origin"),
+        )
 
     def revoke(self) -> None:
         """Cut off the response, because the caller's token was revoked or has expired."""

@@ -14,9 +14,8 @@ from msgspec.structs import replace
 
 from bridgehead import __version__
 from bridgehead.mcp import Bridge, Dispatcher, Limits, Tasks, combine, prefix_tools, restrict
-from bridgehead.mcp.http.application import Application
-from bridgehead.mcp.http.callers import Callers
-from bridgehead.mcp.http.guard import Guard
+from bridgehead.mcp.http.endpoint import Application
+from bridgehead.mcp.http.guard import Callers, Guard
 from bridgehead.mcp.http.sessions import Session
 from bridgehead.runtime.tool_filter import add_prefix
 

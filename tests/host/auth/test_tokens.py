@@ -338,13 +338,15 @@ async def test_the_watch_finds_who_was_revoked_or_has_expired(
     for name in ("kept", "gone"):
         added(file, name)
     added(file, "ending", expires=NOW + 10)
-    tokens, clock = read(file), Clock(NOW)
+    clock = Clock(NOW)
+    watch = TokenWatch(read(file), clock)
     grants = {token.name: token.grant() for token in file.read().tokens}
     stranger = Grant("oauth:eve", frozenset({EVERYTHING}))  # of an issuer: in no file
     seen: list[list[str]] = []
 
-    def look(has_ended: Callable[[Grant], bool]) -> None:
-        seen.append(sorted(str(grant.name) for grant in [*grants.values(), stranger] if has_ended(grant)))
+    def look() -> None:
+        ended = [grant for grant in (*grants.values(), stranger) if watch.has_ended(grant)]
+        seen.append(sorted(str(grant.name) for grant in ended))
         if len(seen) == 1:
             file.revoke("gone")
         elif len(seen) == 2:
@@ -353,7 +355,7 @@ async def test_the_watch_finds_who_was_revoked_or_has_expired(
             raise Enough
 
     with pytest.raises(Enough):
-        await asyncio.wait_for(TokenWatch(tokens, clock).run(look), PATIENCE)
+        await asyncio.wait_for(watch.run(look), PATIENCE)
     assert seen == [[], ["gone"], ["ending", "gone"]]
 
 
@@ -361,7 +363,7 @@ async def test_the_watch_looks_now_and_then_and_not_all_the_time(monkeypatch: py
     monkeypatch.setattr(revocation, "WATCH_SECONDS", 10 * PATIENCE)
 
     with pytest.raises(TimeoutError):
-        await asyncio.wait_for(TokenWatch(None, Clock(NOW)).run(lambda _: pytest.fail("too soon")), 0.02)
+        await asyncio.wait_for(TokenWatch(None, Clock(NOW)).run(lambda: pytest.fail("too soon")), 0.02)
 
 
 async def test_without_a_file_only_time_ends_a_grant(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -369,12 +371,16 @@ async def test_without_a_file_only_time_ends_a_grant(monkeypatch: pytest.MonkeyP
     own_id = create_token("alice", NOW)[0].id
     found: list[bool] = []
 
-    def look(has_ended: Callable[[Grant], bool]) -> None:
-        found.extend(has_ended(Grant("a", expires=time, token_id=own_id)) for time in (None, NOW + 1, NOW))
+    watch = TokenWatch(None, Clock(NOW))
+
+    def look() -> None:
+        found.extend(
+            watch.has_ended(Grant("a", expires=time, token_id=own_id)) for time in (None, NOW + 1, NOW)
+        )
         raise Enough
 
     with pytest.raises(Enough):
-        await asyncio.wait_for(TokenWatch(None, Clock(NOW)).run(look), PATIENCE)
+        await asyncio.wait_for(watch.run(look), PATIENCE)
     assert found == [False, False, True]
 
 

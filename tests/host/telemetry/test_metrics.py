@@ -8,7 +8,7 @@ from pathlib import Path
 from bridgehead.host.telemetry.exposition import write_metrics
 from bridgehead.host.telemetry.metrics import OTHERS, HostMetrics
 from bridgehead.mcp import Limits
-from bridgehead.mcp.http.callers import Callers
+from bridgehead.mcp.http.guard import Callers
 from tests.support.host_server import Host, bearer, hosting
 from tests.support.http_server import mirrored
 from tests.support.messages import call, stateless

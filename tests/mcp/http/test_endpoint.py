@@ -4,9 +4,15 @@ import asyncio
 import base64
 from typing import Any
 
+import msgspec
 import pytest
 
-from bridgehead.mcp import Limits
+from bridgehead.mcp import Bridge, Limits, ProtocolError
+from bridgehead.mcp.calls.params import META_PREFIX
+from bridgehead.mcp.errors import HEADER_MISMATCH
+from bridgehead.mcp.http.endpoint import Application, check_mirrored
+from bridgehead.mcp.jsonrpc import Message
+from bridgehead.mcp.methods.request import read
 from tests.support.http_client import Headers
 from tests.support.http_server import Server, mirrored, serving
 from tests.support.messages import (
@@ -252,3 +258,53 @@ async def test_the_era_is_told_by_the_body_where_the_header_is_missing(server: S
     assert decode(body)["params"]["_meta"]
     answer = await server.json(await server.post(body), 400)
     assert answer["error"]["code"] == -32020
+
+
+def check(method: str, params: dict[str, Any], **headers: bytes) -> None:
+    body = {**params, "_meta": {META_PREFIX + "protocolVersion": STATELESS}}
+    asked = read(1, method, Message("2.0", params=msgspec.Raw(msgspec.json.encode(body))))
+    named = {name.replace("_", "-").encode(): value for name, value in headers.items()}
+    own = {b"mcp-protocol-version": STATELESS.encode(), b"mcp-method": method.encode()}
+    check_mirrored(asked, own | named, Bridge("mirrored", "1"))
+
+
+def test_headers_that_say_the_same_pass() -> None:
+    check("tools/list", {})
+    check("tools/call", {"name": "echo", "arguments": {}}, mcp_name=b"echo")
+    check("prompts/get", {"name": "p"}, mcp_name=b"p")
+    check("resources/read", {"uri": "memo://ü"}, mcp_name=sentinel("memo://ü").encode())
+
+
+@pytest.mark.parametrize(
+    ("headers", "problem"),
+    [
+        ({}, "Mcp-Name is missing"),
+        ({"mcp_name": b"other"}, "'other' does not match body value 'echo'"),
+        ({"mcp_name": b"=?base64?!?="}, "not valid base64"),
+        ({"mcp_name": b"ech\xf6"}, "invalid characters"),
+        ({"mcp_name": b"echo", "mcp_method": b"tools/list"}, "Mcp-Method"),
+        ({"mcp_name": b"echo", "mcp_protocol_version": b"2025-11-25"}, "MCP-Protocol-Version"),
+    ],
+)
+def test_headers_that_say_something_else_are_refused(headers: dict[str, bytes], problem: str) -> None:
+    with pytest.raises(ProtocolError, match=problem) as refused:
+        check("tools/call", {"name": "echo", "arguments": {}}, **headers)
+    assert refused.value.code == HEADER_MISMATCH
+
+
+# --- the application ---------------------------------------------------------------------------------------
+
+
+async def test_a_path_that_leads_nowhere_says_so(server: Server) -> None:
+    for path in ("/", "/mcp/", "/MCP", "/messages/x"):
+        response = await server.http.request("POST", path, {"Content-Type": "application/json"}, b"{}")
+        assert f"There is nothing at {path}" in await server.refused(response, 404)
+
+
+async def test_the_end_of_its_streams_leaves_the_application_serving(server: Server) -> None:
+    assert isinstance(server.app, Application)
+    stream = await server.listen(await server.session())
+    server.app.end_streams()
+
+    assert await stream.messages() == []
+    assert await server.is_alive()

@@ -10,7 +10,7 @@ from bridgehead.mcp.http.rejection import Rejection
 
 from ..routes import EVENTS, Route
 from .authenticator import Authenticator, PendingGrant
-from .grants import Grant, needed_scope
+from .grants import ANYONE, Grant, needed_scope
 from .rejection import HostRejection, challenge, reject_path, reject_rate
 from .throttle import Throttle
 
@@ -49,7 +49,7 @@ class Admission:
                 return route
         self._guard.check(request.headers)
         # Not for the dashboard: no page of another origin may read it, not even an allowed one.
-        if route is None or route.access != "page":
+        if b"origin" in request.headers and (route is None or route.access != "page"):
             request.allow_origin()
         if route is None:
             raise reject_path(request.path)
@@ -57,6 +57,8 @@ class Admission:
 
     def authenticate(self, request: HostRequest) -> PendingGrant:
         """Return the grant of the caller. Raises Rejection, at once or when awaited."""
+        if not self._authenticator.needs_token:
+            return ANYONE
 
         def challenge_details() -> str:
             details, route = self._challenge_details(request), self._routes.get(request.path)
@@ -77,12 +79,11 @@ class Admission:
             return True
         return self._authenticator.needs_token and b"authorization" not in request.headers
 
-    def count(self, request: HostRequest, grant: Grant) -> Coroutine[Any, Any, None] | None:
-        """Record the caller of a request, and raise Rejection if it has made too many.
+    def count(self, grant: Grant) -> Coroutine[Any, Any, None] | None:
+        """Count a request of this caller; raise Rejection if it has made too many.
 
         Returns a coroutine to await if Redis decides; None if the decision was made here.
         """
-        request.grant = grant
         if not grant.per_minute:
             return None
         # Two ways, because most hosts have no Redis: their requests need no coroutine for the count.

@@ -12,7 +12,7 @@ from typing import Any, Protocol
 from bridgehead.mcp import OVERLOADED
 from bridgehead.runtime.timing import Clock
 
-from .grants import ANYONE, Grant
+from .grants import Grant
 from .rejection import HostRejection, challenge, reject_rate
 from .throttle import Throttle
 from .tokens import PREFIX, Tokens
@@ -79,21 +79,16 @@ class Authenticator:
 
     def __init__(self, issuers: Sequence[Issuer], clock: Clock, count_failure: Callable[[str], None]) -> None:
         self._issuers = issuers
+        self.needs_token = bool(issuers)
+        """Whether callers need a token; without issuers everyone is ANYONE, and `check` is not called."""
         self._failures = Throttle(clock.monotonic)
         self._count_failure = count_failure
-
-    @property
-    def needs_token(self) -> bool:
-        """Whether callers need a token."""
-        return bool(self._issuers)
 
     def check(self, headers: dict[bytes, bytes], address: str, details: Callable[[], str]) -> PendingGrant:
         """Return the caller's grant. Raises HostRejection, at once or when awaited.
 
         `details` returns further parameters of a rejection's challenge, such as where to get a token.
         """
-        if not self._issuers:
-            return ANYONE
         kind, _, rest = headers.get(b"authorization", b"").partition(b" ")
         token = rest.strip().decode("latin-1")
         if kind.lower() != b"bearer" or not token:

@@ -73,14 +73,14 @@ class TokenWatch:
         self._tokens = tokens
         self._clock = clock
 
-    async def run(self, revoke_where: Callable[[Callable[[Grant], bool]], None]) -> None:
-        """Check after every change of the tokens, and at least every `WATCH_SECONDS`."""
+    async def run(self, revoke: Callable[[], None]) -> None:
+        """Call `revoke` after every change of the tokens, and at least every `WATCH_SECONDS`."""
         while True:
             if self._tokens is None:
                 await asyncio.sleep(WATCH_SECONDS)
             else:
                 await self._tokens.wait()
-            revoke_where(self.has_ended)
+            revoke()
 
     def is_token_over(self, token_id: str) -> bool:
         """Tell whether the tasks that a token created must stop."""

@@ -48,7 +48,7 @@ KEEP_SECONDS = 4.0
 
 log = logs.logger("host.dashboard")
 
-CountCall = Callable[[HostRequest, Grant], Awaitable[None] | None]
+CountCall = Callable[[Grant], Awaitable[None] | None]
 """Counts a call against the caller's rate limit (`Admission.count`); awaited if Redis decides."""
 Show = Callable[[HostRequest, BrowserSession, Grant], Awaitable[Page | Response]]
 Act = Callable[[HostRequest, BrowserSession, Grant, Form], Awaitable[Page | Response]]
@@ -328,7 +328,7 @@ class Dashboard:
         if tools.needs_confirmation(choice.tool) and form.get("confirmed") != "yes":
             return tools.ask_to_call(choice, arguments, form, session.proof)
         # A call from here counts against the token's rate limit like one over MCP.
-        waiting = self._count_call(request, grant)
+        waiting = self._count_call(grant)
         if waiting is not None:
             await waiting
         called = await tools.call_tool(choice, arguments, grant)

@@ -35,12 +35,12 @@ class AccessLog:
 
     def set_level(self, level: str) -> None:
         """Set which requests get a line: all, failures, or off."""
-        self._minimum_status = {"all": 0, "failures": _FAILED, "off": 1000}[level]
+        self.minimum_status = {"all": 0, "failures": _FAILED, "off": 1000}[level]
 
     def write(self, request: HostRequest, status: int, seconds: float) -> None:
         """Log a finished request. Failed authentication gets a line even if the log is off."""
         is_unauthenticated = request.reason.startswith("token_")
-        if status < self._minimum_status and not is_unauthenticated:
+        if status < self.minimum_status and not is_unauthenticated:
             return
         if status < _FAILED:
             log.info("request", **_fields(request, status, seconds))
@@ -58,7 +58,7 @@ class AccessLog:
 
     def write_early(self, reason: str, address: str, status: int) -> None:
         """Log a connection that was rejected before it sent a request; status 0 means that none was sent."""
-        if self._minimum_status <= _FAILED and self._has_room(address):
+        if self.minimum_status <= _FAILED and self._has_room(address):
             answered = {"status": status} if status else {}
             log.warn(
                 "connection rejected",

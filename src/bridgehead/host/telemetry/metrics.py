@@ -1,4 +1,4 @@
-"""Metrics: the host's metrics of requests, callers and tool calls. `exposition` writes them.
+"""Metrics: the host's metrics of requests, callers and tool calls, and the audit. `exposition` writes them.
 
 Names begin with `bridgehead_`, except the `process_*` names common to all Prometheus clients, and
 `tool_calls_total` and `tool_errors_total`, which a contract fixes for the tools of every bridge.
@@ -10,17 +10,20 @@ import os
 import platform
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 from bridgehead import __version__
-from bridgehead.mcp import CallHook, Invocation, Outcome, Tasks, observe_calls
-from bridgehead.mcp.http.callers import Callers
+from bridgehead.mcp import Bridge, CallHook, Invocation, Outcome, Tasks, observe_calls
+from bridgehead.mcp.http.guard import Callers
 from bridgehead.runtime import events, logs
 from bridgehead.runtime.metrics import Metrics
 
-from .audit import Audit
+from ..request import current_request
 from .tracing import current_span
+
+audit_log = logs.logger("host.audit")
 
 _DESCRIPTORS = Path("/proc/self/fd")
 
@@ -163,6 +166,8 @@ class HostMetrics:
 
 NoteFailure = Callable[[str, Invocation, Outcome], None]
 """Called with the bridge for each failed call."""
+StoreAudit = Callable[[float, Mapping[str, Any]], None]
+"""Takes the time (seconds since the epoch) and fields of an audit line, and stores it for all replicas."""
 
 
 class CallMetrics:
@@ -170,17 +175,19 @@ class CallMetrics:
 
     def __init__(
         self,
-        bridge: str,
+        name: str,
+        bridge: Bridge[Any],
         metrics: Metrics,
-        audit: Audit,
         *,
         is_traced: bool,
         note_failure: NoteFailure | None = None,
+        store_audit: StoreAudit | None = None,
     ) -> None:
-        self._bridge = bridge
+        self._name = name
+        self._tools = bridge.tools
+        self._store_audit = store_audit
         self._note_failure = note_failure
         self._is_traced = is_traced
-        self._audit = audit
         self._in_flight = 0
         # A bridge whose contract has these counters has declared them and counts its calls itself.
         self._counts = not any(metric.name == CALLS for metric in metrics.all)
@@ -209,7 +216,7 @@ class CallMetrics:
         if self._is_traced:
             span = current_span.get()
             if span is not None:
-                span.add_call(self._bridge, call, outcome)
+                span.add_call(self._name, call, outcome)
         if call.kind != "tool":
             return
         if outcome.waited:  # only those were counted by `begin`
@@ -220,17 +227,32 @@ class CallMetrics:
             if self._counts:
                 self._errors.add(call.name)
             if self._note_failure is not None:
-                self._note_failure(self._bridge, call, outcome)
+                self._note_failure(self._name, call, outcome)
         self._seconds.observe(seconds, call.name, outcome.status)
         if events.feed.has_call_listeners:  # without a listener, a call does not pay for its event
             self._publish(call, outcome, seconds)
-        self._audit(call, outcome, seconds)
+        tool = self._tools.get(call.name)
+        if tool is None or tool.is_read_only:
+            return
+        # The audit: one line for each call that may change something. Calls of read-only tools are in the
+        # access log and the metrics. `client` and `request` mean the same as in all other lines.
+        fields = {
+            "bridge": self._name,
+            "tool": call.name,
+            "client": call.context.principal or "(anyone)",
+            "outcome": outcome.status,
+            "ms": round(seconds * 1000, 1),
+        }
+        audit_log.info("a call that may change something", **fields)
+        if self._store_audit is not None:
+            request = current_request.get()
+            self._store_audit(time.time(), {**fields, "request": "" if request is None else request.id})
 
     def _publish(self, call: Invocation, outcome: Outcome, seconds: float) -> None:
         """Publish a finished call as an event; with its arguments only if the settings say so."""
         context, error = call.context, outcome.error
         data: dict[str, object] = {
-            "bridge": self._bridge,
+            "bridge": self._name,
             "tool": call.name,
             "client": context.principal,
             "outcome": outcome.status,

@@ -5,8 +5,8 @@
 does not import a server.
 """
 
-from .application import Application, application
 from .asgi import asgi
+from .endpoint import Application, application
 from .guard import LOOPBACK
 
 __all__ = ["LOOPBACK", "Application", "application", "asgi", "run"]

@@ -11,7 +11,6 @@ import asyncio
 from collections.abc import Callable
 
 from ..connection import Connection
-from .callers import caller_of
 from .events import HEADERS, KEEP_ALIVE, EventStream, event, priming
 from .guard import accepted
 from .message import Handled, HeaderPairs, Request, Response, ResponseStream
@@ -62,7 +61,7 @@ class Answer:
     @property
     def caller(self) -> str:
         """The name that the request is counted under."""
-        return caller_of(self._request)
+        return self._request.caller
 
     @property
     def token_id(self) -> str:
@@ -132,11 +131,8 @@ class Answer:
 
     # --- the client --------------------------------------------------------------------------------------
 
-    def watch_client(self) -> None:
-        """Cancel the work if the client hangs up and does not come back."""
-        self._request.when_gone(self._on_client_gone)
-
-    def _on_client_gone(self) -> None:
+    def on_client_gone(self) -> None:
+        """Cancel the work, unless the client can come back and does."""
         if self._resumable is None:
             self._connection.cancel_from(self)
         else:

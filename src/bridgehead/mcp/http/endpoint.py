@@ -1,4 +1,4 @@
-"""Endpoint: Streamable HTTP at one URL, for clients of both eras at once.
+"""Endpoint: Streamable HTTP at one URL, for clients of both eras at once; and the application around it.
 
 A POST carries one message; its headers and body tell its era. An answer that needs no waiting needs no
 coroutine. GET (messages that belong to no request, and resuming a stream) and DELETE (ending a session) exist
@@ -8,30 +8,43 @@ only in the handshake era.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine
+import base64
+import binascii
+import re
+from collections.abc import Awaitable, Callable, Coroutine, Iterable
 from typing import Any
 
-from msgspec import UNSET
+import msgspec
+from msgspec import UNSET, UnsetType
 
 from .. import jsonrpc
+from ..bridge import Bridge
+from ..calls.multi_round import Keys
+from ..calls.params import CallToolParams, GetPromptParams, ReadResourceParams, TaskParams
 from ..connection import Connection, NullOutlet, overload
 from ..dispatch import Dispatcher
-from ..errors import ProtocolError
+from ..errors import HEADER_MISMATCH, ProtocolError
+from ..features.tools import TASKS_EXTENSION, Tool
+from ..jsonrpc import UNDECODABLE
+from ..limits import Limits
 from ..methods.request import Request as RpcRequest
 from ..methods.request import read
 from ..revisions import HANDSHAKE, STATELESS, V2026_07_28
+from . import authentication
 from .answer import Answer
-from .callers import Callers, Share, caller_of
+from .authentication import Authenticate, Headers, Principal, Tokens
 from .events import HEADERS, KEEP_ALIVE, EventStream
-from .guard import Guard, accepted, check_json, check_length, read_body, whole_body
+from .guard import LOOPBACK, Callers, Guard, Share, accepted, check_json, check_length, read_body, whole_body
+from .legacy_sse import LegacyTransport
 from .message import NO_CONTENT, Handled, HeaderPairs, Request, Response, ResponseStream
-from .mirrored_headers import check_mirrored
 from .rejection import Rejection, reject_busy, reject_method, status_of
 from .sessions import Session, Sessions
 
 STATELESS_NAMES = {name.encode() for name in STATELESS}
 HANDSHAKE_NAMES = {name.encode() for name in HANDSHAKE}
 ACCEPTED = Response(202)
+_NUMBER = re.compile(r"-?[0-9]{1,30}(\.[0-9]{1,30})?")
+_SENTINEL, _END = "=?base64?", "?="
 
 
 class Endpoint:
@@ -72,7 +85,7 @@ class Endpoint:
         if self._in_flight >= self._limits.http_requests_in_flight:
             raise reject_busy()
         if self._callers.requests.by_caller:  # nobody has anything open while every call answers at once
-            self._callers.requests.check(caller_of(request))
+            self._callers.requests.check(request.caller)
         if request.is_complete:
             return self._handle_body(request, whole_body(request, self._limits))
         check_length(request.headers, self._limits)
@@ -145,7 +158,7 @@ class Endpoint:
     # --- POST ----------------------------------------------------------------------------------------------
 
     async def _read_and_handle(self, request: Request) -> Response | ResponseStream:
-        caller = caller_of(request)
+        caller = request.caller
         try:
             self._in_flight += 1
             self._callers.requests.take(caller)
@@ -163,7 +176,8 @@ class Endpoint:
     def _handle_body(self, request: Request, body: bytes) -> Handled:
         message = jsonrpc.decode(body)
         if isinstance(message, jsonrpc.Message):
-            if _is_stateless(request, message):
+            version = request.headers.get(b"mcp-protocol-version")
+            if version in STATELESS_NAMES or _is_stateless(version, message):
                 return self._handle_stateless(request, message)
             return self._handle_in_session(request, message)
         if isinstance(message, jsonrpc.Malformed):
@@ -180,7 +194,7 @@ class Endpoint:
             return ACCEPTED
         if isinstance(reply, bytes):
             return answer.finish(reply, 400)
-        return self._finish(answer, reply, self._callers.requests, session.caller, None, session)
+        return self._finish(request, answer, reply, self._callers.requests, None, session)
 
     def _handle_stateless(self, request: Request, message: jsonrpc.Message) -> Handled:
         if message.method is UNSET:
@@ -192,7 +206,7 @@ class Endpoint:
         share = self._callers.requests
         if message.method == "subscriptions/listen":
             share = self._callers.streams
-            share.check(caller_of(request))
+            share.check(request.caller)
         connection = Connection(self._limits, request.principal)
         answer = Answer(request, connection)
         asked = read(message.id, message.method, message)
@@ -203,7 +217,7 @@ class Endpoint:
             return self._fail(answer, asked, failure, None)
         if isinstance(work, bytes):
             return answer.finish(work)
-        return self._finish(answer, work, share, caller_of(request), asked, None)
+        return self._finish(request, answer, work, share, asked, None)
 
     def _handle_in_session(self, request: Request, message: jsonrpc.Message) -> Handled:
         _check_version(request)
@@ -226,7 +240,7 @@ class Endpoint:
             return self._fail(answer, asked, failure, session)
         if isinstance(work, bytes):
             return answer.finish(work)
-        return self._finish(answer, work, self._callers.requests, session.caller, asked, session)
+        return self._finish(request, answer, work, self._callers.requests, asked, session)
 
     def _answer(self, request: Request, session: Session, headers: HeaderPairs = ()) -> Answer:
         return Answer(
@@ -239,20 +253,22 @@ class Endpoint:
 
     async def _finish(
         self,
+        request: Request,
         answer: Answer,
         work: Coroutine[Any, Any, bytes | None],
         share: Share,
-        caller: str,
         asked: RpcRequest | None,
         session: Session | None,
     ) -> Response | ResponseStream:
         """Await the work and make a response of its answer or failure; `asked` is None for a batch."""
         # One coroutine for everything around the work: each further frame is paid at every wake-up.
+        # Without authentication a session may be used from several addresses; its opener is the caller.
+        caller = request.caller if session is None else session.caller
         self._in_flight += 1
         share.take(caller)
         if session is not None:
             session.in_use += 1
-        answer.watch_client()
+        request.when_gone(answer.on_client_gone)
         try:
             try:
                 handled = answer.finish(await work)
@@ -292,11 +308,8 @@ class _StreamOutlet:
         """Do nothing: the stream outlives its connections."""
 
 
-def _is_stateless(request: Request, message: jsonrpc.Message) -> bool:
-    """Tell the era of a message by its version header, or by the version that its body declares."""
-    version = request.headers.get(b"mcp-protocol-version")
-    if version in STATELESS_NAMES:
-        return True
+def _is_stateless(version: bytes | None, message: jsonrpc.Message) -> bool:
+    """Tell the era of a message whose version header does not name the stateless one."""
     if message.id is UNSET or message.method is UNSET:
         return False
     # A request with an unknown version is answered by the stateless era, whose errors have a code for that.
@@ -315,3 +328,200 @@ def _check_version(request: Request) -> None:
     if version is not None and version not in HANDSHAKE_NAMES:
         known = ", ".join([*HANDSHAKE, *STATELESS])
         raise Rejection(400, f"MCP-Protocol-Version {version.decode('latin-1')!r} is not one of {known}")
+
+
+# --- the application ------------------------------------------------------------------------------------
+
+
+class Application:
+    """Streamable HTTP at `/mcp`, and the older HTTP+SSE transport at `/sse` and `/messages`."""
+
+    def __init__(
+        self,
+        dispatcher: Dispatcher,
+        guard: Guard,
+        *,
+        prefix: str = "",
+        retry_ms: int = 1000,
+        session_prefix: str = "",
+        callers: Callers | None = None,
+        authenticate: Authenticate | None = None,
+    ) -> None:
+        self.dispatcher = dispatcher
+        self._authenticate = authenticate
+        callers = callers or Callers(dispatcher.limits)
+        self.endpoint = Endpoint(dispatcher, guard, callers, retry_ms=retry_ms, session_prefix=session_prefix)
+        self._legacy = LegacyTransport(dispatcher, guard, callers, f"{prefix}/messages", session_prefix)
+        self._routes: dict[str, Callable[[Request], Handled]] = {
+            f"{prefix}/mcp": self.endpoint,
+            f"{prefix}/sse": self._legacy.open,
+            f"{prefix}/messages": self._legacy.post,
+        }
+
+    def __call__(self, request: Request) -> Handled:
+        """Answer one request, if its caller may call."""
+        if self._authenticate is None:
+            return self.route(request)
+        # Before anything else: whoever is not known learns nothing, not even which paths there are.
+        principal = self._authenticate(Headers(request.headers))
+        if isinstance(principal, Awaitable):
+            return self._wait(request, principal)
+        return self._admit(request, principal)
+
+    @property
+    def needs_authentication(self) -> bool:
+        """Whether only known callers may call."""
+        return self._authenticate is not None
+
+    async def _wait(
+        self, request: Request, authenticating: Awaitable[Principal]
+    ) -> Response | ResponseStream:
+        try:
+            async with asyncio.timeout(authentication.WAIT_SECONDS):
+                principal = await authenticating
+        except TimeoutError:
+            return authentication.reject_late().response
+        handled = self._admit(request, principal)
+        return handled if isinstance(handled, Response) else await handled
+
+    def _admit(self, request: Request, principal: object) -> Handled:
+        request.principal = authentication.checked(principal)
+        if request.principal is None:
+            return authentication.reject_caller(request).response
+        return self.route(request)
+
+    def route(self, request: Request) -> Handled:
+        """Answer a request whose caller is known, or need not be."""
+        route = self._routes.get(request.path)
+        if route is None:
+            return Rejection(404, f"There is nothing at {request.path}").response
+        try:
+            return route(request)
+        except Rejection as rejection:
+            return rejection.response
+
+    async def start(self) -> None:
+        """Start the bridge's lifespan without waiting for it."""
+        self.dispatcher.start()
+
+    def end_streams(self) -> None:
+        """End open streams, because the server is stopping; calls are still answered."""
+        self.endpoint.end_streams()
+        self._legacy.end_streams()
+
+    async def stop(self) -> None:
+        """End every session and the bridge's lifespan."""
+        self.endpoint.close()
+        await self.dispatcher.stop()
+
+
+def application(
+    bridge: Bridge[Any],
+    *,
+    limits: Limits | None = None,
+    allowed_hosts: Iterable[str] = LOOPBACK,
+    allowed_origins: Iterable[str] = (),
+    state_key: Keys | None = None,
+    retry_ms: int = 1000,
+    tokens: Tokens | None = None,
+    authenticate: Authenticate | None = None,
+) -> Application:
+    """Make the application of a bridge; by default only loopback names are accepted as Host and Origin.
+
+    With `tokens` (secrets, or a mapping from secrets to the names of callers) or `authenticate` (a function
+    from the headers to the caller's name or None, plain or async) everybody else is refused with 401.
+    """
+    if tokens is not None and authenticate is not None:
+        raise ValueError("application takes either tokens or authenticate, not both")
+    if tokens is not None:
+        authenticate = authentication.accept_tokens(tokens)
+    return Application(
+        Dispatcher(bridge, limits=limits, state_key=state_key),
+        Guard(allowed_hosts, allowed_origins),
+        retry_ms=retry_ms,
+        authenticate=authenticate,
+    )
+
+
+# --- mirrored headers -----------------------------------------------------------------------------------
+# In the stateless era, headers repeat parts of the body. Intermediaries route by them, so a request whose
+# headers and body differ is refused with HeaderMismatch before any of it runs.
+
+
+def check_mirrored(request: RpcRequest, headers: dict[bytes, bytes], bridge: Bridge[Any]) -> None:
+    """Raise HeaderMismatch unless every mirrored header equals its part of the body."""
+    params = request.params
+    declared = UNSET if params.meta is None else params.meta.protocol_version
+    if not isinstance(declared, UnsetType):  # a missing version in the body has its own, clearer error
+        _compare("MCP-Protocol-Version", headers.get(b"mcp-protocol-version"), declared, is_plain=True)
+    _compare("Mcp-Method", headers.get(b"mcp-method"), request.name, is_plain=True)
+    if isinstance(params, CallToolParams):
+        _compare("Mcp-Name", headers.get(b"mcp-name"), params.name)
+        tool = bridge.tools.get(params.name)
+        if tool is not None and tool.headers:
+            _check_arguments(tool, params, headers)
+    elif isinstance(params, GetPromptParams):
+        _compare("Mcp-Name", headers.get(b"mcp-name"), params.name)
+    elif isinstance(params, ReadResourceParams):
+        _compare("Mcp-Name", headers.get(b"mcp-name"), params.uri)
+    elif isinstance(params, TaskParams) and bridge.has_tasks:
+        # A client without the extension gets the error about that instead, which the method raises.
+        capabilities = UNSET if params.meta is None else params.meta.client_capabilities
+        extensions = capabilities.get("extensions") if isinstance(capabilities, dict) else None
+        if isinstance(extensions, dict) and TASKS_EXTENSION in extensions:
+            _compare("Mcp-Name", headers.get(b"mcp-name"), params.task_id)
+
+
+def _check_arguments(tool: Tool, params: CallToolParams, headers: dict[bytes, bytes]) -> None:
+    """Compare the headers that the tool's schema gives to some of its arguments (`x-mcp-header`)."""
+    try:
+        arguments = msgspec.json.decode(params.arguments)
+    except UNDECODABLE:
+        return  # the tool's own check says what is wrong
+    for name, path in tool.headers.items():
+        value = arguments
+        for step in path:
+            value = value.get(step) if isinstance(value, dict) else None
+        header = headers.get(name.encode())
+        if value is None:
+            if header is not None:
+                raise _mismatch(f"{name} is set, but the arguments have no such value")
+        elif isinstance(value, bool):
+            _compare(name, header, "true" if value else "false")
+        elif isinstance(value, int):
+            # Compared as numbers, since a client may write 1 as 1.0.
+            if header is None:
+                raise _mismatch(f"{name} is missing")
+            text = _decode(name, header)
+            if _NUMBER.fullmatch(text) is None or float(text) != value:
+                raise _mismatch(f"{name} header value {text!r} does not match body value {value}")
+        else:
+            _compare(name, header, str(value))
+
+
+def _compare(name: str, header: bytes | None, expected: str, *, is_plain: bool = False) -> None:
+    """Compare a header, which may be base64 in `=?base64?…?=` unless it `is_plain`."""
+    if header is None:
+        raise _mismatch(f"{name} is missing")
+    # Fast path: equal bytes that cannot mean anything else.
+    if header == expected.encode() and header.isascii() and not header.startswith(b"=?"):
+        return
+    text = header.decode("latin-1") if is_plain else _decode(name, header)
+    if text != expected:
+        raise _mismatch(f"{name} header value {text!r} does not match body value {expected!r}")
+
+
+def _decode(name: str, header: bytes) -> str:
+    text = header.strip().decode("latin-1")
+    if text.startswith(_SENTINEL) and text.endswith(_END):
+        try:
+            return base64.b64decode(text[len(_SENTINEL) : -len(_END)], validate=True).decode()
+        except (binascii.Error, ValueError):
+            raise _mismatch(f"{name} is not valid base64") from None
+    if not text.replace("\t", " ").isprintable() or not text.isascii():
+        raise _mismatch(f"{name} contains invalid characters")
+    return text
+
+
+def _mismatch(detail: str) -> ProtocolError:
+    return ProtocolError(HEADER_MISMATCH, f"Header mismatch: {detail}")

@@ -15,9 +15,8 @@ from urllib.parse import parse_qs
 from .. import jsonrpc
 from ..connection import Connection
 from ..dispatch import Dispatcher
-from .callers import Callers, caller_of
 from .events import HEADERS, KEEP_ALIVE, event
-from .guard import Guard, read_body, whole_body
+from .guard import Callers, Guard, read_body, whole_body
 from .message import Handled, Request, Response, ResponseStream
 from .rejection import Rejection, reject_busy, reject_method, reject_session
 
@@ -108,7 +107,7 @@ class LegacyTransport:
         self._guard.check(request.headers)
         if request.method != "GET":
             raise reject_method("Open the stream with GET", b"GET")
-        self._callers.streams.check(caller_of(request))
+        self._callers.streams.check(request.caller)
         return self._serve(request)
 
     async def _serve(self, request: Request) -> Response | ResponseStream:
@@ -117,7 +116,7 @@ class LegacyTransport:
         name = self._session_prefix + secrets.token_urlsafe(24)
         connection = Connection(self._limits, request.principal)
         stream = self._streams[name] = _Stream(connection, (request.principal, request.token_id))
-        self._callers.streams.take(caller_of(request))
+        self._callers.streams.take(request.caller)
         url = f"{request.mount}{self._messages_path}?session_id={name}"
         try:
             response = await request.open_stream(200, HEADERS)
@@ -135,7 +134,7 @@ class LegacyTransport:
                     break
         finally:
             del self._streams[name]
-            self._callers.streams.give_back(caller_of(request))
+            self._callers.streams.give_back(request.caller)
             self._dispatcher.disconnect(stream.connection)
             for task in tuple(stream.tasks):
                 task.cancel()

@@ -10,8 +10,8 @@ from time import monotonic
 
 from ..connection import Connection
 from ..limits import Limits
-from .callers import Callers, caller_of
 from .events import EventStream
+from .guard import Callers
 from .message import Request
 from .rejection import Rejection, reject_session
 
@@ -27,7 +27,7 @@ class Session:
     def __init__(self, session_id: str, limits: Limits, request: Request) -> None:
         self.id = session_id
         self.connection = Connection(limits, request.principal)
-        self.caller = caller_of(request)
+        self.caller = request.caller
         self._owner = (request.principal, request.token_id)
         self.general = EventStream(GENERAL, limits)
         """Messages that belong to no request; a GET delivers them."""
@@ -92,7 +92,7 @@ class Sessions:
         self._sweep_idle()
         if len(self._sessions) >= self._limits.sessions:
             raise reject_session()
-        self._callers.sessions.check(caller_of(request))
+        self._callers.sessions.check(request.caller)
         session = Session(self._prefix + secrets.token_urlsafe(24), self._limits, request)
         self._callers.sessions.take(session.caller)
         self._sessions[session.id] = session

@@ -124,8 +124,8 @@ async def test_of_a_crowd_little_is_parsed_before_it_is_served() -> None:
         connection.data_received(FLOOD * (SLICE_BYTES // len(FLOOD)))
 
     most = 0
-    while any(connection._queue or connection._backlog for connection in crowd):  # noqa: SLF001 - what waits
-        most = max(most, sum(len(connection._queue) for connection in crowd))  # noqa: SLF001 - the same
+    while any(connection.queue or connection._backlog for connection in crowd):  # noqa: SLF001 - what waits
+        most = max(most, sum(len(connection.queue) for connection in crowd))
         await asyncio.sleep(0)
     for connection in crowd:
         connection.connection_lost(None)

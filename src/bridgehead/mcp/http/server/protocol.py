@@ -118,7 +118,7 @@ class RequestParser:
                 self._plain_body_left -= len(body)
                 self.on_body(body)
                 if not self._plain_body_left:
-                    self._complete()
+                    self.on_message_complete()
                 continue
             try:
                 self._parser.feed_data(data)
@@ -137,7 +137,7 @@ class RequestParser:
                 self._plain_body_left = int(length)
                 self._parser = httptools.HttpRequestParser(self)
                 if not self._plain_body_left:
-                    self._complete()
+                    self.on_message_complete()
             except httptools.HttpParserError as problem:
                 # httptools wraps what a callback raises; the original is the context of its own error.
                 if isinstance(problem.__context__, Malformed):
@@ -213,7 +213,8 @@ class RequestParser:
             is_http11=version == "1.1",
             keep_alive=version != "1.0" and parser.should_keep_alive(),
         )
-        connection.begin_request(request)
+        connection.head_since = None
+        connection.queue.append(request)
         if len(request.headers) != len(headers) and repeats_singleton(headers):
             raise Malformed(_REPEATED)
 
@@ -222,25 +223,50 @@ class RequestParser:
         self._body_bytes += len(body)
         self.chunks += 1
         request = self.receiving
-        if request is not None and request.add_body(body) > MAX_UNREAD_BYTES:
+        if request is None:
+            return
+        if not request.body:
+            request.body = body
+        elif isinstance(request.body, bytearray):
+            request.body += body
+        else:
+            # Grown in place from the second piece on: joining bytes anew costs the square of their number.
+            request.body = bytearray(request.body)
+            request.body += body
+        if request.waiter is not None:
+            request.wake()
+        if len(request.body) > MAX_UNREAD_BYTES:
             self._connection.pause_reading()
 
     def on_message_complete(self) -> None:
-        """Complete the request, unless it has an Upgrade: httptools calls this before its body."""
-        if not self._parser.should_upgrade():
-            self._complete()
-
-    def _complete(self) -> None:
-        request, self.receiving = self.receiving, None
-        if request is not None:
-            request.complete()
-            self._connection.end_request()
+        """Mark the request as complete."""
+        request = self.receiving
+        # With an Upgrade, httptools calls this before the body; `feed` takes the body and calls again.
+        if request is None or self._parser.should_upgrade():
+            return
+        self.receiving = None
+        if isinstance(request.body, bytearray):
+            request.body = bytes(request.body)
+        request.is_complete = True
+        if request.waiter is not None:
+            request.wake()
+        if len(self._connection.queue) > 1:  # pipelined: read no more until the requests before are answered
+            self._connection.pause_reading()
 
 
 class Http1Request(Request):
     """One request, from its head to the last byte of its response."""
 
-    __slots__ = ("_is_continued", "_is_finished", "_protocol", "_waiter", "is_http11", "keep_alive", "task")
+    __slots__ = (
+        "_is_continued",
+        "_protocol",
+        "can_write",
+        "is_finished",
+        "is_http11",
+        "keep_alive",
+        "task",
+        "waiter",
+    )
 
     def __init__(
         self,
@@ -262,9 +288,13 @@ class Http1Request(Request):
         self.keep_alive = keep_alive
         self.task: asyncio.Task[None] | None = None
         """Runs the handler's coroutine; None if the handler has not been called or needed no waiting."""
-        self._waiter: asyncio.Future[None] | None = None
+        self.waiter: asyncio.Future[None] | None = None
+        """What `read` waits for; None if it does not."""
+        self.can_write = True
+        """Whether the client is there and the response is not complete."""
+        self.is_finished = False
+        """Whether the response is complete, or was given up."""
         self._is_continued = False
-        self._is_finished = False
 
     def start(self) -> None:
         """Call the handler. A response is written at once; a coroutine gets a task."""
@@ -273,12 +303,13 @@ class Http1Request(Request):
             handled = protocol.connections.handler(self)
         except Exception:
             log.exception("the handler failed")
-            self._ensure_response()
+            if not self.is_finished:
+                self._fail()
             return
         if isinstance(handled, Response):
             self._respond(handled)
             return
-        if self.is_complete:
+        if self.is_complete and not protocol.is_reading:
             protocol.resume_reading()  # a disconnect is noticed only while reading
         self.task = protocol.loop.create_task(self._run(handled))
 
@@ -293,51 +324,31 @@ class Http1Request(Request):
             log.debug("a client hung up before it had sent its request")
         except Exception:
             log.exception("the handler failed")
-        self._ensure_response()
+        if not self.is_finished:
+            self._fail()
 
-    def _ensure_response(self) -> None:
+    def _fail(self) -> None:
         """Answer 500 if there is no response; cut one off that has begun, so that it does not look whole."""
-        if self._is_finished:
-            return
         if not self.is_gone:
             if self.stream is None:
                 self._protocol.write(STATUS_LINES[500] + b"content-length: 0\r\nconnection: close\r\n\r\n")
             else:
                 self._protocol.close()
-        self.finish(is_last=not self.is_gone)
+        self._protocol.finish(self, is_last=not self.is_gone)
 
     # --- the body ------------------------------------------------------------------------------------------
 
-    def add_body(self, piece: bytes) -> int:
-        """Add a piece of the body; return how many bytes the handler has not read."""
-        if not self.body:
-            self.body = piece
-        elif isinstance(self.body, bytearray):
-            self.body += piece
-        else:
-            # Grown in place from the second piece on: joining bytes anew costs the square of their number.
-            self.body = bytearray(self.body)
-            self.body += piece
-        if self._waiter is not None:
-            self._wake()
-        return len(self.body)
-
-    def complete(self) -> None:
-        """Mark the body as complete."""
-        if isinstance(self.body, bytearray):
-            self.body = bytes(self.body)
-        self.is_complete = True
-        if self._waiter is not None:
-            self._wake()
-
     def hang_up(self) -> None:
         """Mark the client as gone."""
+        self.can_write = False
         super().hang_up()
-        self._wake()
+        self.wake()
 
-    def _wake(self) -> None:
-        if self._waiter is not None and not self._waiter.done():
-            self._waiter.set_result(None)
+    def wake(self) -> None:
+        """Let `read` look again."""
+        waiter, self.waiter = self.waiter, None
+        if waiter is not None and not waiter.done():
+            waiter.set_result(None)
 
     async def read(self) -> bytes:
         """Return the next piece of the body, b"" after the last. Raises ClientGone."""
@@ -348,12 +359,13 @@ class Http1Request(Request):
                 # here, so that a handler can reject by the headers alone.
                 if self.headers.get(b"expect", b"").lower() == b"100-continue":
                     self._protocol.write(b"HTTP/1.1 100 Continue\r\n\r\n")
-            self._waiter = self._protocol.loop.create_future()
-            await self._waiter
+            self.waiter = self._protocol.loop.create_future()
+            await self.waiter
         if not self.can_write:
             raise ClientGone
         piece, self.body = bytes(self.body), b""
-        self._protocol.resume_reading()
+        if not self._protocol.is_reading:
+            self._protocol.resume_reading()
         return piece
 
     # --- the response --------------------------------------------------------------------------------------
@@ -363,8 +375,8 @@ class Http1Request(Request):
         status, body, headers = response
         protocol = self._protocol
         lines = _format_headers(tuple(headers))
-        if self.extra_headers:  # differ by request, so they stay out of the cache
-            lines += b"".join([b"%b: %b\r\n" % pair for pair in self.extra_headers])
+        for pair in self.extra_headers:  # they differ by request, so they stay out of the cache
+            lines += b"%b: %b\r\n" % pair
         length = b"" if status in BODYLESS else b"content-length: %d\r\n" % len(body)
         is_last = not self.keep_alive or (protocol.is_ending and protocol.is_last(self))
         end = b"connection: close\r\n\r\n" if is_last else b"\r\n"
@@ -373,7 +385,7 @@ class Http1Request(Request):
         protocol.write(
             b"".join((STATUS_LINES[status], protocol.connections.date(), length, lines, end, body))
         )
-        self.finish(is_last=is_last)
+        protocol.finish(self, is_last=is_last)
 
     async def open_stream(self, status: int, headers: HeaderPairs) -> ResponseStream:
         """Send the head of a response whose body comes in pieces."""
@@ -394,21 +406,9 @@ class Http1Request(Request):
             self._protocol.write(b"".join(parts))
         return stream
 
-    @property
-    def can_write(self) -> bool:
-        """Whether the client is there and the response is not complete."""
-        return not (self.is_gone or self._is_finished)
-
     def abort(self) -> None:
         """Close the connection after what was sent so far."""
-        self.finish(is_last=True)
-
-    def finish(self, *, is_last: bool) -> None:
-        """End the response; the connection goes on to its next request, or closes."""
-        self._is_finished = True
-        if self._waiter is not None:
-            self._wake()
-        self._protocol.finish(self, is_last=is_last)
+        self._protocol.finish(self, is_last=True)
 
 
 @lru_cache(maxsize=64)
@@ -453,7 +453,8 @@ class Http1Stream(ResponseStream):
         if self._request.can_write:
             if self._is_chunked and self._has_body:
                 self._protocol.write(b"0\r\n\r\n")
-            self._request.finish(is_last=self._is_last or self._protocol.is_last(self._request))
+            is_last = self._is_last or self._protocol.is_last(self._request)
+            self._protocol.finish(self._request, is_last=is_last)
 
 
 class Http1Protocol(asyncio.Protocol):
@@ -466,15 +467,15 @@ class Http1Protocol(asyncio.Protocol):
         self.last_active = self.loop.time()
         """When a request last arrived or was answered; bytes that form no request do not count."""
         self._parser = RequestParser(self)
-        self._queue: deque[Http1Request] = deque()
+        self.queue: deque[Http1Request] = deque()
         """The request being served, and pipelined ones behind it."""
         self._backlog: memoryview | bytes = b""
         """Bytes to be parsed in a later turn."""
-        self._head_since: float | None = None
+        self.head_since: float | None = None
         """When the head that is still arriving began."""
         self._rejection: ClosingResponse | None = None
         """The response to send after those of earlier requests; nothing is parsed once it is set."""
-        self._is_reading = True
+        self.is_reading = True
         self._is_serving = False
         self._has_turn = False
         """Whether it is queued for a turn."""
@@ -502,22 +503,23 @@ class Http1Protocol(asyncio.Protocol):
     @property
     def running(self) -> asyncio.Task[None] | None:
         """The task of the request being served, if it has one."""
-        return self._queue[0].task if self._queue else None
+        return self.queue[0].task if self.queue else None
 
     @property
     def is_idle(self) -> bool:
         """Whether every request that has begun to arrive is answered."""
-        return not (self._queue or self._backlog or self._parser.is_in_head)
+        return not (self.queue or self._backlog or self._parser.is_in_head)
 
     def connection_lost(self, _exc: Exception | None) -> None:
         """Tell all requests that their client is gone."""
-        self.connections.leave(self, self.running)
-        for request in self._queue:
+        self.connections.leave(self, self.running if self.queue else None)
+        for request in self.queue:
             request.hang_up()
-        self._queue.clear()
+        self.queue.clear()
         self._backlog = b""
         self._parser.close()
-        self.resume_writing()
+        if self.writable is not None:
+            self.resume_writing()  # writers find out that the client is gone
 
     def close_if_idle(self, before: float) -> None:
         """Close if since that time the client read nothing, sent nothing, or did not finish a head."""
@@ -528,18 +530,18 @@ class Http1Protocol(asyncio.Protocol):
             self._report("slow_reader", 0)
             self.transport.abort()
             return
-        if not self._is_reading or self.transport.is_closing():
+        if not self.is_reading or self.transport.is_closing():
             return  # we pause the client ourselves, so it is not late
-        if self._head_since is not None:
-            if self._head_since < before:
+        if self.head_since is not None:
+            if self.head_since < before:
                 self._reject(_SLOW_HEAD)
         elif self.last_active >= before:
             return
-        elif not self._queue:
+        elif not self.queue:
             if not self._parser.has_begun:  # otherwise it is an ordinary keep-alive connection
                 self._report("idle", 0)
             self.transport.close()
-        elif not self._queue[-1].is_complete:
+        elif not self.queue[-1].is_complete:
             self._reject(_SLOW_BODY)
 
     # --- in ------------------------------------------------------------------------------------------------
@@ -552,7 +554,7 @@ class Http1Protocol(asyncio.Protocol):
             self._defer(bytes(self._backlog) + data)
         elif self.connections.is_busy(len(data)):
             self._defer(data)
-            self._queue_turn(is_interactive=not self._queue)
+            self._queue_turn(is_interactive=not self.queue)
         else:
             self._parse(data)
             self._serve()
@@ -590,29 +592,19 @@ class Http1Protocol(asyncio.Protocol):
                         break
         except Malformed as problem:
             self._reject(problem.response)
-        if parser.is_in_head and self._head_since is None:
-            self._head_since = self.loop.time()
-        if self._queue:
+        if parser.is_in_head and self.head_since is None:
+            self.head_since = self.loop.time()
+        if self.queue:
             self.last_active = self.loop.time()
 
     @property
     def _has_request(self) -> bool:
         """Whether the first request in the queue is complete."""
-        return bool(self._queue) and self._queue[0].is_complete
-
-    def begin_request(self, request: Http1Request) -> None:
-        """Queue a request whose head is complete."""
-        self._head_since = None
-        self._queue.append(request)
-
-    def end_request(self) -> None:
-        """Stop reading if a complete request waits behind another."""
-        if len(self._queue) > 1:
-            self.pause_reading()
+        return bool(self.queue) and self.queue[0].is_complete
 
     def _serve(self) -> None:
         """Serve the first request in the queue; anything behind it waits for a turn."""
-        queue = self._queue
+        queue = self.queue
         if queue and queue[0].task is None and self._can_serve():
             self._is_serving = True
             queue[0].start()
@@ -638,22 +630,22 @@ class Http1Protocol(asyncio.Protocol):
             data, self._backlog = self._backlog, b""
             self._parse(data)
         self._serve()
-        unread = len(self._queue[-1].body) if self._queue else 0
+        unread = len(self.queue[-1].body) if self.queue else 0
         if not self._has_request and unread <= MAX_UNREAD_BYTES:
             self.resume_reading()
 
     def pause_reading(self) -> None:
         """Read nothing more from the client, so that TCP makes it wait."""
-        if self._is_reading and not self.transport.is_closing():
-            self._is_reading = False
+        if self.is_reading and not self.transport.is_closing():
+            self.is_reading = False
             self.transport.pause_reading()
 
     def resume_reading(self) -> None:
         """Read on, unless the client does not read or the backlog is full."""
-        if self._is_reading or self.writable is not None or len(self._backlog) > MAX_BACKLOG_BYTES:
+        if self.is_reading or self.writable is not None or len(self._backlog) > MAX_BACKLOG_BYTES:
             return
         if not self.transport.is_closing():
-            self._is_reading = True
+            self.is_reading = True
             self.transport.resume_reading()
 
     # --- out -----------------------------------------------------------------------------------------------
@@ -701,11 +693,14 @@ class Http1Protocol(asyncio.Protocol):
         """Whether the connection closes after the response to this request."""
         if not request.keep_alive:
             return True
-        return self.is_ending and len(self._queue) <= 1 and not self._backlog and not self._parser.is_in_head
+        return self.is_ending and len(self.queue) <= 1 and not self._backlog and not self._parser.is_in_head
 
     def finish(self, request: Http1Request, *, is_last: bool) -> None:
-        """Go on to the next request after a response, or close."""
-        queue = self._queue
+        """End the response to a request: go on to the next request, or close."""
+        request.can_write, request.is_finished = False, True
+        if request.waiter is not None:
+            request.wake()
+        queue = self.queue
         if queue and queue[0] is request:
             queue.popleft()
         if (
@@ -736,13 +731,13 @@ class Http1Protocol(asyncio.Protocol):
             return
         self._rejection = rejection
         self._backlog = b""
-        if self._parser.receiving is not None and self._queue:
-            receiving = self._queue[-1]
+        if self._parser.receiving is not None and self.queue:
+            receiving = self.queue[-1]
             if receiving.task is None:
-                self._queue.pop()
+                self.queue.pop()
             else:
                 receiving.hang_up()  # its handler ends with ClientGone; `finish` then sends the rejection
-        if not self._queue:
+        if not self.queue:
             self._write_rejection(rejection)
 
     def _write_rejection(self, rejection: ClosingResponse) -> None:

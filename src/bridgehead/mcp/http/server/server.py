@@ -9,6 +9,7 @@ import asyncio
 from collections import Counter
 from collections.abc import Container
 from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from ...process import shutdown_signals
@@ -71,7 +72,7 @@ class Server:
             return
         self._listening = listening
         self._listener = await connections.loop.create_server(
-            lambda: Http1Protocol(connections), sock=listening, backlog=BACKLOG
+            partial(Http1Protocol, connections), sock=listening, backlog=BACKLOG
         )
 
     def stop_accepting(self) -> None:
@@ -88,7 +89,7 @@ class Server:
                     accepted, _ = listening.accept()
                     accepted.setblocking(False)  # noqa: FBT003 - its name says what it sets
                     task = loop.create_task(
-                        loop.connect_accepted_socket(lambda: Http1Protocol(connections), accepted)
+                        loop.connect_accepted_socket(partial(Http1Protocol, connections), accepted)
                     )
                     self._accepted_last.add(task)
                     task.add_done_callback(self._accepted_last.discard)
