@@ -76,7 +76,10 @@ def _run_tool(
         recalled: Encoded | None = tool.recall(context)
         if recalled is not None:
             return recalled
-    arguments = tool.arguments(params.arguments)
+    try:
+        arguments = tool.decode(params.arguments)
+    except jsonrpc.UNDECODABLE:
+        arguments = tool.decode_leniently(params.arguments)
     if call is not None:
         call.arguments = arguments
     nonce_check = None
