@@ -97,11 +97,11 @@ class Workspace:
 
     def days(self) -> list[int]:
         """List the days that have a puzzle text, newest first."""
-        return sorted(instructions.list_days(self.folders.instructions), reverse=True)
+        return sorted(layout.list_days(self.folders.instructions), reverse=True)
 
     def has_puzzle(self, day: int) -> bool:
         """Return whether a day has a puzzle text. Takes two lookups; `days` lists the folder."""
-        return instructions.has_puzzle(self.folders.instructions, day)
+        return layout.has_puzzle(self.folders.instructions, day)
 
     # --- records -------------------------------------------------------------------------------------------
 
