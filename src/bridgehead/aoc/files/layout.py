@@ -134,7 +134,7 @@ def list_days(folder: str) -> dict[int, frozenset[tuple[str, Identity]]]:
 
 
 def has_puzzle(folder: str, day: int) -> bool:
-    """Return whether a day is one of `list_days`."""
+    """Return whether a day is one of `list_days`, with two lookups instead of a list of the folder."""
     newer, older = markdown_name(day, 1), legacy_name(day)
     return bool(identify(os.path.join(folder, newer)) or identify(os.path.join(folder, older)))
 

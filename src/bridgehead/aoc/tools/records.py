@@ -11,7 +11,7 @@ from bridgehead.runtime.errors import InvalidArgument
 
 from ..errors import CONTRACT_REVISION
 from ..files.entries import Group, Measure, Milliseconds, Source
-from ..files.layout import Day, Phase, last_day
+from ..files.layout import Day, Phase, has_puzzle, last_day
 from ..files.names import clean_name
 from ..workspace import Workspace
 
@@ -160,7 +160,7 @@ async def record_speed(args: RecordSpeed, ctx: Context[Workspace]) -> Answer[Rec
             doubts.append("0 ms is less than any solution takes")
         if args.day > last_day(year):
             doubts.append(f"the event of {year} has {last_day(year)} days")
-        elif not ctx.state.has_puzzle(args.day):
+        elif not has_puzzle(ctx.state.folders.instructions, args.day):
             doubts.append(f"day {args.day} has no puzzle here")
         if doubts:
             moment = entry.timestamp

@@ -102,7 +102,7 @@ class Link:
             raise InvalidReply(method, "it has neither a result nor an error") from None
         finally:
             self._deadlines.forget(future)
-            self._outbox.withdraw(request_id)
+            self._outbox.waiting.pop(request_id, None)  # given up before it was sent: it never is
             del self._pending[request_id]
 
     async def run(self) -> None:
@@ -232,13 +232,13 @@ class Outbox:
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
         self._loop = asyncio.get_running_loop()
-        self._waiting: dict[int, bytes] = {}
+        self.waiting: dict[int, bytes] = {}
         self._size = 0
         self._is_due = False
 
     def post(self, request_id: int, frame: bytes) -> None:
         """Send a frame: at the end of this turn of the loop, or as soon as there is enough."""
-        self._waiting[request_id] = frame
+        self.waiting[request_id] = frame
         self._size += len(frame)
         if not self._is_due:
             self._is_due = True
@@ -246,14 +246,10 @@ class Outbox:
         elif self._size >= _ENOUGH:
             self._send()
 
-    def withdraw(self, request_id: int) -> None:
-        """Remove a frame that has not been sent yet."""
-        self._waiting.pop(request_id, None)
-
     def _flush(self) -> None:
         self._is_due = False
         self._send()
-        if self._waiting:
+        if self.waiting:
             self._is_due = True
             self._loop.call_later(_RETRY_SECONDS, self._flush)
 
@@ -263,14 +259,14 @@ class Outbox:
         self._size = 0
         # Nothing can be sent any more; `Link.run` fails the calls.
         if connection.state is not State.OPEN:
-            self._waiting.clear()
-        while self._waiting and connection.transport.get_write_buffer_size() <= _MAX_UNSENT:
+            self.waiting.clear()
+        while self.waiting and connection.transport.get_write_buffer_size() <= _MAX_UNSENT:
             # Join frames into one write of limited size, at least one frame. `protocol.send_text` builds the
             # frame without writing it, which the library's own `send` would do frame by frame.
             size = 0
-            while self._waiting and size <= _MAX_UNSENT:
-                request_id = next(iter(self._waiting))
-                frame = self._waiting.pop(request_id)
+            while self.waiting and size <= _MAX_UNSENT:
+                request_id = next(iter(self.waiting))
+                frame = self.waiting.pop(request_id)
                 connection.protocol.send_text(frame)
                 size += len(frame)
             connection.transport.write(b"".join(connection.protocol.data_to_send()))
