@@ -153,7 +153,7 @@ def test_an_example_is_what_its_tool_takes_typed_or_sent(name: str) -> None:
     typed = tool_arguments.arguments(shlex.split(LINES[name])[4:], tool.input_schema, read_file)
 
     assert typed == given
-    assert tool.arguments(Raw(json.dumps(given).encode()))
+    assert tool.decode(Raw(json.dumps(given).encode()))
 
 
 async def test_every_example_of_bitburner_works_with_a_game(tmp_path: Path) -> None:

@@ -135,7 +135,7 @@ def test_null_means_left_out_in_every_optional_argument(tool: Tool) -> None:
         plain = msgspec.Raw(msgspec.json.encode(given))
         nulls = msgspec.Raw(msgspec.json.encode(with_nulls(schema, given)))
 
-        assert tool.arguments(nulls) == tool.arguments(plain)
+        assert tool.decode_leniently(nulls) == tool.decode(plain)
 
 
 def test_a_whole_float_is_an_integer_in_every_bridge() -> None:
@@ -147,7 +147,7 @@ def test_a_whole_float_is_an_integer_in_every_bridge() -> None:
             if inner.get("type") == "integer":
                 whole = msgspec.json.encode({**required, name: example(inner)})
                 floating = msgspec.json.encode({**required, name: float(example(inner))})
-                assert tool.arguments(msgspec.Raw(floating)) == tool.arguments(msgspec.Raw(whole))
+                assert tool.decode_leniently(msgspec.Raw(floating)) == tool.decode(msgspec.Raw(whole))
                 taken.add(tool.bridge.info.name)
 
     assert len(taken) == len(plugins.built_in_names())

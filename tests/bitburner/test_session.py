@@ -19,7 +19,7 @@ from tests.support.waiting import until
 
 async def test_a_change_reaches_everybody_who_listens_with_its_server_and_path(play: Play) -> None:
     heard: list[tuple[str, str]] = []
-    play.session.on_change.append(lambda change: heard.append((change.server, change.filename)))
+    play.session.writer.on_change.append(lambda change: heard.append((change.server, change.filename)))
 
     await play.ok("write_file", filename="new.js", content="// 1\n")
     await play.ok("delete_file", filename="new.js")

@@ -1,7 +1,7 @@
 """Workspace: one year's puzzles, records and attempts, in folders or partly in a database.
 
-Tools reach the far side through this class alone. Slow work runs in a thread; modules that the handshake does
-not need are imported by the first call that does.
+Tools reach records, attempts and boards through this class alone. Slow work runs in a thread; modules that
+the handshake does not need are imported by the first call that does.
 """
 
 # ruff: noqa: PTH109 - pathlib would delay the server's first answer
@@ -97,11 +97,7 @@ class Workspace:
 
     def days(self) -> list[int]:
         """List the days that have a puzzle text, newest first."""
-        return sorted(instructions.list_days(self.folders.instructions), reverse=True)
-
-    def has_puzzle(self, day: int) -> bool:
-        """Return whether a day has a puzzle text. Takes two lookups; `days` lists the folder."""
-        return instructions.has_puzzle(self.folders.instructions, day)
+        return sorted(layout.list_days(self.folders.instructions), reverse=True)
 
     # --- records -------------------------------------------------------------------------------------------
 

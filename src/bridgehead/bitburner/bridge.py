@@ -57,7 +57,7 @@ def make_bridge(
     @asynccontextmanager
     async def lifespan() -> AsyncIterator[Session]:
         async with open_session(settings, counters, clock or SystemClock()) as session:
-            session.on_change.append(announce)
+            session.writer.on_change.append(announce)
             session.connection.on_change.append(bridge.changed.resources)
             yield session
 

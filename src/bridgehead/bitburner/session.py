@@ -6,7 +6,7 @@ after the first answer to the client.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncIterator, Coroutine
 from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +15,6 @@ from bridgehead.runtime.timing import Backoff, Clock
 if TYPE_CHECKING:
     import asyncio
 
-    from .changes.file_writer import FileChange
     from .game.connection import GameConnection
     from .game.counters import GameCounters
     from .game.sharing.ownership import Ownership
@@ -47,17 +46,18 @@ class Session:
         self.remote = Remote(connection, timeout, clock)
         self.history = History(settings, clock)
         self.differences = Differences(self.history, clock)
-        self.writer = FileWriter(connection, self.remote, self.history, self.differences, clock, timeout)
-        self.on_change: list[Callable[[FileChange], None]] = []
-        """Called for each changed file, whichever process changed it."""
+        self.writer = FileWriter(
+            connection, self.remote, self.history, self.differences, relay, clock=clock, timeout=timeout
+        )
+        self.write_max_bytes = settings.write_max_bytes
         self.index: Index | None = None
         # Held while the index is built, so that concurrent calls build it once.
         self.index_lock = asyncio.Lock()
         self.kept_definitions: str | None = None
         """The definitions as last stored on this machine."""
-        self._notice = ""
+        self.notice = ""
+        """The note on changed files for the agent's next answer; `take_notice` clears it."""
         self._background: set[asyncio.Task[None]] = set()
-        self.writer.on_change = self.record_change
         relay.operations = self.writer.operations
         connection.on_change.append(self._check_new_game)
         connection.on_notice.append(self._handle_notice)
@@ -66,17 +66,6 @@ class Session:
         """Return the time, in seconds since 1970."""
         return self._clock.now()
 
-    def record_change(self, change: FileChange, *, is_ours: bool = True) -> None:
-        """Announce a changed file to clients, and to the guests if the change was made here."""
-        from .changes.file_writer import CHANGED
-        from .game import wire
-
-        self.differences.record_change((change.server, change.filename), change.digest)
-        for listener in self.on_change:
-            listener(change)
-        if is_ours and self.relay.guests:
-            self.relay.broadcast(wire.encode_notification(CHANGED, change))
-
     def _handle_notice(self, notice: Reply) -> None:
         """Handle a notification from the owner of the shared game."""
         from .changes.differences import Difference, describe_differences
@@ -84,14 +73,14 @@ class Session:
 
         change = decode_notice(notice, CHANGED, FileChange)
         if change is not None:
-            self.record_change(change, is_ours=False)
+            self.writer.announce(change, is_ours=False)
         differences = decode_notice(notice, DIFFERENCES, list[Difference])
         if differences:
-            self._notice = describe_differences(differences)
+            self.notice = describe_differences(differences)
 
     def take_notice(self) -> str:
-        """Return the note on changed files for the agent's next answer, and clear it."""
-        notice, self._notice = self._notice, ""
+        """Return the notice and clear it; the owner then records the contents that it reports."""
+        notice, self.notice = self.notice, ""
         if notice and self.connection.link is not None and not self.connection.link.is_shared:
             self._start(self.differences.acknowledge(self.remote))
         return notice
@@ -108,7 +97,7 @@ class Session:
             from .game import wire
 
             differences = await self.differences.check_all(self.remote)
-            self._notice = describe_differences(differences)
+            self.notice = describe_differences(differences)
             if differences:
                 self.relay.broadcast(wire.encode_notification(DIFFERENCES, differences))
 

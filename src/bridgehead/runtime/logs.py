@@ -72,27 +72,26 @@ class Logger:
 
     def is_enabled(self, level: str) -> bool:
         """Whether a line of this level would be written; lets hot paths skip building its fields."""
-        return self._load().isEnabledFor(_NUMBERS[level])
+        return (self._logger or self._load()).isEnabledFor(_NUMBERS[level])
 
     def info_each(self, event: str, lines: Iterable[dict[str, object]]) -> None:
         """Log the same event several times in one write, without context fields.
 
         A field `time`, in seconds since the epoch, replaces the time of logging.
         """
-        logger = self._load()
+        logger = self._logger or self._load()
         if logger.isEnabledFor(20):
             logger.info(event, extra={"lines": list(lines)})
 
     def _log(self, level: int, event: str, fields: dict[str, object]) -> None:
-        logger = self._load()
+        logger = self._logger or self._load()
         if logger.isEnabledFor(level):
             logger.log(level, event, extra={"fields": fields})
 
     def _load(self) -> logging.Logger:
-        if self._logger is None:
-            import logging
+        import logging
 
-            self._logger = logging.getLogger(self._name)
+        self._logger = logging.getLogger(self._name)
         return self._logger
 
 

@@ -88,11 +88,17 @@ class Desk:
         self.remote = play.session.remote
         session = play.session
         self.writer = FileWriter(
-            session.connection, self.remote, self.history, session.differences, SystemClock(), timeout=60.0
+            session.connection,
+            self.remote,
+            self.history,
+            session.differences,
+            session.relay,
+            clock=SystemClock(),
+            timeout=60.0,
         )
         self.told: list[tuple[str, bool, bool]] = []
-        self.writer.on_change = lambda change: self.told.append(
-            (change.filename, change.digest is None, change.is_listed_anew)
+        self.writer.on_change.append(
+            lambda change: self.told.append((change.filename, change.digest is None, change.is_listed_anew))
         )
 
     def kinds(self, filename: str) -> list[tuple[str, str]]:

@@ -332,36 +332,49 @@ async def test_every_request_carries_params_and_its_own_id(play: Play) -> None:
     assert len({request["id"] for request in play.game.requests}) == len(play.game.requests)
 
 
-async def test_a_large_answer_goes_through(tmp_path: Path) -> None:
-    content = "x" * 8_000_000
-    async with played(tmp_path, game=Game(2, {"home": {"big.txt": content}})) as play:
-        text, _ = await play.ok("read_file", filename="big.txt", max_characters=9_000_000)
+async def test_a_thousand_requests_at_once_arrive_in_order(tmp_path: Path) -> None:
+    files = {"home": {f"f{number}.txt": str(number) for number in range(1000)}}
+    async with played(tmp_path, game=Game(3, files)) as play:
+        answers = await asyncio.gather(
+            *(play.session.remote.read(f"f{number}.txt", "home") for number in range(1000))
+        )
 
-    assert len(text) == len(content)
+        assert answers == [str(number) for number in range(1000)]
+        assert [asked["filename"] for asked in play.asked("getFile")] == list(files["home"])
 
 
-async def test_an_answer_over_the_limit_names_the_setting_and_keeps_the_game(
-    tmp_path: Path, generation: int
+async def test_a_game_that_does_not_read_gets_no_more_than_it_can_take_and_the_rest_later(
+    tmp_path: Path,
 ) -> None:
+    async with played(tmp_path, game=Game(3, FILES), RPC_TIMEOUT_MS="60000") as play:
+        play.game.freeze()
+        writing = [
+            asyncio.ensure_future(play.session.remote.push(f"big{number}.txt", "x" * 900_000, "home"))
+            for number in range(20)
+        ]
+        await asyncio.sleep(0.05)
+        assert not any(one.done() for one in writing)
+        play.game.thaw()
+        await asyncio.gather(*writing)
+
+        assert sum(len(content) for content in play.game.servers["home"].values()) > 20 * 900_000
+
+
+async def test_a_call_that_is_given_up_before_it_was_sent_is_never_sent(tmp_path: Path) -> None:
     async with played(
-        tmp_path, game=Game(generation, {"home": {"big.txt": "x" * 20_000}}), BITBURNER_MAX_FRAME_BYTES="10kb"
+        tmp_path, game=Game(3, FILES), RPC_TIMEOUT_MS="3000", BITBURNER_BACKUP_DIR="off"
     ) as play:
-        text, problem = await play.fails("read_file", filename="big.txt")
+        play.game.freeze()
+        await asyncio.gather(
+            *(
+                play.fails("write_file", filename=f"big{number}.txt", content="x" * 900_000)
+                for number in range(30)
+            )
+        )
+        play.game.thaw()
+        await play.ok("list_files")
 
-        assert problem["code"] == "reply_too_large"
-        assert "BITBURNER_MAX_FRAME_BYTES is 10,000" in text
-        assert (await play.ok("list_files"))[0] == '["big.txt"]'
-        assert play.count("ws_reconnects_total") == 0
-
-
-async def test_an_answer_far_over_the_limit_ends_the_connection_and_names_the_cause(tmp_path: Path) -> None:
-    async with played(
-        tmp_path, game=Game(2, {"home": {"big.txt": "x" * 200_000}}), BITBURNER_MAX_FRAME_BYTES="10kb"
-    ) as play:
-        text, _ = await play.fails("read_file", filename="big.txt")
-        assert "Bitburner disconnected" in text
-        assert "BITBURNER_MAX_FRAME_BYTES" in text
-        assert await play.game.dial(play.url)
-        await until(lambda: play.session.connection.link is not None)
-
-        assert (await play.ok("list_files"))[0] == '["big.txt"]'
+        assert len(play.asked("pushFile")) < 30
+        link = play.session.connection.link
+        assert link is not None
+        await until(lambda: link.pending == 0)

@@ -4,7 +4,7 @@
 nothing else of a text changes. Known answers never leave this module: it returns verdicts only.
 """
 
-# ruff: noqa: PTH118, PTH208 - pathlib would delay the server's first answer
+# ruff: noqa: PTH118 - pathlib would delay the server's first answer
 
 from __future__ import annotations
 
@@ -17,16 +17,13 @@ from msgspec import Struct
 from bridgehead.runtime.errors import BridgeError, NotFound, StorageError
 
 from . import layout
-from .snapshot import BYTE_ORDER_MARK, UNDECODABLE, Identity, identify, read_snapshot
+from .snapshot import BYTE_ORDER_MARK, UNDECODABLE, read_snapshot
 
 MAX_BYTES = 4 * 1024 * 1024
 """The longest puzzle text or input that is read."""
 MAX_ANSWER_BYTES = 64 * 1024
 
 Verdict = Literal["right", "wrong", "too_high", "too_low", "unknown"]
-
-_INPUT_DAYS = {layout.input_name(day): day for day in layout.DAYS}
-"""Days by the name of their input file."""
 
 
 class Instruction(Struct, frozen=True):
@@ -86,7 +83,7 @@ def read_instruction(folder: str, day: int) -> Instruction:
     stored = read_snapshot(path, MAX_BYTES)
     if stored is None:
         first, older = layout.markdown_name(day, 1), layout.legacy_name(day)
-        days = ", ".join(map(str, sorted(list_days(folder))))
+        days = ", ".join(map(str, sorted(layout.list_days(folder))))
         raise NotFound(
             f"Instruction file not found for day {day} (tried {first} and {older}).",
             next_step=f"Put the puzzle text into {os.path.join(folder, first)}. "
@@ -141,46 +138,6 @@ def _broken(path: str, day: int, problem: str) -> StorageError:
 def with_line_feeds(text: str) -> str:
     """Convert CRLF and CR to LF, as the contract has it on every system."""
     return text.replace("\r\n", "\n").replace("\r", "\n")
-
-
-def list_days(folder: str) -> dict[int, frozenset[tuple[str, Identity]]]:
-    """List the days that have a puzzle, each with its files and their identities."""
-    days: dict[int, dict[str, Identity]] = {}
-    for name in _names(folder):
-        day = layout.day_of_instruction_file(name)
-        identity = None if day is None else identify(os.path.join(folder, name))
-        if day is not None and identity is not None:
-            days.setdefault(day, {})[name] = identity
-    # A second phase alone is no puzzle.
-    return {
-        day: frozenset(files.items())
-        for day, files in days.items()
-        if layout.markdown_name(day, 1) in files or layout.legacy_name(day) in files
-    }
-
-
-def has_puzzle(folder: str, day: int) -> bool:
-    """Return whether a day is one of `list_days`."""
-    newer, older = layout.markdown_name(day, 1), layout.legacy_name(day)
-    return bool(identify(os.path.join(folder, newer)) or identify(os.path.join(folder, older)))
-
-
-def list_inputs(folder: str) -> dict[int, Identity]:
-    """List the days that have an input, each with the identity of its file."""
-    found: list[tuple[int, Identity]] = []
-    for name in _names(folder):
-        day = _INPUT_DAYS.get(name)
-        identity = None if day is None else identify(os.path.join(folder, name))
-        if day is not None and identity is not None:
-            found.append((day, identity))
-    return dict(sorted(found))
-
-
-def _names(folder: str) -> list[str]:
-    try:
-        return os.listdir(folder)
-    except OSError:
-        return []  # no folder, no puzzles; it may come later
 
 
 def check_answer(folder: str, day: int, phase: int, answer: str) -> Verdict:

@@ -1,6 +1,9 @@
-"""Layout: folders, file names and URIs of one year. Opens no file; folders need not exist."""
+"""Layout: folders, file names and URIs of one year, and which days have files. Opens no file.
 
-# ruff: noqa: PTH112, PTH118 - pathlib would delay the server's first answer
+Folders need not exist.
+"""
+
+# ruff: noqa: PTH112, PTH118, PTH208 - pathlib would delay the server's first answer
 
 from __future__ import annotations
 
@@ -11,6 +14,7 @@ from typing import Annotated
 from msgspec import Meta, Struct
 
 from ..settings import AocSettings
+from .snapshot import Identity, identify
 
 FIRST = 1
 LAST = 25
@@ -83,6 +87,9 @@ def input_name(day: int) -> str:
     return f"day{day:02}.txt"
 
 
+_INPUT_DAYS = {input_name(day): day for day in DAYS}
+
+
 def answer_name(day: int, phase: int) -> str:
     """Name the file with the right answer to a phase."""
     return f"Day{day:02}_phase{phase}.txt"
@@ -108,6 +115,46 @@ def day_of_speeds_file(name: str) -> int | None:
 def last_day(year: int) -> int:
     """Return the last day of a year, the one without a second puzzle."""
     return SHORTER_LAST if year >= SHORTER_SINCE else LAST
+
+
+def list_days(folder: str) -> dict[int, frozenset[tuple[str, Identity]]]:
+    """List the days that have a puzzle, each with its files and their identities."""
+    days: dict[int, dict[str, Identity]] = {}
+    for name in _names(folder):
+        day = day_of_instruction_file(name)
+        identity = None if day is None else identify(os.path.join(folder, name))
+        if day is not None and identity is not None:
+            days.setdefault(day, {})[name] = identity
+    # A second phase alone is no puzzle.
+    return {
+        day: frozenset(files.items())
+        for day, files in days.items()
+        if markdown_name(day, 1) in files or legacy_name(day) in files
+    }
+
+
+def has_puzzle(folder: str, day: int) -> bool:
+    """Return whether a day is one of `list_days`, with two lookups instead of a list of the folder."""
+    newer, older = markdown_name(day, 1), legacy_name(day)
+    return bool(identify(os.path.join(folder, newer)) or identify(os.path.join(folder, older)))
+
+
+def list_inputs(folder: str) -> dict[int, Identity]:
+    """List the days that have an input, each with the identity of its file."""
+    found: list[tuple[int, Identity]] = []
+    for name in _names(folder):
+        day = _INPUT_DAYS.get(name)
+        identity = None if day is None else identify(os.path.join(folder, name))
+        if day is not None and identity is not None:
+            found.append((day, identity))
+    return dict(sorted(found))
+
+
+def _names(folder: str) -> list[str]:
+    try:
+        return os.listdir(folder)
+    except OSError:
+        return []  # no folder, no puzzles; it may come later
 
 
 class Folders(Struct, frozen=True):

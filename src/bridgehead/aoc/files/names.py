@@ -49,7 +49,9 @@ def canonical_name(name: str) -> str:
 
 def clean_name(name: str) -> str:
     """Return the form of a name for records; refuse control characters, empty and overlong names."""
-    if any(is_control(character) for character in name.strip()):
+    stripped = name.strip()
+    # No control character is printable, so hardly any name is looked at letter by letter.
+    if not stripped.isprintable() and any(is_control(character) for character in stripped):
         raise InvalidArgument(
             "llm_name has control characters in it.", next_step="Give the name as one line of plain text."
         )

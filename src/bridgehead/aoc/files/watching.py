@@ -17,7 +17,7 @@ from bridgehead.mcp import Bridge
 from bridgehead.mcp.lazy_imports import asyncio
 from bridgehead.runtime.errors import BridgeError
 
-from . import instructions, layout
+from . import layout
 from .layout import Folders
 from .snapshot import Identity, identify
 
@@ -79,9 +79,9 @@ def list_record_paths(folders: Folders) -> list[str]:
 def look(folders: Folders, record_paths: list[str]) -> Seen:
     """Return the state of everything that can change."""
     resources: dict[str, object] = {
-        layout.day_uri(day): files for day, files in instructions.list_days(folders.instructions).items()
+        layout.day_uri(day): files for day, files in layout.list_days(folders.instructions).items()
     }
-    inputs = instructions.list_inputs(folders.inputs)
+    inputs = layout.list_inputs(folders.inputs)
     resources |= {layout.input_uri(day): identity for day, identity in inputs.items()}
     records: dict[str, Identity] = {}
     for path in record_paths:

@@ -80,7 +80,7 @@ def list_resources(ctx: Context[Workspace]) -> list[ResourceItem]:
             description=f"Puzzle input for Advent of Code {year} Day {day}",
             mime_type=TEXT,
         )
-        for day in sorted(instructions.list_inputs(ctx.state.folders.inputs), reverse=True)
+        for day in sorted(layout.list_inputs(ctx.state.folders.inputs), reverse=True)
     ]
 
 
@@ -116,7 +116,7 @@ def complete_day_number(value: str, given: dict[str, str], ctx: Context[Workspac
 
 def complete_input_number(value: str, given: dict[str, str], ctx: Context[Workspace]) -> list[str]:
     """Complete the number in a URI, for days that have an input."""
-    return _complete(value, list(instructions.list_inputs(ctx.state.folders.inputs)))
+    return _complete(value, list(layout.list_inputs(ctx.state.folders.inputs)))
 
 
 def _complete(value: str, days: list[int]) -> list[str]:

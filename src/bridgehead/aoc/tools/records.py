@@ -11,7 +11,7 @@ from bridgehead.runtime.errors import InvalidArgument
 
 from ..errors import CONTRACT_REVISION
 from ..files.entries import Group, Measure, Milliseconds, Source
-from ..files.layout import Day, Phase, last_day
+from ..files.layout import Day, Phase, has_puzzle, last_day
 from ..files.names import clean_name
 from ..workspace import Workspace
 
@@ -161,7 +161,7 @@ async def record_speed(args: RecordSpeed, ctx: Context[Workspace]) -> Answer[Rec
             doubts.append("0 ms is less than any solution takes")
         if args.day > last_day(year):
             doubts.append(f"the event of {year} has {last_day(year)} days")
-        elif not ctx.state.has_puzzle(args.day):
+        elif not has_puzzle(ctx.state.folders.instructions, args.day):
             doubts.append(f"day {args.day} has no puzzle here")
     take_back = (
         f"If it is wrong, take it back: withdraw_record(day={args.day}, phase={args.phase}, "

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from ..game.connection import GameConnection
     from ..game.link import Link
     from ..game.remote import Remote
+    from ..game.sharing.relay import Relay
     from .differences import Differences
     from .history import History
 
@@ -132,6 +133,8 @@ class FileWriter:
         remote: Remote,
         history: History,
         differences: Differences,
+        relay: Relay,
+        *,
         clock: Clock,
         timeout: float,
     ) -> None:
@@ -139,17 +142,18 @@ class FileWriter:
         self._remote = remote
         self._history = history
         self._differences = differences
+        self._relay = relay
         self._clock = clock
         self._owner_timeout = max(_OWNER_SECONDS, 4 * timeout)
         # One lock per file, held from the read to the answer of the push. Weak: a lock that nobody holds or
         # waits for is dropped, so the map does not grow with the number of files.
         self._locks: WeakValueDictionary[tuple[str, str], asyncio.Lock] = WeakValueDictionary()
-        self.on_change: Callable[[FileChange], None] | None = None
-        """Called for each file that was changed here."""
+        self.on_change: list[Callable[[FileChange], None]] = []
+        """Called for each changed file, whichever process changed it."""
 
     async def apply(self, change: Change) -> ChangeResult:
         """Make a change completely, or raise an error that says whether anything was changed."""
-        link = await self._connection.require_link()
+        link = self._connection.link or await self._connection.require_link()
         if link.is_shared:
             try:
                 return await self._ask_owner(link, CHANGE, change, ChangeResult)
@@ -189,6 +193,14 @@ class FileWriter:
                     return await self._move(change)
                 case Restore():
                     return await self._restore(change)
+
+    def announce(self, change: FileChange, *, is_ours: bool = True) -> None:
+        """Announce a changed file to clients, and to the guests if the change was made here."""
+        self._differences.record_change((change.server, change.filename), change.digest)
+        for listener in self.on_change:
+            listener(change)
+        if is_ours and self._relay.guests:
+            self._relay.broadcast(wire.encode_notification(CHANGED, change))
 
     async def _move(self, change: Move) -> ChangeResult:
         if (change.server, change.filename) == (change.to_server, change.to_filename):
@@ -251,8 +263,7 @@ class FileWriter:
         if previous != content:
             kept, recorded, warning = await self._keep(change, previous, content, restored)
         await self._exchange(self._remote.push(filename, content, server), recorded)
-        if self.on_change is not None:
-            self.on_change(FileChange(server, filename, digest(content), is_new))
+        self.announce(FileChange(server, filename, digest(content), is_new))
         return ChangeResult(content, is_new, kept, restored, warning)
 
     async def _remove(self, change: Change, previous: str | None) -> str | None:
@@ -260,8 +271,7 @@ class FileWriter:
         server, filename = change.server, change.filename
         kept, recorded, _ = await self._keep(change, previous, None)
         await self._exchange(self._remote.delete(filename, server), recorded)
-        if self.on_change is not None:
-            self.on_change(FileChange(server, filename, None, is_listed_anew=True))
+        self.announce(FileChange(server, filename, None, is_listed_anew=True))
         return kept
 
     async def _keep(

@@ -148,7 +148,7 @@ class History:
     def _prune(self, folder: Path, entries: list[_Entry], added: int) -> None:
         """Delete the oldest versions above the limits, but a file's last version only after all others."""
         durable.sweep(folder, self._clock.now())
-        count, size = len(entries) + 1, sum([entry.size for entry in entries]) + added
+        count, size = len(entries) + 1, sum(map(attrgetter("size"), entries)) + added
         if count <= self._max_files and size <= self.max_bytes:
             return
         last = {entry.key: entry.name for entry in entries}

@@ -114,7 +114,10 @@ class GameConnection:
         log.warn("dial-in refused", who=who, why=why)
 
     async def require_link(self) -> Link:
-        """Return the link to the game; wait up to BITBURNER_CONNECT_WAIT_MS for one, or raise."""
+        """Return the link to the game; wait up to BITBURNER_CONNECT_WAIT_MS for one, or raise.
+
+        Every exchange needs one, so callers look at `link` first: that saves a coroutine.
+        """
         if self.link is None:
             await self.wait_for_game(self._settings.connect_wait_ms / 1000)
         if self.link is None:  # none connected, or it disconnected before this call's turn

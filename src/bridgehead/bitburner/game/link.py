@@ -1,8 +1,8 @@
 """Link: one WebSocket to the far side, and the calls that wait on it.
 
-Owns the map of pending calls and their time limits. A reply finds its call by id alone, in any order; a reply
-without a call is ignored and counted. When the socket closes, all pending calls fail at once.
-`GameConnection` knows which link is the current one.
+Owns the map of pending calls, their time limits and the queue of outgoing requests. A reply finds its call by
+id alone, in any order; a reply without a call is ignored and counted. When the socket closes, all pending
+calls fail at once. `GameConnection` knows which link is the current one.
 """
 
 from __future__ import annotations
@@ -15,15 +15,21 @@ from msgspec import UNSET, Raw
 from websockets.asyncio.connection import Connection
 from websockets.exceptions import ConnectionClosed
 from websockets.frames import CloseCode
+from websockets.protocol import State
 
 from bridgehead.runtime import logs
 from bridgehead.runtime.metrics import Counter
 
 from ..errors import Disconnected, InvalidReply, ReplyTimeout, ReplyTooLarge
 from . import wire
-from .sockets import Outbox
 
 log = logs.logger("bitburner.link")
+
+_MAX_UNSENT = 256 * 1024
+"""Bytes that may wait in the transport; beyond that the game reads slowly, and frames wait in the outbox."""
+_ENOUGH = 4096
+"""From this size on, requests are sent at once, so that the game can start on them."""
+_RETRY_SECONDS = 0.005
 
 
 class CallFailed(Exception):
@@ -96,7 +102,7 @@ class Link:
             raise InvalidReply(method, "it has neither a result nor an error") from None
         finally:
             self._deadlines.forget(future)
-            self._outbox.withdraw(request_id)
+            self._outbox.waiting.pop(request_id, None)  # given up before it was sent: it never is
             del self._pending[request_id]
 
     async def run(self) -> None:
@@ -215,3 +221,52 @@ class Deadlines:
         later = [when for when in self._due.values() if when > now]
         if later:
             self._schedule(min(later))
+
+
+class Outbox:
+    """Requests queued for one connection, by id.
+
+    Requests of one turn of the loop leave in one write; a cancelled one that is still queued is never sent.
+    """
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+        self._loop = asyncio.get_running_loop()
+        self.waiting: dict[int, bytes] = {}
+        self._size = 0
+        self._is_due = False
+
+    def post(self, request_id: int, frame: bytes) -> None:
+        """Send a frame: at the end of this turn of the loop, or as soon as there is enough."""
+        self.waiting[request_id] = frame
+        self._size += len(frame)
+        if not self._is_due:
+            self._is_due = True
+            self._loop.call_soon(self._flush)
+        elif self._size >= _ENOUGH:
+            self._send()
+
+    def _flush(self) -> None:
+        self._is_due = False
+        self._send()
+        if self.waiting:
+            self._is_due = True
+            self._loop.call_later(_RETRY_SECONDS, self._flush)
+
+    def _send(self) -> None:
+        """Send as much as the connection can take."""
+        connection = self._connection
+        self._size = 0
+        # Nothing can be sent any more; `Link.run` fails the calls.
+        if connection.state is not State.OPEN:
+            self.waiting.clear()
+        while self.waiting and connection.transport.get_write_buffer_size() <= _MAX_UNSENT:
+            # Join frames into one write of limited size, at least one frame. `protocol.send_text` builds the
+            # frame without writing it, which the library's own `send` would do frame by frame.
+            size = 0
+            while self.waiting and size <= _MAX_UNSENT:
+                request_id = next(iter(self.waiting))
+                frame = self.waiting.pop(request_id)
+                connection.protocol.send_text(frame)
+                size += len(frame)
+            connection.transport.write(b"".join(connection.protocol.data_to_send()))

@@ -104,7 +104,7 @@ class Remote:
 
     async def call(self, method: str, kind: type[T], **params: Any) -> T:
         """Make one exchange and return its result, decoded as `kind`; `Raw` leaves it undecoded."""
-        link = await self._connection.require_link()
+        link = self._connection.link or await self._connection.require_link()
         began = self._clock.monotonic()
         outcome = "answered"
         try:
@@ -149,7 +149,7 @@ class Remote:
 
     async def get_definitions(self) -> str:
         """Return the game's TypeScript definitions; requested once per connection."""
-        link = await self._connection.require_link()
+        link = self._connection.link or await self._connection.require_link()
         if "definitions" not in link.memory:
             link.memory["definitions"] = await self.call("getDefinitionFile", str)
         definitions: str = link.memory["definitions"]
@@ -173,7 +173,7 @@ class Remote:
 
     async def detect_generation(self) -> str:
         """Return the game's generation, probed once per connection."""
-        link = await self._connection.require_link()
+        link = self._connection.link or await self._connection.require_link()
         if "generation" not in link.memory:
             link.memory["generation"] = self._connection.generation = await self._probe_generation(link)
         generation: str = link.memory["generation"]

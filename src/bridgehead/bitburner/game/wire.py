@@ -57,18 +57,13 @@ _ID_WINDOW = 100
 _BACKSLASH = ord("\\")
 
 _decode = msgspec.json.Decoder(Reply).decode
-_encode = msgspec.json.Encoder().encode
+_encode = encode_params = msgspec.json.Encoder().encode
 UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
 
 def encode_request(request_id: int, method: str, params: bytes) -> bytes:
     """Encode a request, always with parameters: version 2 of the game does not answer without them."""
     return b'{"jsonrpc":"2.0","id":%d,"method":"%b","params":%b}' % (request_id, method.encode(), params)
-
-
-def encode_params(params: Any) -> bytes:
-    """Encode the parameters of a request."""
-    return _encode(params)
 
 
 def decode_reply(frame: bytes) -> Reply | None:

@@ -144,7 +144,7 @@ async def _stay(sync: Sync, session: Session, console: Console) -> None:
 
         refresh()
         session.connection.on_change.append(refresh)
-        session.on_change.append(lambda _: refresh())
+        session.writer.on_change.append(lambda _: refresh())
         await asyncio.wait({running, stopping}, return_when=asyncio.FIRST_COMPLETED)
     for task in (running, stopping):
         task.cancel()

@@ -126,7 +126,7 @@ class Sync:
                 self._wake.set()
 
         self._session.connection.on_change.append(self._wake.set)
-        self._session.on_change.append(wake_up)
+        self._session.writer.on_change.append(wake_up)
         # A group, because neither watcher is of use without the other: if one fails, both end.
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self._watch_folder())

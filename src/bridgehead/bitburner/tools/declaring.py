@@ -139,7 +139,8 @@ def _describe(call: Invocation, seconds: float) -> dict[str, object]:
 async def _add_notice(call: Invocation, work: Awaitable[Any]) -> Any:
     """Append the note on changed files to the agent's next answer, once."""
     answer = await work
-    notice = call.context.state.take_notice() if isinstance(answer, Answer) else ""
+    session: Session = call.context.state
+    notice = session.take_notice() if session.notice and isinstance(answer, Answer) else ""
     if not notice:
         return answer
     return replace(answer, notes=(*answer.notes, notice))

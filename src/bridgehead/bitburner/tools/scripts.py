@@ -124,7 +124,7 @@ async def inspect_script(session: Session, name: str, content: str) -> list[Scri
         return []  # without definitions nothing is certain
 
     def check() -> list[ScriptProblem]:
-        from ..netscript.checking import check_script
+        from ..netscript.scripts import check_script
 
         found = check_script(content, name, index.definitions, index.search)
         return [ScriptProblem(one.code, one.message, one.line, one.column) for one in found]

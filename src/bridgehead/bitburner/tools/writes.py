@@ -164,7 +164,7 @@ async def write_file(args: WriteFile, ctx: Context[Session]) -> Answer[Written]:
     from ..changes.file_writer import Write, check_size
 
     name, on = paths.validate_filename(args.filename), paths.validate_server(args.server)
-    check_size(args.content, ctx.state.settings.write_max_bytes)
+    check_size(args.content, ctx.state.write_max_bytes)
     change = Write(on, name, args.content, if_match=args.if_match)
     written, remarks = await apply_change(ctx.state, change)
     return Answer(f"OK{f'.{remarks}' if remarks else ''}", written)
@@ -185,7 +185,7 @@ async def edit_file(args: EditFile, ctx: Context[Session]) -> Answer[Written]:
             f"Either old_text and new_text or edits must be given. {NOTHING_CHANGED}",
             next_step="Give old_text and new_text for one replacement, edits for several.",
         )
-    change = EditText(on, name, edits, ctx.state.settings.write_max_bytes)
+    change = EditText(on, name, edits, ctx.state.write_max_bytes)
     written, remarks = await apply_change(ctx.state, change)
     return Answer(f"OK. Replaced {sum(one.count for one in edits)} in {name}.{remarks}", written)
 

@@ -94,7 +94,7 @@ class ReturnType:
 
         return _classify(read_hints(self._function, self._tool).get("return", Any))
 
-    @property
+    @cached_property  # every call of a tool with structured content asks for it
     def form(self) -> Form:
         """How it is returned."""
         return self._declared[0]
@@ -196,13 +196,22 @@ def encode_result(
     if isinstance(value, Encoded):
         return value.result, None
     if isinstance(value, Answer):
-        return _encode_answer(value, revision, returns)
+        text, data = value.text, value.structured
+        content: list[Content] = [json_text(data) if text is None else Text(text)]
+        structured = _structure(data, returns) if revision.structured_output and data is not None else None
+        if value.notes or value.next:
+            lines = [*(f"Note: {note}" for note in value.notes), *(f"Next: {step}" for step in value.next)]
+            content.append(Text("\n".join(lines)))
+            if revision.structured_output:
+                # A client that shows the structure alone must not lose the text to the notes.
+                members = {"result": text} if structured is None else msgspec.to_builtins(structured)
+                notes = {"notes": value.notes, "next": value.next}
+                structured = {**members, **{name: texts for name, texts in notes.items() if texts}}
+        return jsonrpc.encode(CallResult(content, structured)), value.meta
     if not isinstance(value, CallResult):
-        content = _content_of(value, returns)
+        parts = _content_of(value, returns)
         value = (
-            CallResult([json_text(value)], _structure(value, returns))
-            if content is None
-            else CallResult(content)
+            CallResult([json_text(value)], _structure(value, returns)) if parts is None else CallResult(parts)
         )
     blocks = [fit_block(block, revision) for block in value.content]
     structured = _structure(value.structured_content, None) if revision.structured_output else None
@@ -230,24 +239,6 @@ def _structure(value: Any, returns: ReturnType | None) -> Any:
         return value
     plain = msgspec.to_builtins(value, str_keys=True)
     return plain if isinstance(plain, dict) else {"result": plain}
-
-
-def _encode_answer(
-    answer: Answer[Any], revision: Revision, returns: ReturnType | None
-) -> tuple[bytes, dict[str, Any] | None]:
-    content: list[Content] = [json_text(answer.structured) if answer.text is None else Text(answer.text)]
-    structured = None
-    if revision.structured_output and answer.structured is not None:
-        structured = _structure(answer.structured, returns)
-    if answer.notes or answer.next:
-        lines = [*(f"Note: {note}" for note in answer.notes), *(f"Next: {step}" for step in answer.next)]
-        content.append(Text("\n".join(lines)))
-        if revision.structured_output:
-            # A client that shows the structure alone must not lose the text to the notes.
-            members = {"result": answer.text} if structured is None else msgspec.to_builtins(structured)
-            notes = {"notes": answer.notes, "next": answer.next}
-            structured = {**members, **{name: texts for name, texts in notes.items() if texts}}
-    return jsonrpc.encode(CallResult(content, structured)), answer.meta
 
 
 def error_result(error: ToolError) -> CallResult:

@@ -161,7 +161,7 @@ class Tool:
 
     @cached_property
     def decode(self) -> Callable[[Raw], Any]:
-        """Decode the arguments of a call."""
+        """Decode the arguments of a call strictly; raises one of `jsonrpc.UNDECODABLE`."""
         return msgspec.json.Decoder(self.input_type).decode
 
     @cached_property
@@ -212,25 +212,21 @@ class Tool:
             revision,
         )
 
-    def arguments(self, raw: Raw) -> Any:
-        """Decode a call's arguments; raises `InvalidArguments`, which says what is wrong with them."""
-        try:
-            return self.decode(raw)
-        except jsonrpc.UNDECODABLE as refusal:
-            # Slow path: decode once more, leniently, or find the words for the refusal.
-            from .argument_errors import describe, reword  # late: only a refused call needs them
-            from .leniency import normalize
+    def decode_leniently(self, raw: Raw) -> Any:
+        """Decode arguments that `decode` refused; raises `InvalidArguments`, which says what is wrong."""
+        from .argument_errors import describe, reword  # late: only a refused call needs them
+        from .leniency import normalize
 
-            try:
-                value = jsonrpc.decode_value(EMPTY if bytes(raw) == NULL else raw)
-            except jsonrpc.UNDECODABLE as error:
-                raise InvalidArguments(self.name, reword(str(error))) from refusal
-            value = normalize(value, self._argument_schema, numeric_strings=self.bridge.numeric_strings)
-            try:
-                return msgspec.convert(value, self.input_type)
-            except msgspec.ValidationError as error:
-                problem = describe(value, self._argument_schema, str(error))
-                raise InvalidArguments(self.name, problem) from error
+        try:
+            value = jsonrpc.decode_value(EMPTY if bytes(raw) == NULL else raw)
+        except jsonrpc.UNDECODABLE as error:
+            raise InvalidArguments(self.name, reword(str(error))) from error
+        value = normalize(value, self._argument_schema, numeric_strings=self.bridge.numeric_strings)
+        try:
+            return msgspec.convert(value, self.input_type)
+        except msgspec.ValidationError as error:
+            problem = describe(value, self._argument_schema, str(error))
+            raise InvalidArguments(self.name, problem) from error
 
     @cached_property
     def _argument_schema(self) -> dict[str, Any]:

@@ -49,7 +49,7 @@ def call_tool(server: Server, context: Context[Any], params: CallToolParams) -> 
         returned = _run_tool(server, context, tool, params)
     else:
         call = Invocation("tool", tool.name, context)
-        returned = hook(call, lambda: _run_tool(server, context, tool, params, call))
+        returned = hook(call, partial(_run_tool, server, context, tool, params, call))
     if isinstance(returned, CoroutineType):
         if may_be_task:
             from ..tasks.methods import call_as_task  # late: most servers have no tasks
@@ -76,7 +76,10 @@ def _run_tool(
         recalled: Encoded | None = tool.recall(context)
         if recalled is not None:
             return recalled
-    arguments = tool.arguments(params.arguments)
+    try:
+        arguments = tool.decode(params.arguments)
+    except jsonrpc.UNDECODABLE:
+        arguments = tool.decode_leniently(params.arguments)
     if call is not None:
         call.arguments = arguments
     nonce_check = None

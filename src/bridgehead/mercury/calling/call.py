@@ -6,7 +6,7 @@ Checks everything that can be checked without the API: the size, the model, the 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Literal
 
 from msgspec import UNSET, json
@@ -89,8 +89,15 @@ def identify_account(context: Context[Any]) -> str:
 class CallFactory:
     """Makes calls, with the defaults and limits of the settings."""
 
-    def __init__(self, settings: MercurySettings, routes: Routes) -> None:
+    def __init__(
+        self,
+        settings: MercurySettings,
+        routes: Routes,
+        on_refusal: Callable[[Context[Any], str, MercuryError], None],
+    ) -> None:
         self._routes = routes
+        self._on_refusal = on_refusal
+        """Audits arguments that do not become a call; gets the context, the tool's name and the error."""
         self._model = settings.model
         self._allowed_models = settings.allowed_models
         self._max_bytes = settings.max_request_size
@@ -101,7 +108,19 @@ class CallFactory:
     def make(
         self, tool: str, path: str, args: CallArguments, context: Context[Any], *, stream: bool = False
     ) -> Call:
-        """Make a call from its arguments, which become the body of the request; raises `MercuryError`."""
+        """Make a call from its arguments, which become the body of the request.
+
+        A `MercuryError` is audited and raised.
+        """
+        try:
+            return self._make(tool, path, args, context, stream=stream)
+        except MercuryError as error:
+            self._on_refusal(context, tool, error)
+            raise
+
+    def _make(
+        self, tool: str, path: str, args: CallArguments, context: Context[Any], *, stream: bool
+    ) -> Call:
         # For this server alone: neither reaches the API, and calls that differ only in these share an answer.
         cache, timeout = args.cache, args.timeout_ms
         args.cache = args.timeout_ms = UNSET

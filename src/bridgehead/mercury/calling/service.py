@@ -16,8 +16,7 @@ from bridgehead.runtime import logs
 
 from ..errors import MercuryError
 from ..settings import MercurySettings
-from ..tools.arguments import CallArguments
-from .call import Call, CallFactory
+from .call import CallFactory
 from .routes import MERCURY, read_routes
 
 if TYPE_CHECKING:
@@ -58,7 +57,7 @@ class Service:
         self.settings = settings
         self.clock = clock = clock or SystemClock()
         self.routes = read_routes(settings.routes_file)
-        self.calls = CallFactory(settings, self.routes)
+        self.make_call = CallFactory(settings, self.routes, self._audit_refusal).make
         self.redis = redis = open_redis(settings)
         self.mercury = Provider(settings, clock, redis=redis)
         self.providers = {MERCURY: self.mercury} | {
@@ -134,15 +133,8 @@ class Service:
         allowed = self.settings.allowed_models
         return tuple(name for name in await self.catalogue.list_able(path) if not allowed or name in allowed)
 
-    def make_call(
-        self, tool: str, path: str, args: CallArguments, context: Context[Any], *, stream: bool = False
-    ) -> Call:
-        """Make a call from its arguments; a `MercuryError` is audited and raised."""
-        try:
-            return self.calls.make(tool, path, args, context, stream=stream)
-        except MercuryError as error:
-            self.audit.begin(context, tool).end(error.code, 0.0)
-            raise
+    def _audit_refusal(self, context: Context[Any], tool: str, error: MercuryError) -> None:
+        self.audit.begin(context, tool).end(error.code, 0.0)
 
 
 @asynccontextmanager
