@@ -1,7 +1,8 @@
-"""Changes: a change in a bridge of one process is announced to the clients of all.
+"""Changes: a change in a bridge of one process is announced to the clients of all processes.
 
-Hearing of a change twice does no harm. After a gap in the connection everything may have changed, and every
-client is told that of what it listens to. So is everybody else after a change that could not be told.
+A change that arrives twice does no harm. After a gap in the connection to Redis, anything may have changed:
+clients are told that everything they listen to has. So are the clients of other processes after a notice that
+could not be published.
 """
 
 from __future__ import annotations
@@ -22,14 +23,14 @@ if TYPE_CHECKING:
 
 CHANNEL = "changes"
 EVERYTHING = ""
-"""Stands for a method where anything may have changed."""
-AGAIN_SECONDS = 0.1
+"""In place of a method: anything may have changed."""
+RETRY_SECONDS = 0.1
 
 log = logs.logger("host.replicas")
 
 
 class ChangeNotice(Struct, frozen=True, array_like=True):
-    """One change, and where it began."""
+    """One change, and the process it happened in."""
 
     node: str
     bridge: str
@@ -38,7 +39,7 @@ class ChangeNotice(Struct, frozen=True, array_like=True):
 
 
 class ChangeRelay:
-    """Tells other processes what changes here, and the clients here what changes there."""
+    """Publishes the changes of this process, and tells its clients of the changes of others."""
 
     def __init__(self, redis: Redis, node: str) -> None:
         self._redis = redis
@@ -51,11 +52,11 @@ class ChangeRelay:
         """Relay the changes of these bridges, by name."""
         self._bridges = bridges
         for name, bridge in bridges.items():
-            bridge.changed.relay = partial(self._tell, name)
-        self._leave = self._redis.notices.subscribe(CHANNEL, self._hear, self._miss)
+            bridge.changed.relay = partial(self._publish, name)
+        self._leave = self._redis.notices.subscribe(CHANNEL, self._apply, self._apply_everything)
 
     def stop(self) -> None:
-        """Relay nothing more."""
+        """Stop relaying."""
         for bridge in self._bridges.values():
             bridge.changed.relay = None
         if self._leave is not None:
@@ -63,26 +64,27 @@ class ChangeRelay:
         if self._catching_up is not None:
             self._catching_up.cancel()
 
-    def _tell(self, bridge: str, change: tuple[str, str | None]) -> None:
+    def _publish(self, bridge: str, change: tuple[str, str | None]) -> None:
         method, uri = change
         notice = msgspec.json.encode(ChangeNotice(self._node, bridge, method, uri))
-        self._redis.publish(CHANNEL, notice, self._make_up_for_it)
+        self._redis.publish(CHANNEL, notice, self._catch_up_later)
 
-    def _make_up_for_it(self) -> None:
-        """Tell later that anything may have changed: others saw no gap."""
+    def _catch_up_later(self) -> None:
+        """Publish later that anything may have changed: other processes saw no gap."""
         if self._catching_up is None:
             self._catching_up = asyncio.get_running_loop().create_task(self._catch_up())
 
     async def _catch_up(self) -> None:
-        await asyncio.sleep(AGAIN_SECONDS)
+        await asyncio.sleep(RETRY_SECONDS)
         self._catching_up = None
-        for name in self._bridges:  # where that fails too, it is tried again
-            self._tell(name, (EVERYTHING, None))
+        # If publishing fails again, this is called again.
+        for name in self._bridges:
+            self._publish(name, (EVERYTHING, None))
 
-    def _hear(self, message: bytes) -> None:
+    def _apply(self, message: bytes) -> None:
         try:
             notice = msgspec.json.decode(message, type=ChangeNotice)
-        except msgspec.MsgspecError:  # of another version, or not of ours
+        except msgspec.MsgspecError:  # from another version
             log.warn("a notice of a change cannot be read", bytes=len(message))
             return
         bridge = self._bridges.get(notice.bridge)
@@ -93,6 +95,6 @@ class ChangeRelay:
         else:
             bridge.changed.hear((notice.method, notice.uri))
 
-    def _miss(self) -> None:
+    def _apply_everything(self) -> None:
         for bridge in self._bridges.values():
             bridge.changed.hear_everything()

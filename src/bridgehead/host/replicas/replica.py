@@ -1,4 +1,4 @@
-"""Replica: this process as one of several, on any number of machines, and what it shares with them."""
+"""Replica: what this process shares with others through Redis: changes, revocations, request limits."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ class Replica:
         redis.declare_metrics(self.metrics)
         self._changes = ChangeRelay(redis, secrets.token_hex(_NAME_BYTES))
         self.tokens: Tokens | None = None
-        """Those that end here as soon as they are revoked anywhere."""
+        """Reloaded as soon as a token is revoked on any replica."""
         self._leave_revocations: Callable[[], None] = lambda: None
 
     async def start(self, bridges: Mapping[str, Bridge[Any]]) -> None:
-        """Connect to Redis, and go on without it where it is not there."""
+        """Connect to Redis; without it the process serves alone until it is back."""
         await self.redis.start()
         self._changes.start(bridges)
         if self.tokens is not None:
@@ -53,7 +53,7 @@ class Replica:
             )
 
     def make_throttle(self, monotonic: Callable[[], float]) -> SharedThrottle:
-        """Make what counts the requests of each caller over all replicas."""
+        """Make the throttle that counts each caller's requests over all replicas."""
         fails_closed = self._settings.limits_without_redis == "closed"
         throttle = SharedThrottle(self.redis, Throttle(monotonic), fails_closed=fails_closed)
         self.metrics.total(
@@ -64,7 +64,7 @@ class Replica:
         return throttle
 
     def describe(self) -> dict[str, Any]:
-        """Say how Redis is, for whoever asks whether this process is ready."""
+        """Report Redis for /readyz."""
         return {"up": self.redis.is_up, **({"says": self.redis.problem} if self.redis.problem else {})}
 
     async def stop(self) -> None:
@@ -75,6 +75,6 @@ class Replica:
 
 
 def open_replica(settings: HostSettings) -> Replica | None:
-    """Make this process a replica, where the settings say what it shares with others; not started yet."""
+    """Make this process a replica, not started; None if BRIDGEHEAD_REDIS_URL is not set."""
     redis = open_redis(settings)
     return None if redis is None else Replica(settings, redis)

@@ -1,4 +1,4 @@
-"""Process: one process that serves, alone or as one of several, until a signal ends it."""
+"""Process: one process that serves, alone or as a worker, until a signal ends it."""
 
 from __future__ import annotations
 
@@ -33,28 +33,28 @@ from .supervision import BEAT_SECONDS, ignore_signals
 from .watchdog import Watchdog
 
 RENEW_SECONDS = 60.0
-"""How often it is looked whether there is a new certificate."""
+"""How often the certificate's file is checked for a new one."""
 
 _YOUNG_OBJECTS = 10_000
-"""New objects after which the garbage collector looks through them."""
+"""Allocations between two collections of the youngest generation; Python's default is 700."""
 
 _MACOS_FILES = (245_760, 122_880, 61_440, 24_576, 10_240)
-"""What a process may have open on macOS, by its memory; there the hard limit is none, which is refused."""
+"""Limits of open files to try on macOS, where the hard limit is unlimited and setting that fails."""
 
 log = logs.logger("host")
 
 
 class Job(Struct, frozen=True):
-    """What every process of one host serves."""
+    """What all processes of one host have in common."""
 
     settings: HostSettings
     manifests: Mapping[str, Manifest]
     environment: Mapping[str, str]
     listening: socket.socket
     state_keys: tuple[bytes, ...]
-    """Seal what a client carries between two requests."""
+    """Seal the state that clients carry between two requests."""
     peer_keys: tuple[bytes, ...]
-    """Sign what processes send each other."""
+    """Sign the requests that processes forward to each other."""
     name: str
     """The host's name, which the ids of sessions and tasks begin with."""
 
@@ -66,7 +66,7 @@ class Job(Struct, frozen=True):
 
 
 class WorkerPlace(Struct, frozen=True):
-    """One process among several."""
+    """One worker's place among the workers of a host."""
 
     index: int
     addresses: tuple[str, ...]
@@ -104,7 +104,7 @@ def serve(job: Job, place: WorkerPlace | None = None) -> None:
 
 
 def _make_peers(job: Job, place: WorkerPlace | None, replica: Replica | None) -> Peers | None:
-    """Make what reaches the processes that share sessions and tasks with this one; None if there are none."""
+    """Make the client for the processes that share sessions and tasks; None if this one is alone."""
     # Without keys of its own, each host signs with random ones, which only its own workers know.
     redis = replica.redis if replica is not None and job.settings.state_keys else None
     if place is not None:
@@ -119,9 +119,9 @@ async def _serve(
     peers: Peers | None,
     certificate: tls.Certificate | None,
 ) -> None:
-    # Before anything is opened or logged: whoever reads the first line may end the process right then.
+    # Handlers come first: a supervisor may signal as soon as it has read the first line of the log.
     with shutdown_signals(job.settings.shutdown_seconds) as told:
-        _hear_other_signals(app)  # after those that end it, of which SIGHUP is one elsewhere
+        _hear_other_signals(app)  # after `shutdown_signals`, which also takes SIGHUP
         await _serve_until(told, job, place, app, peers, certificate)
 
 
@@ -144,7 +144,7 @@ async def _serve_until(
         await peers.owners.announce(own_address(job.settings, listening))
     server = _server(job, app, handler)
     watchdog = Watchdog(app.metrics.blocked.add)
-    manager = ServiceManager(job.environment if place is None else {})  # the parent notifies for its workers
+    manager = ServiceManager(job.environment if place is None else {})  # a worker's parent notifies systemd
     beating = asyncio.create_task(_beat(manager if place is None else place))
     await server.start(job.listening, None if certificate is None else certificate.context)
     manager.tell(READY)
@@ -161,7 +161,7 @@ async def _serve_until(
         await asyncio.sleep(job.settings.drain_seconds)
     log.info("ending")
     watchdog.stop()
-    # Readiness fails first, and what other workers forward here is answered longest.
+    # Readiness fails first. The peer socket closes last: other processes may still forward requests here.
     app.end_streams()
     server.stop_accepting()
     await server.stop()
@@ -174,7 +174,7 @@ async def _serve_until(
 
 
 def _hear_other_signals(app: HostApplication) -> None:
-    """Reload on SIGHUP, and end in good order on SIGQUIT too."""
+    """Reload on SIGHUP; end gracefully on SIGQUIT as on SIGTERM."""
     loop = asyncio.get_running_loop()
     with suppress(NotImplementedError, AttributeError):  # not on Windows
         loop.add_signal_handler(signal.SIGHUP, app.reload)
@@ -182,7 +182,7 @@ def _hear_other_signals(app: HostApplication) -> None:
 
 
 async def _beat(listener: ServiceManager | WorkerPlace) -> None:
-    """Tell the parent, or the service manager, that the loop turns, as long as it does."""
+    """Send heartbeats to the parent or to systemd from the event loop: a blocked loop sends none."""
     if isinstance(listener, WorkerPlace):
         while True:
             listener.beat()
@@ -193,7 +193,7 @@ async def _beat(listener: ServiceManager | WorkerPlace) -> None:
 
 
 async def _within(seconds: float, event: asyncio.Event) -> bool:
-    """Wait for an event, but not longer than this; tells whether it came."""
+    """Wait for an event at most this long; return whether it came."""
     try:
         await asyncio.wait_for(event.wait(), seconds)
     except TimeoutError:
@@ -215,7 +215,7 @@ def _server(job: Job, app: HostApplication, handler: Handler) -> Server:
 
 
 def _open_as_many_as_allowed() -> None:
-    """Let this process have as many files open as the system allows it: each connection is one."""
+    """Raise the limit of open files: each connection is one."""
     with suppress(ImportError):
         import resource  # not on Windows, which has no such limit
 
@@ -223,7 +223,7 @@ def _open_as_many_as_allowed() -> None:
 
 
 def raise_file_limit(resource: Any) -> None:
-    """Raise the limit of open files to the hard one, or to the highest that is taken for one."""
+    """Raise the soft limit of open files to the hard one, or to the highest value that is accepted."""
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     for wanted in (hard, *_MACOS_FILES):
         with suppress(OSError, ValueError):
@@ -232,10 +232,10 @@ def raise_file_limit(resource: Any) -> None:
 
 
 def _freeze_what_stays() -> None:
-    """Keep the garbage collector away from what was loaded: looking through it stops every client for 50 ms.
+    """Exclude loaded modules from garbage collection: scanning them stops every client for 50 ms.
 
-    The first generation is larger than usual too. Requests make few cycles, so collecting rarely costs little
-    memory, and a thousand clients that come at once do not set off one collection after the other.
+    The youngest generation is larger too. Requests make few cycles, so collecting less often costs little
+    memory, and a thousand clients that connect at once do not trigger one collection after the other.
     """
     gc.collect()
     gc.freeze()

@@ -1,9 +1,9 @@
-"""Supervision: several processes that serve the same port, and the one that watches over them.
+"""Supervision: the parent of several workers that serve the same port.
 
-The parent binds, forks and waits. Each worker beats once a second from its event loop; one that dies or stops
-beating is replaced, after a pause of its own that grows with its own failures. A signal that ends the parent
-ends them all, and it waits for them. Where the parent itself is killed, every worker notices that the pipe
-that only the parent holds has closed, and ends.
+The parent binds, forks and waits. Each worker sends a heartbeat once a second from its event loop. One that
+dies or stops beating is replaced, after a pause that grows with its own failures. A signal that ends the
+parent ends the workers, and the parent waits for them. If the parent is killed, the pipe that only it holds
+open closes, and the workers end.
 """
 
 from __future__ import annotations
@@ -28,22 +28,22 @@ from ..systemd import ALIVE, READY, STOPPING, ServiceManager
 
 ENDING = (signal.SIGTERM, signal.SIGINT, *((signal.SIGQUIT,) if hasattr(signal, "SIGQUIT") else ()))
 _HEARD = (*ENDING, signal.SIGHUP, signal.SIGCHLD) if hasattr(signal, "SIGHUP") else ENDING
-AGAIN = Backoff(base=0.5, limit=30.0, jitter=0.0)
+RESTART_BACKOFF = Backoff(base=0.5, limit=30.0, jitter=0.0)
 BEAT_SECONDS = 1.0
 STALLED_SECONDS = 30.0
 """A worker without a beat for this long is replaced. Longer than any honest turn of the loop, shorter than
 the 60 s after which most clients give up."""
 _STEADY_SECONDS = 60.0
-"""A worker that lived this long did not fail at its start."""
+"""A worker that lived this long starts without a pause when it dies."""
 
 Serve = Callable[[int, Callable[[], None]], None]
-"""Serves as the worker of a number; calls the function it is given once a second, from its event loop."""
+"""Serves as worker number `index`, and calls the given heartbeat once a second from its event loop."""
 
 log = logs.logger("host.workers")
 
 
 def check_bridges(manifests: Mapping[str, Manifest], workers: int) -> None:
-    """Refuse to serve a bridge by several processes that only one can serve."""
+    """Refuse several workers for a bridge that only one process can serve."""
     if not hasattr(os, "fork"):
         raise BridgeError("This system cannot serve with several workers.", next_step="Use --workers 1.")
     for name, manifest in manifests.items():
@@ -58,24 +58,24 @@ def check_bridges(manifests: Mapping[str, Manifest], workers: int) -> None:
 
 
 def run(listening: socket.socket, count: int, serve: Serve, manager: ServiceManager) -> None:
-    """Serve a socket with several processes until a signal ends it."""
+    """Serve a socket with several workers until a signal ends them."""
     Supervisor(listening, serve, manager).run(count)
 
 
 class _Worker:
-    """One worker and how it fares; the same across the processes that take its place."""
+    """One worker; the same object for all processes that take its place in turn."""
 
     def __init__(self, index: int) -> None:
         self.index = index
         self.pid = 0
-        """0 while none runs."""
+        """0 while no process runs."""
         self.beats = -1
-        """The descriptor that its heartbeat comes from."""
+        """The descriptor to read heartbeats from."""
         self.started = 0.0
         self.beat_at = 0.0
         self.failures = 0
         self.start_at = 0.0
-        """When the next one is to be started, where none runs."""
+        """When to start the next process, if none runs."""
 
 
 class Supervisor:
@@ -88,10 +88,10 @@ class Supervisor:
         self._workers: list[_Worker] = []
         self._is_ending = False
         self._lifeline, self._lifeline_end = os.pipe()
-        """Readable for a worker only when the parent is gone, which alone holds the other end."""
+        """Readable in a worker only once the parent, which alone holds the other end, is gone."""
 
     def run(self, count: int) -> None:
-        """Start all, replace those that die or stall, and end with a signal."""
+        """Start the workers, replace those that die or stall, and end with a signal."""
         woken, waking = os.pipe()
         os.set_blocking(waking, False)
         os.set_blocking(woken, False)
@@ -118,7 +118,7 @@ class Supervisor:
         return [worker for worker in self._workers if worker.pid]
 
     def _next_wait(self) -> float:
-        """How long nothing is to be done, unless something happens."""
+        """Return the seconds until something is due."""
         now = time.monotonic()
         due = [worker.start_at - now for worker in self._workers if not worker.pid and not self._is_ending]
         watched = self._manager.watchdog_seconds / 3 or BEAT_SECONDS
@@ -130,7 +130,7 @@ class Supervisor:
         hearing, beating = os.pipe()
         for end in (hearing, beating):
             os.set_blocking(end, False)
-        signal.pthread_sigmask(signal.SIG_BLOCK, _HEARD)  # until both know what to do with one
+        signal.pthread_sigmask(signal.SIG_BLOCK, _HEARD)  # until parent and child have set their handlers
         pid = os.fork()
         if pid == 0:
             os.close(hearing)
@@ -139,17 +139,17 @@ class Supervisor:
         worker.pid, worker.beats = pid, hearing
         worker.started = worker.beat_at = time.monotonic()
         signal.pthread_sigmask(signal.SIG_UNBLOCK, _HEARD)
-        if self._is_ending:  # since it was decided to start it, so it got no signal
+        if self._is_ending:  # the signal came before the fork, so the child missed it
             _signal(pid, signal.SIGTERM)
         log.info("a worker was started", worker=worker.index, pid=pid)
 
     def _be_worker(self, index: int, beating: int) -> NoReturn:
-        """Serve, as the child; never return into what the parent does."""
+        """Serve as the child; never return into the parent's loop."""
         signal.set_wakeup_fd(-1)
         for number in _HEARD:
             signal.signal(number, signal.SIG_DFL)
         if hasattr(signal, "SIGHUP"):
-            signal.signal(signal.SIGHUP, signal.SIG_IGN)  # until it can reload
+            signal.signal(signal.SIGHUP, signal.SIG_IGN)  # ignored until the worker can reload
         signal.pthread_sigmask(signal.SIG_UNBLOCK, _HEARD)
         os.close(self._lifeline_end)
         for other in self._running():
@@ -157,14 +157,14 @@ class Supervisor:
         threading.Thread(target=_end_with_parent, args=(self._lifeline,), daemon=True).start()
 
         def beat() -> None:
-            with suppress(OSError):  # the parent has not read for long, or is gone
+            with suppress(OSError):  # the pipe is full, or the parent is gone
                 os.write(beating, b".")
 
         status = 1
         try:
             self._serve(index, beat)
             status = 0
-        except Exception as failure:  # noqa: BLE001  (the parent starts another one)
+        except Exception as failure:  # noqa: BLE001 - the parent starts another worker
             log.warn("a worker failed", worker=index, problem=repr(failure))
         finally:
             sys.stderr.flush()
@@ -183,7 +183,7 @@ class Supervisor:
                 continue
             now = time.monotonic()
             worker.failures = 0 if now - worker.started > _STEADY_SECONDS else worker.failures + 1
-            worker.start_at = now + AGAIN.delay(worker.failures, lambda: 0.5)
+            worker.start_at = now + RESTART_BACKOFF.delay(worker.failures, lambda: 0.5)
             code = os.waitstatus_to_exitcode(status)
             log.error("a worker died", worker=worker.index, pid=pid, status=code)
 
@@ -193,15 +193,15 @@ class Supervisor:
             if worker.pid and now - worker.beat_at > STALLED_SECONDS:
                 log.error("a worker is blocked", worker=worker.index, pid=worker.pid)
                 worker.beat_at = now
-                _signal(worker.pid, signal.SIGKILL)  # one that is stopped reacts to nothing else
+                _signal(worker.pid, signal.SIGKILL)  # a stopped process reacts to nothing else
             elif not worker.pid and not self._is_ending and now >= worker.start_at:
                 self._start(worker)
 
     def _hear(self, number: int, _frame: object) -> None:
-        """Pass a signal on; what is to be done about it is done in the loop, which it has woken."""
+        """Forward a signal to the workers; the wake-up descriptor has woken the loop, which does the rest."""
         if number in ENDING:
             self._is_ending = True
-            # As long as anybody holds it, clients connect; those whom no worker takes would be reset.
+            # While any process holds the socket, clients can connect, and those no worker accepts are reset.
             self._listening.close()
             self._manager.tell(STOPPING)
             number = signal.SIGTERM
@@ -212,14 +212,14 @@ class Supervisor:
 
 
 def ignore_signals() -> None:
-    """Let signals that others give a meaning to end nothing here; workers inherit it."""
+    """Ignore SIGUSR1 and SIGUSR2, which log rotation and others send; workers inherit that."""
     for name in ("SIGUSR1", "SIGUSR2"):
         if hasattr(signal, name):
             signal.signal(getattr(signal, name), signal.SIG_IGN)
 
 
 def _end_with_parent(lifeline: int) -> None:
-    os.read(lifeline, 1)  # gives nothing, as soon as the parent is gone
+    os.read(lifeline, 1)  # returns at end of file, when the parent is gone
     os.kill(os.getpid(), signal.SIGTERM)
 
 

@@ -1,7 +1,7 @@
-"""Watchdog: notices when the event loop is blocked, and logs which tool blocks it, and where.
+"""Watchdog: logs which tool blocks the event loop, and where.
 
-A thread asks the loop for a sign of life. What it costs is two wake-ups a second; what it finds is in the log
-and in a counter, because nothing else runs meanwhile that could tell.
+A thread schedules a callback on the loop and waits for it, at the cost of two wake-ups a second. It logs and
+counts from that thread, because nothing else runs while the loop is blocked.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ log = logs.logger("host.watchdog")
 
 
 class Watchdog:
-    """Watches the loop of the thread that makes it."""
+    """Watches the running loop of the thread that creates it."""
 
     def __init__(self, count: Callable[[str], None]) -> None:
         self._count = count
@@ -38,7 +38,7 @@ class Watchdog:
         threading.Thread(target=self._watch, name="watchdog", daemon=True).start()
 
     def stop(self) -> None:
-        """Watch no longer."""
+        """Stop watching."""
         self._has_ended.set()
 
     def _watch(self) -> None:
@@ -56,7 +56,7 @@ class Watchdog:
                 log.warn("the event loop is running again", seconds=round(time.monotonic() - asked, 1))
 
     def _report(self) -> None:
-        frame = sys._current_frames().get(self._thread)  # noqa: SLF001 - made for this
+        frame = sys._current_frames().get(self._thread)  # noqa: SLF001 - the documented way to look at another thread
         tool = next((call.name for call in _calls(frame)), NO_TOOL)
         lines = [f"{one.f_code.co_filename}:{one.f_lineno}" for one in _frames(frame)][:_MOST_FRAMES]
         self._count(tool)
@@ -76,7 +76,7 @@ def _frames(frame: FrameType | None) -> Iterator[FrameType]:
 
 
 def _calls(frame: FrameType | None) -> Iterator[Invocation]:
-    """Find the calls that are being run, innermost first: the engine's hook has each in a local variable."""
+    """Yield the running calls, innermost first: the engine's hook has each in a local named `call`."""
     for one in _frames(frame):
         call = one.f_locals.get("call")
         if isinstance(call, Invocation):

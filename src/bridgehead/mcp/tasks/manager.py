@@ -28,7 +28,7 @@ from .store import MemoryTaskStore, TaskStore
 
 _ID_BYTES = 24
 _STOP_SECONDS = 1.0
-"""How long cancelled work may take to unwind when the server ends."""
+"""How long cancelled work may take to unwind when the server stops."""
 
 WATCH_SECONDS = 0.25
 """How often another process is asked about a task of its own that is watched here."""
@@ -46,13 +46,13 @@ async def _fetch_nothing(_task_id: str) -> TaskRecord | None:
 
 
 class TaskTerms(Struct, frozen=True):
-    """For whom a task is made, and on which terms."""
+    """Who a task is for, and when a call becomes one."""
 
     owner: str
     caller: str
     is_required: bool
     grace_seconds: float
-    """How long the call may take to be answered as a call."""
+    """How long the call may take before it becomes a task."""
 
 
 class Tasks:
@@ -90,7 +90,7 @@ class Tasks:
     # --- a call becomes a task -----------------------------------------------------------------------------
 
     async def call(self, context: Context[Any], work: Work, terms: TaskTerms, conclude: Conclude) -> Any:
-        """Do a call's work: returns what the work gives if that is soon, or else the record of a new task."""
+        """Run a call; return its result if it ends within the grace time, else the record of a new task."""
         run = context.run = TaskRun(context, conclude, self._clock, self.limits.client_requests)
         if not terms.grace_seconds:
             return await self._begin_as_task(run, work, terms)
@@ -106,7 +106,7 @@ class Tasks:
                 await _end_work(doing)
 
     async def _begin_as_task(self, run: TaskRun, work: Work, terms: TaskTerms) -> Any:
-        """Make the task first, and let its work begin then."""
+        """Create the task before its work begins."""
         try:
             record = await self._create(terms)
         except BaseException as problem:
@@ -125,7 +125,7 @@ class Tasks:
         except TooManyTasks as problem:
             if terms.is_required:
                 raise
-            # What has begun may be paid for: it is answered as a call, as if the client knew no tasks.
+            # The work may be paid for already, so it is answered as a call.
             logging.getLogger("bridgehead.mcp").warning("a call does not become a task: %s", problem)
             run.stay()
             return await doing
@@ -138,7 +138,7 @@ class Tasks:
         record = TaskRecord(task_id, terms.owner, terms.caller, now, now, self.limits.task_seconds)
         try:
             await store.create(record)
-        except asyncio.CancelledError:  # the client will never hear of it
+        except asyncio.CancelledError:  # the client will never learn its id
             self._run_in_background(store.forget(record.id))
             raise
         return record
@@ -345,7 +345,7 @@ class Tasks:
 
 
 async def _end_work(work: asyncio.Task[Any]) -> None:
-    """Stop work that nobody waits for any more, and take what it raises."""
+    """Cancel work that nobody waits for, and swallow what it raises."""
     if not work.done():
         work.cancel()
         await asyncio.wait({work})

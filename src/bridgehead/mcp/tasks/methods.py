@@ -1,6 +1,6 @@
-"""What clients ask of tasks: `tasks/get`, `tasks/update`, `tasks/cancel`, news of them, and a call as one.
+"""Methods of tasks: `tasks/get`, `tasks/update`, `tasks/cancel`, listen streams, and a call as a task.
 
-Which clients may ask, whose a task is, and how it looks on the wire. The work itself is the manager's.
+Decides which clients may ask, who owns a task, and how it looks on the wire. The manager does the work.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def _check_client(context: Context[Any]) -> None:
 async def call_as_task(
     server: Server, context: Context[Any], tool: Tool, work: Coroutine[Any, Any, Any]
 ) -> Body:
-    """Do the work of a tool's call, within the request or as a task."""
+    """Run a tool's call, within the request or as a task."""
     terms = TaskTerms(
         owner=_owner(server, context),
         caller=context.principal or str(getattr(context.outlet, "caller", "")),
@@ -51,10 +51,10 @@ async def call_as_task(
 
 
 def _conclude(context: Context[Any], returns: ReturnType, work: asyncio.Task[Any]) -> bytes:
-    """Give the result of a task's work, as the call would have given it."""
+    """Return the result of a task's work, as the call would have returned it."""
     try:
         encoded, meta = encode_result(work.result(), context.revision, returns)
-    except BaseException as error:  # noqa: BLE001  (a task always ends, whatever its tool raises)
+    except BaseException as error:  # noqa: BLE001 - a task always ends, whatever its tool raises
         encoded, meta = give_failure(context, error)
     head: dict[str, Any] = {"resultType": "complete"}
     if meta:
@@ -68,7 +68,7 @@ def _describe(server: Server, record: TaskRecord) -> dict[str, Any]:
 
 
 def get_task(server: Server, context: Context[Any], params: TaskParams) -> EventualBody:
-    """Tell how a task stands."""
+    """Return a task's status."""
     _check_client(context)
     owner = _owner(server, context)
     record = server.tasks.find_running(params.task_id, owner)
@@ -82,7 +82,7 @@ async def _get_later(server: Server, task_id: str, owner: str) -> Body:
 
 
 async def update_task(server: Server, context: Context[Any], params: UpdateTaskParams) -> Body:
-    """Take the client's answers to what a task asks."""
+    """Pass the client's answers to a task."""
     _check_client(context)
     await server.tasks.update(params.task_id, _owner(server, context), params.input_responses)
     return EMPTY_BODY
@@ -96,18 +96,18 @@ async def cancel_task(server: Server, context: Context[Any], params: TaskParams)
 
 
 class TaskWatch:
-    """The tasks that one listen stream hears of."""
+    """The tasks that one listen stream watches."""
 
     def __init__(self, server: Server, context: Context[Any], listener: Listener) -> None:
         self._server = server
         self._owner = _owner(server, context)
         self._listener = listener
         self._records: dict[str, TaskRecord] = {}
-        """The newest state of each, until it is told."""
+        """The newest state of each that has not been sent."""
         self.ids: list[str] = []
 
     async def begin(self, wanted: list[str]) -> None:
-        """Hear of those of these tasks that there are; how each stands is told first."""
+        """Watch the tasks that exist; their current states are sent first."""
         for task_id in dict.fromkeys(wanted):
             if await self._server.tasks.watch(task_id, self._owner, self._offer):
                 self.ids.append(task_id)
@@ -117,10 +117,10 @@ class TaskWatch:
         self._listener.push((TASKS, record.id))
 
     def describe(self, task_id: str) -> dict[str, Any]:
-        """Give a task that is to be told of."""
+        """Return a changed task for the stream."""
         return _describe(self._server, self._records.pop(task_id))
 
     def end(self) -> None:
-        """Hear of nothing more."""
+        """Stop watching."""
         for task_id in self.ids:
             self._server.tasks.unwatch(task_id, self._offer)

@@ -1,7 +1,7 @@
-"""Record: a task as it is kept, and as clients see it. Values only.
+"""Record: a task as it is stored, and as clients see it. Values only.
 
-A record holds everything that another process needs to answer for a task: who may see it, how it stands, and
-what came of it, encoded already.
+A record holds all that another process needs to answer for a task: who may see it, its status, and its
+result, already encoded.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _PAYLOAD_NAMES: dict[Status, str] = {
 }
 
 INTERRUPTED = "The server ended before the task was done. Call the tool again."
-"""What is said of a task whose process is gone."""
+"""The status message of a task whose process is gone."""
 
 
 class TaskRecord(Struct, frozen=True):
@@ -33,42 +33,42 @@ class TaskRecord(Struct, frozen=True):
 
     id: str
     owner: str
-    """Who may see it: the view and the principal that made it."""
+    """Who may see it: the view, principal and token that made it."""
     caller: str
-    """Who it is counted for: the principal, or the address where nobody asks who calls."""
+    """Whose limits it counts against: the principal, or the address without authentication."""
     created: float
     updated: float
     seconds: float
-    """How long it is kept from its creation on."""
+    """Its time to live, from its creation."""
     status: Status = "working"
     message: str = ""
     payload: bytes = b""
-    """JSON: what is asked, the result or the error, by status."""
+    """JSON of the questions, the result or the error, by status."""
 
     @property
     def expires(self) -> float:
-        """When it is forgotten."""
+        """When it is removed."""
         return self.created + self.seconds
 
     @property
     def has_ended(self) -> bool:
-        """Whether nothing about it changes any more."""
+        """Whether its status is final."""
         return self.status in ENDED
 
     def move(self, status: Status, now: float, message: str, payload: bytes = b"") -> TaskRecord:
-        """Give the record of the same task in another state."""
+        """Return the record in another status."""
         return replace(self, status=status, updated=now, message=message, payload=payload)
 
     def fail(self, failure: ProtocolError, now: float) -> TaskRecord:
-        """Give the record of the same task, failed."""
+        """Return the record as failed."""
         return self.move("failed", now, failure.message, _encode_failure(failure))
 
     def interrupt(self, now: float) -> TaskRecord:
-        """Give the record of a task whose process is gone."""
+        """Return the record as interrupted: its process is gone."""
         return self.fail(ProtocolError(INTERNAL_ERROR, INTERRUPTED), now)
 
     def describe(self, poll_seconds: float) -> dict[str, Any]:
-        """Give the task as clients see it, with what its status brings along."""
+        """Return the task as clients see it, with the member that its status requires."""
         described: dict[str, Any] = {
             "taskId": self.id,
             "status": self.status,
@@ -90,7 +90,7 @@ def _encode_failure(failure: ProtocolError) -> bytes:
         member["data"] = failure.data
     try:
         return jsonrpc.encode(member)
-    except (TypeError, ValueError):  # what came along cannot be said in JSON
+    except (TypeError, ValueError):  # `data` or the message is not JSON
         return jsonrpc.encode({"code": failure.code, "message": ascii(failure.message)})
 
 
@@ -111,21 +111,21 @@ def unknown_task(task_id: str, *, is_ours: bool) -> ProtocolError:
 
 
 class TooManyTasks(ProtocolError):
-    """There is no room for another task, or for what came of one."""
+    """There is no room for another task, or for its result."""
 
     def __init__(self, message: str) -> None:
         super().__init__(OVERLOADED, message)
 
 
 class Kept(Struct):
-    """How much is kept, of one caller or in all."""
+    """How much is stored, for one caller or in all."""
 
     tasks: int = 0
     bytes: int = 0
 
 
 def check_new_task(limits: Limits, of_caller: Kept, of_all: Kept) -> None:
-    """Refuse another task where there is no room for one."""
+    """Refuse another task beyond the limits."""
     if of_caller.tasks >= limits.tasks_per_caller:
         raise TooManyTasks(
             f"You have {of_caller.tasks} tasks, which is the limit. Wait until some have expired, "
@@ -136,7 +136,7 @@ def check_new_task(limits: Limits, of_caller: Kept, of_all: Kept) -> None:
 
 
 def check_payload(limits: Limits, payload: bytes, of_caller: Kept, of_all: Kept) -> None:
-    """Refuse a result where there is no room for it beside the others that are kept."""
+    """Refuse a result beyond the limits of stored bytes."""
     if of_caller.bytes + len(payload) > limits.task_bytes_per_caller:
         raise TooManyTasks(
             f"The result of the task has {len(payload)} bytes, and your tasks may keep "

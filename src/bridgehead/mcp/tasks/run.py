@@ -1,7 +1,7 @@
-"""Run: one task that this process works on. What its handler asks and tells, and how it ends.
+"""Run: one task that this process works on: its handler's questions and progress, and its end.
 
-A run begins with the call of a tool, before it is known whether the call becomes a task: until it is
-detached, the call is like any other. No I/O here: what changes is told to the manager, which keeps it.
+A run begins with the call of a tool, before it is known whether the call becomes a task. Until it is
+detached, the call is like any other. No I/O here: the manager is told of each change.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 Changed = Callable[[TaskRecord], None]
 Conclude = Callable[["asyncio.Task[Any]"], bytes]
-"""Gives the result of work that is done, as it goes on the wire; raises `ProtocolError` where it has none."""
+"""Returns the result of finished work, encoded; raises `ProtocolError` if it failed that way."""
 _LONGEST_MESSAGE = 1000
 
 
@@ -39,7 +39,7 @@ class TaskRun:
         self.work: asyncio.Task[Any] | None = None
         loop = asyncio.get_running_loop()
         self.wanted: asyncio.Future[None] = loop.create_future()
-        """Done when the handler wants to go on as a task."""
+        """Done when the handler asks to continue as a task."""
         self._settled: asyncio.Future[bool] = loop.create_future()
         self._clock = clock
         self._most_questions = most_questions
@@ -47,33 +47,33 @@ class TaskRun:
         self._used: set[str] = set()
         self._changed: Changed = _tell_nobody
         self.is_closed = False
-        """Whether it is coming to its end, or has."""
+        """Whether its end has begun."""
 
     @property
     def is_detached(self) -> bool:
-        """Whether it is a task, and its handler no longer speaks to a request that waits."""
+        """Whether it is a task: no request waits for its handler any more."""
         return self.record is not None
 
     async def detach(self) -> bool:
-        """Go on as a task; False where there is no room for one, and the call goes on as it is."""
+        """Continue as a task; False if there is no room for one and the call continues as a call."""
         if not self.wanted.done():
             self.wanted.set_result(None)
         return await asyncio.shield(self._settled)
 
     def begin(self, record: TaskRecord, changed: Changed) -> None:
-        """Be a task from now on."""
+        """Become a task."""
         self.record, self._changed = record, changed
         self._settle(is_task=True)
 
     def stay(self) -> None:
-        """Stay a call: it is answered before it had to become a task, or it cannot become one."""
+        """Stay a call: it is answered in time, or there is no room for a task."""
         self._settle(is_task=False)
 
     def _settle(self, *, is_task: bool) -> None:
         if not self._settled.done():
             self._settled.set_result(is_task)
 
-    # --- what the handler says ---------------------------------------------------------------------------
+    # --- the handler -------------------------------------------------------------------------------------
 
     def tell(self, progress: float, total: float | None, message: str | None) -> None:
         """Make progress the task's status message."""
@@ -103,7 +103,7 @@ class TaskRun:
             self._show_questions()
 
     def _claim_key(self, key: str) -> str:
-        """Return a key that this task has not used yet: clients must never take two questions for one."""
+        """Return a key that this task has not used yet: each key is used once in a task's life."""
         claimed, number = key, 1
         while claimed in self._used:
             number += 1
@@ -112,9 +112,9 @@ class TaskRun:
         return claimed
 
     def take_answers(self, responses: Mapping[str, Any]) -> None:
-        """Hand answers to whoever asked; those to nothing that is open are ignored.
+        """Pass answers to the questions they belong to; ignore those to questions that are not open.
 
-        Raises where one does not fit what was asked: then none is taken, and the questions stay.
+        If one does not fit its question, raise, take none, and leave the questions open.
         """
         read = {}
         for key, response in responses.items():
@@ -155,9 +155,9 @@ class TaskRun:
     # --- how it ends ---------------------------------------------------------------------------------------
 
     def close(self) -> bool:
-        """Stop the work, and with it what it awaits on the far side; False where that was done before.
+        """Stop the work and what it awaits on the far side; False if that was done before.
 
-        From now on the record is the manager's: nothing that the handler still says changes it.
+        From now on the record is the manager's: nothing from the handler changes it.
         """
         if self.is_closed:
             return False
@@ -172,4 +172,4 @@ class TaskRun:
 
 
 def _tell_nobody(_record: TaskRecord) -> None:
-    """Stands in until it is a task."""
+    """Used until the run is a task."""
