@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from bridgehead.mercury.calling.budget import Reservation
 from bridgehead.mercury.calling.call import Call
 from bridgehead.mercury.calling.provider import Provider
 from bridgehead.mercury.calling.reservations import Reservations
@@ -243,8 +244,10 @@ class Sender:
         provider: Provider | None = None,
     ) -> str:
         """Send once: settle it with what it used, or fail; return how it ended."""
+        sent: list[Reservation] = []
         try:
             async with self.reservations.reserve(call, provider or self.service.mercury, FAR) as reservation:
+                sent.append(reservation)
                 call.is_written = call.is_written or is_written
                 if error is not None:
                     raise error
@@ -253,7 +256,7 @@ class Sender:
         except MercuryError as problem:
             if problem is not error:
                 raise
-        return reservation.state
+        return sent[0].state
 
     async def left(self) -> dict[str, dict[str, int]]:
         """Return what is left of the limits of `ada` and of the server."""
