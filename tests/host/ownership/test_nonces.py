@@ -4,7 +4,7 @@ import asyncio
 import sqlite3
 import stat
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import closing, suppress
+from contextlib import closing
 from pathlib import Path
 from time import time
 from typing import Any
@@ -20,6 +20,7 @@ from tests.runtime.stores.test_redis import connected
 from tests.support.host_command import serving
 from tests.support.http_server import mirrored
 from tests.support.messages import call, stateless
+from tests.support.open_files import files_open_in
 from tests.support.redis_server import RedisServer, running_redis
 
 CAPABLE: dict[str, Any] = {"elicitation": {"form": {}}}
@@ -120,10 +121,13 @@ async def test_what_cannot_be_written_is_refused(tmp_path: Path) -> None:
     assert not await SqliteNonces(tmp_path, lambda: 0.0).use("a", 60.0)
 
 
-async def test_after_it_was_closed_it_still_knows_what_was_used(workers: list[SqliteNonces]) -> None:
+async def test_after_it_was_closed_it_still_knows_what_was_used(
+    workers: list[SqliteNonces], tmp_path: Path
+) -> None:
     assert await workers[0].use("a", 1060.0)
     workers[0].close()
 
+    assert not files_open_in(tmp_path)
     assert not await workers[0].use("a", 1060.0)
     assert await workers[0].use("b", 1060.0)
 
@@ -135,17 +139,9 @@ async def test_once_the_damaged_file_is_gone_confirmations_count_again(tmp_path:
         (tmp_path / FILE).unlink()
 
         assert not refused
-        assert not [name for name in _open_files() if name.startswith(str(tmp_path))]
+        assert not files_open_in(tmp_path)
         assert await nonces.use("a", 60.0)
         assert not await nonces.use("a", 60.0)
-
-
-def _open_files() -> list[str]:
-    found = []
-    for descriptor in Path("/proc/self/fd").iterdir():
-        with suppress(OSError):  # the one that lists them is closed by now
-            found.append(str(descriptor.readlink()))
-    return found
 
 
 async def test_expired_nonces_are_removed_at_the_first_use_and_at_each_hundredth_after_it(

@@ -315,7 +315,8 @@ async def test_a_retry_that_was_not_written_is_released_though_the_first_send_wa
 
 
 @pytest.mark.parametrize(
-    ("status", "state"), [(302, "uncertain"), (399, "uncertain"), (400, "released"), (500, "uncertain")]
+    ("status", "state"),
+    [(302, "uncertain"), (399, "uncertain"), (400, "released"), (408, "uncertain"), (500, "uncertain")],
 )
 async def test_only_a_refusal_of_the_client_proves_that_no_work_was_done(
     api: Simulator, tmp_path: Path, status: int, state: str
