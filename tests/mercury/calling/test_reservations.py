@@ -11,12 +11,15 @@ from bridgehead.mercury.calling.budget import Reservation
 from bridgehead.mercury.calling.call import Call
 from bridgehead.mercury.calling.provider import Provider
 from bridgehead.mercury.calling.reservations import Reservations
-from bridgehead.mercury.calling.routes import ProviderEntry
+from bridgehead.mercury.calling.routes import ModelTerms, ProviderEntry
 from bridgehead.mercury.calling.service import Service
+from bridgehead.mercury.calling.usage import utc_day
 from bridgehead.mercury.completion import Tokens
 from bridgehead.mercury.errors import MercuryError
 from bridgehead.mercury.settings import MercurySettings
 from bridgehead.mercury.simulator import Fault, Simulator
+from bridgehead.runtime import events
+from bridgehead.runtime.events import Listener
 from tests.mercury.calling.books import NOON
 from tests.mercury.calling.test_budget import ASK, CHAT, COMPLETION_PRICE, PROMPT_PRICE, WORST, report
 from tests.mercury.process import BridgeProcess, bridge_process
@@ -395,3 +398,42 @@ async def test_a_send_that_costs_exactly_its_worst_case_leaves_the_price_list_in
 
         assert is_in_use
         assert not one.service.catalogue.is_loaded
+
+
+@pytest.mark.parametrize(
+    ("model", "max_tokens", "usd"),
+    [("priced", 20, 30 * 1e-6 + 20 * 1e-5), ("priced", None, 30 * 1e-6), ("unpriced", 20, 0.0)],
+    ids=["prompt and answer", "an answer of any length", "no price"],
+)
+async def test_without_a_budget_uncertain_money_is_what_is_known_of_its_worst_case(
+    api: Simulator, tmp_path: Path, model: str, max_tokens: int | None, usd: float
+) -> None:
+    terms = {"priced": ModelTerms(prompt_usd=1.0, completion_usd=10.0)}
+    async with sender(api, tmp_path) as one:
+        provider = Provider(
+            one.service.settings, one.clock, "local", ProviderEntry(url=api.url, models=terms)
+        )
+        call = one.call(max_tokens)
+        call.model = model
+        await one.send(call, provider=provider)
+        await provider.close()
+
+    assert call.uncertain_usd == pytest.approx(usd, abs=1e-12)
+
+
+async def test_an_event_says_which_send_is_uncertain_and_what_it_can_cost(
+    api: Simulator, tmp_path: Path
+) -> None:
+    listener = Listener()
+    events.feed.join(listener)
+    try:
+        async with sender(api, tmp_path, MERCURY_BUDGET_USD="1") as one:
+            await one.send(one.call())
+        told = [event for event in await listener.take(99) if event.type == "budget.uncertain"]
+    finally:
+        events.feed.leave(listener)
+
+    usd = pytest.approx(len(BODY) * PROMPT_PRICE + 20 * COMPLETION_PRICE)
+    assert [event.data for event in told] == [
+        {"bridge": "mercury", "day": utc_day(NOON), "model": "mercury-2", "client": "editor", "usd": usd}
+    ]
