@@ -437,3 +437,30 @@ async def test_an_event_says_which_send_is_uncertain_and_what_it_can_cost(
     assert [event.data for event in told] == [
         {"bridge": "mercury", "day": utc_day(NOON), "model": "mercury-2", "client": "editor", "usd": usd}
     ]
+
+
+@pytest.mark.parametrize(
+    ("model", "max_tokens", "code", "reason"),
+    [
+        ("priced", None, "PRICE_UNKNOWN", "how long an answer of 'priced' can get"),
+        ("unlisted", 20, "MODEL_NOT_FOUND", "unlisted"),
+    ],
+    ids=["an answer of any length", "an unknown model"],
+)
+async def test_with_a_budget_a_send_without_a_known_worst_case_is_refused_and_books_nothing(
+    api: Simulator, tmp_path: Path, model: str, max_tokens: int | None, code: str, reason: str
+) -> None:
+    terms = {"priced": ModelTerms(prompt_usd=1.0, completion_usd=10.0)}
+    async with sender(api, tmp_path, MERCURY_BUDGET_USD="1") as one:
+        provider = Provider(
+            one.service.settings, one.clock, "local", ProviderEntry(url=api.url, models=terms)
+        )
+        call = one.call(max_tokens)
+        call.model = model
+        with pytest.raises(MercuryError, match=reason) as refused:
+            await one.send(call, provider=provider)
+        _, [spending] = await one.service.budget.spending("ada")
+        await provider.close()
+
+    assert refused.value.code == code
+    assert spending.committed == 0.0
