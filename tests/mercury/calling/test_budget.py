@@ -315,6 +315,8 @@ async def test_processes_share_the_books_and_never_pass_a_budget_together(open_b
             return 0.04
 
         settled = sum(await asyncio.gather(*(spend(number) for number in range(200))))
+        for payer in payers:  # ends are booked soon, and a process that looks has booked its own
+            await payer.amounts()
         for payer in payers:
             assert await payer.amounts() == pytest.approx((settled, 0.0, 0.0))
 
