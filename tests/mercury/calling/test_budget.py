@@ -10,8 +10,9 @@ import pytest
 from bridgehead.mercury.api.catalogue import Catalogue
 from bridgehead.mercury.bridge import make_bridge
 from bridgehead.mercury.calling import budget as budget_module
-from bridgehead.mercury.calling.budget import Amounts, Budget, BudgetLimits, Cap
+from bridgehead.mercury.calling.budget import Amounts, Budget, BudgetLimits, Cap, Reservation, Spending
 from bridgehead.mercury.calling.sqlite_usage import FILE
+from bridgehead.mercury.completion import Tokens
 from bridgehead.mercury.errors import MercuryError
 from bridgehead.mercury.settings import MercurySettings
 from bridgehead.mercury.simulator import Fault, Simulator
@@ -184,6 +185,29 @@ async def test_a_day_ends_at_midnight_and_a_month_with_its_last_day() -> None:
 
     assert Cap(1.0, "SETTING").seconds_left(now) == DAY / 2 - 3723.25
     assert Cap(1.0, "SETTING", is_monthly=True).seconds_left(now) == 9.5 * DAY - 3723.25
+
+
+async def test_a_send_is_settled_by_its_usage_and_one_that_was_booked_only_with_its_cost() -> None:
+    used = Tokens(1, 2, 3)
+    booked, free = (
+        Reservation(day="2026-11-18", payer="me", model="mercury-2", client="editor", seconds=1.0)
+        for _ in range(2)
+    )
+    assert (free.state, free.is_booked) == ("open", False)
+    booked.is_booked = True
+    for reservation in (booked, free):
+        reservation.settle(used, None)
+
+    assert (booked.state, booked.used) == ("open", None)
+    assert (free.state, free.used, free.settled_usd) == ("settled", used, None)
+    booked.settle(used, 0.5)
+    assert (booked.state, booked.used, booked.settled_usd) == ("settled", used, 0.5)
+
+
+async def test_all_that_is_committed_is_settled_unless_a_part_is_known_not_to_be() -> None:
+    spending = Spending(Cap(2.0, "MERCURY_BUDGET_USD"), 0.5)
+
+    assert (spending.settled, spending.left, spending.cap.period) == (0.5, 1.5, "day")
 
 
 async def test_each_limit_names_its_setting_its_period_and_whose_it_is(tmp_path: Path) -> None:
