@@ -2,15 +2,17 @@
 
 import asyncio
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from bridgehead.mercury.api.catalogue import Catalogue
 from bridgehead.mercury.bridge import make_bridge
 from bridgehead.mercury.calling import budget as budget_module
-from bridgehead.mercury.calling.budget import Amounts, Budget, BudgetLimits, Cap, Reservation, Spending
+from bridgehead.mercury.calling.budget import Amounts, Budget, BudgetLimits, Cap, Reservation, Spending, State
 from bridgehead.mercury.calling.sqlite_usage import FILE
 from bridgehead.mercury.completion import Tokens
 from bridgehead.mercury.errors import MercuryError
@@ -228,6 +230,19 @@ async def test_each_limit_names_its_setting_its_period_and_whose_it_is(tmp_path:
         ]
 
 
+async def test_without_limits_only_an_uncertain_end_is_booked(tmp_path: Path) -> None:
+    clock = Clock(NOON)
+    async with open_sqlite(tmp_path, clock) as books:
+        payer = Payer(books, clock, BudgetLimits())
+        ends: tuple[State, ...] = ("settled", "released", "uncertain")
+        for state in ends:
+            payer.end(await payer.reserve("me", 0.25), state, 0.25)
+    with closing(sqlite3.connect(tmp_path / FILE)) as file:
+        rows = file.execute("SELECT model, sends, usd FROM sends").fetchall()
+
+    assert rows == [("mercury-2", 1, 0.25)]
+
+
 async def test_without_limits_nothing_is_booked_and_nothing_is_known(tmp_path: Path) -> None:
     clock = Clock(NOON)
     async with open_sqlite(tmp_path, clock) as books:
@@ -428,6 +443,22 @@ async def test_a_send_that_is_cancelled_while_it_is_booked_is_released(budgeted:
                 await asyncio.sleep(0.005)
 
         assert await payer.amounts() == (0.0, 0.0, 0.0)
+
+
+async def test_a_send_that_is_cancelled_while_it_is_refused_was_never_booked(budgeted: Open) -> None:
+    async with budgeted(Amounts(1.0)) as payer:
+        held = await payer.reserve("me", 0.9)
+        refused = replace(held, id="", is_booked=False)
+        reserving = asyncio.create_task(payer.budget.reserve(refused))
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        reserving.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await reserving
+        for _ in range(2):  # a look waits for what was begun before it
+            assert await payer.amounts() == (0.0, 0.0, 0.9)
+
+        assert (refused.is_booked, refused.state) == (False, "open")
 
 
 async def test_a_send_cancelled_while_another_process_writes_is_released(tmp_path: Path) -> None:
