@@ -117,7 +117,14 @@ def _try_alone(
             done = subprocess.run(
                 [workspace.python, *PYTEST, "-x", f"--basetemp={temporary}", *target.tests[:2]],
                 cwd=workspace.folder,
-                env={**os.environ, ENVIRONMENT: str(mutant.number), **PATIENCE, **TEST_SECONDS},
+                # A PYTHONPATH from outside would import the unchanged module, and every mutant would survive.
+                env={
+                    **os.environ,
+                    ENVIRONMENT: str(mutant.number),
+                    "PYTHONPATH": str(workspace.folder),
+                    **PATIENCE,
+                    **TEST_SECONDS,
+                },
                 stdout=subprocess.DEVNULL,
                 stderr=subprocess.DEVNULL,
                 timeout=IMPORT_SECONDS,

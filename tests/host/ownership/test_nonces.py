@@ -1,6 +1,7 @@
 """Nonces: each is used once, by whichever process, and not at all if that cannot be known."""
 
 import asyncio
+import sqlite3
 import stat
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import closing
@@ -19,6 +20,7 @@ from tests.runtime.stores.test_redis import connected
 from tests.support.host_command import serving
 from tests.support.http_server import mirrored
 from tests.support.messages import call, stateless
+from tests.support.open_files import files_open_in
 from tests.support.redis_server import RedisServer, running_redis
 
 CAPABLE: dict[str, Any] = {"elicitation": {"form": {}}}
@@ -70,6 +72,16 @@ async def test_it_is_remembered_longer_than_it_is_good(redis_server: RedisServer
         assert int(redis_server.command("PTTL", "bridgehead:nonce:n")[1:]) > 60_000
 
 
+async def test_in_redis_it_stays_used_until_it_expires_and_five_minutes_longer(
+    redis_server: RedisServer,
+) -> None:
+    async with connected(redis_server.url) as redis:
+        assert await RedisNonces(redis, lambda: 1000.0).use("hour", 1000.0 + 3600)
+        left = int(redis_server.command("PTTL", "bridgehead:nonce:hour")[1:])
+
+    assert 3_600_000 < left <= 3_900_000
+
+
 async def test_without_redis_no_confirmation_counts(tmp_path: Path) -> None:
     with running_redis(tmp_path) as server:
         async with connected(server.url) as redis:
@@ -107,6 +119,59 @@ async def test_what_cannot_be_written_is_refused(tmp_path: Path) -> None:
     (tmp_path / FILE).write_bytes(b"not a database, but long enough to be looked at as if it were one" * 100)
 
     assert not await SqliteNonces(tmp_path, lambda: 0.0).use("a", 60.0)
+
+
+async def test_after_it_was_closed_it_still_knows_what_was_used(
+    workers: list[SqliteNonces], tmp_path: Path
+) -> None:
+    assert await workers[0].use("a", 1060.0)
+    workers[0].close()
+
+    assert not files_open_in(tmp_path)
+    assert not await workers[0].use("a", 1060.0)
+    assert await workers[0].use("b", 1060.0)
+
+
+async def test_once_the_damaged_file_is_gone_confirmations_count_again(tmp_path: Path) -> None:
+    (tmp_path / FILE).write_bytes(b"not a database" * 100)
+    with closing(SqliteNonces(tmp_path, lambda: 0.0)) as nonces:
+        refused = await nonces.use("a", 60.0)
+        (tmp_path / FILE).unlink()
+
+        assert not refused
+        assert not files_open_in(tmp_path)
+        assert await nonces.use("a", 60.0)
+        assert not await nonces.use("a", 60.0)
+
+
+async def test_expired_nonces_are_removed_at_the_first_use_and_at_each_hundredth_after_it(
+    tmp_path: Path,
+) -> None:
+    def is_kept() -> bool:
+        with closing(sqlite3.connect(tmp_path / FILE)) as file:
+            return file.execute("SELECT 1 FROM used WHERE nonce = 'old'").fetchone() is not None
+
+    with closing(SqliteNonces(tmp_path, lambda: 1000.0)) as nonces:
+        await nonces.use("first", 1060.0)
+        await nonces.use("old", 999.0)
+        for number in range(3, 101):
+            await nonces.use(str(number), 1060.0)
+        before = is_kept()
+        await nonces.use("101", 1060.0)
+
+        assert (before, is_kept()) == (True, False)
+        assert not await nonces.use("first", 1060.0)
+
+
+async def test_workers_read_its_file_while_another_writes(tmp_path: Path) -> None:
+    with closing(SqliteNonces(tmp_path, lambda: 1000.0)) as nonces:
+        await nonces.use("a", 1060.0)
+        with closing(sqlite3.connect(tmp_path / FILE)) as file:
+            facts = [
+                file.execute(f"PRAGMA {name}").fetchone()[0] for name in ("journal_mode", "user_version")
+            ]
+
+    assert facts == ["wal", 1]
 
 
 async def test_a_confirmation_is_taken_by_one_worker_only(tmp_path: Path, dial: Dial) -> None:

@@ -2,16 +2,19 @@
 
 import asyncio
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from bridgehead.mercury.api.catalogue import Catalogue
 from bridgehead.mercury.bridge import make_bridge
 from bridgehead.mercury.calling import budget as budget_module
-from bridgehead.mercury.calling.budget import Amounts, Budget, BudgetLimits, Cap
+from bridgehead.mercury.calling.budget import Amounts, Budget, BudgetLimits, Cap, Reservation, Spending, State
 from bridgehead.mercury.calling.sqlite_usage import FILE
+from bridgehead.mercury.completion import Tokens
 from bridgehead.mercury.errors import MercuryError
 from bridgehead.mercury.settings import MercurySettings
 from bridgehead.mercury.simulator import Fault, Simulator
@@ -186,6 +189,29 @@ async def test_a_day_ends_at_midnight_and_a_month_with_its_last_day() -> None:
     assert Cap(1.0, "SETTING", is_monthly=True).seconds_left(now) == 9.5 * DAY - 3723.25
 
 
+async def test_a_send_is_settled_by_its_usage_and_one_that_was_booked_only_with_its_cost() -> None:
+    used = Tokens(1, 2, 3)
+    booked, free = (
+        Reservation(day="2026-11-18", payer="me", model="mercury-2", client="editor", seconds=1.0)
+        for _ in range(2)
+    )
+    assert (free.state, free.is_booked) == ("open", False)
+    booked.is_booked = True
+    for reservation in (booked, free):
+        reservation.settle(used, None)
+
+    assert (booked.state, booked.used) == ("open", None)
+    assert (free.state, free.used, free.settled_usd) == ("settled", used, None)
+    booked.settle(used, 0.5)
+    assert (booked.state, booked.used, booked.settled_usd) == ("settled", used, 0.5)
+
+
+async def test_all_that_is_committed_is_settled_unless_a_part_is_known_not_to_be() -> None:
+    spending = Spending(Cap(2.0, "MERCURY_BUDGET_USD"), 0.5)
+
+    assert (spending.settled, spending.left, spending.cap.period) == (0.5, 1.5, "day")
+
+
 async def test_each_limit_names_its_setting_its_period_and_whose_it_is(tmp_path: Path) -> None:
     limits = BudgetLimits(Amounts(1.0, 2.0), Amounts(3.0, 4.0), {"ci": Amounts(5.0, 6.0)})
     async with open_sqlite(tmp_path, Clock(NOON)) as books:
@@ -202,6 +228,19 @@ async def test_each_limit_names_its_setting_its_period_and_whose_it_is(tmp_path:
             Cap(5.0, "MERCURY_CLIENT_BUDGETS", client="ci"),
             Cap(6.0, "MERCURY_CLIENT_BUDGETS", is_monthly=True, client="ci"),
         ]
+
+
+async def test_without_limits_only_an_uncertain_end_is_booked(tmp_path: Path) -> None:
+    clock = Clock(NOON)
+    async with open_sqlite(tmp_path, clock) as books:
+        payer = Payer(books, clock, BudgetLimits())
+        ends: tuple[State, ...] = ("settled", "released", "uncertain")
+        for state in ends:
+            payer.end(await payer.reserve("me", 0.25), state, 0.25)
+    with closing(sqlite3.connect(tmp_path / FILE)) as file:
+        rows = file.execute("SELECT model, sends, usd FROM sends").fetchall()
+
+    assert rows == [("mercury-2", 1, 0.25)]
 
 
 async def test_without_limits_nothing_is_booked_and_nothing_is_known(tmp_path: Path) -> None:
@@ -315,6 +354,8 @@ async def test_processes_share_the_books_and_never_pass_a_budget_together(open_b
             return 0.04
 
         settled = sum(await asyncio.gather(*(spend(number) for number in range(200))))
+        for payer in payers:  # ends are booked soon, and a process that looks has booked its own
+            await payer.amounts()
         for payer in payers:
             assert await payer.amounts() == pytest.approx((settled, 0.0, 0.0))
 
@@ -404,6 +445,22 @@ async def test_a_send_that_is_cancelled_while_it_is_booked_is_released(budgeted:
         assert await payer.amounts() == (0.0, 0.0, 0.0)
 
 
+async def test_a_send_that_is_cancelled_while_it_is_refused_was_never_booked(budgeted: Open) -> None:
+    async with budgeted(Amounts(1.0)) as payer:
+        held = await payer.reserve("me", 0.9)
+        refused = replace(held, id="", is_booked=False)
+        reserving = asyncio.create_task(payer.budget.reserve(refused))
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        reserving.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await reserving
+        for _ in range(2):  # a look waits for what was begun before it
+            assert await payer.amounts() == (0.0, 0.0, 0.9)
+
+        assert (refused.is_booked, refused.state) == (False, "open")
+
+
 async def test_a_send_cancelled_while_another_process_writes_is_released(tmp_path: Path) -> None:
     clock = Clock(NOON)
     async with open_sqlite(tmp_path, clock) as books:
@@ -474,7 +531,7 @@ async def test_an_event_says_whose_budget_it_is_and_what_is_committed_of_it(
         payer.end(await payer.reserve("ada", 1.0), "settled", 0.5)
         payer.end(await payer.reserve("ada", 0.25), "uncertain")
         await payer.committed("ada")
-        await payer.reserve("ada", 1.0000001)
+        await payer.reserve("ada", 1.1000001)
         assert len(told.listener) == 1
         (event,) = await told.listener.take(1)
 
@@ -482,12 +539,12 @@ async def test_an_event_says_whose_budget_it_is_and_what_is_committed_of_it(
             "bridge": "mercury",
             "period": "month",
             "client": "ada",
-            "percent": 58.3,
+            "percent": 61.7,
             "limit_usd": 3.0,
-            "left_usd": 1.25,
+            "left_usd": 1.15,
             "settled_usd": 0.5,
             "uncertain_usd": 0.25,
-            "reserved_usd": 1.0,
+            "reserved_usd": 1.1,
         }
         assert payer.budget.latest == {}  # which is everybody's
 

@@ -332,6 +332,14 @@ async def test_a_send_waits_until_the_moment_at_which_there_is_room(clock: Clock
     assert (refused.value.retry_after, clock.monotonic()) == (HOUR, 1000 + HOUR)
 
 
+async def test_of_limits_that_take_equally_long_the_clients_own_is_told(clock: Clock) -> None:
+    limits = make_limits(None, clock, RATE_LIMIT_MAX="1", RATE_LIMIT_SERVER_MAX="1")
+    await take(limits)
+
+    with pytest.raises(MercuryError, match="this client is reached"):
+        await take(limits)
+
+
 async def test_the_time_that_a_send_may_wait_begins_once(
     clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,15 +1,31 @@
 """Reservations: how a send ends decides what becomes of its money, and every send has one of its own."""
 
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from bridgehead.mercury.calling.budget import Reservation
+from bridgehead.mercury.calling.call import Call
+from bridgehead.mercury.calling.provider import Provider
+from bridgehead.mercury.calling.reservations import Reservations
+from bridgehead.mercury.calling.routes import ModelTerms, ProviderEntry
+from bridgehead.mercury.calling.service import Service
+from bridgehead.mercury.calling.usage import utc_day
+from bridgehead.mercury.completion import Tokens
+from bridgehead.mercury.errors import MercuryError
+from bridgehead.mercury.settings import MercurySettings
 from bridgehead.mercury.simulator import Fault, Simulator
-from tests.mercury.calling.test_budget import ASK, CHAT, COMPLETION_PRICE, WORST, report
+from bridgehead.runtime import events
+from bridgehead.runtime.events import Listener
+from tests.mercury.calling.books import NOON
+from tests.mercury.calling.test_budget import ASK, CHAT, COMPLETION_PRICE, PROMPT_PRICE, WORST, report
 from tests.mercury.process import BridgeProcess, bridge_process
 from tests.support import mercury_journal
 from tests.support.billing_upstream import BillingUpstream
+from tests.support.clock import Clock
 from tests.support.waiting import PATIENCE
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -186,3 +202,265 @@ async def test_the_audit_says_how_many_sends_were_written_and_what_is_uncertain_
     assert '"uncertain_usd":' in lost
     assert '"tries":0' in refused
     assert "uncertain_usd" not in refused
+
+
+# --- one send at a time, without the process around it -----------------------------------------------------
+
+FAR = float("inf")
+HOUR_MS = "3600000"
+BODY = b"x" * 30
+"""Thirty bytes are reserved as thirty tokens."""
+
+
+class Sender:
+    """Reserves sends of calls as the completer does, on a clock that stands still."""
+
+    def __init__(self, service: Service, clock: Clock) -> None:
+        self.service = service
+        self.clock = clock
+        self.reservations = Reservations(clock, service.rate_limits, service.budget, service.usage)
+
+    def call(self, max_tokens: int | None = 20) -> Call:
+        """Make a call of the client `ada`."""
+        return Call(
+            "/chat/completions",
+            "mercury-2",
+            BODY,
+            tool=CHAT,
+            client="editor",
+            account="ada",
+            principal="ada",
+            seconds=60.0,
+            request_seconds=60.0,
+            cache="bypass",
+            max_tokens=max_tokens,
+        )
+
+    async def send(
+        self,
+        call: Call,
+        *,
+        used: Tokens | None = None,
+        usd: float | None = None,
+        error: MercuryError | None = None,
+        is_written: bool = True,
+        provider: Provider | None = None,
+    ) -> str:
+        """Send once: settle it with what it used, or fail; return how it ended."""
+        sent: list[Reservation] = []
+        try:
+            async with self.reservations.reserve(call, provider or self.service.mercury, FAR) as reservation:
+                sent.append(reservation)
+                call.is_written = call.is_written or is_written
+                if error is not None:
+                    raise error
+                if used is not None:
+                    reservation.settle(used, usd)
+        except MercuryError as problem:
+            if problem is not error:
+                raise
+        return sent[0].state
+
+    async def left(self) -> dict[str, dict[str, int]]:
+        """Return what is left of the limits of `ada` and of the server."""
+        return await self.service.rate_limits.left("ada")
+
+
+@asynccontextmanager
+async def sender(api: Simulator, folder: Path, **settings: str) -> AsyncIterator[Sender]:
+    """Open a bridge's parts with these limits and no others."""
+    clock = Clock(NOON)
+    none = {"RATE_LIMIT_MAX": "0", "RATE_LIMIT_SERVER_MAX": "0", "RATE_LIMIT_WINDOW": HOUR_MS}
+    place = {
+        "MERCURY_API_URL": api.url,
+        "MERCURY_API_KEY": "sk_only_for_this_test",
+        "MERCURY_MODEL": "mercury-2",
+        "BRIDGEHEAD_STATE_DIR": str(folder),
+    }
+    service = Service(MercurySettings({**none, **place, **settings}), clock)
+    try:
+        yield Sender(service, clock)
+    finally:
+        await service.close()
+
+
+async def test_without_a_budget_a_send_renews_the_price_list_in_the_background(
+    api: Simulator, tmp_path: Path
+) -> None:
+    async with sender(api, tmp_path) as one:
+        await one.send(one.call())
+        await mercury_journal.until(api.requests, lambda journal: journal.to("/models"))
+
+
+async def test_a_reservation_stays_open_for_half_a_minute_after_its_calls_deadline(
+    api: Simulator, tmp_path: Path
+) -> None:
+    async with sender(api, tmp_path) as one:
+        now = one.clock.monotonic()
+        async with one.reservations.reserve(one.call(), one.service.mercury, now + 60.0) as reservation:
+            in_time = reservation.seconds
+        async with one.reservations.reserve(one.call(), one.service.mercury, now - 60.0) as reservation:
+            too_late = reservation.seconds
+
+    assert (in_time, too_late) == (90.0, 30.0)
+
+
+async def test_a_retry_that_was_not_written_is_released_though_the_first_send_was_written(
+    api: Simulator, tmp_path: Path
+) -> None:
+    failure = MercuryError("CONNECTION_FAILED", "Nothing listens.")
+    async with sender(api, tmp_path) as one:
+        call = one.call()
+        states = [await one.send(call, error=failure, is_written=written) for written in (True, False)]
+
+    assert states == ["uncertain", "released"]
+    assert call.tries == 1
+
+
+@pytest.mark.parametrize(
+    ("status", "state"),
+    [(302, "uncertain"), (399, "uncertain"), (400, "released"), (408, "uncertain"), (500, "uncertain")],
+)
+async def test_only_a_refusal_of_the_client_proves_that_no_work_was_done(
+    api: Simulator, tmp_path: Path, status: int, state: str
+) -> None:
+    async with sender(api, tmp_path) as one:
+        failure = MercuryError("BAD_RESPONSE", "It says something else.", status=status)
+
+        assert await one.send(one.call(), error=failure) == state
+
+
+async def test_a_limit_of_the_provider_alone_holds_its_sends(api: Simulator, tmp_path: Path) -> None:
+    entry = ProviderEntry(url=api.url, requests_per_minute=1)
+    async with sender(api, tmp_path) as one:
+        provider = Provider(one.service.settings, one.clock, "local", entry)
+        await one.send(one.call(), provider=provider)
+        with pytest.raises(MercuryError) as refused:
+            await one.send(one.call(), provider=provider)
+        await provider.close()
+
+    assert refused.value.code == "LOCAL_RATE_LIMIT"
+
+
+async def test_a_retry_counts_for_the_server_and_not_for_the_client_again(
+    api: Simulator, tmp_path: Path
+) -> None:
+    async with sender(api, tmp_path, RATE_LIMIT_MAX="9", RATE_LIMIT_SERVER_MAX="9") as one:
+        call = one.call()
+        for _ in range(3):
+            await one.send(call)
+
+        assert await one.left() == {"client": {"requests": 8}, "server": {"requests": 6}}
+
+
+TOKENS = {"RATE_LIMIT_INPUT_TOKENS": "100", "RATE_LIMIT_OUTPUT_TOKENS": "100"}
+
+
+async def test_a_send_holds_its_longest_answer_and_prompt_until_its_end_is_known(
+    api: Simulator, tmp_path: Path
+) -> None:
+    async with sender(api, tmp_path, **TOKENS) as one:
+        async with one.reservations.reserve(one.call(), one.service.mercury, FAR) as reservation:
+            under_way = await one.left()
+            reservation.settle(Tokens(4, 5, 9), None)
+        settled = await one.left()
+
+    assert under_way["client"] == {"input_tokens": 70, "output_tokens": 80}
+    assert settled["client"] == {"input_tokens": 96, "output_tokens": 95}
+
+
+@pytest.mark.parametrize(
+    ("end", "left"),
+    [
+        ({"is_written": False}, {"input_tokens": 100, "output_tokens": 100}),
+        ({"is_written": True}, {"input_tokens": 70, "output_tokens": 80}),
+        ({"used": Tokens(0, 0, 0)}, {"input_tokens": 70, "output_tokens": 80}),
+    ],
+    ids=["released", "uncertain", "settled without its tokens"],
+)
+async def test_tokens_are_given_back_only_if_it_is_known_how_many_were_used(
+    api: Simulator, tmp_path: Path, end: dict[str, Any], left: dict[str, int]
+) -> None:
+    async with sender(api, tmp_path, **TOKENS) as one:
+        await one.send(one.call(), **end)
+
+        assert (await one.left())["client"] == left
+
+
+async def test_a_send_that_costs_exactly_its_worst_case_leaves_the_price_list_in_use(
+    api: Simulator, tmp_path: Path
+) -> None:
+    worst = len(BODY) * PROMPT_PRICE + 20 * COMPLETION_PRICE
+    async with sender(api, tmp_path, MERCURY_BUDGET_USD="1") as one:
+        await one.send(one.call(), used=Tokens(30, 20, 50), usd=worst)
+        is_in_use = one.service.catalogue.is_loaded
+        await one.send(one.call(), used=Tokens(30, 20, 50), usd=worst + 1e-9)
+
+        assert is_in_use
+        assert not one.service.catalogue.is_loaded
+
+
+@pytest.mark.parametrize(
+    ("model", "max_tokens", "usd"),
+    [("priced", 20, 30 * 1e-6 + 20 * 1e-5), ("priced", None, 30 * 1e-6), ("unpriced", 20, 0.0)],
+    ids=["prompt and answer", "an answer of any length", "no price"],
+)
+async def test_without_a_budget_uncertain_money_is_what_is_known_of_its_worst_case(
+    api: Simulator, tmp_path: Path, model: str, max_tokens: int | None, usd: float
+) -> None:
+    terms = {"priced": ModelTerms(prompt_usd=1.0, completion_usd=10.0)}
+    async with sender(api, tmp_path) as one:
+        provider = Provider(
+            one.service.settings, one.clock, "local", ProviderEntry(url=api.url, models=terms)
+        )
+        call = one.call(max_tokens)
+        call.model = model
+        await one.send(call, provider=provider)
+        await provider.close()
+
+    assert call.uncertain_usd == pytest.approx(usd, abs=1e-12)
+
+
+async def test_an_event_says_which_send_is_uncertain_and_what_it_can_cost(
+    api: Simulator, tmp_path: Path
+) -> None:
+    listener = Listener()
+    events.feed.join(listener)
+    try:
+        async with sender(api, tmp_path, MERCURY_BUDGET_USD="1") as one:
+            await one.send(one.call())
+        told = [event for event in await listener.take(99) if event.type == "budget.uncertain"]
+    finally:
+        events.feed.leave(listener)
+
+    usd = pytest.approx(len(BODY) * PROMPT_PRICE + 20 * COMPLETION_PRICE)
+    assert [event.data for event in told] == [
+        {"bridge": "mercury", "day": utc_day(NOON), "model": "mercury-2", "client": "editor", "usd": usd}
+    ]
+
+
+@pytest.mark.parametrize(
+    ("model", "max_tokens", "code", "reason"),
+    [
+        ("priced", None, "PRICE_UNKNOWN", "how long an answer of 'priced' can get"),
+        ("unlisted", 20, "MODEL_NOT_FOUND", "unlisted"),
+    ],
+    ids=["an answer of any length", "an unknown model"],
+)
+async def test_with_a_budget_a_send_without_a_known_worst_case_is_refused_and_books_nothing(
+    api: Simulator, tmp_path: Path, model: str, max_tokens: int | None, code: str, reason: str
+) -> None:
+    terms = {"priced": ModelTerms(prompt_usd=1.0, completion_usd=10.0)}
+    async with sender(api, tmp_path, MERCURY_BUDGET_USD="1") as one:
+        provider = Provider(
+            one.service.settings, one.clock, "local", ProviderEntry(url=api.url, models=terms)
+        )
+        call = one.call(max_tokens)
+        call.model = model
+        with pytest.raises(MercuryError, match=reason) as refused:
+            await one.send(call, provider=provider)
+        _, [spending] = await one.service.budget.spending("ada")
+        await provider.close()
+
+    assert refused.value.code == code
+    assert spending.committed == 0.0

@@ -6,6 +6,8 @@ import signal
 import sqlite3
 import stat
 import sys
+import threading
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -17,10 +19,12 @@ from bridgehead.mcp.tasks.manager import Tasks
 from bridgehead.mcp.tasks.record import INTERRUPTED, TaskRecord
 from bridgehead.runtime.errors import StorageError
 from bridgehead.runtime.tasks.sqlite import FILE, SqliteTaskStore
+from tests.support.clock import Clock
+from tests.support.open_files import files_open_in
 from tests.support.posix import KILL
 from tests.support.task_client import join
 from tests.support.task_worker import make_bridge
-from tests.support.waiting import PATIENCE
+from tests.support.waiting import PATIENCE, until
 
 META = {
     "io.modelcontextprotocol/protocolVersion": "2026-07-28",
@@ -97,3 +101,70 @@ async def test_what_a_process_knows_of_the_end_is_stored_when_it_ends(tmp_path: 
         ("completed", ""),
         ("failed", INTERRUPTED),
     ]
+
+
+def task(name: str, seconds: float = 1e12) -> TaskRecord:
+    return TaskRecord(name, "owner", "caller", 1000.0, 1000.0, seconds)
+
+
+async def test_a_store_that_is_closed_holds_no_file_and_no_thread(tmp_path: Path) -> None:
+    before = set(threading.enumerate())
+    store = SqliteTaskStore(lambda: tmp_path)
+    await store.open(Limits())
+    own = set(threading.enumerate()) - before
+    await store.close()
+
+    assert [thread.name for thread in own] == ["bridgehead-tasks_0"]
+    assert not files_open_in(tmp_path)
+    await until(lambda: not any(thread.is_alive() for thread in own))
+
+
+async def test_calls_at_once_take_turns_on_one_connection(tmp_path: Path) -> None:
+    store = SqliteTaskStore(lambda: tmp_path)
+    await store.open(Limits())
+    names = [str(number) for number in range(10)]
+    await asyncio.gather(*(store.create(task(name)) for name in names))
+    found = await asyncio.gather(*(store.read(name) for name in names))
+    await store.close()
+
+    assert found == [task(name) for name in names]
+
+
+async def test_only_the_user_can_see_which_processes_run_tasks(tmp_path: Path) -> None:
+    store = SqliteTaskStore(lambda: tmp_path)
+    await store.open(Limits())
+    folder = tmp_path / "tasks.running"
+    modes = [stat.S_IMODE(path.stat().st_mode) for path in (folder, *folder.iterdir())]
+    await store.close()
+
+    assert modes == [0o700, 0o600]
+
+
+async def test_a_second_store_leaves_the_tasks_of_the_first_alone_while_it_lives(tmp_path: Path) -> None:
+    one, other = (SqliteTaskStore(lambda: tmp_path) for _ in range(2))
+    await one.open(Limits())
+    await one.create(task("a"))
+    await other.open(Limits())
+    seen = [await store.read("a") for store in (other, one)]
+    await one.close()
+    after = await other.read("a")
+    await other.close()
+
+    assert seen == [task("a")] * 2
+    assert after is not None
+    assert (after.status, after.message) == ("failed", INTERRUPTED)
+
+
+async def test_a_new_task_removes_expired_ones_from_the_file(tmp_path: Path) -> None:
+    clock = Clock(1000.0)
+    store = SqliteTaskStore(lambda: tmp_path, clock.now)
+    await store.open(Limits())
+    await store.create(task("old", seconds=60.0))
+    clock.advance(60.0)
+    await store.create(task("new"))
+    await store.close()
+    with closing(sqlite3.connect(tmp_path / FILE)) as file:
+        kept = file.execute("SELECT id FROM tasks").fetchall()
+        version = file.execute("PRAGMA user_version").fetchone()
+
+    assert (kept, version) == ([("new",)], (1,))
