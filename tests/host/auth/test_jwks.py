@@ -58,6 +58,14 @@ async def test_keys_for_something_else_are_never_used() -> None:
     assert await issuer.keys.find("signing", "ES256") is not None
 
 
+async def test_a_listed_key_that_cannot_be_read_verifies_nothing() -> None:
+    issuer = Issuer()
+    issuer.listed = [key("broken", x="???")]
+
+    assert await issuer.keys.find("broken", "ES256") is None
+    assert issuer.keys.known("broken", "ES256") is None
+
+
 async def test_keys_that_cannot_be_renewed_are_used_for_a_day() -> None:
     issuer = Issuer()
     issuer.listed = [key("one")]
