@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import asyncio
 import math
-import os
 import sqlite3
 import threading
 from collections.abc import Awaitable, Callable
@@ -18,13 +17,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bridgehead.runtime import logs
-from bridgehead.runtime.stores import StoreError, StoreUnavailable
+from bridgehead.runtime.errors import StorageError
+from bridgehead.runtime.stores import StoreError, StoreUnavailable, sqlite
 
 if TYPE_CHECKING:
     from bridgehead.runtime.stores.redis import Redis
 
 FILE = "nonces.sqlite3"
-BUSY_SECONDS = 5.0
 _VERSION = 1
 _TABLE = "CREATE TABLE IF NOT EXISTS used (nonce TEXT PRIMARY KEY, expires REAL) WITHOUT ROWID"
 _PRUNE_EVERY = 100
@@ -80,23 +79,15 @@ class SqliteNonces:
             with self._lock:
                 connection = self._connection = self._connection or self._open()
                 self._uses += 1
-                with connection:  # one transaction, committed before the confirmed action begins
-                    if self._uses % _PRUNE_EVERY == 1:
-                        connection.execute("DELETE FROM used WHERE expires < ?", (self._now(),))
-                    added = connection.execute("INSERT OR IGNORE INTO used VALUES (?, ?)", (nonce, expires))
-                    return added.rowcount == 1
-        except (sqlite3.Error, OSError) as problem:
+                if self._uses % _PRUNE_EVERY == 1:
+                    connection.execute("DELETE FROM used WHERE expires < ?", (self._now(),))
+                # Committed at once, before the confirmed action begins.
+                added = connection.execute("INSERT OR IGNORE INTO used VALUES (?, ?)", (nonce, expires))
+                return added.rowcount == 1
+        except (sqlite3.Error, OSError, StorageError) as problem:
             log.warn("a nonce cannot be checked, so it is refused", problem=str(problem))
             return False
 
     def _open(self) -> sqlite3.Connection:
-        os.close(os.open(self._path, os.O_CREAT | os.O_RDWR, 0o600))  # SQLite would let others read it
-        connection = sqlite3.connect(self._path, timeout=BUSY_SECONDS, check_same_thread=False)
-        try:
-            connection.execute("PRAGMA journal_mode = WAL")
-            connection.execute(_TABLE)
-            connection.execute(f"PRAGMA user_version = {_VERSION}")
-        except BaseException:
-            connection.close()
-            raise
-        return connection
+        sqlite.create_private(self._path)
+        return sqlite.open_database(self._path, (_TABLE,), _VERSION, what="file of nonces", one_thread=False)

@@ -41,12 +41,17 @@ def create_private(path: Path) -> None:
     os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
 
 
-def open_database(path: Path, schema: Sequence[str], version: int, *, what: str) -> sqlite3.Connection:
+def open_database(
+    path: Path, schema: Sequence[str], version: int, *, what: str, one_thread: bool = True
+) -> sqlite3.Connection:
     """Open a file, creating its tables if it is new; the caller begins and ends transactions.
 
-    `what` names the file in the error for one that a newer version has written.
+    `what` names the file in the error for one that a newer version has written. Without `one_thread` the
+    caller holds a lock around each use.
     """
-    connection = sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None)
+    connection = sqlite3.connect(
+        path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=one_thread
+    )
     try:
         # Changing the mode ignores the busy timeout, unlike every other statement, and two processes may
         # start at once: retry.
