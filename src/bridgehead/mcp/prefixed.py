@@ -23,6 +23,7 @@ from .features.content import PromptMessage, Text, TextResource
 from .features.prompts import Prompt, PromptArgument, PromptItem, PromptResult
 from .features.resources import Resource, Template
 from .features.results import Answer
+from .features.signatures import MAX_NAME
 from .features.tools import Tool, ToolItem
 
 if TYPE_CHECKING:
@@ -33,8 +34,6 @@ if TYPE_CHECKING:
     from .features.content import BlobResource
     from .revisions import Revision
 
-MAX_NAME = 64
-"""Characters of a tool's name that every model API accepts."""
 _PREFIX = "[A-Za-z_][A-Za-z0-9_-]*"
 _Words = TypeVar("_Words", str, "str | None")
 

@@ -208,14 +208,15 @@ def encode_result(
                 notes = {"notes": value.notes, "next": value.next}
                 structured = {**members, **{name: texts for name, texts in notes.items() if texts}}
         return jsonrpc.encode(CallResult(content, structured)), value.meta
-    if not isinstance(value, CallResult):
-        parts = _content_of(value, returns)
-        value = (
-            CallResult([json_text(value)], _structure(value, returns)) if parts is None else CallResult(parts)
-        )
-    blocks = [fit_block(block, revision) for block in value.content]
-    structured = _structure(value.structured_content, None) if revision.structured_output else None
-    return jsonrpc.encode(CallResult(blocks, structured, value.is_error)), value.meta
+    if isinstance(value, CallResult):
+        blocks = [fit_block(block, revision) for block in value.content]
+        structured = _structure(value.structured_content, None) if revision.structured_output else None
+        return jsonrpc.encode(CallResult(blocks, structured, value.is_error)), value.meta
+    parts = _content_of(value, returns)
+    if parts is not None:
+        return jsonrpc.encode(CallResult([fit_block(block, revision) for block in parts])), None
+    structured = _structure(value, returns) if revision.structured_output else None
+    return jsonrpc.encode(CallResult([json_text(value)], structured)), None
 
 
 def _content_of(value: Any, returns: ReturnType | None) -> list[Content] | None:

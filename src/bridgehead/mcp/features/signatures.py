@@ -22,7 +22,8 @@ from .schema import flat_schema
 # Flags of a code object, as in `inspect`, whose import would delay the first answer by 5 ms.
 _VARARGS, _VARKEYWORDS, _GENERATOR = 0x04, 0x08, 0x20 | 0x200
 
-NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
+MAX_NAME = 64
+NAME = re.compile(rf"[A-Za-z0-9_-]{{1,{MAX_NAME}}}")
 """What every client takes as a tool's name; the APIs of Anthropic and OpenAI refuse others."""
 _SUPPORTED = "str, int, float, bool, list, dict, Literal, an enum, a dataclass or a Struct"
 _SECTIONS = re.compile(r"^\s*(Args|Arguments|Parameters|Params)\s*:?\s*$", re.MULTILINE)
@@ -214,7 +215,7 @@ def check_name(name: str, what: str) -> None:
     """Refuse a name that clients refuse."""
     if not NAME.fullmatch(name):
         raise DeclarationError(
-            f"{what} {name!r}: clients refuse this name. Use up to 64 letters, digits, '_' and '-'."
+            f"{what} {name!r}: clients refuse this name. Use up to {MAX_NAME} letters, digits, '_' and '-'."
         )
 
 
