@@ -1,10 +1,13 @@
 """Owners: which processes there are, where each is reached, and what becomes of entries in Redis."""
 
+import re
 from pathlib import Path
 
 import pytest
 
+from bridgehead.host.ownership import owners as owners_module
 from bridgehead.host.ownership.owners import (
+    LEASE_SECONDS,
     Owners,
     bind_peer_socket,
     local_address,
@@ -13,6 +16,8 @@ from bridgehead.host.ownership.owners import (
     own_address,
 )
 from bridgehead.host.settings import HostSettings
+from bridgehead.mcp.http.server import listen
+from bridgehead.runtime.errors import BridgeError
 from bridgehead.runtime.settings import SettingError
 from bridgehead.runtime.stores import StoreUnavailable
 from tests.runtime.stores.test_redis import connected
@@ -46,6 +51,58 @@ async def test_a_redis_that_forgot_is_told_at_once(tmp_path: Path) -> None:
 
             await until(lambda: b"10.0.0.1" in server.command("GET", node_key(owners.name)))
             await owners.withdraw()
+
+
+async def test_an_entry_that_is_lost_is_written_again_with_the_next_beat_until_the_process_ends(
+    redis_server: RedisServer,
+) -> None:
+    async with connected(redis_server.url) as redis:
+        owners = Owners(make_host_name(), redis=redis)
+        key = node_key(owners.name)
+        await owners.announce("10.0.0.1:3001")
+        assert int(redis_server.command("PTTL", key)[1:]) > LEASE_SECONDS * 900
+        redis_server.command("DEL", key)
+
+        await until(lambda: b"10.0.0.1" in redis_server.command("GET", key))
+        redis_server.command("DEL", key)
+        await until(lambda: b"10.0.0.1" in redis_server.command("GET", key))
+        beating = owners._beating  # noqa: SLF001 - a beat after the end would announce a dead process
+        await owners.withdraw()
+
+        assert beating is not None
+        await until(beating.cancelled)
+        assert redis_server.command("EXISTS", key).startswith(b":0")
+
+
+async def test_a_process_that_was_never_announced_withdraws_nothing(redis_server: RedisServer) -> None:
+    async with connected(redis_server.url) as redis:
+        await Owners("cccccccccccc", redis=redis).withdraw()
+    await Owners("cccccccccccc").withdraw()
+
+
+async def test_addresses_of_many_processes_are_kept_up_to_a_limit_the_oldest_goes_first(
+    redis_server: RedisServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(owners_module, "_MAX_KNOWN", 2)
+    async with connected(redis_server.url) as redis:
+        owners = Owners(make_host_name(), redis=redis)
+        names = [f"{make_host_name()}.0" for _ in range(3)]
+        for name in names:
+            redis_server.command("SET", node_key(name), "10.0.0.2:1")
+            assert await owners.find(name) == "10.0.0.2:1"
+        for name in names:
+            redis_server.command("DEL", node_key(name))
+
+        assert [await owners.find(name) for name in names] == [None, "10.0.0.2:1", "10.0.0.2:1"]
+
+
+def test_a_host_has_a_name_of_its_own_that_begins_the_ids_of_its_sessions() -> None:
+    name = make_host_name()
+
+    assert re.fullmatch("[0-9a-f]{12}", name)
+    assert name != make_host_name()
+    prefix = Owners(name, 3).id_prefix
+    assert Owners("aaaaaaaaaaaa").owner_of(prefix.encode()) == f"{name}.3"
 
 
 async def test_without_redis_siblings_and_cached_addresses_are_still_found(tmp_path: Path) -> None:
@@ -102,6 +159,55 @@ def test_others_are_told_an_address_that_they_can_reach(
     with bind_peer_socket(settings) as listening:
         assert own_address(settings, listening).startswith(shown)
         assert local_address(listening).startswith(inside)
+
+
+@pytest.mark.parametrize(
+    ("environment", "address"),
+    [
+        ({"MCP_SERVER_HOST": "127.0.0.2"}, "127.0.0.1:"),
+        ({"MCP_SERVER_HOST": "[::1]"}, "127.0.0.1:"),
+        ({"MCP_SERVER_HOST": "replica.example"}, "replica.example:"),
+        ({"MCP_SERVER_HOST": "0.0.0.0", "BRIDGEHEAD_REDIS_URL": "redis://nowhere.invalid"}, "127.0.0.1:"),  # noqa: S104
+        ({"MCP_SERVER_HOST": "0.0.0.0", "BRIDGEHEAD_REDIS_URL": "redis://127.0.0.1"}, "127.0.0.1:"),  # noqa: S104
+        ({"MCP_SERVER_HOST": "[::]", "BRIDGEHEAD_REDIS_URL": "redis://127.0.0.1"}, "127.0.0.1:"),
+    ],
+)
+def test_the_address_follows_from_where_the_host_listens_and_where_redis_is(
+    environment: dict[str, str], address: str
+) -> None:
+    settings = HostSettings({"BRIDGEHEAD_REDIS_URL": "redis://127.0.0.1:6379/0", **environment})
+    with bind_peer_socket(settings) as listening:
+        assert own_address(settings, listening).startswith(address)
+
+
+def test_each_worker_of_a_host_takes_a_port_of_its_own_beginning_with_the_configured_one() -> None:
+    with listen("127.0.0.1", 0) as free:
+        port = free.getsockname()[1]
+    settings = HostSettings({"BRIDGEHEAD_REPLICA_ADDRESS": f"127.0.0.1:{port}"})
+    with bind_peer_socket(settings) as first, bind_peer_socket(settings, 1) as second:
+        assert [sock.getsockname()[1] for sock in (first, second)] == [port, port + 1]
+
+
+@pytest.mark.parametrize(
+    ("address", "everywhere"),
+    [("192.0.2.1", "0.0.0.0"), ("[2001:db8::1]", "::")],  # noqa: S104
+)
+def test_an_address_of_another_machine_is_announced_and_every_address_of_this_one_listened_on(
+    address: str, everywhere: str
+) -> None:
+    settings = HostSettings({"BRIDGEHEAD_REPLICA_ADDRESS": address})
+    with bind_peer_socket(settings) as listening:
+        assert listening.getsockname()[0] == everywhere
+        assert own_address(settings, listening).startswith(f"{address}:")
+        assert local_address(listening).startswith("[::1]:" if everywhere == "::" else "127.0.0.1:")
+
+
+def test_a_port_that_is_taken_is_refused_with_the_setting_that_changes_it() -> None:
+    with listen("0.0.0.0", 0) as taken:  # noqa: S104 - every address of this machine
+        settings = HostSettings({"BRIDGEHEAD_REPLICA_ADDRESS": f"127.0.0.1:{taken.getsockname()[1]}"})
+        with pytest.raises(BridgeError, match="Cannot listen for other replicas") as refused:
+            bind_peer_socket(settings)
+    assert "BRIDGEHEAD_REPLICA_ADDRESS" in str(refused.value.next_step)
 
 
 @pytest.mark.parametrize("text", ["", "http://a", "a:b", "a/b", ":1"])

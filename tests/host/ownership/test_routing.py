@@ -9,6 +9,8 @@ from bridgehead.host.ownership.forwarding import OwnerGone, Peers
 from bridgehead.host.ownership.owners import Owners
 from bridgehead.host.ownership.routing import OwnerRouter
 from bridgehead.mcp import Limits
+from bridgehead.mcp.http.message import Response
+from bridgehead.runtime.stores import StoreUnavailable
 
 HOST = "aaaaaaaaaaaa"
 ELSEWHERE = b"bbbbbbbbbbbb.0~x"
@@ -34,7 +36,11 @@ class OwnApplication:
         return answer()
 
     def reject(self, request: Any, rejection: Any) -> str:
+        self.rejection = rejection
         return f"rejected: {rejection.response.status}"
+
+    async def reject_by_head(self, request: Any) -> Response | None:
+        return Response(401) if b"unknown" in request.headers else None
 
 
 async def answer(headers: dict[bytes, bytes], query: bytes = b"") -> Any:
@@ -97,5 +103,60 @@ async def test_a_task_whose_process_has_gone_is_looked_for_in_the_store() -> Non
     assert await answer(task(ELSEWHERE)) == "here"
 
 
+async def rejection_of(headers: dict[bytes, bytes], peers: Peers) -> Any:
+    application: Any = OwnApplication()
+    asked: Any = SimpleNamespace(headers=headers, query=b"", is_complete=True, body=b"{}")
+    answering: Any = OwnerRouter(application, peers, Limits())(asked)
+    await answering
+    return application.rejection
+
+
 async def test_a_task_whose_process_does_not_answer_is_asked_for_again() -> None:
-    assert await answer(task(b"aaaaaaaaaaaa.2~x")) == "rejected: 503"
+    rejection = await rejection_of(task(b"aaaaaaaaaaaa.2~x"), Workers())
+
+    assert (rejection.response.status, rejection.reason) == (503, "task")
+    assert (b"retry-after", b"1") in rejection.response.headers
+    gone = await rejection_of(session(b"aaaaaaaaaaaa.2~x"), Workers())
+    assert (gone.response.status, gone.reason) == (404, "session")
+
+
+class Unreachable(Workers):
+    async def forward(self, owner: str, request: Any, body: bytes) -> Any:
+        raise StoreUnavailable("Redis is away")
+
+
+@pytest.mark.parametrize(("named", "subject"), [(task, "task"), (session, "session")])
+async def test_without_redis_a_client_is_asked_to_try_again(named: Any, subject: str) -> None:
+    rejection = await rejection_of(named(b"aaaaaaaaaaaa.0~x"), Unreachable())
+
+    assert (rejection.response.status, rejection.reason) == (503, "store")
+    assert (b"retry-after", b"1") in rejection.response.headers
+    assert f"The {subject}'s server cannot be found" in rejection.response.body.decode()
+
+
+class Arriving:
+    """A request whose body comes in pieces."""
+
+    is_complete = False
+    query = b""
+
+    def __init__(self, headers: dict[bytes, bytes], *pieces: bytes) -> None:
+        self.headers = headers
+        self._pieces = [*pieces, b""]
+
+    async def read(self) -> bytes:
+        return self._pieces.pop(0)
+
+
+async def route(request: Any, limits: Limits) -> Any:
+    application: Any = OwnApplication()
+    answering: Any = OwnerRouter(application, Workers(), limits)(request)
+    return await answering
+
+
+async def test_a_body_on_its_way_is_read_before_it_is_forwarded_unless_its_head_is_refused() -> None:
+    owned = session(b"aaaaaaaaaaaa.0~x")
+
+    assert await route(Arriving(owned, b"la", b"te"), Limits()) == "aaaaaaaaaaaa.0: late"
+    assert await route(Arriving({**owned, b"unknown": b""}, b"late"), Limits()) == Response(401)
+    assert await route(Arriving(owned, b"late"), Limits(message_bytes=3)) == "rejected: 413"

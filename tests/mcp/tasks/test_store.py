@@ -136,3 +136,34 @@ async def test_results_are_bounded_for_a_caller_and_in_all(store: TaskStore) -> 
     with pytest.raises(TooManyTasks, match="the server keeps 100 bytes"):
         await finish("bob0", "bob", 41)
     assert await finish("bob0", "bob", 40)
+
+
+async def test_a_result_gives_its_bytes_back_when_its_task_goes(store: TaskStore, clock: Clock) -> None:
+    async def keep(task_id: str, created: float) -> None:
+        await store.create(record(task_id, created=created))
+        assert await store.write(record(task_id, created=created).move("completed", created, "", b"x" * 60))
+
+    await keep("a", 1000.0)
+    await store.forget("a")
+    await keep("b", 1000.0)
+    clock.set(1060.0)
+    await keep("c", 1060.0)
+
+    assert await store.read("c") is not None
+
+
+async def test_the_store_in_memory_keeps_nothing_of_a_caller_whose_tasks_are_gone(clock: Clock) -> None:
+    store = MemoryTaskStore(clock.now)
+    await store.open(LIMITS)
+    for task_id in ("a", "b"):
+        await store.create(record(task_id))
+    await store.forget("a")
+    clock.set(1060.0)
+    assert not await store.write(record("b").move("completed", 1060.0, "", b"x"))
+    assert store._by_caller == {}  # noqa: SLF001 - callers come and go for as long as a host runs
+
+    await store.create(record("c", created=1060.0))
+    await store.close()
+    assert await store.read("c") is None
+    for task_id in ("d", "e", "f"):
+        await store.create(record(task_id, created=1060.0))

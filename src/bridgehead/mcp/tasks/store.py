@@ -70,7 +70,7 @@ class MemoryTaskStore:
         check_new_task(self._limits, of_caller, self._all)
         self._by_caller[record.caller] = of_caller
         self._records[record.id] = record
-        self._count(of_caller, 1, len(record.payload))
+        self._count(of_caller, 1, 0)
         heappush(self._expiring, (record.expires, record.id))
 
     async def read(self, task_id: str) -> TaskRecord | None:
@@ -84,13 +84,9 @@ class MemoryTaskStore:
         before = self._records.get(record.id)
         if before is None or before.has_ended:
             return False
+        # A task that has not ended has no payload, so the new one is the whole difference.
         of_caller = self._by_caller[record.caller]
-        self._count(of_caller, 0, -len(before.payload))
-        try:
-            check_payload(self._limits, record.payload, of_caller, self._all)
-        except BaseException:
-            self._count(of_caller, 0, len(before.payload))
-            raise
+        check_payload(self._limits, record.payload, of_caller, self._all)
         self._count(of_caller, 0, len(record.payload))
         self._records[record.id] = record
         return True
