@@ -168,3 +168,30 @@ async def test_a_new_task_removes_expired_ones_from_the_file(tmp_path: Path) -> 
         version = file.execute("PRAGMA user_version").fetchone()
 
     assert (kept, version) == ([("new",)], (1,))
+
+
+async def test_what_a_killed_process_left_is_cleared_by_the_next_start_and_what_runs_is_not(
+    tmp_path: Path,
+) -> None:
+    running = SqliteTaskStore(lambda: tmp_path)
+    await running.open(Limits())
+    for name in ("running", "left"):
+        await running.create(task(name))
+    with closing(sqlite3.connect(tmp_path / FILE)) as connection, connection:
+        connection.execute("UPDATE tasks SET runner = 'killed' WHERE id = 'left'")
+    left = tmp_path / "tasks.running" / "killed.lock"
+    left.touch()
+
+    for _ in range(2):  # the second start finds nothing left to do, and nothing that the first one still holds
+        after = SqliteTaskStore(lambda: tmp_path)
+        await after.open(Limits())
+        found = [await after.read(name) for name in ("running", "left")]
+        with closing(sqlite3.connect(tmp_path / FILE)) as connection:
+            kept = connection.execute("SELECT id, status FROM tasks ORDER BY id").fetchall()
+        await after.close()
+
+        assert [record and record.status for record in found] == ["working", "failed"]
+        assert kept == [("left", "failed"), ("running", "working")]
+        assert not left.exists()
+    assert len(list((tmp_path / "tasks.running").iterdir())) == 1
+    await running.close()
