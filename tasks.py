@@ -22,8 +22,7 @@ BIN = ROOT / ".venv" / SCRIPTS
 CODE = [name for name in ("src", "tests", "bench", "examples", "release", "docs") if (ROOT / name).is_dir()]
 UV = "uv==0.13.7"
 PYTEST = ["pytest", "-n", "6", "--dist", "loadfile"]
-"""Six workers for two cores: two thirds of a test's time is waiting for servers, limits and children (1,135 s of
-test time, 400 s of CPU time)."""
+"""Six workers for two cores: tests mostly wait, for servers and children (1,135 s for 400 s of CPU)."""
 STORES = [
     "tests/runtime/stores",
     "tests/runtime/tasks",

@@ -182,7 +182,7 @@ async def test_what_a_killed_process_left_is_cleared_by_the_next_start_and_what_
     left = tmp_path / "tasks.running" / "killed.lock"
     left.touch()
 
-    for _ in range(2):  # the second start finds nothing left to do, and nothing that the first one still holds
+    for _ in range(2):  # the second start finds nothing left to do
         after = SqliteTaskStore(lambda: tmp_path)
         await after.open(Limits())
         found = [await after.read(name) for name in ("running", "left")]
