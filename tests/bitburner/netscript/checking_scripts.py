@@ -1,7 +1,7 @@
 """Scripts as they are checked, against definitions like the game's."""
 
+from bridgehead.bitburner.netscript.checking import Problem, check_script
 from bridgehead.bitburner.netscript.definitions import Definitions
-from bridgehead.bitburner.netscript.scripts import Problem, check_script
 from bridgehead.bitburner.netscript.search import DefinitionSearch
 from bridgehead.bitburner.simulator.definitions import definitions
 

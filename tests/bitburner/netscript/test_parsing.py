@@ -27,3 +27,14 @@ def test_columns_count_characters_and_not_bytes() -> None:
     (problem,) = check(in_main("const é = 'ü'; ns.hakc();"))
 
     assert problem.column == "const é = 'ü'; ns.".__len__() + 1
+
+
+@pytest.mark.parametrize(
+    ("source", "filename"),
+    [
+        ("export type * from './types';\nexport const a = 1;\n", "a.ts"),
+        ("export default function() { return 1; } export const a = 2;\n", "a.js"),
+    ],
+)
+def test_what_the_game_accepts_and_the_grammar_does_not_is_no_error(source: str, filename: str) -> None:
+    assert check(source, filename) == []

@@ -5,9 +5,6 @@ What does not exist is named with what does, and real scripts raise no false ala
 
 import pytest
 
-from bridgehead.bitburner.netscript.definitions import Definitions
-from bridgehead.bitburner.netscript.scripts import check_script
-from bridgehead.bitburner.netscript.search import DefinitionSearch
 from tests.bitburner.netscript.checking_scripts import check, in_main, unknown
 from tests.bitburner.netscript.real_scripts import list_scripts
 
@@ -80,14 +77,6 @@ def test_what_is_not_certain_is_left_alone(body: str) -> None:
     assert check(in_main(body)) == []
 
 
-def test_a_function_that_does_not_exist_is_named_with_the_nearest_and_their_signatures() -> None:
-    (problem,) = check(in_main("  const money = ns.getServerMoney('n00dles');"))
-
-    assert (problem.code, problem.line, problem.column) == ("unknown_api", 2, 20)
-    assert "ns.getServerMoney does not exist" in problem.message
-    assert "ns.getServerMoneyAvailable(host: string): number" in problem.message
-
-
 def test_two_hundred_scripts_as_people_write_them_raise_no_alarm() -> None:
     scripts = list_scripts()
     alarms = {name: check(source, name) for name, source in scripts.items()}
@@ -104,9 +93,3 @@ def test_the_same_scripts_with_one_wrong_name_raise_one_alarm() -> None:
             missed.append(name)
 
     assert missed == []
-
-
-def test_ns1_scripts_and_empty_definitions_are_not_checked() -> None:
-    assert check("hakc('n00dles');", "a.script") == []
-    empty = Definitions("")
-    assert check_script(in_main("ns.hakc();"), "a.js", empty, DefinitionSearch(empty)) == []

@@ -146,7 +146,7 @@ class Definitions:
 
 
 def _read(text: str) -> Iterator[Declaration]:
-    root = parsing.parse(text.encode(), "definitions.d.ts")
+    root = parsing.parse_definitions(text)
     comment: Node | None = None
     for node in root.named_children:
         if node.type == "comment":

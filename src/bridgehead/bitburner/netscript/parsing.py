@@ -1,17 +1,24 @@
 """Parsing: syntax trees of JavaScript and TypeScript, by tree-sitter. The only module that loads it.
 
 Imported with the first script or definition file that is parsed, never before a server's first answer.
+
+`Tree` copies tree-sitter's tree into nodes of our own in one pass. A tree-sitter node finds its parent by
+descending from the root, so code that climbs would cost depth squared; here the parent, the function and the
+scope around a node are fields.
 """
 
 from __future__ import annotations
 
+import re
+from bisect import bisect_right
 from collections.abc import Iterator
 from functools import cache
 
+import tree_sitter
 import tree_sitter_javascript
 import tree_sitter_typescript
 from msgspec import Struct
-from tree_sitter import Language, Node, Parser
+from tree_sitter import Language, Parser
 
 FUNCTIONS = frozenset(
     {
@@ -23,16 +30,143 @@ FUNCTIONS = frozenset(
         "method_definition",
     }
 )
-_BODIES = FUNCTIONS | {"class_static_block"}
+SCOPES = FUNCTIONS | {
+    "program",
+    "statement_block",
+    "for_statement",
+    "for_in_statement",
+    "catch_clause",
+    "class_body",
+    "class_static_block",
+}
 _MAX_SHOWN = 30
+_TYPE_STAR = re.compile(rb"(\bexport\s+)type(\s*\*)")
+_DEFAULT_FUNCTION = re.compile(rb"\bexport default function\(")
 
 
 class SyntaxProblem(Struct, frozen=True):
     """The first syntax error of a source."""
 
     message: str
-    line: int
-    column: int
+    start: int
+    """Offset in bytes."""
+
+
+class Node:
+    """A node of a script's tree; `children` includes keywords and punctuation, `named` does not."""
+
+    __slots__ = (
+        "children",
+        "end",
+        "fields",
+        "function",
+        "is_named",
+        "parent",
+        "previous",
+        "scope",
+        "source",
+        "start",
+        "type",
+    )
+
+    def __init__(self, node: tree_sitter.Node, parent: Node | None, source: bytes) -> None:
+        self.type = node.type
+        self.is_named = node.is_named
+        self.start = node.start_byte
+        self.end = node.end_byte
+        self.source = source
+        self.parent = parent
+        self.children: list[Node] = []
+        self.fields: dict[str, Node] | None = None
+        self.function: Node | None = None
+        """The function around it; None at the top level and in a class's static block."""
+        self.scope: Node | None = None
+        """The scope around it."""
+        self.previous: Node | None = None
+        """The sibling before it, a comment too, but no keyword or sign."""
+        if parent is not None:
+            self.function = parent if parent.type in FUNCTIONS else parent.function
+            self.scope = parent if parent.type in SCOPES else parent.scope
+
+    @property
+    def text(self) -> str:
+        """Its source."""
+        return self.source[self.start : self.end].decode("utf-8", "replace")
+
+    @property
+    def named(self) -> list[Node]:
+        """Its children without keywords, punctuation and comments."""
+        return [child for child in self.children if child.is_named and child.type != "comment"]
+
+    def field(self, name: str) -> Node | None:
+        """Return the child with a role in the grammar, such as `name` or `body`."""
+        return None if self.fields is None else self.fields.get(name)
+
+    def has_token(self, token: str) -> bool:
+        """Return whether a keyword or a sign is one of its children."""
+        return any(child.type == token for child in self.children)
+
+
+class Tree:
+    """A parsed script."""
+
+    def __init__(self, source: str, filename: str) -> None:
+        self.source = source.encode("utf-8", "replace")
+        self.filename = filename
+        parsed = parse(self.source, filename)
+        self.nodes: list[Node] = []
+        """Every node in source order, a parent before its children."""
+        self._copy(parsed)
+        self.root = self.nodes[0]
+        self.problem = _find_broken(parsed) if parsed.has_error else self._find_stray_return()
+        """The first syntax error; None if none is certain."""
+        self._lines: list[int] | None = None
+
+    def place_of(self, offset: int) -> tuple[int, int]:
+        """Return line and column of an offset in bytes, both counted from 1, the column in characters."""
+        if self._lines is None:
+            self._lines = [0]
+            while (found := self.source.find(b"\n", self._lines[-1])) != -1:
+                self._lines.append(found + 1)
+        line = bisect_right(self._lines, offset)
+        before = self.source[self._lines[line - 1] : offset]
+        return line, len(before.decode("utf-8", "replace")) + 1
+
+    def _copy(self, root: tree_sitter.Node) -> None:
+        """Copy the tree without recursion: nesting may be deep."""
+        cursor = root.walk()
+        source, nodes = self.source, self.nodes
+        current = Node(root, None, source)
+        nodes.append(current)
+        while True:
+            if cursor.goto_first_child():
+                parent = current
+            else:
+                while not cursor.goto_next_sibling():
+                    if current.parent is None or not cursor.goto_parent():
+                        return
+                    current = current.parent
+                if current.parent is None:
+                    return
+                parent = current.parent
+            current = Node(cursor.node or root, parent, source)
+            nodes.append(current)
+            if parent.children:
+                last = parent.children[-1]
+                current.previous = last if last.is_named else last.previous
+            parent.children.append(current)
+            role = cursor.field_name
+            if role is not None:
+                if parent.fields is None:
+                    parent.fields = {}
+                parent.fields.setdefault(role, current)
+
+    def _find_stray_return(self) -> SyntaxProblem | None:
+        """tree-sitter accepts a `return` at the top level, where the game fails."""
+        for node in self.nodes:
+            if node.type == "return_statement" and node.function is None:
+                return SyntaxProblem("'return' outside of a function", node.start)
+        return None
 
 
 @cache
@@ -45,14 +179,27 @@ def _make_parser(kind: str) -> Parser:
     return Parser(Language(languages[kind]()))
 
 
-def parse(source: bytes, filename: str) -> Node:
-    """Return the tree of a source; the file's extension decides the language."""
+def parse_definitions(text: str) -> tree_sitter.Node:
+    """Return tree-sitter's own tree of a definition file: it is long, flat, and read once from the top."""
+    return parse(text.encode(), "definitions.d.ts")
+
+
+def parse(source: bytes, filename: str) -> tree_sitter.Node:
+    """Return tree-sitter's own tree; the file's extension decides the language."""
     kind = {"ts": "ts", "tsx": "tsx"}.get(filename.rpartition(".")[2], "js")
-    return _make_parser(kind).parse(source).root_node
+    parser = _make_parser(kind)
+    parsed = parser.parse(source).root_node
+    if not parsed.has_error:
+        return parsed
+    # The grammar lacks `export type *` and wants a line's end after `export default function() {}`, both of
+    # which the game accepts. The replacements keep every offset.
+    accepted = _TYPE_STAR.sub(rb"\1    \2", source)
+    accepted = _DEFAULT_FUNCTION.sub(b"function _(".rjust(len(b"export default function(")), accepted)
+    return parsed if accepted == source else parser.parse(accepted).root_node
 
 
-def walk(node: Node) -> Iterator[Node]:
-    """Yield a node and everything below it in source order. Not recursive: nesting may be deep."""
+def walk(node: tree_sitter.Node) -> Iterator[tree_sitter.Node]:
+    """Yield a node of a definition file and everything below it in source order."""
     waiting = [node]
     while waiting:
         current = waiting.pop()
@@ -60,42 +207,20 @@ def walk(node: Node) -> Iterator[Node]:
         waiting.extend(reversed(current.named_children))
 
 
-def text_of(node: Node) -> str:
-    """Return the source of a node."""
+def text_of(node: tree_sitter.Node) -> str:
+    """Return the source of a node of a definition file."""
     return (node.text or b"").decode("utf-8", "replace")
 
 
-def string_value(node: Node) -> str | None:
+def string_value(node: Node | tree_sitter.Node | None) -> str | None:
     """Return the value of a plain string literal; None for anything else."""
-    if node.type != "string":
+    if node is None or node.type != "string":
         return None
-    return "".join(text_of(part) for part in node.named_children)
+    parts = node.named if isinstance(node, Node) else node.named_children
+    return "".join(part.text if isinstance(part, Node) else text_of(part) for part in parts)
 
 
-def place_of(node: Node) -> tuple[int, int]:
-    """Return line and column of a node, counted from 1. The column is in bytes (see `count_characters`)."""
-    row, column = node.start_point
-    return row + 1, column + 1
-
-
-def count_characters(source: str, line: int, column: int) -> int:
-    """Convert a column in bytes to a column in characters."""
-    before = source.split("\n", line)[line - 1].encode()[: column - 1]
-    return len(before.decode("utf-8", "replace")) + 1
-
-
-def find_syntax_problem(root: Node) -> SyntaxProblem | None:
-    """Return the first syntax error; None if none is certain."""
-    if not root.has_error:
-        # tree-sitter accepts a `return` at the top level, where the game fails.
-        for node in walk(root):
-            if node.type == "return_statement":
-                parent = node.parent
-                while parent is not None and parent.type not in _BODIES:
-                    parent = parent.parent
-                if parent is None:
-                    return SyntaxProblem("'return' outside of a function", *place_of(node))
-        return None
+def _find_broken(root: tree_sitter.Node) -> SyntaxProblem:
     node = root
     # Down to the innermost broken node: the outer ones span most of the file.
     while True:
@@ -106,7 +231,7 @@ def find_syntax_problem(root: Node) -> SyntaxProblem | None:
             break
         node = broken
         if node.is_missing:
-            return SyntaxProblem(f"'{node.type}' is missing", *place_of(node))
+            return SyntaxProblem(f"'{node.type}' is missing", node.start_byte)
     place = next((child for child in node.children if child.is_error), node)
     shown = text_of(place).strip().split("\n")[0][:_MAX_SHOWN]
-    return SyntaxProblem(f"unexpected '{shown}'" if shown else "unexpected end of the file", *place_of(place))
+    return SyntaxProblem(f"unexpected '{shown}'" if shown else "unexpected end of the file", place.start_byte)

@@ -28,6 +28,11 @@ _SYMBOL = re.compile(r"[A-Za-z_$][\w$]*(?:\.[A-Za-z_$][\w$]*)*(?:\(\))?")
 
 
 _VERBS = frozenset({"get", "set", "is", "has"})
+_MAX_WORDS = 24
+_MAX_SYMBOLS = 20
+"""Words and symbols of a query that are looked up; each costs a pass over the declarations."""
+_MAX_SPELLING = 60
+"""Characters of a name that others are compared with: comparing spellings takes quadratic time."""
 
 
 class SearchResult(Struct, frozen=True):
@@ -76,6 +81,14 @@ class DefinitionSearch:
                     rate,
                 )
             )
+        self._by_name: dict[str, list[Declaration]] = {}
+        """Declarations by symbol, by bare name and by path, in lower case."""
+        for declaration in definitions.declarations:
+            path = self._paths.get(declaration.owner)
+            names = {declaration.symbol, declaration.name}
+            names |= {f"{path}.{declaration.name}".lstrip(".")} if path is not None else set()
+            for name in {name.lower() for name in names}:
+                self._by_name.setdefault(name, []).append(declaration)
         counted: Counter[str] = Counter()
         for entry in self._indexed:
             counted.update(entry.name | entry.owner | entry.summary)
@@ -86,7 +99,7 @@ class DefinitionSearch:
 
     def find(self, query: str, limit: int) -> SearchResult:
         """Return the best declarations for a symbol, a list of symbols or a few words."""
-        listed = [part.strip() for part in re.split(r"[,;\n]", query) if part.strip()]
+        listed = [part.strip() for part in re.split(r"[,;\n]", query) if part.strip()][:_MAX_SYMBOLS]
         named = [self._find_exact(part) for part in listed]
         # The best match of each symbol first, then further ones of the same name.
         exact = [match for matches in named for match in matches[:1]]
@@ -106,8 +119,9 @@ class DefinitionSearch:
             else {declaration.name: declaration for declaration in self._definitions.declarations}
         )
         lower = {member.lower(): member for member in members}
-        alike = [lower[match] for match in get_close_matches(name.lower(), lower, count, 0.6)]
-        words = frozenset(_split(name))
+        wanted = name.lower()[:_MAX_SPELLING]
+        alike = [lower[match] for match in get_close_matches(wanted, lower, count, 0.6)]
+        words = frozenset(_split(name)[:_MAX_WORDS])
         # By the share of common words (Jaccard): a longer name with the same words fits less well.
         shared = sorted(
             (member for member in members if words & frozenset(_split(member))),
@@ -133,14 +147,9 @@ class DefinitionSearch:
             )
             if match is not None
         ]
-        matching = [
-            each
-            for each in self._definitions.declarations
-            if each.symbol.lower() in (lower, symbol.lower())
-            or each.name.lower() == lower
-            or each.symbol.lower().endswith(f".{lower}")
-            or f"{self._paths.get(each.owner, ' ')}.{each.name}".lstrip(".").lower() == lower
-        ]
+        matching = list(self._by_name.get(lower, ()))
+        if symbol.lower() != lower:
+            matching += self._by_name.get(symbol.lower(), ())
         # Of equal names: functions of ns itself, then of its namespaces, then types.
         matching.sort(
             key=lambda each: (each.owner != ROOT, each.owner not in self._paths, not each.is_function)
@@ -148,7 +157,8 @@ class DefinitionSearch:
         return [*exact, *matching]
 
     def _rank(self, query: str) -> list[Declaration]:
-        words = [word for word in dict.fromkeys(_split(query)) if word not in STOP] or _split(query)
+        every = list(dict.fromkeys(_split(query)))
+        words = ([word for word in every if word not in STOP] or every)[:_MAX_WORDS]
         if not words:
             return []
         spelled = frozenset(word.lower() for word in _WORDS.findall(query))

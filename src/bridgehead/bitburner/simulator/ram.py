@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..netscript.parsing import find_syntax_problem, parse, string_value, text_of
+from ..netscript.parsing import Tree, parse, string_value, text_of
 from .definitions import list_costs
 from .paths import is_script, resolve
 from .world import World
@@ -39,7 +39,7 @@ class _Module:
 
     def __init__(self, source: str, path: str) -> None:
         root = parse(source.encode("utf-8", "replace"), path)
-        problem = find_syntax_problem(root)
+        problem = Tree(source, path).problem
         if problem is not None:
             raise BrokenScript(problem.message)
         self.top: set[str] = set()

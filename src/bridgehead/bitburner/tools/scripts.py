@@ -5,7 +5,7 @@ Parsing takes milliseconds and runs in a thread, so that it does not delay other
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import msgspec
 from msgspec import Struct
@@ -27,8 +27,11 @@ if TYPE_CHECKING:
 _ROUNDING = 0.005
 """Half a hundredth of a GB: sums closer than this are equal."""
 _MAX_IMPORTS = 50
-_MAX_CHECKED = 300_000
-"""Characters. Longer scripts come from bundlers, which check them."""
+_HEADINGS = {
+    "start": "It will fail when it runs:",
+    "line": "It will fail when it reaches:",
+    "maybe": "Look at:",
+}
 
 
 class CalculateRam(Arguments):
@@ -54,12 +57,13 @@ class RamCost(Struct):
 
 
 class ScriptProblem(Struct):
-    """Something that will fail when the script runs."""
+    """Something wrong in a script: it fails when it starts, when it reaches the line, or maybe never."""
 
     code: str
     message: str
     line: int
     column: int
+    when: Literal["start", "line", "maybe"] = "line"
 
 
 def declare(tools: ToolDeclarer) -> None:
@@ -115,8 +119,8 @@ def describe_cost(cost: float | None, problem: str | None) -> str:
 
 
 async def inspect_script(session: Session, name: str, content: str) -> list[ScriptProblem]:
-    """Return syntax errors and unknown functions; the game accepts them and fails when the script runs."""
-    if not paths.is_script(name) or len(content) > _MAX_CHECKED:
+    """Return the problems of a script, which the game accepts and which show only when it runs."""
+    if not paths.is_script(name):
         return []
     try:
         index = await load_index(session)
@@ -124,20 +128,22 @@ async def inspect_script(session: Session, name: str, content: str) -> list[Scri
         return []  # without definitions nothing is certain
 
     def check() -> list[ScriptProblem]:
-        from ..netscript.scripts import check_script
+        from ..netscript.checking import check_script
 
         found = check_script(content, name, index.definitions, index.search)
-        return [ScriptProblem(one.code, one.message, one.line, one.column) for one in found]
+        return [ScriptProblem(one.code, one.message, one.line, one.column, one.when) for one in found]
 
     return await asyncio.to_thread(check)
 
 
 def describe_problems(problems: list[ScriptProblem]) -> str:
-    """List the problems, one per line."""
-    if not problems:
-        return ""
-    lines = [f"line {one.line}, column {one.column}: {one.message}" for one in problems]
-    return "\n".join(["It will fail when it runs:", *lines])
+    """List the problems, one per line, by what they do to the script."""
+    lines = []
+    for when, heading in _HEADINGS.items():
+        found = [one for one in problems if one.when == when]
+        if found:
+            lines += [heading, *(f"line {one.line}, column {one.column}: {one.message}" for one in found)]
+    return "\n".join(lines)
 
 
 async def find_importers(session: Session, on: str, name: str) -> list[str]:

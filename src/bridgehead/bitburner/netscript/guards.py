@@ -1,0 +1,89 @@
+"""Guards: the ways in which a script says that a member of the API may be missing.
+
+Players write scripts for several versions of the game: `if (ns.x) ns.x()`, `"x" in ns`, `typeof ns.x`,
+`ns.x?.()`, an early return, try and catch, or a helper such as `isV3(ns)`. A name that is tested anywhere in
+a file counts as guarded in all of it, so that `if (!ns.x) return;` and a test in a helper work too.
+"""
+
+from __future__ import annotations
+
+import re
+
+from .parsing import Node, string_value
+from .scripts import Script, property_of
+
+_TESTS = frozenset({"if_statement", "while_statement", "do_statement", "ternary_expression"})
+_OPERATORS = frozenset({"&&", "||", "??", "===", "!==", "==", "!=", "in", "instanceof", "<", ">", "<=", ">="})
+_ACCESSING = frozenset({"member_expression", "subscript_expression", "call_expression"})
+_MAX_CONDITION = 300
+"""Characters of a condition that is searched for a version; conditions nest, so a limit keeps this linear."""
+_VERSION = re.compile(r"version", re.IGNORECASE)
+
+
+class Guards:
+    """The guarded names and places of one script."""
+
+    def __init__(self, script: Script) -> None:
+        self._script = script
+        self._names: set[str] = set()
+        self._protected: set[Node] = set()
+        """Nodes inside of try with catch, `if (false)` and tests of the version."""
+        for node in script.tree.nodes:
+            script.spend()
+            parent = node.parent
+            if parent is not None and (parent in self._protected or self._protects(parent, node)):
+                self._protected.add(node)
+            if node.type in ("member_expression", "subscript_expression"):
+                if _is_tested(node):
+                    self._names.add(property_of(node))
+            elif node.type == "string" and (parent is None or parent.type != "subscript_expression"):
+                self._names.add(string_value(node) or "")
+
+    def covers(self, node: Node, name: str) -> bool:
+        """Return whether a script may use a name that does not exist here."""
+        return name in self._names or node in self._protected
+
+    def _protects(self, parent: Node, node: Node) -> bool:
+        if parent.type == "try_statement":
+            return parent.field("handler") is not None and parent.field("body") is node
+        if parent.type in ("if_statement", "ternary_expression"):
+            condition = parent.field("condition")
+            return condition is not None and condition is not node and self._is_switch(condition)
+        return False
+
+    def _is_switch(self, condition: Node) -> bool:
+        """Return whether a condition is `false` (players charge RAM so), or asks for the game's version."""
+        if condition.end - condition.start > _MAX_CONDITION:
+            return False
+        node = condition
+        while (
+            node.type in ("parenthesized_expression", "unary_expression", "await_expression") and node.named
+        ):
+            node = node.named[0]
+        if node.type == "false" or _VERSION.search(condition.text):
+            return True
+        if node.type == "identifier":
+            binding = self._script.scopes.bindings.get(node)
+            values = binding.values[:1] if binding is not None else []
+            node = values[0][0] if values and not values[0][1] else node
+        arguments = node.field("arguments") if node.type == "call_expression" else None
+        return arguments is not None and any(self._script.resolve(one) == "" for one in arguments.named[:3])
+
+
+def _is_tested(node: Node) -> bool:
+    """Return whether a member expression is tested or assigned, not used."""
+    parent = node.parent
+    while parent is not None and parent.type == "parenthesized_expression":
+        node, parent = parent, parent.parent
+    if parent is None:
+        return False
+    if parent.type in _ACCESSING and parent.has_token("optional_chain"):
+        return parent.field("object") is node or parent.field("function") is node
+    if parent.type == "binary_expression":
+        operator = parent.field("operator")
+        return operator is not None and operator.type in _OPERATORS
+    if parent.type in _TESTS:
+        return parent.field("condition") is node
+    if parent.type in ("assignment_expression", "augmented_assignment_expression"):
+        return parent.field("left") is node
+    return parent.type == "unary_expression"

@@ -1,0 +1,46 @@
+"""Guards: a script that asks whether a function exists may use it."""
+
+import pytest
+
+from tests.bitburner.netscript.checking_scripts import check, in_main, unknown
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "if (ns.hakc) ns.hakc('x');",
+        "if (ns['hakc']) { ns.hakc('x'); }",
+        "if ('hakc' in ns) ns.hakc('x');",
+        "ns.hakc && ns.hakc('x');",
+        "const done = ns.hakc ? ns.hakc('x') : 0;",
+        "if (typeof ns.hakc === 'function') ns.hakc('x');",
+        "ns.hakc?.('x');",
+        "if (!ns.hakc) return;\n  ns.hakc('x');",
+        "if (ns.hakc === undefined) return;\n  ns.hakc('x');",
+        "try { ns.hakc('x'); } catch { ns.hack('x'); }",
+        "if (false) ns.hakc('x');",
+        "if (isV3(ns)) ns.hakc('x'); else ns.hack('x');",
+        "const v3 = isV3(ns);\n  if (v3) ns.hakc('x');",
+        "if (ns.ui.getGameInfo().versionNumber > 44) ns.hakc('x');",
+        "for (const name of ['hakc', 'hack']) if (ns[name]) ns.hakc('x');",
+        "ns.hakc = () => 0;\n  ns.hakc('x');",
+        "while (ns.hakc) ns.hakc('x');",
+    ],
+)
+def test_a_guarded_name_is_left_alone(body: str) -> None:
+    assert check(in_main(body)) == []
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "if (ns.hakc('x') > 1) ns.print(1);",
+        "if (ns.hack) ns.hakc('x');",
+        "try { ns.print(1); } finally { ns.hakc('x'); }",
+        "ns['hakc']('x');",
+        "if (ready(ns.pid)) ns.hakc('x');",
+        "const { hakc } = ns;",
+    ],
+)
+def test_what_only_looks_like_a_guard_is_none(body: str) -> None:
+    assert unknown(in_main(body)) == ["ns.hakc"]
