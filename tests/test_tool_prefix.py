@@ -11,54 +11,20 @@ from typing import Any
 import msgspec
 import pytest
 
-from bridgehead.mcp import NEWEST_HANDSHAKE, UI_EXTENSION, Revision
+from bridgehead.mcp import NEWEST_HANDSHAKE, Revision
 from bridgehead.mcp.revisions import V2025_06_18, V2026_07_28
 from bridgehead.runtime import plugins
 from bridgehead.runtime.manifest import make_bridge
 from bridgehead.runtime.settings import SettingError
-from tests.support.checked import CheckedClient, connect
+from tests.support.checked import connect
+from tests.support.said import APPS, BRIDGES, PUZZLE, gather, make_environment
 
-PUZZLE = "An elf's machine has one button, record_speed. Count the snowflakes.\n"
-BRIDGES = ("aoc", "bitburner", "mercury")
 PREFIX = "my_"
-APPS: dict[str, Any] = {"extensions": {UI_EXTENSION: {}}}
-PROMPTS: dict[str, dict[str, str]] = {
-    "solve_day": {"day": "2"},
-    "compare_models": {},
-    "review_code": {"code": "x = 1"},
-    "complete_code": {"before": "x = ", "after": "\n"},
-    "explain": {"subject": "a monad"},
-}
-"""Arguments of the prompts that need no game."""
-FAILING: tuple[dict[str, Any], ...] = (
-    {"day": 99},
-    {"day": 3, "phase": 1, "llm_name": "x"},
-    {"day": 1, "phase": 1, "llm_name": "x", "timestamp": "2025-12-01T05:00:00.000Z"},
-    {"attempt": "none", "answer": "1"},
-    {"filename": "a.js", "server": ""},
-    {"filename": "a.js", "content": "x"},
-    {"filename": "a.js", "old_text": "x", "new_text": "y"},
-    {"query": "hack"},
-    {"messages": [{"role": "user", "content": "hi"}], "model": "none"},
-    {"prompt": "x", "model": "none"},
-)
-"""Arguments that one tool or another takes, and then fails with."""
 
 
 @pytest.fixture
 def environment(tmp_path: Path) -> dict[str, str]:
-    """Settings with which each bridge starts alone; no game dials in, and no API answers."""
-    (tmp_path / "instructions").mkdir()
-    (tmp_path / "instructions" / "Day01_phase1.md").write_text(PUZZLE)
-    (tmp_path / "instructions" / "Day02_phase1.md").write_text("Count the elves.\n")
-    return {
-        "AOC_DATA_DIR": str(tmp_path),
-        "BRIDGEHEAD_STATE_DIR": str(tmp_path / "state"),
-        "BITBURNER_LISTEN": "127.0.0.1:0",
-        "BITBURNER_CONNECT_WAIT_MS": "0",
-        "MERCURY_API_URL": "http://127.0.0.1:9",
-        "MERCURY_MAX_RETRIES": "0",
-    }
+    return make_environment(tmp_path)
 
 
 def names(bridge: str, environment: Mapping[str, str]) -> list[str]:
@@ -71,25 +37,6 @@ def find_bare(bridge: str, environment: Mapping[str, str], said: Any) -> list[st
     return sorted(set(re.findall(rf"(?<!\w)(?:{declared})(?!\w)", msgspec.json.encode(said).decode())))
 
 
-async def gather(client: CheckedClient, prefix: str, declared: list[str]) -> list[Any]:
-    """Return the lists, prompts, pages and failures that a client can get without a far side."""
-    tools = (await client.request("tools/list"))["tools"]
-    prompts = (await client.request("prompts/list"))["prompts"]
-    said: list[Any] = [*client.sent, tools, prompts, await client.request("resources/templates/list")]
-    pages = {tool.get("_meta", {}).get("ui", {}).get("resourceUri") for tool in tools} - {None}
-    said += [await client.request("resources/read", {"uri": uri}) for uri in pages]
-    for prompt in prompts:
-        if prompt["name"] in PROMPTS:
-            arguments = PROMPTS[prompt["name"]]
-            said.append(await client.request("prompts/get", {"name": prompt["name"], "arguments": arguments}))
-    for name in [*(prefix + name for name in declared), "unknown"]:
-        for arguments in ({}, {"nothing": "known"}, *FAILING):
-            answer = await client.answer_to("tools/call", {"name": name, "arguments": arguments})
-            if "error" in answer or answer["result"].get("isError"):
-                said.append(answer)
-    return said
-
-
 @pytest.mark.parametrize("revision", [V2025_06_18, NEWEST_HANDSHAKE, V2026_07_28], ids=lambda one: one.name)
 @pytest.mark.parametrize("bridge", BRIDGES)
 async def test_a_client_reads_no_name_without_the_prefix(
@@ -98,7 +45,7 @@ async def test_a_client_reads_no_name_without_the_prefix(
     declared = names(bridge, environment)
     served = make_bridge(plugins.load(bridge), {**environment, f"{bridge.upper()}_TOOL_PREFIX": PREFIX})
     async with connect(served, revision=revision, capabilities=APPS) as client:
-        said = await gather(client, PREFIX, declared)
+        said = await gather(client, [PREFIX + name for name in declared])
         if revision.stateless:
             said.append(await client.request("server/discover"))
 

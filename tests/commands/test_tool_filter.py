@@ -130,7 +130,7 @@ CORE = {
     "aoc": {"fetch_instruction", "record_speed"},
     "bitburner": {
         *("list_files", "read_file", "write_file", "delete_file", "get_all_files", "calculate_ram"),
-        *("get_netscript_definitions", "connection_status"),
+        *("get_netscript_definitions", "search_definitions", "connection_status"),
     },
     "mercury": {
         *("mercury_chat_completion", "mercury_chat_stream", "mercury_fim_completion", "mercury_list_models"),
@@ -157,7 +157,9 @@ def test_a_tool_of_another_toolset_cannot_be_called(person: Person) -> None:
         person, "aoc", [request("tools/call", call("speed_history", {}))], AOC_TOOLSETS="attempts"
     )
 
-    assert answer["error"]["message"] == "Invalid params: Unknown tool: speed_history"
+    assert answer["error"]["message"] == (
+        "Invalid params: Unknown tool: speed_history. AOC_TOOLSETS=attempts hides it."
+    )
 
 
 def test_an_unknown_toolset_is_refused_with_those_that_there_are(person: Person) -> None:

@@ -170,7 +170,7 @@ def read_only(bridge: Bridge[str]) -> Bridge[Any]:
 
 
 def with_others(bridge: Bridge[str]) -> Bridge[Any]:
-    return combine("mall", "1", [bridge], offers=lambda tool: tool.is_read_only)
+    return combine("mall", "1", [restrict(bridge, lambda tool: tool.is_read_only)])
 
 
 @pytest.mark.parametrize("view", [read_only, with_others])

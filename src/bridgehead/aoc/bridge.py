@@ -34,8 +34,8 @@ INSTRUCTIONS = (
     "before you read the puzzle and finish_attempt with the answer: the server takes the time, and checks "
     "the answer where it is known. record_speed is for times that were taken elsewhere with a real clock: "
     "measure 'solving' is from the puzzle to the right answer, 'execution' is one run of the program. "
-    "Never estimate or invent a time, record only right answers, and take a wrong record back with "
-    "withdraw_record. The site asks people not to use AI for its leaderboards."
+    "Never estimate or invent a time, and record only right answers; withdraw_record takes a wrong record "
+    "back. The site asks people not to use AI for its leaderboards."
 )
 
 

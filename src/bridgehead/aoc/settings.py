@@ -18,11 +18,12 @@ def _folder(text: str) -> str | None:
 
 FOLDER = Kind(_folder, "an existing folder")
 TOOLSETS = Toolsets(
+    "AOC_TOOLSETS",
     {
         "attempts": ("start_attempt", "finish_attempt"),
         "ranking": ("speed_leaderboard", "leaderboard_cells", "leaderboard_runs"),
         "records": ("speed_history", "withdraw_record"),
-    }
+    },
 )
 
 
@@ -57,7 +58,7 @@ class AocSettings(LogSettings, DatabaseSettings):
         "that if it uses the same folder.",
     )
     toolsets = Setting(
-        "AOC_TOOLSETS",
+        TOOLSETS.variable,
         TOOLSETS.kind,
         (ALL_TOOLSETS,),
         "Groups of tools to offer beside fetch_instruction and record_speed: attempts, ranking, records; "

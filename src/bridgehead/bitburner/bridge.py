@@ -82,13 +82,17 @@ def make_bridge(
         numeric_strings=False,
         checked=False,
     )
-    tools = ToolDeclarer(bridge, read_only=settings.read_only)
+    tools = ToolDeclarer(bridge)
     for noun in _NOUNS:
         noun.declare(tools)
-    TOOLSETS.restrict(bridge, settings.toolsets)
-    CallObserver(bridge, counted)
     resources.declare(bridge)
     prompts.declare(bridge)
+    if settings.read_only:
+        from bridgehead.mcp import hide_tools  # late: most servers hide nothing
+
+        hide_tools(bridge, lambda tool: tool.is_read_only, lambda _tool: "BITBURNER_READ_ONLY hides it.")
+    TOOLSETS.restrict(bridge, settings.toolsets)
+    CallObserver(bridge, counted)
     return bridge
 
 

@@ -92,13 +92,14 @@ ADDRESS = Kind(_address, "an address such as 127.0.0.1:12525, or a port")
 URL = Kind(_url, "a WebSocket address such as ws://127.0.0.1:12525")
 FOLDER = Kind(_folder, "a path, or off")
 TOOLSETS = Toolsets(
+    "BITBURNER_TOOLSETS",
     {
         "edits": ("edit_file", "move_file", "restore_file"),
-        "search": ("search_files", "search_definitions", "get_file_metadata"),
+        "search": ("search_files", "get_file_metadata"),
         "servers": ("list_servers",),
         "saves": ("backup_save",),
         "apps": ("browse_files", "files_overview", "files_on_server", "files_ram"),
-    }
+    },
 )
 
 
@@ -165,11 +166,12 @@ class BitburnerSettings(StateSettings, LogSettings):
         "FILE_WRITE_MAX_BYTES", BYTES, 1_000_000, "The largest file that can be written, in UTF-8 bytes."
     )
     toolsets = Setting(
-        "BITBURNER_TOOLSETS",
+        TOOLSETS.variable,
         TOOLSETS.kind,
         (ALL_TOOLSETS,),
-        "Groups of tools to offer beside those that read, write and delete files, tell RAM costs and the "
-        "connection: edits, search, servers, saves, apps; `all`, or `core` for none of them.",
+        "Groups of tools to offer beside those that read, write and delete files, look definitions up, "
+        "tell RAM costs and the connection: edits, search, servers, saves, apps; `all`, or `core` for none "
+        "of them.",
     )
     tool_prefix = prefix_setting("BITBURNER_TOOL_PREFIX", "bitburner_")
     read_only = Setting("BITBURNER_READ_ONLY", FLAG, _NO, "Offer no tools that write.")

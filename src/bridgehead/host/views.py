@@ -27,6 +27,7 @@ from .telemetry.tracing import TracedDispatcher, Tracer
 NAME = "bridgehead"
 Key = tuple[str | None, tuple[tuple[str, bool], ...], bool]
 """The bridge (None: all), the open bridges each with `may_write`, and `may_spend`."""
+READ_ONLY = "This token is read-only. Ask who runs the server for one that may write."
 NO_SPENDING = (
     "This token is read-only and may not call tools that cost money. "
     "Ask who runs the server for one with --may-spend."
@@ -124,8 +125,8 @@ class Views:
         rule = replace(settings.tool_filter, prefixes=(own_prefix, settings.tool_prefix))
         # The operator's lists still hold: a read-only token opens fewer tools than they do, never more.
         if not may_write:
-            rule = replace(rule, read_only=True)
-        part = bridge if rule.is_everything else restrict(bridge, rule)
+            rule = replace(rule, read_only=True, read_only_reason=READ_ONLY)
+        part = bridge if rule.is_everything else restrict(bridge, rule, rule.reason)
         # Tools that cost money stay in the list and refuse: the message names the right that is missing.
         if not may_write and not may_spend:
             part.tools.update(

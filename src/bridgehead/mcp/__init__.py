@@ -72,7 +72,7 @@ if TYPE_CHECKING:
     )
     from .calls.multi_round import NonceStore
     from .calls.request_state import MemoryNonces
-    from .combined import combine, restrict
+    from .combined import combine, hide_tools, restrict
     from .dispatch import Dispatcher
     from .features.skills import add_skill
     from .prefixed import prefix_tools
@@ -101,6 +101,7 @@ _LAZY = {
     "http": "",
     "in_memory": "",
     "jsonrpc": "",
+    "hide_tools": ".combined",
     "list_roots": ".calls.input_requests",
     "prefix_tools": ".prefixed",
     "run_on_loop": ".process",
@@ -193,6 +194,7 @@ __all__ = [
     "combine",
     "elicitation",
     "elicitation_by_url",
+    "hide_tools",
     "http",
     "in_memory",
     "jsonrpc",

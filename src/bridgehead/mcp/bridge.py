@@ -88,7 +88,11 @@ class Bridge(BridgeBase, Generic[State]):
         self.changed = Changes()
         self.bridges: tuple[Bridge[Any], ...] = (self,)
         """The bridges whose parts are offered here: this one, or the combined ones."""
+        self.dialects: dict[BridgeBase, Dialect] = {}
+        """The dialects of combined bridges whose failures are worded differently here; see `wording`."""
         self.tools: dict[str, Tool] = {}
+        self.hidden: dict[str, str] = {}
+        """Tools that are declared but not offered, each with a sentence that says why."""
         self.resources: dict[str, Resource] = {}
         self.templates: dict[str, Template] = {}
         self.prompts: dict[str, Prompt] = {}

@@ -1,5 +1,7 @@
 """Combined: several bridges served as one, and a bridge served with fewer of its tools.
 
+Texts about the tools follow: a sentence that names a hidden tool is left out (`wording`).
+
 Each part keeps its bridge: it runs with the state of the bridge that declared it and fails in that bridge's
 dialect. Parts that a bridge declares after it was combined are not offered.
 """
@@ -11,16 +13,7 @@ from typing import Any
 
 from .bridge import Bridge
 from .changes import Changes, Listener
-from .errors import Dialect
-from .features.bridge_base import BridgeBase
 from .features.tools import Tool
-
-
-class View(Bridge[Any]):
-    """A bridge that offers parts of others."""
-
-    dialects: dict[BridgeBase, Dialect]
-    """The dialects of bridges whose failures are worded differently here; see `prefixed`."""
 
 
 def combine(
@@ -30,14 +23,13 @@ def combine(
     *,
     title: str | None = None,
     instructions: str | None = None,
-    offers: Callable[[Tool], bool] = lambda _tool: True,
-) -> View:
+) -> Bridge[Any]:
     """Make one bridge of several. Names of tools and prompts, and URIs, must differ between them."""
     parts = tuple(bridges)
     if instructions is None:
         own = [f"{part.info.name}: {part.instructions}" for part in parts if part.instructions]
         instructions = "\n\n".join(own) or None
-    whole = View(
+    whole: Bridge[Any] = Bridge(
         name,
         version,
         title=title,
@@ -49,13 +41,34 @@ def combine(
         read_ttl_ms=min((part.read_ttl_ms for part in parts), default=0),
         cache_scope="public" if all(part.cache_scope == "public" for part in parts) else "private",
     )
-    return _fill(whole, parts, offers)
+    _fill(whole, parts)
+    return whole
 
 
-def restrict(bridge: Bridge[Any], offers: Callable[[Tool], bool]) -> View:
-    """Return the same bridge with only those tools for which `offers` is true."""
+def hide_tools(
+    bridge: Bridge[Any], offers: Callable[[Tool], bool], reason: Callable[[Tool], str] = lambda _tool: ""
+) -> None:
+    """Remove tools from a bridge, and the sentences that name them from all of its texts.
+
+    `reason` returns a sentence that says what hides a tool. Whoever calls the tool reads it.
+    """
+    hidden = {name: reason(tool) for name, tool in bridge.tools.items() if not offers(tool)}
+    if not hidden:
+        return
+    from .wording import Wording, reword_bridge  # late: most servers hide nothing
+
+    bridge.hidden |= hidden
+    for name in hidden:
+        del bridge.tools[name]
+    reword_bridge(bridge, Wording({name: name for name in bridge.tools} | dict.fromkeys(hidden)))
+
+
+def restrict(
+    bridge: Bridge[Any], offers: Callable[[Tool], bool], reason: Callable[[Tool], str] = lambda _tool: ""
+) -> Bridge[Any]:
+    """Return the same bridge with only those tools for which `offers` is true; see `hide_tools`."""
     info = bridge.info
-    view = View(
+    view: Bridge[Any] = Bridge(
         info.name,
         info.version,
         title=info.title,
@@ -74,20 +87,19 @@ def restrict(bridge: Bridge[Any], offers: Callable[[Tool], bool]) -> View:
         contract_revision=bridge.contract_revision,
     )
     view.task_store = bridge.task_store
-    return _fill(view, (bridge,), offers)
+    _fill(view, (bridge,))
+    hide_tools(view, offers, reason)
+    return view
 
 
-def _fill(whole: View, parts: tuple[Bridge[Any], ...], offers: Callable[[Tool], bool]) -> View:
-    whole.dialects = {}
+def _fill(whole: Bridge[Any], parts: tuple[Bridge[Any], ...]) -> None:
     whole.bridges = tuple(bridge for part in parts for bridge in part.bridges)
     whole.changed = _JoinedChanges([part.changed for part in parts])
     for part in parts:
-        if isinstance(part, View):
-            whole.dialects |= part.dialects
-        for name, tool in part.tools.items():
-            if offers(tool):
-                whole.add(whole.tools, name, tool)
+        whole.dialects |= part.dialects
+        whole.hidden |= part.hidden
         tables: tuple[tuple[dict[Any, Any], dict[Any, Any]], ...] = (
+            (whole.tools, part.tools),
             (whole.resources, part.resources),
             (whole.templates, part.templates),
             (whole.prompts, part.prompts),
@@ -100,7 +112,6 @@ def _fill(whole: View, parts: tuple[Bridge[Any], ...], offers: Callable[[Tool], 
         for identifier, extension in part.extensions.items():
             known = whole.extensions.get(identifier)
             whole.extensions[identifier] = extension if known is None else known.merge(extension)
-    return whole
 
 
 class _JoinedChanges(Changes):

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from .calls.context import Context
     from .calls.multi_round import Keys
     from .connection import Client, Connection, Outlet
-    from .errors import Dialect
     from .features.bridge_base import BridgeBase
     from .tasks.manager import Tasks
 
@@ -59,7 +58,7 @@ class Server:
         self.multi_round = MultiRound(state_key, self.limits.request_state_seconds)
         self.scope = bridge.info.name if scope is None else scope
         """Separates this server's tasks from those of other servers in the same task store."""
-        self._dialects: dict[BridgeBase, Dialect] = getattr(bridge, "dialects", {})  # of a combined.View
+        self._dialects = bridge.dialects
         # Every result of the stateless era begins with the same bytes, so they are encoded once.
         self.info_meta = {META_PREFIX + "serverInfo": bridge.info.fit(V2026_07_28)}
         self.complete_head = b'{"resultType":"complete","_meta":%b' % jsonrpc.encode(self.info_meta)

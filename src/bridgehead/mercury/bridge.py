@@ -29,11 +29,11 @@ if TYPE_CHECKING:
     from .calling.provider import Provider
 
 _INSTRUCTIONS = (
-    "Mercury is a diffusion LLM that answers very fast. mercury_chat_completion asks it, mercury_chat_stream "
-    "shows the answer as it grows, mercury_fim_completion fills a gap in code, mercury_apply_edit and "
-    "mercury_next_edit edit code, mercury_decide answers questions with probabilities, mercury_batch answers "
-    "many prompts, mercury_list_models tells which models there are, mercury_usage what was used. Failures "
-    "are JSON: error.type, error.message with the next step, error.code, error.retry_after."
+    "Mercury is a diffusion LLM that answers very fast. mercury_chat_completion asks it; mercury_chat_stream "
+    "shows the answer as it grows; mercury_fim_completion fills a gap in code; mercury_apply_edit and "
+    "mercury_next_edit edit code; mercury_decide answers questions with probabilities; mercury_batch answers "
+    "many prompts; mercury_list_models tells which models there are; mercury_usage tells what was used. "
+    "Failures are JSON: error.type, error.message with the next step, error.code, error.retry_after."
 )
 
 

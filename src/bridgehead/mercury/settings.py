@@ -87,12 +87,13 @@ CLIENT_BUDGETS = Kind(
     _parse_client_budgets, "names with dollars a day, and a month behind a slash, such as ci=1,alice=5/50"
 )
 TOOLSETS = Toolsets(
+    "MERCURY_TOOLSETS",
     {
         "edits": ("mercury_edit_completion", "mercury_apply_edit", "mercury_next_edit"),
         "decide": ("mercury_decide",),
         "batch": ("mercury_batch",),
         "usage": ("mercury_usage",),
-    }
+    },
 )
 _PROXIES = ("HTTPS_PROXY", "HTTP_PROXY", "ALL_PROXY", "NO_PROXY")
 """Also read in lower case, as curl and others do; upper case wins."""
@@ -140,7 +141,7 @@ class MercurySettings(StateSettings, DatabaseSettings, ReplicaSettings, LogSetti
         "MERCURY_DECIDE_MODEL", WORD, "", "The model for decisions that name none. If empty, MERCURY_MODEL."
     )
     toolsets = Setting(
-        "MERCURY_TOOLSETS",
+        TOOLSETS.variable,
         TOOLSETS.kind,
         (ALL_TOOLSETS,),
         "Groups of tools to offer beside chat, streams, fill-in and the list of models: edits, decide, "

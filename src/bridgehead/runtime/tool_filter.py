@@ -83,6 +83,7 @@ class ToolFilter(Struct, frozen=True):
     deny: tuple[str, ...] = ()
     prefixes: tuple[str, ...] = ()
     """What a tool's name may have before it; the lists match it with and without."""
+    read_only_reason: str = "BRIDGEHEAD_READ_ONLY hides it."
 
     @property
     def is_everything(self) -> bool:
@@ -91,15 +92,25 @@ class ToolFilter(Struct, frozen=True):
 
     def __call__(self, tool: Tool) -> bool:
         """Return whether a tool is offered."""
+        return not self.reason(tool)
+
+    def reason(self, tool: Tool) -> str:
+        """Return a sentence that says what hides a tool; empty if it is offered."""
         if self.read_only and not tool.is_read_only:
-            return False
+            return self.read_only_reason
         names = (tool.name, *(prefix + tool.name for prefix in self.prefixes if prefix))
-        return not _matches(names, self.deny) and (not self.allow or _matches(names, self.allow))
+        if _matches(names, self.deny):
+            return "BRIDGEHEAD_DENY_TOOLS hides it."
+        if self.allow and not _matches(names, self.allow):
+            return "BRIDGEHEAD_ALLOW_TOOLS does not name it."
+        return ""
 
 
 class Toolsets(Struct, frozen=True):
     """Groups of tools to choose from. A tool that is in no group is always offered."""
 
+    variable: str
+    """The setting that chooses."""
     groups: dict[str, tuple[str, ...]]
 
     @property
@@ -115,12 +126,14 @@ class Toolsets(Struct, frozen=True):
         return Kind(parse, f"all, core, or some of {', '.join(self.groups)}, separated by commas")
 
     def restrict(self, bridge: Bridge[Any], chosen: tuple[str, ...]) -> None:
-        """Remove the tools of all other groups from a bridge that is being declared."""
+        """Hide the tools of all other groups of a bridge whose parts are all declared."""
         if ALL_TOOLSETS in chosen:
             return
-        for group in self.groups.keys() - set(chosen):
-            for name in self.groups[group]:
-                bridge.tools.pop(name, None)  # a read-only bridge has left some out already
+        from bridgehead.mcp import hide_tools
+
+        others = {name for group in self.groups.keys() - set(chosen) for name in self.groups[group]}
+        reason = f"{self.variable}={','.join(chosen)} hides it."
+        hide_tools(bridge, lambda tool: tool.name not in others, lambda _tool: reason)
 
 
 def offer_tools(bridge: Bridge[Any], settings: Settings, environment: Mapping[str, str]) -> Bridge[Any]:
@@ -129,7 +142,8 @@ def offer_tools(bridge: Bridge[Any], settings: Settings, environment: Mapping[st
     if not tool_filter.is_everything:
         from bridgehead.mcp import restrict
 
-        bridge = restrict(bridge, replace(tool_filter, prefixes=(prefix,)))
+        rule = replace(tool_filter, prefixes=(prefix,))
+        bridge = restrict(bridge, rule, rule.reason)
     return add_prefix(bridge, settings, prefix)
 
 

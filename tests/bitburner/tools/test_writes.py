@@ -297,7 +297,7 @@ async def test_read_only_offers_no_tool_that_writes(tmp_path: Path) -> None:
     assert names.isdisjoint({"write_file", "edit_file", "delete_file", "restore_file", "backup_save"})
     assert "read_file" in names
     assert all(tool["annotations"]["readOnlyHint"] for tool in listed)
-    assert refusal["message"] == "Unknown tool: write_file"
+    assert refusal["message"] == "Unknown tool: write_file. BITBURNER_READ_ONLY hides it."
 
 
 async def test_a_write_whose_answer_cannot_be_read_may_have_happened(tmp_path: Path) -> None:

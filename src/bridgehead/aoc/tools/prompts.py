@@ -51,16 +51,15 @@ Solve this puzzle in {language}. {what}
 {text}
 
 How to time it honestly:
-1. If start_attempt is offered, call start_attempt(day={day}, phase={phase}, llm_name=<your name>) before you
-   begin, and hand in what your program printed with finish_attempt. The server takes the time; record nothing
-   yourself.
-2. Otherwise take the time from a real clock, never estimate it: from the moment you begin to work on the
-   solution until your program has printed the right answer on the full input. Record it once, when the answer
-   is right: record_speed(day={day}, phase={phase}, llm_name=<your name>, speed_ms=<whole milliseconds>)
-3. Check your program on the example in the text. A wrong answer is not a solution: correct it, and let the
-   clock run on. Do not look up an existing solution, and do not leave out failed attempts.
-4. How long the program itself runs is another measure, "execution"; `bridgehead aoc run` takes it.
-If you could not solve it, say so: finish_attempt with give_up, and record nothing."""
+- Call start_attempt(day={day}, phase={phase}, llm_name=<your name>) before you begin, and hand in what your
+  program printed with finish_attempt. The server takes the time; record nothing yourself.
+- Where no attempt takes the time, take it from a real clock, never estimate it: from the moment you begin to
+  work on the solution until your program has printed the right answer on the full input. Record it once, when
+  the answer is right: record_speed(day={day}, phase={phase}, llm_name=<your name>, speed_ms=<milliseconds>)
+- Check your program on the example in the text. A wrong answer is not a solution: correct it, and let the
+  clock run on. Do not look up an existing solution, and do not leave out failed attempts.
+- How long the program itself runs is another measure, "execution"; `bridgehead aoc run` takes it.
+If you could not solve it, say so and record nothing. An attempt then ends with finish_attempt and give_up."""
 
 _COMPARE = """\
 Compare these models by their recorded times{scope}.
@@ -72,7 +71,7 @@ Compare these models by their recorded times{scope}.
 2. Rank by the ratio to the leader, with its interval. Models that share a rank are a tie; do not break it.
 3. Say how often each model's answer was right, where that is known: a fast model that fails is not better.
 4. Never compare solving time with execution time.{focus}
-speed_history gives single runs, speed_leaderboard with a day and a phase the ranking of one puzzle."""
+speed_history gives single runs; speed_leaderboard with a day and a phase gives the ranking of one puzzle."""
 
 
 class SolveDay(Arguments):

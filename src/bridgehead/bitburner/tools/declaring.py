@@ -1,4 +1,4 @@
-"""Declaring: register the tools (without those that write if read-only), count and log their calls.
+"""Declaring: register the tools, count and log their calls.
 
 A call is logged with its tool, server, file and size, never with a content. Also here: arguments that several
 tools share, with their descriptions.
@@ -44,9 +44,8 @@ Glob = Annotated[str, Meta(max_length=MAX_QUERY, description="Only files whose p
 class ToolDeclarer:
     """Registers the tools of one bridge."""
 
-    def __init__(self, bridge: Bridge[Session], *, read_only: bool) -> None:
+    def __init__(self, bridge: Bridge[Session]) -> None:
         self.bridge = bridge
-        self._read_only = read_only
 
     def read_tool(
         self, title: str, description: str, *, may_take_long: bool = False
@@ -70,9 +69,7 @@ class ToolDeclarer:
         idempotent: bool,
         may_take_long: bool = False,
     ) -> Callable[[Function], Function]:
-        """Declare a tool that changes something; left out if BITBURNER_READ_ONLY is set."""
-        if self._read_only:
-            return lambda handler: handler
+        """Declare a tool that changes something."""
         return self.bridge.tool(
             description,
             title=title,

@@ -242,6 +242,7 @@ class InvalidArguments(Exception):
         self.tool = tool
 
 
-def unknown_tool(name: str, known: list[str]) -> ProtocolError:
-    """Make the refusal of an unknown tool; it lists the tools that exist."""
-    return ProtocolError(INVALID_PARAMS, f"Unknown tool: {quote(name)}", {"tools": known})
+def unknown_tool(name: str, known: list[str], reason: str = "") -> ProtocolError:
+    """Make the refusal of an unknown tool; it lists the tools that exist, and says what hides this one."""
+    message = f"Unknown tool: {quote(name)}"
+    return ProtocolError(INVALID_PARAMS, f"{message}. {reason}" if reason else message, {"tools": known})

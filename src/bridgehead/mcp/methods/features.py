@@ -33,7 +33,7 @@ def call_tool(server: Server, context: Context[Any], params: CallToolParams) -> 
     tool = served.tools.get(params.name)
     if tool is None:
         known = [name for name, other in served.tools.items() if other.visible_to == "everyone"]
-        raise unknown_tool(params.name, known)
+        raise unknown_tool(params.name, known, served.hidden.get(params.name, ""))
     bridge = tool.bridge
     if bridge is not served:
         server.switch_bridge(context, bridge)

@@ -45,8 +45,8 @@ def review_code(args: ReviewCode, ctx: Context[Service]) -> str:
     """Ask for a review."""
     focus = f" Focus on {args.focus}." if args.focus else ""
     return (
-        "Review this code with mercury_chat_stream. List bugs first, then risks, then what would make it "
-        f"clearer, each with its line and a fix; say so where there is nothing to find.{focus}\n\n"
+        "Review this code. Let mercury_chat_stream do it. List bugs first, then risks, then what would make "
+        f"it clearer, each with its line and a fix; say so where there is nothing to find.{focus}\n\n"
         f"{fence(args.code, args.language)}"
     )
 
@@ -54,8 +54,8 @@ def review_code(args: ReviewCode, ctx: Context[Service]) -> str:
 def complete_code(args: CompleteCode, ctx: Context[Service]) -> str:
     """Ask for a completion."""
     return (
-        "Complete this code with mercury_fim_completion: give it what stands before the gap as `prompt` and "
-        "what stands after it as `suffix`, exactly as here, and show the whole with the gap filled.\n\n"
+        "Complete this code, and show the whole with the gap filled. Call mercury_fim_completion with what "
+        "stands before the gap as `prompt` and what stands after it as `suffix`, exactly as here.\n\n"
         f"Before:\n{fence(args.before, args.language)}\n\nAfter:\n{fence(args.after, args.language)}"
     )
 
@@ -64,8 +64,8 @@ def explain(args: Explain, ctx: Context[Service]) -> str:
     """Ask for an explanation."""
     audience = f" for {args.audience}" if args.audience else ""
     return (
-        f"Explain this{audience} with mercury_chat_completion: what it is, how it works, and what to watch "
-        f"out for, in plain words.\n\n{args.subject}"
+        f"Explain this{audience} in plain words: what it is, how it works, and what to watch out for. "
+        f"Let mercury_chat_completion do it.\n\n{args.subject}"
     )
 
 

@@ -1,0 +1,338 @@
+"""Wording: every text about a bridge's tools speaks of the tools as this client has them.
+
+A tool may be offered under a longer name (`prefixed`), or not at all (`combined.hide_tools`). So in
+descriptions, instructions, prompts, pages, errors, notes and next steps, names get their prefix, and a
+sentence that names a tool which is not offered is left out. What a tool or resource returns is content and is
+never changed. `Tool.name` stays the declared name, so hooks, metrics and filters see one name everywhere.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from functools import cached_property
+from types import CoroutineType
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
+
+from . import jsonrpc
+from .errors import Dialect, Failure, ProtocolError, ToolError
+from .features.content import PromptMessage, Text, TextResource
+from .features.prompts import Prompt, PromptArgument, PromptItem, PromptResult
+from .features.resources import Resource, Template
+from .features.results import Answer
+from .features.tools import Tool, ToolItem
+
+if TYPE_CHECKING:
+    from collections.abc import Coroutine
+
+    from .bridge import Bridge
+    from .calls.context import Context
+    from .features.content import BlobResource
+    from .revisions import Revision
+
+# A paragraph, an item of a list, or a line after a line that ends a sentence. Other lines go on.
+_BLOCK_END = re.compile(r"\n\s*\n|\n(?=[ \t]*(?:[-*]|\d+\.)[ \t])|(?<=[.!?:])\n(?=\S)")
+_LIST_ITEM = re.compile(r"\s*(?:[-*]|\d+\.)[ \t]")
+
+
+def reword_bridge(bridge: Bridge[Any], wording: Wording) -> None:
+    """Let a bridge, and all that it offers, speak of its tools in these words."""
+    bridge.instructions = wording.reword(bridge.instructions or "") or None
+    bridge.tools = {wording.offer(name): _WordedTool(tool, wording) for name, tool in bridge.tools.items()}
+    bridge.prompts = {name: _WordedPrompt(prompt, wording) for name, prompt in bridge.prompts.items()}
+    bridge.resources = {uri: _WordedResource(one, wording) for uri, one in bridge.resources.items()}
+    bridge.templates = {uri: _WordedTemplate(one, wording) for uri, one in bridge.templates.items()}
+    if bridge.bridges == (bridge,):
+        bridge.dialect = _WordedDialect(bridge.dialect, wording)
+    else:
+        bridge.dialects = {
+            part: _WordedDialect(bridge.dialects.get(part, part.dialect), wording) for part in bridge.bridges
+        }
+
+
+class _Piece(Struct):
+    """A sentence, or a clause before a semicolon, and what stands between it and the next piece."""
+
+    text: str
+    end: str
+    rank: int
+    """How much ends here: 0 a clause, 1 a sentence, 2 a line or paragraph."""
+
+
+class Wording:
+    """How texts name the tools of a bridge: by the name that is offered, or not at all."""
+
+    def __init__(self, names: Mapping[str, str | None]) -> None:
+        """Take the offered name of each tool by its declared one; None for a tool that is not offered."""
+        self._offered = {name: offered for name, offered in names.items() if offered is not None}
+        self._hidden = names.keys() - self._offered.keys()
+        alternatives = "|".join(map(re.escape, sorted(names, key=len, reverse=True)))
+        # Whole words, and neither `ns.read_file` nor `read_file.js`. Code in a fence is somebody's content.
+        name = rf"(?<![\w./-])(?:{alternatives})(?![\w-]|\.\w)"
+        self._pattern = re.compile(rf"(?P<fence>`{{3,}}).*?(?P=fence)|(?P<name>{name})", re.DOTALL)
+        # After a full stop comes a capital, or a tool's name. `1.` before an item ends no sentence.
+        self._piece_end = re.compile(
+            rf"""(?P<clause>;\s+)|(?<!\s\d)[.!?]["'”)]*(?P<sentence>\s+)(?=[A-Z0-9“"'`(<]|{name})"""
+        )
+
+    def offer(self, declared: str) -> str:
+        """Return the name by which clients call a tool."""
+        return self._offered.get(declared, declared)
+
+    def reword(self, text: str, content: Iterable[str] = (), *, keep_first: bool = False) -> str:
+        """Return a text of the bridge in these words, except inside the pieces of `content`.
+
+        With `keep_first` the first sentence stays, whatever it names: it says what happened, or what it is.
+        """
+        pattern = self._pattern
+        kept: list[str] = [re.escape(piece) for piece in content if pattern.search(piece)]
+        if kept:
+            pattern = re.compile("|".join([*sorted(kept, key=len, reverse=True), pattern.pattern]), re.DOTALL)
+        if self._hidden and any(self._is_hidden(match) for match in pattern.finditer(text)):
+            text = self._leave_out(text, pattern, keep_first=keep_first)
+        return pattern.sub(self._rename, text)
+
+    def rename(self, text: str) -> str:
+        """Return a page with the offered names; nothing is left out, since that would break its code."""
+        return self._pattern.sub(self._rename, text)
+
+    def _rename(self, match: re.Match[str]) -> str:
+        return self._offered.get(match["name"], match[0])
+
+    def _is_hidden(self, match: re.Match[str]) -> bool:
+        if match["name"] not in self._hidden:
+            return False
+        # A name such as `search` is also a word: it names the tool only in backticks.
+        text, start, end = match.string, match.start(), match.end()
+        return "_" in match[0] or (text[start - 1 : start] == "`" and text[end : end + 1] == "`")
+
+    def _leave_out(self, text: str, names: re.Pattern[str], *, keep_first: bool) -> str:
+        """Return a text without the sentences, clauses and items of lists that name a hidden tool."""
+        matches = list(names.finditer(text))
+        hidden = [match.start() for match in matches if self._is_hidden(match)]
+        content = [match.span() for match in matches if match["name"] is None]
+
+        def ends(pattern: re.Pattern[str], start: int, end: int) -> list[re.Match[str]]:
+            found = pattern.finditer(text, start, end)
+            return [one for one in found if not any(a <= one.start() < b for a, b in content)]
+
+        kept: list[_Piece] = []
+        starts_sentence = False
+        position = 0
+        for block in [*ends(_BLOCK_END, 0, len(text)), None]:
+            block_end = len(text) if block is None else block.start()
+            is_item = _LIST_ITEM.match(text, position) is not None
+            cuts = [] if is_item else ends(self._piece_end, position, block_end)
+            for cut in [*cuts, None]:
+                if cut is None:
+                    stop, after, rank = block_end, block_end if block is None else block.end(), 2
+                elif cut["clause"]:
+                    stop, after, rank = cut.start(), cut.end(), 0
+                else:
+                    stop, after, rank = cut.start("sentence"), cut.end(), 1
+                piece = _Piece(text[position:stop], text[stop:after], rank)
+                is_first = position == 0
+                if (is_first and keep_first) or not any(position <= start < stop for start in hidden):
+                    if starts_sentence:
+                        piece.text = piece.text[:1].upper() + piece.text[1:]
+                    kept.append(piece)
+                    starts_sentence = False
+                elif kept and kept[-1].rank < rank:
+                    # What was left out ended more than the piece before it does: that one ends it now.
+                    if kept[-1].rank == 0:
+                        kept[-1].text += "."
+                    kept[-1].end, kept[-1].rank = piece.end, rank
+                elif rank == 0 and not (kept and kept[-1].rank == 0):
+                    starts_sentence = True
+                position = after
+        return "".join(piece.text + piece.end for piece in kept).rstrip()
+
+    def reword_all(self, value: Any, *, keep_first: bool = False) -> Any:
+        """Return a JSON value in these words; names of members stay, and items that became empty go."""
+        if isinstance(value, str):
+            return self.reword(value, keep_first=keep_first)
+        if isinstance(value, list | tuple):
+            return [said for item in value if (said := self.reword_all(item)) != "" or item == ""]
+        if isinstance(value, dict):
+            return {key: self.reword_all(item, keep_first=key == "message") for key, item in value.items()}
+        return value
+
+    def reword_schema(self, schema: Any) -> Any:
+        """Return a JSON Schema in these words; only descriptions change, and allowed values stay."""
+        if isinstance(schema, list | tuple):
+            return [self.reword_schema(item) for item in schema]
+        if not isinstance(schema, dict):
+            return schema
+        reworded = {
+            key: self.reword(item)
+            if key == "description" and isinstance(item, str)
+            else self.reword_schema(item)
+            for key, item in schema.items()
+        }
+        if reworded.get("description") == "":
+            del reworded["description"]
+        return reworded
+
+
+class _WordedTool(Tool):
+    """A tool in the words of the bridge that offers it."""
+
+    def __init__(self, tool: Tool, wording: Wording) -> None:
+        # No call of the parent's: a copy, without what is computed from the declaration.
+        vars(self).update(vars(tool))
+        vars(self).pop("input_schema", None)
+        self._declared = tool
+        self._wording = wording
+        self.description = tool.description and wording.reword(tool.description, keep_first=True)
+        self.handler = _reword_answers(tool.handler, wording)
+
+    @cached_property
+    def input_schema(self) -> dict[str, Any]:
+        """The JSON Schema of the input, as listed."""
+        schema: dict[str, Any] = self._wording.reword_schema(self._declared.input_schema)
+        return schema
+
+    def item(self, revision: Revision) -> ToolItem:
+        """Return the tool as it is listed for a revision."""
+        item = self._declared.item(revision)
+        return replace(
+            item,
+            name=self._wording.offer(item.name),
+            description=self.description,
+            input_schema=self._wording.reword_schema(item.input_schema),
+            output_schema=self._wording.reword_schema(item.output_schema),
+        )
+
+
+def _reword_answers(handler: Callable[[Any, Any], Any], wording: Wording) -> Callable[[Any, Any], Any]:
+    def reword(value: Any) -> Any:
+        if isinstance(value, Answer) and (value.notes or value.next):
+            # A warning is never lost, even if it names what is not offered; a step that cannot be taken is.
+            notes = tuple(wording.reword(note, keep_first=True) for note in value.notes)
+            steps = tuple(said for step in value.next if (said := wording.reword(step)))
+            return replace(value, notes=notes, next=steps)
+        return value
+
+    async def reword_later(work: Coroutine[Any, Any, Any]) -> Any:
+        return reword(await work)
+
+    def handle(arguments: Any, context: Any) -> Any:
+        value = handler(arguments, context)
+        return reword_later(value) if isinstance(value, CoroutineType) else reword(value)
+
+    return handle
+
+
+class _WordedPrompt(Prompt):
+    """A prompt in the words of the bridge that offers it."""
+
+    def __init__(self, prompt: Prompt, wording: Wording) -> None:
+        vars(self).update(vars(prompt))
+        self._declared = prompt
+        self._wording = wording
+        self.description = prompt.description and wording.reword(prompt.description, keep_first=True)
+
+    def item(self, revision: Revision) -> PromptItem:
+        """Return the prompt as it is listed for a revision."""
+        item = replace(self._declared.item(revision), description=self.description)
+        if item.arguments is None:
+            return item
+        arguments = [
+            PromptArgument(
+                one.name, one.description and (self._wording.reword(one.description) or None), one.required
+            )
+            for one in item.arguments
+        ]
+        return replace(item, arguments=arguments)
+
+    async def messages(self, arguments: Any, context: Context[Any]) -> PromptResult:
+        """Make the messages. The client's arguments in them stay as they are, and so does code in fences."""
+        result = await self._declared.messages(arguments, context)
+        given = [value for value in msgspec.structs.asdict(arguments).values() if isinstance(value, str)]
+        messages = [
+            PromptMessage(
+                each.role, replace(each.content, text=self._wording.reword(each.content.text, given))
+            )
+            if isinstance(each.content, Text)
+            else each
+            for each in result.messages
+        ]
+        return replace(result, messages=messages, description=self.description)
+
+
+class _WordedResource(Resource):
+    """A resource in the words of the bridge that offers it. Of contents, only a page names tools to call."""
+
+    def __init__(self, resource: Resource, wording: Wording) -> None:
+        vars(self).update(vars(resource))
+        self._declared = resource
+        self._wording = wording
+        self.item = _reword_item(resource.item, wording)
+
+    async def read(self, context: Context[Any]) -> list[TextResource | BlobResource]:
+        """Read it."""
+        contents = await self._declared.read(context)
+        if not self.is_app:
+            return contents
+        return [
+            replace(one, text=self._wording.rename(one.text)) if isinstance(one, TextResource) else one
+            for one in contents
+        ]
+
+
+class _WordedTemplate(Template):
+    """A resource template in the words of the bridge that offers it."""
+
+    def __init__(self, template: Template, wording: Wording) -> None:
+        vars(self).update(vars(template))
+        self.item = _reword_item(template.item, wording)
+
+
+def _reword_item(item: Any, wording: Wording) -> Any:
+    if item.description is None:
+        return item
+    return replace(item, description=wording.reword(item.description, keep_first=True))
+
+
+class _WordedDialect(Dialect):
+    """Words failures as another dialect does, and names tools as the bridge that offers them."""
+
+    def __init__(self, dialect: Dialect, wording: Wording) -> None:
+        self._dialect = dialect
+        self._wording = wording
+
+    def for_revision(self, revision: Revision) -> Dialect:
+        """Return the dialect for clients of a revision."""
+        return _WordedDialect(self._dialect.for_revision(revision), self._wording)
+
+    def invalid_arguments(self, tool: str, problem: str) -> Failure:
+        """Word arguments that do not fit the tool's input."""
+        return self._reword(self._dialect.invalid_arguments(tool, problem))
+
+    def translate(self, error: Exception) -> Failure | None:
+        """Turn a handler's exception into a failure."""
+        failure = self._dialect.translate(error)
+        return None if failure is None else self._reword(failure)
+
+    def bug(self, reference: str) -> Failure:
+        """Word an unexpected error."""
+        return self._reword(self._dialect.bug(reference))
+
+    def _reword(self, failure: Failure) -> Failure:
+        message = self._reword_message(failure.message)
+        if isinstance(failure, ToolError):
+            return ToolError(message, self._wording.reword_all(msgspec.to_builtins(failure.structured)))
+        data = self._wording.reword_all(msgspec.to_builtins(failure.data))
+        return ProtocolError(failure.code, message, data)
+
+    def _reword_message(self, message: str) -> str:
+        if message.startswith("{"):  # a contract may ask for JSON, which has to stay JSON
+            try:
+                return jsonrpc.encode(self._wording.reword_all(msgspec.json.decode(message))).decode()
+            except msgspec.DecodeError:
+                pass
+        return self._wording.reword(message, keep_first=True)
