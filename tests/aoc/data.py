@@ -18,6 +18,7 @@ from bridgehead.aoc.files.day_file import DayFile
 from bridgehead.aoc.files.entries import NewEntry, format_timestamp
 from bridgehead.aoc.files.locking import LOCK_FILE, FolderLock
 from bridgehead.aoc.files.records import read_day
+from bridgehead.aoc.files.seals import Seals
 from bridgehead.aoc.settings import AocSettings
 from bridgehead.aoc.workspace import Workspace
 from bridgehead.mcp import Bridge
@@ -73,9 +74,19 @@ class Data:
         entries: list[dict[str, Any]] = document["entries"]
         return entries
 
+    def take_in(self) -> None:
+        """Do nothing: the records are where they belong."""
+
     def environment(self, **more: str) -> dict[str, str]:
         """Give the environment that serves this directory."""
-        return {"AOC_DATA_DIR": str(self.folder), **more}
+        state = str(self.folder.parent / "state")
+        return {"AOC_DATA_DIR": str(self.folder), "BRIDGEHEAD_STATE_DIR": state, **more}
+
+    def seals(self) -> Seals:
+        """Give the seals of the server of this directory."""
+        state = self.folder.parent / "state" / "aoc"
+        state.mkdir(parents=True, exist_ok=True)
+        return Seals(lambda: state / "grade.key")
 
     def bridge(self, **more: str) -> Bridge[Workspace]:
         """Make a bridge in memory that serves this directory."""
@@ -122,6 +133,12 @@ SECONDS = 10.0
 def open_day(data: Data, day: int = 1) -> DayFile:
     """Open a day's file with a lock of its own, as another process has it."""
     return DayFile(FolderLock(str(data.speeds), SECONDS), day, SystemClock())
+
+
+def put_graded(data: Data, *entries: NewEntry, day: int = 1) -> None:
+    """Put records there as the server does that assigned their grades."""
+    lock = FolderLock(str(data.speeds), SECONDS)
+    DayFile(lock, day, SystemClock(), seals=data.seals()).append(list(entries))
 
 
 def new(time: int, llm: str = "gpt4") -> NewEntry:

@@ -70,7 +70,13 @@ async def faulty_replica(data: DatabaseData, port: int) -> AsyncIterator[tuple[W
 
 
 def _as_file(entry: Entry) -> dict[str, Any]:
-    newer = {"measure": entry.measure_key, "source": entry.source_key, "withdrawn": entry.withdrawn}
+    newer = {
+        "measure": entry.measure_key,
+        "grade": entry.grade_key,
+        "details": entry.details_key,
+        "source": entry.source_key,
+        "withdrawn": entry.withdrawn,
+    }
     return {
         "llm": entry.llm,
         "phase": entry.phase,

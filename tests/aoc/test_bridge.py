@@ -16,7 +16,7 @@ def test_a_host_gets_the_bridge_and_may_run_it_in_many_processes(data: Data) -> 
     settings = manifest.settings(data.environment())
 
     assert "record_speed" in manifest.make(settings, Metrics()).tools
-    assert settings.configured == {"AOC_DATA_DIR"}
+    assert settings.configured == {"AOC_DATA_DIR", "BRIDGEHEAD_STATE_DIR"}
     assert manifest.single_process == ""
 
 

@@ -60,7 +60,7 @@ def test_a_right_program_is_timed_and_recorded_as_measured_execution(data: Data)
     ]
     assert ", right" in done.stderr
     entries = data.entries(1)
-    assert [(e["llm"], e["measure"], e["source"]) for e in entries] == [
+    assert [(e["llm"], e["measure"], e["grade"]) for e in entries] == [
         ("my model", "execution", "measured")
     ] * 3
     assert all(e["speedMs"] >= 1 for e in entries)

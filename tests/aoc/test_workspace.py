@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from bridgehead.aoc import workspace as workspace_module
-from bridgehead.aoc.files.entries import Group
+from bridgehead.aoc.files.entries import Wanted, id_of
 from bridgehead.aoc.files.recorder import NewRun
 from bridgehead.aoc.ranking.board import Filters
 from bridgehead.aoc.settings import AocSettings
@@ -81,7 +81,7 @@ async def test_what_a_client_recorded_is_on_the_board_that_it_asks_for_next(data
     workspace = opened(data)
     made = await workspace.recorder.record(NewRun(1, 1, "gpt4", 5), client=1)
     view = await workspace.board(Filters(), client=1)
-    await workspace.recorder.withdraw(1, Group("gpt4", 1, "solving"), made.entry.timestamp)
+    await workspace.recorder.withdraw(1, Wanted(id_of(1, made.entry)))
     after = await workspace.board(Filters(), client=1)
     await workspace.close()
 

@@ -23,7 +23,7 @@ from msgspec import Struct
 from bridgehead.runtime.errors import InvalidArgument, NotFound
 
 from .files import layout
-from .files.entries import EXECUTION, MEASURED
+from .files.entries import CLAIMED, EXECUTION, MEASURED
 from .files.instructions import Verdict
 from .files.recorder import NewRun
 from .workspace import Workspace
@@ -94,14 +94,15 @@ def measure(workspace: Workspace, wanted: Measurement, report: Callable[[str], N
             )
         if number >= 0:
             times.append(ended.milliseconds)
+    grade = MEASURED if verdict == "right" else CLAIMED
     workspace.recorder.record_now(
-        [NewRun(wanted.day, wanted.phase, wanted.llm, time, EXECUTION, MEASURED) for time in times]
+        [NewRun(wanted.day, wanted.phase, wanted.llm, time, EXECUTION, grade) for time in times]
     )
     outcome: Literal["solved", "unchecked"] = "solved" if verdict == "right" else "unchecked"
     typical = sorted(times)[len(times) // 2]
     workspace.stopwatch.note_run(wanted.day, wanted.phase, wanted.llm, outcome, typical, EXECUTION)
     return MeasuredRuns(
-        outcome, times, f"Recorded {len(times)} runs of {wanted.llm}, median {typical} ms, measured."
+        outcome, times, f"Recorded {len(times)} runs of {wanted.llm}, median {typical} ms, {grade}."
     )
 
 

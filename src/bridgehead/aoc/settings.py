@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import os
 
-from bridgehead.runtime.directories import DatabaseSettings
+from bridgehead.runtime.directories import DatabaseSettings, StateSettings
 from bridgehead.runtime.logs import LogSettings
 from bridgehead.runtime.settings import PATH, TEXT, Kind, Setting, SettingError, choice, whole
 from bridgehead.runtime.tool_filter import ALL_TOOLSETS, Toolsets, prefix_setting
@@ -27,7 +27,7 @@ TOOLSETS = Toolsets(
 )
 
 
-class AocSettings(LogSettings, DatabaseSettings):
+class AocSettings(LogSettings, DatabaseSettings, StateSettings):
     """All settings of the aoc bridge."""
 
     data_dir = Setting(
@@ -63,6 +63,14 @@ class AocSettings(LogSettings, DatabaseSettings):
         (ALL_TOOLSETS,),
         "Groups of tools to offer beside fetch_instruction and record_speed: attempts, ranking, records; "
         "`all`, or `core` for none of them.",
+    )
+    grade_key_file = Setting(
+        "AOC_GRADE_KEY_FILE",
+        PATH,
+        None,
+        "The file with the key that seals the grades of records in files. Servers that share a folder need "
+        "the same one to believe each other's grades.",
+        shown="`aoc/grade.key` in the state directory, made when it is first needed",
     )
     tool_prefix = prefix_setting("AOC_TOOL_PREFIX", "aoc_")
     contact = Setting(

@@ -26,6 +26,7 @@ from .ranking.history import Page, Run
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
     from bridgehead.runtime.stores import postgres
 
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from .files.names import Aliases
     from .files.recorder import RecordWriter
     from .files.records import RecordReader
+    from .files.seals import Seals
     from .ranking.comparison import Puzzle
     from .settings import AocSettings
 
@@ -78,9 +80,12 @@ class Workspace:
         clock: Clock,
         key: RecordKey = "speedMs",
         *,
+        seals: Seals | None = None,
         database: postgres.Database | None = None,
     ) -> None:
         self.year = year
+        self.seals = seals
+        """Proves the grades of records in files; None believes no grade above claimed."""
         self.database = database
         """Holds records, attempts and aliases; None if they are in the folders."""
         self.folders = folders
@@ -110,7 +115,7 @@ class Workspace:
             return DatabaseRecorder(self.database, self.year, self.clock)
         from .files.recorder import Recorder
 
-        return Recorder(self.folders.speeds, self._lock_wait, self.clock, self._key)
+        return Recorder(self.folders.speeds, self._lock_wait, self.clock, self._key, self.seals)
 
     @cached_property
     def records(self) -> RecordReader:
@@ -121,7 +126,7 @@ class Workspace:
             return DatabaseRecords(self.database, self.year)
         from .files.records import Records
 
-        return Records(self.folders.speeds)
+        return Records(self.folders.speeds, self.seals)
 
     @cached_property
     def attempts(self) -> AttemptStore:
@@ -306,4 +311,13 @@ def open_workspace(
     folders = find_folders(settings, os.getcwd())
     key: RecordKey = "speed_ms" if settings.record_keys == "speed_ms" else "speedMs"
     wait = settings.lock_wait_ms / 1000
-    return Workspace(settings.year, folders, wait, clock or SystemClock(), key, database=database)
+    from .files.seals import Seals
+
+    def key_file() -> Path:
+        from bridgehead.runtime.directories import open_state
+
+        return settings.grade_key_file or open_state(settings, "aoc") / "grade.key"
+
+    seals = Seals(key_file)
+    clock = clock or SystemClock()
+    return Workspace(settings.year, folders, wait, clock, key, seals=seals, database=database)

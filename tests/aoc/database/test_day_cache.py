@@ -8,7 +8,7 @@ import asyncpg
 import pytest
 
 from bridgehead.aoc.database.day_cache import DAYS, CachedDay, DayCache, DayRevision
-from bridgehead.aoc.files.entries import Group
+from bridgehead.aoc.files.entries import CLAIMED, MEASURED, Group, Wanted, id_of
 from bridgehead.aoc.files.recorder import NewRun
 from bridgehead.aoc.settings import AocSettings
 from bridgehead.aoc.workspace import Workspace, open_workspace
@@ -55,13 +55,15 @@ async def test_a_day_that_was_read_on_is_the_same_as_one_read_anew(
     day_cache = DayCache(2025)
     for number in (30, 10, 20):
         await workspace.recorder.record(
-            NewRun(1, 1, "gpt4", number, None, "measured" if number == 10 else None)
+            NewRun(1, 1, "gpt4", number, None, MEASURED if number == 10 else CLAIMED)
         )
         await workspace.recorder.record(NewRun(1, 2, "o1", number, "execution"))
         await read(day_cache, connection)
 
     assert content(await read(day_cache, connection)) == content(await read(DayCache(2025), connection))
-    assert (await read(day_cache, connection)).groups[GROUP].claimed == 2
+    groups = (await read(day_cache, connection)).groups
+    assert (groups[GROUP].ordered, groups[GROUP].claimed) == ([20, 30], 2)
+    assert groups[GROUP._replace(grade=MEASURED)].ordered == [10]
 
 
 async def test_a_record_that_was_taken_back_is_out_of_the_day(workspace: Workspace, connection: Any) -> None:
@@ -70,7 +72,7 @@ async def test_a_record_that_was_taken_back_is_out_of_the_day(workspace: Workspa
     await workspace.recorder.record(NewRun(1, 1, "gpt4", 10))
     before = (await read(day_cache, connection)).groups[GROUP].ordered
 
-    await workspace.recorder.withdraw(1, GROUP, first.entry.timestamp)
+    await workspace.recorder.withdraw(1, Wanted(id_of(1, first.entry)))
 
     assert before == [10, 30]
     assert (await read(day_cache, connection)).groups[GROUP].ordered == [10]

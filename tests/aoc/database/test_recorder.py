@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from bridgehead.aoc.files.entries import Group
+from bridgehead.aoc.files.entries import MEASURED, Details, Wanted, id_of
 from bridgehead.aoc.files.recorder import NewRun, key_of
 from bridgehead.aoc.workspace import Workspace
 from bridgehead.runtime.errors import BridgeError, InvalidArgument, Unavailable
@@ -98,10 +98,30 @@ async def test_a_record_that_one_replica_takes_back_counts_no_more_on_another(da
     async with replica(data) as one, replica(data) as other:
         first = await one.recorder.record(NewRun(1, 1, "gpt4", 1000))
         await other.recorder.record(NewRun(1, 1, "gpt4", 10))
-        await other.recorder.withdraw(1, Group("gpt4", 1, "solving"), first.entry.timestamp)
+        await other.recorder.withdraw(1, Wanted(None, "gpt4", 1, first.entry.timestamp))
         last = await one.recorder.record(NewRun(1, 1, "gpt4", 20))
 
     assert (last.figures.n, last.figures.best, last.average) == (2, 10, 15)
+
+
+async def test_a_record_is_taken_back_by_its_id_alone(data: DatabaseData) -> None:
+    async with replica(data) as workspace:
+        made = [await workspace.recorder.record(NewRun(1, 1, "Gémini\\n", time)) for time in (5, 6)]
+        gone = await workspace.recorder.withdraw(1, Wanted(id_of(1, made[0].entry)))
+
+    assert gone.time == 5
+    assert [entry["speedMs"] for entry in data.entries(1) if "withdrawn" in entry] == [5]
+
+
+async def test_an_attempt_is_recorded_once_whichever_replica_ends_it(data: DatabaseData) -> None:
+    run = NewRun(1, 1, "gpt4", 5, "solving", MEASURED, Details(attempt="a1", tries=2))
+    async with replica(data) as one, replica(data) as other:
+        together = await asyncio.gather(*(one.recorder.record(run) for _ in range(3)))
+        again = await other.recorder.record(run)
+
+    assert [entry["details"] for entry in data.entries(1)] == [{"tries": 2, "attempt": "a1"}]
+    assert {made.entry.timestamp for made in together} == {again.entry.timestamp}
+    assert (again.figures.n, again.entry.grade) == (1, "measured")
 
 
 async def test_a_request_that_is_sent_again_is_stored_once_whichever_replica_gets_it(

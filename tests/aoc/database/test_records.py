@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from bridgehead.aoc.database.records import DatabaseRecords
-from bridgehead.aoc.files.entries import Group
+from bridgehead.aoc.files.entries import Group, Wanted, id_of
 from bridgehead.aoc.files.recorder import NewRun
 from bridgehead.aoc.workspace import Workspace
 from tests.aoc.data import entry
@@ -76,7 +76,7 @@ async def test_changes_are_seen_of_records_withdrawals_and_attempts_and_of_nothi
         seen = [await workspace.changes()]
         made = await workspace.recorder.record(NewRun(1, 1, "gpt4", 5))
         seen.append(await workspace.changes())
-        await workspace.recorder.withdraw(1, GPT4, made.entry.timestamp)
+        await workspace.recorder.withdraw(1, Wanted(id_of(1, made.entry)))
         seen.append(await workspace.changes())
         await asyncio.to_thread(workspace.stopwatch.start, 1, 1, "gpt4")
         seen.append(await workspace.changes())

@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 
 from bridgehead.aoc.commands import main
+from bridgehead.aoc.files.entries import MEASURED, VERIFIED, Details, NewEntry
 from bridgehead.aoc.files.names import canonical_name
 from bridgehead.runtime.errors import InvalidArgument
-from tests.aoc.data import Data, entry
+from tests.aoc.data import Data, entry, put_graded
 from tests.aoc.database_data import DatabaseData
 
 NAMES = ["gpt4", "gpt-4", "claude", " claude ", "Gémini", "Ge\u0301mini", "o1"]
@@ -30,6 +31,11 @@ def fill(data: Data, seed: int = 3) -> None:
         data.put_speeds(
             day, [*entries, entries[0], entries[0]]
         )  # equal ones count as often as they stand there
+    graded = [
+        NewEntry("gpt4", 1, 5, f"2025-12-05T11:0{n}:00.000Z", None, grade, Details(attempt=f"a{n}", tokens=n))
+        for n, grade in enumerate((VERIFIED, MEASURED))
+    ]
+    put_graded(data, *graded, day=5)
     (data.folder / "aliases.json").write_text(json.dumps({"gpt4": ["gpt-4"]}))
     (data.folder / "attempts").mkdir(exist_ok=True)
     steps = [

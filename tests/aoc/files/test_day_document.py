@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from bridgehead.aoc.files import day_document
 from bridgehead.aoc.files.day_document import CorruptDay
-from bridgehead.aoc.files.entries import NewEntry, format_timestamp
+from bridgehead.aoc.files.entries import Details, NewEntry, format_timestamp
 from tests.aoc.data import entry
 
 NEW = NewEntry("new", 2, 7, "2025-12-24T00:00:00.000Z")
@@ -170,18 +170,21 @@ def test_a_file_that_cannot_be_read_is_refused_in_words_with_the_line(data: byte
         {"measure": 5},
         {"measure": [1]},
         {"source": ["x"]},
+        {"grade": ["verified"]},
+        {"grade": "best", "seal": 5, "details": [{"attempt": 1}]},
         {"withdrawn": {"by": "me"}},
     ],
 )
 def test_what_is_only_unusual_is_read(more: dict[str, Any]) -> None:
     (entry,) = day_document.decode_day(day_of(**more), 4).entries
 
-    assert (entry.time, entry.measure, entry.source) == (1, "solving", "claimed")
+    assert (entry.time, entry.measure, entry.grade) == (1, "solving", "claimed")
     assert len(day_document.group_entries([entry])) == (not entry.withdrawn)
 
 
 def test_groups_leave_out_what_was_withdrawn_and_count_what_was_claimed() -> None:
     runs = [
+        {**GOOD, "grade": "measured"},
         {**GOOD, "source": "measured"},
         GOOD,
         {**GOOD, "measure": "execution", "speedMs": 3},
@@ -193,8 +196,9 @@ def test_groups_leave_out_what_was_withdrawn_and_count_what_was_claimed() -> Non
     groups = day_document.group_entries(day_document.decode_day(data, 4).entries)
 
     assert {group: (runs.ordered, runs.claimed) for group, runs in groups.items()} == {
-        ("a", 1, "solving"): ([1, 1, 1], 2),
-        ("a", 1, "execution"): ([3], 1),
+        ("a", 1, "solving", "measured"): ([1], 0),
+        ("a", 1, "solving", "claimed"): ([1, 1, 1], 3),
+        ("a", 1, "execution", "claimed"): ([3], 1),
     }
 
 
@@ -207,16 +211,20 @@ def test_a_new_file_is_one_entry_a_line() -> None:
     )
 
 
-NEWER = NewEntry("timed", 1, 3, "t", measure="execution", source="measured")
+NEWER = NewEntry("timed", 1, 3, "t", "execution", "measured", Details(agent="codex", tries=2), "5ea1")
 
 
 def test_an_entry_has_the_contracts_keys_and_then_the_newer_ones() -> None:
-    withdrawn = NewEntry("timed", 1, 3, "t", "execution", "measured", "2025")
+    withdrawn = NewEntry("timed", 1, 3, "t", "execution", source="measured", withdrawn="2025")
 
     assert day_document.encode_entry(NEW) == json.dumps(WRITTEN).encode()
     assert day_document.encode_entry(withdrawn) == (
         b'{"llm": "timed", "phase": 1, "speedMs": 3, "timestamp": "t",'
         b' "measure": "execution", "source": "measured", "withdrawn": "2025"}'
+    )
+    assert day_document.encode_entry(NEWER) == (
+        b'{"llm": "timed", "phase": 1, "speedMs": 3, "timestamp": "t", "measure": "execution",'
+        b' "grade": "measured", "details": {"tries":2,"agent":"codex"}, "seal": "5ea1"}'
     )
     assert b'"speed_ms": 7' in day_document.encode_entry(NEW, "speed_ms")
 

@@ -1,6 +1,7 @@
 """Day file: what is on the disk at every moment, whoever writes, in small files and in large ones."""
 
 import os
+import re
 import stat
 import sys
 import time
@@ -11,11 +12,11 @@ import pytest
 
 from bridgehead.aoc.files import day_document, day_file, journal, records
 from bridgehead.aoc.files.day_file import DayFile, describe_run, take_run
-from bridgehead.aoc.files.entries import MEASURED, Group, NewEntry
+from bridgehead.aoc.files.entries import CLAIMED, MEASURED, VERIFIED, Details, Group, NewEntry, Wanted, id_of
 from bridgehead.aoc.files.locking import FolderLock
 from bridgehead.aoc.ranking.figures import Runs
 from bridgehead.runtime import durable
-from bridgehead.runtime.errors import NotFound, StorageError
+from bridgehead.runtime.errors import InvalidArgument, NotFound, StorageError
 from tests.aoc.data import CONTRACT, SECONDS, Data, entry, new, open_day, record, refused_record, times
 from tests.support.checked import connect
 from tests.support.clock import Clock
@@ -60,7 +61,7 @@ def test_a_record_of_a_large_day_can_be_withdrawn_too(large: Data) -> None:
     file = open_day(large)
     (recorded,) = file.append([new(1)])
 
-    file.withdraw(Group("gpt4", 1, "solving"), recorded.entry.timestamp)
+    file.withdraw(Wanted(id_of(1, recorded.entry)))
 
     assert "withdrawn" in large.entries(1)[0]
     assert file.append([new(2)])[0].figures.n == 1
@@ -176,14 +177,30 @@ def journal_of(data: Data) -> Path:
     return data.speeds / ".day01.journal"
 
 
+@pytest.mark.parametrize("size", [journal.JOURNAL_FROM_BYTES, 50])
+def test_an_attempt_is_recorded_once_whether_in_the_file_or_in_the_journal(
+    data: Data, monkeypatch: pytest.MonkeyPatch, size: int
+) -> None:
+    monkeypatch.setattr(journal, "JOURNAL_FROM_BYTES", size)
+    data.put_speeds(1, [entry("gpt4", 7)])
+    run = NewEntry("gpt4", 1, 5, "t", grade="measured", details=Details(attempt="a1"))
+
+    (first,) = open_day(data).append([run])
+    (again, other) = open_day(data).append([run, new(9)])
+    (last,) = open_day(data).append([run])
+
+    assert times(data) == [9, 5, 7]
+    assert [made.figures.n for made in (first, again, other, last)] == [2, 2, 3, 3]
+
+
 # --- what a record comes to --------------------------------------------------------------------------------
 
 
 def test_a_record_tells_the_figures_of_its_phase_and_the_average_of_both() -> None:
     groups: dict[Group, Runs] = {}
     told = [
-        take_run(groups, NewEntry("gpt4", phase, time, "now", source=source))  # type: ignore[arg-type]
-        for phase, time, source in ((1, 100, None), (2, 300, "claimed"), (1, 101, MEASURED), (2, 1, None))
+        take_run(groups, NewEntry("gpt4", phase, time, "now", grade=grade))
+        for phase, time, grade in ((1, 100, CLAIMED), (2, 300, CLAIMED), (1, 101, MEASURED), (2, 1, VERIFIED))
     ]
 
     assert [(one.figures.n, one.figures.best, one.average) for one in told] == [
@@ -192,7 +209,12 @@ def test_a_record_tells_the_figures_of_its_phase_and_the_average_of_both() -> No
         (2, 100, 167),
         (2, 1, 125),
     ]
-    assert {group.phase: runs.claimed for group, runs in groups.items()} == {1: 1, 2: 2}
+    assert {(group.phase, group.grade): runs.claimed for group, runs in groups.items()} == {
+        (1, "claimed"): 1,
+        (2, "claimed"): 1,
+        (1, "measured"): 0,
+        (2, "verified"): 0,
+    }
 
 
 def test_a_record_that_was_written_before_is_told_among_the_runs_that_count() -> None:
@@ -452,7 +474,7 @@ def test_the_error_says_what_is_in_the_way(
 
 # --- taking back -------------------------------------------------------------------------------------------
 
-GPT4 = Group("gpt4", 1, "solving")
+GPT4 = Wanted(None, "gpt4", 1, "t1")
 
 
 def test_only_the_record_that_is_meant_is_taken_back(data: Data) -> None:
@@ -468,17 +490,32 @@ def test_only_the_record_that_is_meant_is_taken_back(data: Data) -> None:
         ],
     )
     file = open_day(data)
-    assert [file.withdraw(GPT4, "t1").time for _ in range(2)] == [5, 6]
+    with pytest.raises(InvalidArgument, match=r"2 records of gpt4 in phase 1 at t1.*5 ms.*6 ms") as several:
+        file.withdraw(GPT4)
+    named = re.findall(r"(\w{12}) \(", str(several.value))
+    assert [file.withdraw(Wanted(record)).time for record in named] == [5, 6]
 
     assert [e["speedMs"] for e in data.entries(1) if "withdrawn" in e] == [1, 5, 6]
     with pytest.raises(NotFound, match="no record of gpt4 in phase 1 at t1"):
-        file.withdraw(GPT4, "t1")
+        file.withdraw(GPT4)
+    with pytest.raises(NotFound, match=f"no record with the id {named[0]}"):
+        file.withdraw(Wanted(named[0]))
+
+
+def test_of_two_equal_records_one_is_taken_back_at_a_time(data: Data) -> None:
+    data.put_speeds(1, [entry("gpt4", 5, timestamp="t1"), entry("gpt4", 5, timestamp="t1")])
+    file = open_day(data)
+
+    file.withdraw(GPT4)
+    assert [("withdrawn" in e) for e in data.entries(1)] == [True, False]
+    file.withdraw(GPT4)
+    assert [("withdrawn" in e) for e in data.entries(1)] == [True, True]
 
 
 def test_a_day_without_records_has_none_to_take_back(data: Data) -> None:
     data.speeds.mkdir()
     with pytest.raises(NotFound, match="Day 1 has no record"):
-        open_day(data).withdraw(GPT4, "t1")
+        open_day(data).withdraw(GPT4)
 
 
 @pytest.mark.parametrize("act", ["withdraw", "fold"])
@@ -495,4 +532,4 @@ def test_what_cannot_be_written_is_told_by_everything_that_writes(
 
     monkeypatch.setattr(durable, "replace", full)
     with pytest.raises(StorageError, match="No space left on device"):
-        file.withdraw(GPT4, "t1") if act == "withdraw" else file.fold()
+        file.withdraw(GPT4) if act == "withdraw" else file.fold()

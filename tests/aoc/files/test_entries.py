@@ -8,12 +8,15 @@ import pytest
 from bridgehead.aoc.files.entries import (
     CLAIMED,
     EXECUTION,
-    MEASURED,
+    GRADES,
     SOLVING,
+    Details,
     Entry,
+    Grade,
     Measure,
+    NewEntry,
     RecordKey,
-    Source,
+    id_of,
 )
 
 RECORD = {"llm": "a", "phase": 1, "timestamp": "t"}
@@ -24,8 +27,7 @@ RECORD = {"llm": "a", "phase": 1, "timestamp": "t"}
     [
         (Measure, SOLVING),
         (Measure, EXECUTION),
-        (Source, CLAIMED),
-        (Source, MEASURED),
+        *((Grade, grade) for grade in GRADES),
         (RecordKey, "speedMs"),
         (RecordKey, "speed_ms"),
     ],
@@ -44,16 +46,33 @@ def test_the_time_is_read_from_either_key(keys: dict[str, int], time: int) -> No
 
 
 @pytest.mark.parametrize(
-    ("keys", "measure", "source"),
+    ("keys", "measure", "grade"),
     [
         ({}, SOLVING, CLAIMED),
-        ({"measure": "execution", "source": "measured"}, EXECUTION, MEASURED),
-        ({"measure": "something else", "source": 7}, SOLVING, CLAIMED),
+        ({"measure": "execution", "source": "measured"}, EXECUTION, CLAIMED),
+        ({"measure": "something else", "source": 7, "grade": "perfect"}, SOLVING, CLAIMED),
+        ({"grade": ["verified"], "details": 5}, SOLVING, CLAIMED),
     ],
 )
 def test_a_word_that_is_not_ours_means_what_no_word_means(
-    keys: dict[str, Any], measure: str, source: str
+    keys: dict[str, Any], measure: str, grade: str
 ) -> None:
     entry = msgspec.convert(RECORD | keys, Entry)
 
-    assert (entry.measure, entry.source) == (measure, source)
+    assert (entry.measure, entry.grade, entry.details) == (measure, grade, Details())
+
+
+def test_what_is_known_of_a_run_comes_back() -> None:
+    entry = msgspec.convert(RECORD | {"details": {"tries": 2, "agent": "codex", "other": 1}}, Entry)
+
+    assert entry.details == Details(tries=2, agent="codex")
+
+
+def test_a_record_has_an_id_that_depends_on_what_it_says_alone() -> None:
+    read = msgspec.convert(RECORD | {"speed_ms": 5}, Entry)
+    other_layout = msgspec.convert(RECORD | {"speedMs": 5, "measure": "solving", "withdrawn": "x"}, Entry)
+    another = msgspec.convert(RECORD | {"speedMs": 6}, Entry)
+
+    assert id_of(1, read) == id_of(1, other_layout) == id_of(1, NewEntry("a", 1, 5, "t"))
+    assert len({id_of(1, read), id_of(2, read), id_of(1, another)}) == 3
+    assert len(id_of(1, read)) == 12

@@ -13,7 +13,7 @@ import pytest
 
 from bridgehead.aoc.files import journal, recorder
 from bridgehead.aoc.files.day_file import DayFile
-from bridgehead.aoc.files.entries import Group, NewEntry
+from bridgehead.aoc.files.entries import NewEntry, Wanted
 from bridgehead.aoc.files.recorder import NewRun, Recorder, key_of
 from bridgehead.runtime.errors import InvalidArgument, StorageError
 from bridgehead.runtime.timing import SystemClock
@@ -328,7 +328,7 @@ async def test_closing_waits_for_what_is_being_written(data: Data, monkeypatch: 
 async def test_a_record_is_taken_back_and_returned(data: Data) -> None:
     one = open_recorder(data)
     recorded = await one.record(GPT4)
-    entry_of_it = await one.withdraw(1, Group("gpt4", 1, "solving"), recorded.entry.timestamp)
+    entry_of_it = await one.withdraw(1, Wanted(None, "gpt4", 1, recorded.entry.timestamp))
 
     assert entry_of_it.time == 1250
     assert "withdrawn" in data.entries(1)[0]

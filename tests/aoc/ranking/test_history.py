@@ -34,7 +34,8 @@ async def test_the_history_is_newest_first_over_all_days(data: Data) -> None:
         "speed_ms": 4,
         "timestamp": "2025-12-06T09:12:44.1234567Z",
         "measure": "solving",
-        "source": "claimed",
+        "grade": "claimed",
+        "id": answer["runs"][1]["id"],
         "withdrawn": False,
     }
     assert (answer["total"], answer["older"]) == (5, None)

@@ -46,7 +46,7 @@ async def test_a_right_answer_stops_the_clock_and_records_a_measured_solving_tim
     assert (done["outcome"], done["verdict"], done["recorded"]) == ("solved", "right", True)
     assert 1 <= done["speed_ms"] <= spent + 1
     (entry,) = answered.entries(1)
-    assert (entry["speedMs"], entry["measure"], entry["source"]) == (done["speed_ms"], "solving", "measured")
+    assert (entry["speedMs"], entry["measure"], entry["grade"]) == (done["speed_ms"], "solving", "measured")
     assert (row["claimed"], row["solve_rate"], row["tokens"], row["cost_usd"]) == (0, 1.0, 1200.0, 0.03)
 
 

@@ -5,8 +5,9 @@ from typing import Any
 
 import pytest
 
+from bridgehead.aoc.files.entries import NewEntry
 from bridgehead.mcp.revisions import HANDSHAKE
-from tests.aoc.data import CONTRACT, ONLY_FILES, Data, entry
+from tests.aoc.data import CONTRACT, ONLY_FILES, Data, entry, put_graded
 from tests.support.checked import CheckedClient, connect
 
 
@@ -210,12 +211,14 @@ async def test_a_board_of_nothing_but_execution_time_is_shown_without_asking(dat
 
 
 async def test_what_is_claimed_and_what_is_measured_is_marked(data: Data) -> None:
-    data.put_speeds(1, [entry("a", 4), entry("a", 5, source="measured"), entry("b", 6, source="measured")])
+    data.put_speeds(1, [entry("a", 4), entry("b", 7, source="measured"), entry("b", 8, grade="verified")])
+    put_graded(data, NewEntry("a", 1, 5, "t", grade="measured"))
+    data.take_in()
 
     answer = await board(data)
     text = await said(data, "speed_leaderboard")
 
-    assert [(row["n"], row["claimed"]) for row in answer["rows"]] == [(2, 1), (1, 0)]
+    assert [(row["n"], row["claimed"]) for row in answer["rows"]] == [(2, 1), (2, 2)]
     assert "; 1 of them claimed" in text
 
 

@@ -43,8 +43,9 @@ async def test_the_structured_answer_has_the_figures_of_this_llm_day_and_phase(d
         "llm": "gpt4",
         "speed_ms": 9,
         "timestamp": answer["timestamp"],
+        "id": answer["id"],
         "measure": "solving",
-        "source": "claimed",
+        "grade": "claimed",
         "n": 3,
         "best": 4,
         "median": 5,
@@ -204,14 +205,20 @@ async def test_llm_and_llm_name_are_both_understood_but_not_when_they_differ(dat
     assert "are different" in (await refused_record(data, {**RUN, "llm": "other"}))["message"]
 
 
-async def test_a_record_says_what_was_timed_and_who_took_the_time(data: Data) -> None:
-    answer = await record(data, {**RUN, "measure": "execution", "source": "measured"})
+async def test_a_record_says_what_was_timed(data: Data) -> None:
+    answer = await record(data, {**RUN, "measure": "execution"})
 
-    assert {**data.entries(1)[0], "timestamp": ""} == entry(
-        "gpt4", 1250, 1, "", measure="execution", source="measured"
-    )
+    assert {**data.entries(1)[0], "timestamp": ""} == entry("gpt4", 1250, 1, "", measure="execution")
     assert answer["structuredContent"]["measure"] == "execution"
-    assert answer["structuredContent"]["source"] == "measured"
+
+
+async def test_a_caller_that_says_measured_has_claimed(data: Data) -> None:
+    async with connect(data.bridge()) as client:
+        answer = await client.call("record_speed", {**RUN, "speed_ms": 3, "source": "measured"})
+        (run,) = (await client.call("speed_history"))["structuredContent"]["runs"]
+
+    assert answer["structuredContent"]["grade"] == run["grade"] == "claimed"
+    assert "grade" not in data.entries(1)[0]
 
 
 async def test_figures_and_the_average_are_of_one_measure(data: Data) -> None:
@@ -249,7 +256,7 @@ async def test_what_looks_wrong_is_questioned_with_how_to_take_it_back(
     assert contract.startswith("Recorded gpt4 ")
     assert "\n" not in contract
     assert structured["notes"] == [f"Is this right? {doubt}."]
-    assert f'timestamp="{structured["timestamp"]}"' in structured["next"][0]
+    assert f'withdraw_record(day={structured["day"]}, id="{structured["id"]}")' in structured["next"][0]
     assert notes == f"Note: {structured['notes'][0]}\nNext: {structured['next'][0]}"
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec import Struct
 
-from ..files.entries import EXECUTION, MEASURED, SOLVING, Group
+from ..files.entries import CLAIMED, EXECUTION, SOLVING, Grade, Group
 from ..files.names import canonical_name
 from ..ranking.figures import Runs
 
@@ -24,12 +24,11 @@ where year = $1 and ($2::smallint is null or day = $2) order by day"""
 # The server sorts and counts: a day of 300,000 rows arrives as a few arrays. `revision <= $3` leaves out what
 # was committed after the day's revision was read, so that the next `_NEWER` does not count it twice.
 _WHOLE = """\
-select phase, llm, measure, array_agg(time order by time) as times,
-    count(*) filter (where source = 'measured') as measured
+select phase, llm, measure, grade, array_agg(time order by time) as times
 from aoc_records where year = $1 and day = $2 and revision <= $3 and withdrawn is null
-group by phase, llm, measure"""
+group by phase, llm, measure, grade"""
 _NEWER = """\
-select phase, llm, measure, time, source from aoc_records
+select phase, llm, measure, grade, time from aoc_records
 where year = $1 and day = $2 and revision > $3 and revision <= $4 and withdrawn is null"""
 
 
@@ -67,9 +66,9 @@ class DayCache:
         if cached is None or state.rewritten > cached.revision or state.revision < cached.revision:
             rows = await connection.fetch(_WHOLE, self._year, state.day, state.revision)
             groups: dict[Group, Runs] = {}
-            for phase, llm, measure, times, measured in rows:
-                group = group_of(llm, phase, measure)
-                runs = Runs(times, len(times) - measured)
+            for phase, llm, measure, grade, times in rows:
+                group = group_of(llm, phase, measure, grade)
+                runs = Runs(times, len(times) if group.grade == CLAIMED else 0)
                 # Two spellings of one name are one group.
                 groups[group] = runs if group not in groups else groups[group].merged(runs)
             cached = self._days[state.day] = CachedDay(state.revision, groups)
@@ -78,16 +77,17 @@ class DayCache:
             if self._is_shared:
                 # Copy on write, only the groups that grow: a board may be reading them in another thread.
                 cached.groups = dict(cached.groups)
-                for group in {group_of(llm, phase, measure) for phase, llm, measure, *_ in rows}:
+                for group in {group_of(llm, phase, *kind) for phase, llm, *kind, _ in rows}:
                     if group in cached.groups:
                         cached.groups[group] = cached.groups[group].merged(Runs([]))
-            for phase, llm, measure, time, source in rows:
-                runs = cached.groups.setdefault(group_of(llm, phase, measure), Runs([]))
-                runs.add(time, is_claimed=source != MEASURED)
+            for phase, llm, measure, grade, time in rows:
+                group = group_of(llm, phase, measure, grade)
+                cached.groups.setdefault(group, Runs([])).add(time, is_claimed=group.grade == CLAIMED)
             cached.revision = state.revision
         return cached
 
 
-def group_of(llm: str, phase: int, measure: str | None) -> Group:
+def group_of(llm: str, phase: int, measure: str | None, grade: Grade | None) -> Group:
     """Return the group of a row."""
-    return Group(canonical_name(llm) or llm, phase, EXECUTION if measure == EXECUTION else SOLVING)
+    measured = EXECUTION if measure == EXECUTION else SOLVING
+    return Group(canonical_name(llm) or llm, phase, measured, grade or CLAIMED)

@@ -15,13 +15,14 @@ from os import urandom
 from typing import TYPE_CHECKING, NamedTuple
 from uuid import UUID
 
-from bridgehead.runtime.errors import NotFound, TimedOut, Unavailable
+import msgspec
+
+from bridgehead.runtime.errors import TimedOut, Unavailable
 from bridgehead.runtime.timing import Clock
 
-from ..files.day_file import Recorded, describe_run, take_run
-from ..files.entries import Entry, Group, NewEntry, format_timestamp
-from ..files.names import canonical_name
-from ..files.recorder import NewRun, check_same
+from ..files.day_file import Recorded, choose_record, describe_run, take_run
+from ..files.entries import CLAIMED, Entry, NewEntry, Wanted, format_timestamp
+from ..files.recorder import NewRun, check_same, key_of_attempt
 from .day_cache import DayCache, DayRevision
 
 if TYPE_CHECKING:
@@ -44,16 +45,16 @@ _STORE_ONCE = """\
 with batch as (
     select * from unnest(
         $2::text::smallint[], $3::text::smallint[], $4::text::text[], $5::text::bigint[],
-        $6::text::text[], $7::text::text[], $8::text::text[], $9::text::uuid[]
-    ) with ordinality as g (day, phase, llm, time, moment, measure, source, key, place)
+        $6::text::text[], $7::text::text[], $8::text::text[], $9::text::text[], $10::text::uuid[]
+    ) with ordinality as g (day, phase, llm, time, moment, measure, grade, details, key, place)
 ), locked as (
     insert into aoc_days (year, day, revision)
     select $1::smallint, day, 1 from batch group by day order by day
     on conflict (year, day) do update set revision = aoc_days.revision + 1
     returning day, revision, rewritten
 ), stored as (
-    insert into aoc_records (year, day, phase, llm, time, moment, measure, source, revision, key)
-    select $1::smallint, day, phase, llm, time, moment, measure, source, revision, key
+    insert into aoc_records (year, day, phase, llm, time, moment, measure, grade, details, revision, key)
+    select $1::smallint, day, phase, llm, time, moment, measure, grade, details::jsonb, revision, key
     from batch join locked using (day) order by place
     on conflict (key) do nothing
     returning key
@@ -65,12 +66,17 @@ _STORE = _STORE_ONCE.replace("    on conflict (key) do nothing\n    returning ke
 """For keys made in this process: they cannot be stored yet, so there is no conflict to check."""
 # The records stored under the keys of a batch, to answer a repeated request.
 _KNOWN = """\
-select key, day, phase, llm, time, moment, measure, source, revision from aoc_records
+select key, day, phase, llm, time, moment, measure, grade, revision from aoc_records
 where key = any($1::uuid[])"""
-# Newest first: of two equal records the later one is withdrawn.
+# Newest first: of two equal records the later one is withdrawn. The digest is that of `entries.id_of`; made
+# here, it spares the transfer of a whole day.
 _CANDIDATES = """\
-select id, llm, time, measure, source from aoc_records
-where year = $1 and day = $2 and phase = $3 and moment = $4 and withdrawn is null order by id desc"""
+select id, llm, phase, moment, time, measure from aoc_records
+where year = $1 and day = $2 and withdrawn is null
+    and ($3::smallint is null or phase = $3) and ($4::text is null or moment = $4)
+    and ($5::text is null or $5 = left(encode(sha256(convert_to(concat_ws(E'\\n',
+        day, phase, time, coalesce(measure, 'solving'), moment, llm), 'UTF8')), 'hex'), 12))
+order by id desc"""
 # `rewritten` makes readers read the whole day again: records that they have cached may have changed.
 _REWRITE = """\
 insert into aoc_days (year, day, revision, rewritten) values ($1, $2, 1, 1)
@@ -114,9 +120,19 @@ class DatabaseRecorder:
     def _add(self, run: NewRun, client: int | None, key: UUID | None = None) -> asyncio.Future[Recorded]:
         loop = asyncio.get_running_loop()
         now = self._clock.now()
-        entry = NewEntry(run.llm, run.phase, run.time, format_timestamp(now), run.measure, run.source)
+        if run.details is not None and run.details.attempt:
+            key = key_of_attempt(run.details.attempt)
         # Time first (as in UUIDv7), so that the index on keys grows at its end.
         own_key = key or self._make_key(int(now * 1000).to_bytes(6, "big") + urandom(10))
+        entry = NewEntry(
+            run.llm,
+            run.phase,
+            run.time,
+            format_timestamp(now),
+            run.measure,
+            run.grade,
+            run.details,
+        )
         waiting = _Waiting(run.day, entry, own_key, key is None, client, loop.create_future())
         self._waiting.append(waiting)
         # The task starts with the next turn of the loop, so all records of this turn share its statement.
@@ -204,7 +220,11 @@ class DatabaseRecorder:
             _write_array(str(entry.time) for entry in entries),
             _write_array(_quote(entry.timestamp) for entry in entries),
             _write_array(entry.measure or "NULL" for entry in entries),
-            _write_array(entry.source or "NULL" for entry in entries),
+            _write_array("NULL" if entry.grade == CLAIMED else entry.grade for entry in entries),
+            _write_array(
+                "NULL" if entry.details is None else _quote(msgspec.json.encode(entry.details).decode())
+                for entry in entries
+            ),
             _write_array(waiting.key.hex for waiting in batch),
         )
         states = {row[0]: DayRevision(*row[:3]) for row in locked}
@@ -214,8 +234,8 @@ class DatabaseRecorder:
             rows = await connection.fetch(_KNOWN, [waiting.key for waiting in batch])
             # Records of this very batch have the day's new revision: they are no repeats.
             known = {
-                key: NewEntry(llm, phase, time, moment, measure, source)
-                for key, day, phase, llm, time, moment, measure, source, revision in rows
+                key: NewEntry(llm, phase, time, moment, measure, grade or CLAIMED)
+                for key, day, phase, llm, time, moment, measure, grade, revision in rows
                 if day not in states or revision < states[day].revision
             }
         answers: list[Recorded] = []
@@ -237,31 +257,26 @@ class DatabaseRecorder:
 
     # --- withdrawing ---------------------------------------------------------------------------------------
 
-    async def withdraw(self, day: int, group: Group, timestamp: str) -> Entry:
+    async def withdraw(self, day: int, wanted: Wanted) -> Entry:
         """Withdraw a record: it stays, marked, and no longer counts."""
         marked = format_timestamp(self._clock.now())
 
-        async def mark(connection: postgres.Connection) -> Entry | None:
+        async def mark(connection: postgres.Connection) -> Entry:
             async with connection.transaction():
                 # First, because it takes the day's row lock, which every writer takes before it touches
                 # records.
                 await connection.execute(_REWRITE, self._year, day)
-                rows = await connection.fetch(_CANDIDATES, self._year, day, group.phase, timestamp)
-                for number, llm, time, measure, source in rows:
-                    if canonical_name(llm) == group.llm:
-                        await connection.execute(_WITHDRAW, number, marked)
-                        return Entry(
-                            llm, group.phase, timestamp, time, measure_key=measure, source_key=source
-                        )
-            return None
+                filters = (wanted.phase, wanted.timestamp, wanted.id)
+                rows = await connection.fetch(_CANDIDATES, self._year, day, *filters)
+                entries = [
+                    Entry(row["llm"], row["phase"], row["moment"], row["time"], measure_key=row["measure"])
+                    for row in rows
+                ]
+                place = choose_record(day, wanted, entries)
+                await connection.execute(_WITHDRAW, rows[place]["id"], marked)
+                return entries[place]
 
-        withdrawn = await self._database.writer.run(mark)
-        if withdrawn is None:
-            raise NotFound(
-                f"Day {day} has no record of {group.llm} in phase {group.phase} at {timestamp}.",
-                next_step="speed_history lists records with their timestamps.",
-            )
-        return withdrawn
+        return await self._database.writer.run(mark)
 
     def fold_leftovers(self) -> None:
         """Do nothing: a database has no journals."""

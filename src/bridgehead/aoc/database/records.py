@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from ..files.entries import Entry
 from ..files.names import Aliases
 from ..files.records import DayRuns
@@ -15,7 +17,8 @@ if TYPE_CHECKING:
     from bridgehead.runtime.stores import postgres
 
 _ENTRIES = """\
-select day, llm, phase, moment, time, measure, source, withdrawn from aoc_records
+select day, llm, phase, moment, time, measure, source, withdrawn, grade, details::text
+from aoc_records
 where year = $1 and day = any($2::smallint[]) order by day, id desc"""
 # Polled by the watcher. A day's revision changes with every write, so no record is read.
 _CHANGES = """\
@@ -53,9 +56,17 @@ class DatabaseRecords:
         async def read(connection: postgres.Connection) -> dict[int, list[Entry]]:
             entries: dict[int, list[Entry]] = {}
             for row in await connection.fetch(_ENTRIES, self._year, list(days)):
-                day, llm, phase, moment, time, measure, source, withdrawn = row
+                day, llm, phase, moment, time, measure, source, withdrawn, grade, details = row
                 entry = Entry(
-                    llm, phase, moment, time, measure_key=measure, source_key=source, withdrawn=withdrawn
+                    llm,
+                    phase,
+                    moment,
+                    time,
+                    measure_key=measure,
+                    source_key=source,
+                    withdrawn=withdrawn,
+                    grade_key=grade,
+                    details_key=None if details is None else msgspec.json.decode(details),
                 )
                 entries.setdefault(day, []).append(entry)
             return entries

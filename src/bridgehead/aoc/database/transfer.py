@@ -22,9 +22,10 @@ from bridgehead.runtime.errors import StorageError
 from ..files import layout
 from ..files.attempts import Attempts, AttemptStep
 from ..files.day_file import DayFile
-from ..files.entries import Entry, NewEntry
+from ..files.entries import CLAIMED, RANKED, Entry, NewEntry
 from ..files.locking import FolderLock
 from ..files.names import read_aliases
+from ..files.recorder import key_of_attempt
 from ..files.records import Records
 from .attempts import DatabaseAttempts
 from .records import DatabaseRecords
@@ -40,13 +41,13 @@ insert into aoc_days (year, day, revision, rewritten) values ($1, $2, 1, 1)
 on conflict (year, day) do update set revision = aoc_days.revision + 1, rewritten = aoc_days.revision + 1
 returning revision"""
 _THERE = """\
-select llm, phase, time, moment, measure, source from aoc_records where year = $1 and day = $2"""
-_COLUMNS = ["year", "day", "phase", "llm", "time", "moment", "measure", "source", "withdrawn"]
-_COLUMNS += ["revision", "key"]
+select llm, phase, time, moment, measure from aoc_records where year = $1 and day = $2"""
+_COLUMNS = ["year", "day", "phase", "llm", "time", "moment", "measure", "source", "grade", "details"]
+_COLUMNS += ["withdrawn", "revision", "key"]
 _IMPORT_SECONDS = 600.0
 
-Content = tuple[str, int, int, str, str | None, str | None]
-"""Identifies a record: everything but whether it was withdrawn."""
+Content = tuple[str, int, int, str, str | None]
+"""Identifies a record: LLM, phase, time, timestamp and measure."""
 
 
 class Moved(Struct):
@@ -58,15 +59,10 @@ class Moved(Struct):
     problems: list[str] = msgspec.field(default_factory=list)
 
 
-def content_of(entry: Entry | NewEntry) -> Content:
-    """Return the content of a record; measures and sources of other programs become None."""
-    measure = entry.measure_key if isinstance(entry, Entry) else entry.measure
-    source = entry.source_key if isinstance(entry, Entry) else entry.source
-    known = (
-        (measure if measure in {"solving", "execution"} else None),
-        (source if source in {"claimed", "measured"} else None),
-    )
-    return (entry.llm, entry.phase, entry.time, entry.timestamp, *known)
+def content_of(entry: Entry) -> Content:
+    """Return the content of a record; a measure of another program becomes None."""
+    measure = entry.measure_key if entry.measure_key in {"solving", "execution"} else None
+    return (entry.llm, entry.phase, entry.time, entry.timestamp, measure)
 
 
 # --- folder to database ------------------------------------------------------------------------------------
@@ -77,7 +73,7 @@ def import_folder(workspace: Workspace, database: postgres.Database) -> Moved:
     moved = Moved()
     for day in layout.DAYS:
         try:
-            stored_entries = Records(workspace.folders.speeds).entries([day]).get(day, [])
+            stored_entries = Records(workspace.folders.speeds, workspace.seals).entries([day]).get(day, [])
         except StorageError as problem:
             moved.problems.append(problem.message)
             continue
@@ -117,11 +113,16 @@ async def _import_day(database: postgres.Database, year: int, day: int, entries:
             new = list(_surplus(entries, there))
             values = []
             for entry in new:
-                llm, phase, time, moment, measure, source = content_of(entry)
+                llm, phase, time, moment, measure = content_of(entry)
+                source = entry.source_key if entry.source_key in {"claimed", "measured"} else None
+                grade = None if entry.grade == CLAIMED else entry.grade
+                details = None if entry.details_key is None else msgspec.json.encode(entry.details).decode()
                 withdrawn = str(entry.withdrawn) if entry.is_withdrawn else None
-                values.append(
-                    (year, day, phase, llm, time, moment, measure, source, withdrawn, revision, uuid4())
-                )
+                # Only behind a seal: a line that somebody copied or edited must not take another's key.
+                attempt = entry.details.attempt if entry.grade in RANKED else None
+                key = uuid4() if attempt is None else key_of_attempt(attempt)
+                row = (year, day, phase, llm, time, moment, measure, source, grade, details)
+                values.append((*row, withdrawn, revision, key))
             await connection.copy_records_to_table("aoc_records", records=values, columns=_COLUMNS)
         return len(new)
 
@@ -171,11 +172,17 @@ def export_folder(workspace: Workspace, folders: layout.Folders, database: postg
     for day, entries in DatabaseRecords(database, workspace.year).entries(layout.DAYS).items():
         known = Counter(map(content_of, there.get(day, [])))
         new = [
-            NewEntry(*content_of(entry), str(entry.withdrawn) if entry.is_withdrawn else None)  # type: ignore[arg-type]
+            NewEntry(
+                *content_of(entry),  # type: ignore[arg-type]
+                entry.grade,
+                None if entry.details_key is None else entry.details,  # in one order; JSONB has its own
+                source=entry.source_key,
+                withdrawn=str(entry.withdrawn) if entry.is_withdrawn else None,
+            )
             for entry in _surplus(reversed(entries), known)
         ]
         if new:
-            file = DayFile(lock, day, workspace.clock)
+            file = DayFile(lock, day, workspace.clock, seals=workspace.seals)
             file.append(new)
             # Other programs read the file only, never its journal.
             file.fold()

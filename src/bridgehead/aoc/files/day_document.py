@@ -18,7 +18,7 @@ from msgspec import UNSET, Raw, Struct
 from bridgehead.runtime.errors import StorageError
 
 from ..ranking.figures import Runs
-from .entries import EXECUTION, MEASURED, SOLVING, Entry, Group, NewEntry, RecordKey
+from .entries import CLAIMED, EXECUTION, GRADES, SOLVING, Entry, Group, NewEntry, RecordKey
 from .names import canonical_name
 from .snapshot import BYTE_ORDER_MARK, UNDECODABLE
 
@@ -33,6 +33,7 @@ _KEY = re.compile(rb'\s*"(?:[^"\\]|\\.)*"\s*:\s*', re.DOTALL)
 _SPACE = re.compile(rb"\s*")
 _BYTE = re.compile(r"\(byte (\d+)\)")
 _ENTRY_PATH = re.compile(r"`\$\.entries\[(\d+)\](?:\.(\w+))?`")
+_NONE_NEWER = (None,) * 5
 _MISSING = re.compile(r"missing required field `(\w+)`")
 
 RULES = {
@@ -110,8 +111,14 @@ def encode_entry(entry: NewEntry, key: RecordKey = "speedMs") -> bytes:
         entry.time,
         encode(entry.timestamp),
     )
-    newer = ((b"measure", entry.measure), (b"source", entry.source), (b"withdrawn", entry.withdrawn))
-    for name, value in newer:
+    for name, value in (
+        (b"measure", entry.measure),
+        (b"grade", None if entry.grade == CLAIMED else entry.grade),
+        (b"details", entry.details),
+        (b"seal", entry.seal),
+        (b"source", entry.source),
+        (b"withdrawn", entry.withdrawn),
+    ):
         if value is not None:
             line += b', "%b": %b' % (name, encode(value))
     return line + b"}"
@@ -143,9 +150,8 @@ def decode_day(data: bytes, day: int) -> DecodedDay:
 
 
 def group_entries(entries: list[Entry]) -> dict[Group, Runs]:
-    """Group the times of the entries that count by LLM, phase and measure."""
-    times: dict[tuple[str, int, object], list[int]] = {}
-    measured: dict[tuple[str, int, object], int] = {}
+    """Group the times of the entries that count; `Seals.demote` has seen them."""
+    times: dict[tuple[str, int, object, object], list[int]] = {}
     # Up to 300,000 iterations: plain attributes instead of properties, and a `try` that is free on success.
     for entry in entries:
         if entry.withdrawn:
@@ -153,21 +159,22 @@ def group_entries(entries: list[Entry]) -> dict[Group, Runs]:
         milliseconds: Any = entry.speed_ms
         if milliseconds is UNSET:
             milliseconds = entry.original_speed_ms
-        key = (entry.llm, entry.phase, entry.measure_key)
+        key = (entry.llm, entry.phase, entry.measure_key, entry.grade_key)
         try:
             times[key].append(milliseconds)
         except KeyError:
             times[key] = [milliseconds]
-        except TypeError:  # another program's measure that cannot be hashed
-            key = (entry.llm, entry.phase, None)
-            times.setdefault(key, []).append(milliseconds)
-        if entry.source_key == MEASURED:
-            measured[key] = measured.get(key, 0) + 1
+        except TypeError:  # another program's measure or grade that cannot be hashed
+            times.setdefault((entry.llm, entry.phase, entry.measure, entry.grade), []).append(milliseconds)
     groups: dict[Group, Runs] = {}
-    for key, found in times.items():
-        llm, phase, measure = key
-        group = Group(canonical_name(llm) or llm, phase, EXECUTION if measure == EXECUTION else SOLVING)
-        runs = Runs(sorted(found), len(found) - measured.get(key, 0))
+    for (llm, phase, measure, grade), found in times.items():
+        group = Group(
+            canonical_name(llm) or llm,
+            phase,
+            EXECUTION if measure == EXECUTION else SOLVING,
+            grade if grade in GRADES else CLAIMED,
+        )
+        runs = Runs(sorted(found), len(found) if group.grade == CLAIMED else 0)
         groups[group] = runs if group not in groups else groups[group].merged(runs)
     return groups
 
@@ -247,9 +254,17 @@ def _check_times(data: bytes, entries: list[Entry]) -> int:
                 raise CorruptDay("`speedMs` and `speed_ms` are different", line_of_entry(data, place))
         if not entry.timestamp:
             quotes += 1  # an odd number never matches: such a file is checked key by key
-        if entry.source_key is not None or entry.measure_key is not None or entry.withdrawn is not None:
-            newer = (entry.source_key, entry.measure_key, entry.withdrawn)
+        newer = (
+            entry.measure_key,
+            entry.grade_key,
+            entry.seal,
+            entry.source_key,
+            entry.withdrawn,
+        )
+        if newer != _NONE_NEWER:
             quotes += sum(4 for value in newer if isinstance(value, str))
+        if entry.details_key is not None:
+            quotes += 2 + msgspec.json.encode(entry.details_key).count(b'"')
     return quotes
 
 

@@ -19,16 +19,17 @@ from typing import NamedTuple
 from msgspec import Struct
 
 from bridgehead.runtime import durable
-from bridgehead.runtime.errors import NotFound, StorageError
+from bridgehead.runtime.errors import InvalidArgument, NotFound, StorageError
 from bridgehead.runtime.timing import Clock
 
-from ..ranking.figures import Figures, Runs, figures_of
+from ..ranking.figures import Figures, Runs, figures
 from . import day_document, journal, layout
 from .day_document import DayDocument
-from .entries import CLAIMED, Entry, Group, NewEntry, RecordKey, format_timestamp
+from .entries import CLAIMED, GRADES, Entry, Group, NewEntry, RecordKey, Wanted, format_timestamp, id_of
 from .locking import FolderLock
 from .names import canonical_name
 from .records import read_day, read_journal_tail
+from .seals import Seals
 from .snapshot import Identity, identify
 
 _READABLE = 0o666
@@ -42,7 +43,7 @@ class Recorded(NamedTuple):
 
     entry: NewEntry
     figures: Figures
-    """Same LLM, day, phase and measure."""
+    """Same LLM, day, phase and measure, whatever the grade."""
     average: int
     """Same LLM and day, both phases; rounded down, as the contract has it."""
 
@@ -65,27 +66,35 @@ def take_run(groups: dict[Group, Runs], entry: NewEntry) -> Recorded:
     runs = groups.get(group)
     if runs is None:
         runs = groups[group] = Runs([])
-    runs.add(entry.time, is_claimed=entry.source in {None, CLAIMED})
+    runs.add(entry.time, is_claimed=group.grade == CLAIMED)
     return describe_run(groups, entry)
 
 
 def describe_run(groups: dict[Group, Runs], entry: NewEntry) -> Recorded:
     """Return the figures for a record that is already counted."""
     group = entry.group
+    same = [runs for grade in GRADES if (runs := groups.get(group._replace(grade=grade)))]
     # A record withdrawn since has no runs left; it then stands for itself.
-    runs = groups.get(group) or Runs([entry.time])
-    total, n = runs.total, len(runs.ordered)
-    other = groups.get(Group(group.llm, 3 - group.phase, group.measure))
-    if other is not None:
-        total, n = total + other.total, n + len(other.ordered)
-    return Recorded(entry, figures_of(runs), total // n)
+    same = same or [Runs([entry.time])]
+    other = group._replace(phase=3 - group.phase)
+    both = same + [runs for grade in GRADES if (runs := groups.get(other._replace(grade=grade)))]
+    average = sum(runs.total for runs in both) // sum(len(runs.ordered) for runs in both)
+    return Recorded(entry, figures(same), average)
 
 
 class DayFile:
     """The file of one day, and its journal."""
 
-    def __init__(self, lock: FolderLock, day: int, clock: Clock, key: RecordKey = "speedMs") -> None:
+    def __init__(
+        self,
+        lock: FolderLock,
+        day: int,
+        clock: Clock,
+        key: RecordKey = "speedMs",
+        seals: Seals | None = None,
+    ) -> None:
         self._lock = lock
+        self._seals = seals or Seals()
         self._day = day
         self._clock = clock
         self._key: RecordKey = key
@@ -101,16 +110,23 @@ class DayFile:
 
     def append(self, entries: list[NewEntry]) -> list[Recorded]:
         """Write records, oldest first: all of them, or none and an error."""
+        entries = [self._seals.sign_entry(self._day, entry) for entry in entries]
         try:
             with self._lock.held(self._path):
                 if not self._is_swept:  # temporary files of killed writers
                     durable.sweep(Path(self._lock.folder), self._clock.now())
                     self._is_swept = True
                 cached = self._read_cached()
+                new = entries
+                if any(entry.attempt for entry in entries):
+                    there = self._recorded_attempts()
+                    new = [entry for entry in entries if entry.attempt not in there]
+                if not new:
+                    return [describe_run(cached.runs, entry) for entry in entries]
                 # Until the write has succeeded, memory and disk may differ: a failure leaves no cache.
                 self._cached = None
                 if cached.document is not None:
-                    document = cached.document.with_new(entries[::-1], self._key)
+                    document = cached.document.with_new(new[::-1], self._key)
                     self._write(document.data)
                     # The document has all entries of the journal. A torn journal has none that was
                     # acknowledged.
@@ -120,38 +136,43 @@ class DayFile:
                     cached.document = document if cached.size < journal.JOURNAL_FROM_BYTES else None
                     cached.identity, cached.journal = identify(self._path), None
                 else:
-                    self._append_to_journal(cached, entries)
+                    self._append_to_journal(cached, new)
         except OSError as failure:
             raise self._unwritable(failure) from failure
         self._cached = cached
-        return [take_run(cached.runs, entry) for entry in entries]
+        is_new = set(map(id, new))
+        return [
+            take_run(cached.runs, entry) if id(entry) in is_new else describe_run(cached.runs, entry)
+            for entry in entries
+        ]
 
-    def withdraw(self, group: Group, timestamp: str) -> Entry:
-        """Mark a record as withdrawn; it stays in the file and no longer counts. Raises `NotFound`."""
+    def _recorded_attempts(self) -> set[str]:
+        """Return the attempts that have a record; one whose answer was lost may be handed in again."""
+        day = read_day(self._lock.folder, self._day)
+        details = (entry.details_key for entry in ([] if day is None else day.all_entries))
+        return {found["attempt"] for found in details if isinstance(found, dict) and "attempt" in found}
+
+    def withdraw(self, wanted: Wanted) -> Entry:
+        """Mark a record as withdrawn; it stays in the file and no longer counts.
+
+        Raises `NotFound`, or `InvalidArgument` if several records have the timestamp.
+        """
         try:
             with self._lock.held(self._path):
                 self._cached = None
                 # The record may still be in the journal, where it cannot be marked: fold first.
                 self._fold()
                 day = read_day(self._lock.folder, self._day)
-                for place, entry in enumerate([] if day is None else day.entries):
-                    if (
-                        day is not None
-                        and (entry.phase, entry.timestamp) == (group.phase, timestamp)
-                        and not entry.is_withdrawn
-                        and canonical_name(entry.llm) == group.llm
-                    ):
-                        # Insert the mark before the entry's closing brace; no other byte changes.
-                        end = next(islice(day_document.spans_of_entries(day.data), place, None))[1] - 1
-                        mark = b', "withdrawn": "%b"' % format_timestamp(self._clock.now()).encode()
-                        self._write(day.data[:end] + mark + day.data[end:])
-                        return entry
+                entries = [] if day is None else day.entries
+                place = choose_record(self._day, wanted, entries)
+                if day is not None:
+                    # Insert the mark before the entry's closing brace; no other byte changes.
+                    end = next(islice(day_document.spans_of_entries(day.data), place, None))[1] - 1
+                    mark = b', "withdrawn": "%b"' % format_timestamp(self._clock.now()).encode()
+                    self._write(day.data[:end] + mark + day.data[end:])
+                return entries[place]
         except OSError as failure:
             raise self._unwritable(failure) from failure
-        raise NotFound(
-            f"Day {self._day} has no record of {group.llm} in phase {group.phase} at {timestamp}.",
-            next_step="speed_history lists records with their timestamps.",
-        )
 
     def fold(self, idle_seconds: float = 0.0) -> bool:
         """Fold the journal into the file unless it was written to within `idle_seconds`.
@@ -182,6 +203,7 @@ class DayFile:
                 tail = read_journal_tail(self._journal_path, cached.journal)
             if tail is not None:
                 entries, cached.journal = tail
+                self._seals.demote(self._day, entries)
                 for entry in entries:
                     take_run(cached.runs, journal.as_new(entry))
                 return cached
@@ -194,6 +216,8 @@ class DayFile:
             pending = [journal.as_new(entry) for entry in day.pending]
             document = day_document.split_document(day.data, day.insert_at)
             document = document.with_new(pending[::-1], self._key) if pending else document
+        # After the document is made: what a journal holds is folded as it was written.
+        self._seals.demote(self._day, day.all_entries)
         runs = day_document.group_entries(day.all_entries)
         return _CachedDay(runs, len(day.data), day.insert_at, day.identity, document, day.journal_identity)
 
@@ -277,6 +301,31 @@ class DayFile:
             f"{self._path} cannot be written: {failure.strerror or failure}{where}. Nothing was recorded.",
             next_step="Make room or give this user the right to write there, then record again.",
         )
+
+
+def choose_record(day: int, wanted: Wanted, entries: list[Entry]) -> int:
+    """Return the place of the record to withdraw; of equal ones the newest, which is first."""
+    places = [
+        place
+        for place, entry in enumerate(entries)
+        if not entry.is_withdrawn
+        and wanted.phase in {None, entry.phase}
+        and wanted.timestamp in {None, entry.timestamp}
+        and (wanted.llm is None or canonical_name(entry.llm) == wanted.llm)
+        and (wanted.id is None or id_of(day, entry) == wanted.id)
+    ]
+    if not places:
+        raise NotFound(
+            f"Day {day} has no record {wanted}.",
+            next_step="speed_history lists records with their ids and timestamps.",
+        )
+    choices = {id_of(day, entries[place]): f"{entries[place].time} ms" for place in places}
+    if len(choices) > 1:
+        listed = ", ".join(f"{record} ({time})" for record, time in choices.items())
+        raise InvalidArgument(
+            f"Day {day} has {len(choices)} records {wanted}.", next_step=f"Name one by its id: {listed}."
+        )
+    return places[0]
 
 
 def _lacks_end(descriptor: int) -> bool:

@@ -1,7 +1,9 @@
 """Entries: one speed record of a day's file, as read and as written.
 
 The time is read from `speedMs`, the contract's key, or from `speed_ms`, which the original program writes.
-Data beyond the contract has keys of its own, which the original program ignores.
+Data beyond the contract has keys of its own, which the original program ignores: `grade` says how far the
+time can be trusted, `seal` proves the grade (`seals.py`), `details` say more about the run. A record's id is
+derived from its content, so that every record has one, whoever wrote it.
 """
 
 from __future__ import annotations
@@ -10,6 +12,7 @@ import time
 from functools import lru_cache
 from typing import Annotated, Any, Literal, NamedTuple
 
+import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType, field
 
 from .layout import Phase
@@ -20,22 +23,56 @@ Milliseconds = Annotated[int, Meta(ge=0, le=MAX_MS)]
 Name = Annotated[str, Meta(min_length=1)]
 Measure = Literal["solving", "execution"]
 """Solving: a model was timed until it had the solution. Execution: its program while it ran."""
-Source = Literal["claimed", "measured"]
-"""Whether the time was reported by a model, or taken by a clock."""
+Grade = Literal["verified", "measured", "claimed"]
+"""How far a time can be trusted; the server alone assigns it.
+
+Verified: the server ran the solver or the agent in isolation and checked the answer. Measured: the server's
+clock, a checked answer, a limited number of tries, and nothing of the phase given out before the start.
+Claimed: everything else.
+"""
 RecordKey = Literal["speedMs", "speed_ms"]
 
 SOLVING: Measure = "solving"
 EXECUTION: Measure = "execution"
-CLAIMED: Source = "claimed"
-MEASURED: Source = "measured"
+VERIFIED: Grade = "verified"
+MEASURED: Grade = "measured"
+CLAIMED: Grade = "claimed"
+GRADES: tuple[Grade, ...] = (VERIFIED, MEASURED, CLAIMED)
+RANKED: frozenset[Grade] = frozenset({VERIFIED, MEASURED})
+"""The grades that are ranked; claimed times are listed beside them."""
+ID_DIGITS = 12
+"""Hex digits of a record's id."""
+
+
+class Details(Struct, frozen=True, omit_defaults=True):
+    """What is known of a run beside its time; stored with the record."""
+
+    attempt: str | None = None
+    """The attempt that the run ended. An attempt is recorded once."""
+    tries: int | None = None
+    wrong: int | None = None
+    """How many of the tries were wrong."""
+    cpu_ms: int | None = None
+    tokens: int | None = None
+    cost_usd: float | None = None
+    agent: str | None = None
+    version: str | None = None
+    """Of the agent."""
+    model: str | None = None
+    language: str | None = None
+    prompt_hash: str | None = None
+    transcript: str | None = None
+    """The path of the agent's transcript."""
+    host: str | None = None
 
 
 class Group(NamedTuple):
-    """The runs that may be compared with each other: of one LLM, one phase, one measure."""
+    """Runs of one LLM, one phase, one measure and one grade."""
 
     llm: str
     phase: int
     measure: Measure
+    grade: Grade = CLAIMED
 
 
 class Entry(Struct, gc=False):
@@ -48,7 +85,11 @@ class Entry(Struct, gc=False):
     original_speed_ms: Milliseconds | UnsetType = field(default=UNSET, name="speed_ms")
     measure_key: Any = field(default=None, name="measure")
     source_key: Any = field(default=None, name="source")
+    """Of version 0.2: what the caller said of its clock. Kept, and never a reason for a grade."""
     withdrawn: Any = None
+    grade_key: Any = field(default=None, name="grade")
+    seal: Any = None
+    details_key: Any = field(default=None, name="details")
 
     @property
     def time(self) -> int:
@@ -62,9 +103,17 @@ class Entry(Struct, gc=False):
         return EXECUTION if self.measure_key == EXECUTION else SOLVING
 
     @property
-    def source(self) -> Source:
-        """Whether the time was measured; without the key it counts as claimed."""
-        return MEASURED if self.source_key == MEASURED else CLAIMED
+    def grade(self) -> Grade:
+        """The grade as written. `Seals.demote` has to have seen an entry that was read from a file."""
+        return self.grade_key if self.grade_key in GRADES else CLAIMED
+
+    @property
+    def details(self) -> Details:
+        """What is known of the run; empty if another program wrote something else there."""
+        try:
+            return msgspec.convert(self.details_key or {}, Details)
+        except msgspec.ValidationError:
+            return Details()
 
     @property
     def is_withdrawn(self) -> bool:
@@ -80,14 +129,51 @@ class NewEntry(Struct, frozen=True):
     time: int
     timestamp: str
     measure: Measure | None = None
-    source: Source | None = None
+    grade: Grade = CLAIMED
+    details: Any = None
+    """`Details`, or what another program has written there."""
+    seal: str | None = None
+    source: str | None = None
     withdrawn: str | None = None
     """When it was withdrawn; set only for records copied from a database."""
 
     @property
+    def attempt(self) -> str | None:
+        """The attempt that the run ended."""
+        return self.details.attempt if isinstance(self.details, Details) else None
+
+    @property
     def group(self) -> Group:
         """The group that the record counts in."""
-        return Group(self.llm, self.phase, self.measure or SOLVING)
+        return Group(self.llm, self.phase, self.measure or SOLVING, self.grade)
+
+
+class Wanted(NamedTuple):
+    """Names a record: by its id, or by LLM, phase and timestamp, which several records may share."""
+
+    id: str | None = None
+    llm: str | None = None
+    phase: int | None = None
+    timestamp: str | None = None
+
+    def __str__(self) -> str:
+        """Say what was looked for."""
+        if self.id is not None:
+            return f"with the id {self.id}"
+        return f"of {self.llm} in phase {self.phase} at {self.timestamp}"
+
+
+def id_of(day: int, entry: Entry | NewEntry) -> str:
+    """Return the id of a record: a digest of what it says.
+
+    Two records with the same id are equal in everything, so that it does not matter which of them is meant.
+    """
+    from hashlib import sha256  # most calls need no id
+
+    # The database makes the same digest: see `database/recorder.py`.
+    measure = entry.measure or SOLVING
+    content = f"{day}\n{entry.phase}\n{entry.time}\n{measure}\n{entry.timestamp}\n{entry.llm}"
+    return sha256(content.encode(errors="surrogatepass")).hexdigest()[:ID_DIGITS]
 
 
 def format_timestamp(seconds: float) -> str:

@@ -14,7 +14,7 @@ from collections import Counter
 import msgspec
 from msgspec import Struct, field
 
-from .entries import Entry, NewEntry
+from .entries import CLAIMED, Entry, NewEntry
 
 JOURNAL_FROM_BYTES = 1024 * 1024
 """Below this size the whole file is replaced, which is faster than the two flushes of a journal."""
@@ -98,5 +98,8 @@ def as_new(entry: Entry) -> NewEntry:
         entry.time,
         entry.timestamp,
         None if entry.measure_key is None else entry.measure,
-        None if entry.source_key is None else entry.source,
+        CLAIMED if entry.grade_key is None else entry.grade_key,
+        entry.details_key,
+        entry.seal,
+        entry.source_key,
     )

@@ -15,8 +15,19 @@ from bridgehead.runtime.timing import Clock
 
 from . import layout
 from .day_file import DayFile, Recorded
-from .entries import Entry, Group, Measure, NewEntry, RecordKey, Source, format_timestamp
+from .entries import (
+    CLAIMED,
+    Details,
+    Entry,
+    Grade,
+    Measure,
+    NewEntry,
+    RecordKey,
+    Wanted,
+    format_timestamp,
+)
 from .locking import FolderLock
+from .seals import Seals
 
 MAX_KEYS = 10_000
 """How many idempotency keys are remembered."""
@@ -32,7 +43,9 @@ class NewRun(NamedTuple):
     llm: str
     time: int
     measure: Measure | None = None
-    source: Source | None = None
+    grade: Grade = CLAIMED
+    details: Details | None = None
+    """A run that names its attempt is recorded once."""
 
 
 class _Waiting(NamedTuple):
@@ -51,7 +64,7 @@ class RecordWriter(Protocol):
         """Record times of one day from outside the event loop. Blocks."""
         ...
 
-    async def withdraw(self, day: int, group: Group, timestamp: str) -> Entry:
+    async def withdraw(self, day: int, wanted: Wanted) -> Entry:
         """Withdraw a record: it stays, marked, and no longer counts."""
         ...
 
@@ -71,13 +84,8 @@ class RecordWriter(Protocol):
 def check_same(run: NewRun, recorded: Recorded) -> Recorded:
     """Refuse a key that was used for a different record."""
     entry = recorded.entry
-    if (run.phase, run.llm, run.time, run.measure, run.source) != (
-        entry.phase,
-        entry.llm,
-        entry.time,
-        entry.measure,
-        entry.source,
-    ):
+    recorded_run = (entry.phase, entry.llm, entry.time, entry.measure, entry.grade)
+    if (run.phase, run.llm, run.time, run.measure, run.grade) != recorded_run:
         raise InvalidArgument(
             "The idempotency key was used for another record.", next_step="Take a new key for a new record."
         )
@@ -91,11 +99,26 @@ def key_of(principal: str | None, key: str) -> UUID:
     return UUID(bytes=sha256(f"{principal or ''}\n{key}".encode()).digest()[:16])
 
 
+def key_of_attempt(attempt: str) -> UUID:
+    """Return the key of the record of an attempt; no key of a caller is the same."""
+    from hashlib import sha256
+
+    return UUID(bytes=sha256(f"attempt\0{attempt}".encode()).digest()[:16])
+
+
 class Recorder:
     """The records of one year in files, open for writing."""
 
-    def __init__(self, folder: str, lock_wait: float, clock: Clock, key: RecordKey = "speedMs") -> None:
+    def __init__(
+        self,
+        folder: str,
+        lock_wait: float,
+        clock: Clock,
+        key: RecordKey = "speedMs",
+        seals: Seals | None = None,
+    ) -> None:
         self._lock = FolderLock(folder, lock_wait)
+        self._seals = seals
         self._lock_wait = lock_wait
         self._clock = clock
         self._key: RecordKey = key
@@ -143,11 +166,19 @@ class Recorder:
 
     def _entry(self, run: NewRun) -> NewEntry:
         moment = format_timestamp(self._clock.now())
-        return NewEntry(run.llm, run.phase, run.time, moment, run.measure, run.source)
+        return NewEntry(
+            run.llm,
+            run.phase,
+            run.time,
+            moment,
+            run.measure,
+            run.grade,
+            run.details,
+        )
 
-    async def withdraw(self, day: int, group: Group, timestamp: str) -> Entry:
+    async def withdraw(self, day: int, wanted: Wanted) -> Entry:
         """Withdraw a record: it stays, marked, and no longer counts."""
-        return await asyncio.to_thread(self._queue(day).file.withdraw, group, timestamp)
+        return await asyncio.to_thread(self._queue(day).file.withdraw, wanted)
 
     def fold_leftovers(self) -> None:
         """Schedule the folding of journals that a killed process left."""
@@ -156,7 +187,7 @@ class Recorder:
 
     def _queue(self, day: int) -> _DayQueue:
         if day not in self._days:
-            self._days[day] = _DayQueue(DayFile(self._lock, day, self._clock, self._key))
+            self._days[day] = _DayQueue(DayFile(self._lock, day, self._clock, self._key, self._seals))
         return self._days[day]
 
     async def close(self) -> None:

@@ -17,6 +17,7 @@ from . import day_document, journal, layout
 from .day_document import MAX_BYTES, CorruptDay, corrupt_file
 from .entries import CLAIMED, Entry, Group
 from .names import canonical_name
+from .seals import Seals
 from .snapshot import Identity, identify, read_snapshot
 
 
@@ -113,8 +114,9 @@ class _FileRuns(NamedTuple):
 class Records:
     """The records of one year in files, open for reading."""
 
-    def __init__(self, folder: str) -> None:
+    def __init__(self, folder: str, seals: Seals | None = None) -> None:
         self._folder = folder
+        self._seals = seals or Seals()
         self._read: dict[int, _FileRuns] = {}
         # Protects `_read`: boards are computed in threads, and only one at a time may read or extend a day.
         self._lock = threading.Lock()
@@ -155,6 +157,7 @@ class Records:
             if found is None:
                 self._read.pop(day, None)
                 return None
+            self._seals.demote(day, found.all_entries)
             groups = day_document.group_entries(found.all_entries)
             known = self._read[day] = _FileRuns(groups, (found.identity, found.journal_identity))
             return known
@@ -166,10 +169,11 @@ class Records:
         if tail is None:
             return None
         entries, identity = tail
+        self._seals.demote(day, entries)
         gained: dict[Group, Runs] = {}
         for entry in entries:
-            group = Group(canonical_name(entry.llm), entry.phase, entry.measure)
-            gained.setdefault(group, Runs([])).add(entry.time, is_claimed=entry.source == CLAIMED)
+            group = Group(canonical_name(entry.llm), entry.phase, entry.measure, entry.grade)
+            gained.setdefault(group, Runs([])).add(entry.time, is_claimed=entry.grade == CLAIMED)
         # A copy: another thread may be computing a board from the old one.
         groups = dict(known.groups)
         for group, runs in gained.items():
@@ -190,6 +194,7 @@ class Records:
                 continue
             if found is not None:
                 read[day] = found.all_entries
+                self._seals.demote(day, read[day])
         return read
 
     def days(self) -> list[int]:

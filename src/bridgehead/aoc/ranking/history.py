@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Mapping
 
 from msgspec import Struct
 
-from ..files.entries import Entry, Measure, Source
+from ..files.entries import Entry, Grade, Measure, id_of
 from ..files.names import canonical_name
 from .board import Filters
 
@@ -24,7 +24,8 @@ class Run(Struct, frozen=True):
     speed_ms: int
     timestamp: str
     measure: Measure
-    source: Source
+    grade: Grade
+    id: str
     withdrawn: bool
 
 
@@ -65,7 +66,8 @@ def as_run(day: int, entry: Entry) -> Run:
         entry.time,
         entry.timestamp,
         entry.measure,
-        entry.source,
+        entry.grade,
+        id_of(day, entry),
         entry.is_withdrawn,
     )
 

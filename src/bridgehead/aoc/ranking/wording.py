@@ -136,7 +136,7 @@ def history_text(page: Page) -> str:
     lines = []
     for run in page.runs:
         marks: list[str] = [EXECUTION] if run.measure == EXECUTION else []
-        marks += [run.source] if run.source != CLAIMED else []
+        marks += [run.grade] if run.grade != CLAIMED else []
         marks += ["withdrawn"] if run.withdrawn else []
         details = f" ({', '.join(marks)})" if marks else ""
         lines.append(f"{run.timestamp} Day {run.day} Phase {run.phase} {run.llm}: {run.speed_ms}ms{details}")

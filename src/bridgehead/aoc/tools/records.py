@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
@@ -10,7 +10,7 @@ from bridgehead.mcp import Answer, Arguments, Bridge, Context
 from bridgehead.runtime.errors import InvalidArgument
 
 from ..errors import CONTRACT_REVISION
-from ..files.entries import Group, Measure, Milliseconds, Source
+from ..files.entries import Grade, Measure, Milliseconds, Wanted, id_of
 from ..files.layout import Day, Phase, has_puzzle, last_day
 from ..files.names import clean_name
 from ..workspace import Workspace
@@ -20,9 +20,10 @@ Name = Annotated[str, Meta(min_length=1)]
 
 
 class RecordSpeed(Arguments):
-    """Arguments of `record_speed`. `llm`, an alias of `llm_name`, is accepted but not published.
+    """Arguments of `record_speed`. The contract has only day, phase, speed_ms and llm_name.
 
-    The contract has only day, phase, speed_ms and llm_name.
+    Accepted but not published: `llm`, an alias of `llm_name`, and `source`, which once said whether a clock
+    took the time and is ignored.
     """
 
     day: Day
@@ -31,7 +32,7 @@ class RecordSpeed(Arguments):
     llm_name: Name | UnsetType = UNSET
     llm: Name | UnsetType = UNSET
     measure: Measure | UnsetType = UNSET
-    source: Source | UnsetType = UNSET
+    source: Literal["claimed", "measured"] | UnsetType = UNSET
 
 
 CONTRACT_SCHEMA: dict[str, Any] = {
@@ -58,11 +59,6 @@ RECORD_SCHEMA: dict[str, Any] = {
             "enum": ["solving", "execution"],
             "description": "solving: until the answer was right; execution: one run of the program",
         },
-        "source": {
-            "type": "string",
-            "enum": ["claimed", "measured"],
-            "description": "measured only where a clock took it",
-        },
     },
     "required": ["day", "phase", "llm_name", "speed_ms"],
     "additionalProperties": False,
@@ -77,8 +73,9 @@ class RecordedSpeed(Struct, frozen=True):
     llm: str
     speed_ms: int
     timestamp: str
+    id: str
     measure: Measure
-    source: Source
+    grade: Grade
     n: int
     best: int
     median: float
@@ -87,26 +84,26 @@ class RecordedSpeed(Struct, frozen=True):
 
 
 class WithdrawRecord(Arguments):
-    """Identifies the record to withdraw."""
+    """Names the record to withdraw: by its id, or by phase, LLM and timestamp."""
 
     day: Day
-    phase: Phase
-    timestamp: Annotated[str, Meta(min_length=1, description="As record_speed and speed_history give it")]
+    id: Annotated[str, Meta(min_length=1)] | UnsetType = UNSET
+    phase: Phase | UnsetType = UNSET
     llm_name: str | UnsetType = UNSET
+    timestamp: Annotated[str, Meta(min_length=1)] | UnsetType = UNSET
     llm: str | UnsetType = UNSET
 
 
 WITHDRAW_SCHEMA: dict[str, Any] = {
     "type": "object",
     "properties": {
-        **{name: RECORD_SCHEMA["properties"][name] for name in ("day", "phase", "llm_name")},
-        "timestamp": {
-            "type": "string",
-            "minLength": 1,
-            "description": "As record_speed and speed_history give it",
-        },
+        "day": RECORD_SCHEMA["properties"]["day"],
+        "id": {"type": "string", "description": "From record_speed or speed_history"},
+        "phase": {"type": "integer", "description": "Without id: 1 or 2"},
+        "llm_name": {"type": "string", "description": "Without id"},
+        "timestamp": {"type": "string", "description": "Without id"},
     },
-    "required": ["day", "phase", "llm_name", "timestamp"],
+    "required": ["day"],
     "additionalProperties": False,
 }
 
@@ -119,6 +116,7 @@ class Withdrawn(Struct, frozen=True):
     llm: str
     speed_ms: int
     timestamp: str
+    id: str
 
 
 def declare(bridge: Bridge[Workspace]) -> None:
@@ -147,7 +145,7 @@ async def record_speed(args: RecordSpeed, ctx: Context[Workspace]) -> Answer[Rec
     from ..files.recorder import NewRun, key_of
 
     llm = _name(args.llm_name, args.llm)
-    run = NewRun(args.day, args.phase, llm, args.speed_ms, args.measure or None, args.source or None)
+    run = NewRun(args.day, args.phase, llm, args.speed_ms, args.measure or None)
     # A request that a client repeats after a lost answer is recorded once.
     key = None if ctx.idempotency_key is None else key_of(ctx.principal, ctx.idempotency_key)
     entry, figures, average = await ctx.state.recorder.record(run, id(ctx.connection), key)
@@ -163,18 +161,17 @@ async def record_speed(args: RecordSpeed, ctx: Context[Workspace]) -> Answer[Rec
             doubts.append(f"the event of {year} has {last_day(year)} days")
         elif not has_puzzle(ctx.state.folders.instructions, args.day):
             doubts.append(f"day {args.day} has no puzzle here")
-    take_back = (
-        f"If it is wrong, take it back: withdraw_record(day={args.day}, phase={args.phase}, "
-        f'llm_name="{llm}", timestamp="{entry.timestamp}")'
-    )
+    record = id_of(args.day, entry)
+    take_back = f'If it is wrong, take it back: withdraw_record(day={args.day}, id="{record}")'
     structured = RecordedSpeed(
         day=args.day,
         phase=args.phase,
         llm=llm,
         speed_ms=args.speed_ms,
         timestamp=entry.timestamp,
+        id=record,
         measure=entry.measure or "solving",
-        source=entry.source or "claimed",
+        grade=entry.grade,
         n=figures.n,
         best=figures.best,
         median=figures.median,
@@ -187,11 +184,18 @@ async def record_speed(args: RecordSpeed, ctx: Context[Workspace]) -> Answer[Rec
 
 async def withdraw_record(args: WithdrawRecord, ctx: Context[Workspace]) -> Answer[Withdrawn]:
     """Mark a record as withdrawn."""
-    llm = _name(args.llm_name, args.llm)
+    name = choose_name(args.llm_name, args.llm)
+    llm = None if isinstance(name, UnsetType) else clean_name(name)
+    if args.id is UNSET and (llm is None or args.phase is UNSET or args.timestamp is UNSET):
+        raise InvalidArgument(
+            "The record is not named.", next_step="Give its id, or phase, llm_name and timestamp."
+        )
+    wanted = Wanted(args.id or None, llm, args.phase or None, args.timestamp or None)
     await ctx.state.settled(id(ctx.connection))
-    entry = await ctx.state.recorder.withdraw(args.day, Group(llm, args.phase, "solving"), args.timestamp)
-    text = f"Withdrawn: {llm} Day {args.day} Phase {args.phase}: {entry.time}ms of {entry.timestamp}"
-    return Answer(text, Withdrawn(args.day, args.phase, llm, entry.time, entry.timestamp))
+    entry = await ctx.state.recorder.withdraw(args.day, wanted)
+    text = f"Withdrawn: {entry.llm} Day {args.day} Phase {entry.phase}: {entry.time}ms of {entry.timestamp}"
+    record = id_of(args.day, entry)
+    return Answer(text, Withdrawn(args.day, entry.phase, entry.llm, entry.time, entry.timestamp, record))
 
 
 def _name(llm_name: str | UnsetType, llm: str | UnsetType) -> str:
