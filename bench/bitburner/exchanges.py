@@ -44,8 +44,8 @@ async def dialled(url: str) -> AsyncIterator[None]:
 
 
 @asynccontextmanager
-async def bare() -> AsyncIterator[Side]:
-    """Serve a WebSocket and no more: ask, receive, decode."""
+async def bare_socket() -> AsyncIterator[ServerConnection]:
+    """Serve a WebSocket and no more; yield the far side's connection."""
     arrived: asyncio.Future[ServerConnection] = asyncio.get_running_loop().create_future()
 
     async def accept(socket: ServerConnection) -> None:
@@ -56,55 +56,75 @@ async def bare() -> AsyncIterator[Side]:
     async with serve(accept, "127.0.0.1", 0, **options) as server:
         port = next(iter(server.sockets)).getsockname()[1]
         async with dialled(f"ws://127.0.0.1:{port}"):
-            socket = await asyncio.wait_for(arrived, LIMIT)
+            yield await asyncio.wait_for(arrived, LIMIT)
 
-            async def get_all() -> None:
-                await socket.send(REQUEST % (1, b"getAllFiles"), text=True)
-                reply = msgspec.json.decode(await socket.recv(decode=False))
-                assert len(reply["result"]) == FILES
 
-            async def read_many() -> None:
-                for number in range(READS):
-                    await socket.send(REQUEST % (number, b"getFile"), text=True)
-                for _ in range(READS):
-                    assert msgspec.json.decode(await socket.recv(decode=False))["result"] == SMALL
+@asynccontextmanager
+async def bare() -> AsyncIterator[Side]:
+    """Ask, receive, decode."""
+    async with bare_socket() as socket:
 
-            yield Side(get_all, read_many)
+        async def get_all() -> None:
+            await socket.send(REQUEST % (1, b"getAllFiles"), text=True)
+            reply = msgspec.json.decode(await socket.recv(decode=False))
+            assert len(reply["result"]) == FILES
+
+        async def read_many() -> None:
+            for number in range(READS):
+                await socket.send(REQUEST % (number, b"getFile"), text=True)
+            for _ in range(READS):
+                assert msgspec.json.decode(await socket.recv(decode=False))["result"] == SMALL
+
+        yield Side(get_all, read_many)
+
+
+Call = Callable[..., Awaitable[Any]]
+
+
+@asynccontextmanager
+async def served(state: str, **environment: str) -> AsyncIterator[Call]:
+    """Serve the bridge with the same far side; yield what calls the handler of a tool."""
+    variables = {
+        "BITBURNER_LISTEN": "0",
+        "BRIDGEHEAD_STATE_DIR": state,
+        "MCP_LOG_LEVEL": "warn",
+        "RPC_TIMEOUT_MS": "60000",
+        "BITBURNER_CONNECT_WAIT_MS": "60000",
+        **environment,
+    }
+    bridge = make_bridge(BitburnerSettings(variables))
+    async with in_memory.connect(bridge) as client:
+        await client.call("connection_status")
+        session = client.dispatcher.lifespans[bridge].value
+        async with dialled(f"ws://{session.connection.address}"):
+            await session.connection.require_link()
+            # A new game is compared with what was written to it; nothing is measured meanwhile.
+            await asyncio.gather(*session._background)  # noqa: SLF001
+            context = SimpleNamespace(
+                state=session, request_id=1, principal=None, revision=SimpleNamespace(stateless=True)
+            )
+
+            async def call(tool: str, **arguments: Any) -> Any:
+                declared = bridge.tools[tool]
+                return await declared.handler(declared.input_type(**arguments), context)
+
+            yield call
 
 
 @asynccontextmanager
 async def ours() -> AsyncIterator[Side]:
-    """Serve the bridge, and call the handlers of its tools."""
+    """Call the handlers of the bridge's tools."""
     with tempfile.TemporaryDirectory() as state:
-        environment = {
-            "BITBURNER_LISTEN": "0",
-            "BRIDGEHEAD_STATE_DIR": state,
-            "MCP_LOG_LEVEL": "warn",
-            "RPC_TIMEOUT_MS": "60000",
-            "BITBURNER_CONNECT_WAIT_MS": "60000",
-        }
-        bridge = make_bridge(BitburnerSettings(environment))
-        async with in_memory.connect(bridge) as client:
-            await client.call("connection_status")
-            session = client.dispatcher.lifespans[bridge].value
-            async with dialled(f"ws://{session.connection.address}"):
-                await session.connection.require_link()
-                context = SimpleNamespace(state=session, request_id=1)
+        async with served(state) as call:
 
-                async def call(tool: str, **arguments: Any) -> Any:
-                    declared = bridge.tools[tool]
-                    return await declared.handler(declared.input_type(**arguments), context)
+            async def get_all() -> None:
+                assert len((await call("get_all_files")).structured.files) == FILES
 
-                async def get_all() -> None:
-                    assert len((await call("get_all_files")).structured.files) == FILES
+            async def read_many() -> None:
+                answers = await asyncio.gather(*(call("read_file", filename="a.js") for _ in range(READS)))
+                assert all(answer.text == SMALL for answer in answers)
 
-                async def read_many() -> None:
-                    answers = await asyncio.gather(
-                        *(call("read_file", filename="a.js") for _ in range(READS))
-                    )
-                    assert all(answer.text == SMALL for answer in answers)
-
-                yield Side(get_all, read_many)
+            yield Side(get_all, read_many)
 
 
 async def seconds(run: Run) -> float:

@@ -33,7 +33,13 @@ class Asked(msgspec.Struct):
 
 async def main(url: str) -> None:
     """Answer until the connection ends."""
-    results = {"getAllFiles": all_files(), "getFile": msgspec.json.encode(SMALL)}
+    results = {
+        "getAllFiles": all_files(),
+        "getFile": msgspec.json.encode(SMALL),
+        "pushFile": b'"OK"',
+        "calculateRam": b"1.6",
+        "getDefinitionFile": b'"export interface NS {}"',
+    }
     decode = msgspec.json.Decoder(Asked).decode
     async with connect(url, max_size=None, compression=None, ping_interval=None, proxy=None) as socket:
         async for frame in socket:

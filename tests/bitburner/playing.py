@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from bridgehead.bitburner.bridge import make_bridge
+from bridgehead.bitburner.changes.history import History, Version
 from bridgehead.bitburner.session import Session
 from bridgehead.bitburner.settings import BitburnerSettings
 from bridgehead.mcp.in_memory import Answering
@@ -63,6 +64,12 @@ class Play:
     def asked(self, method: str) -> list[Any]:
         """The parameters of every request of a method that the game has seen."""
         return [request["params"] for request in self.game.requests if request["method"] == method]
+
+
+def versions_of(history: History, filename: str, server: str = "home") -> list[Version]:
+    """Return the kept versions of a file with their contents, newest first."""
+    loaded = [history._read(entry.name) for entry in history.list_entries(server, filename)]  # noqa: SLF001
+    return [version for version in loaded if version is not None]
 
 
 def settings(state: Path, **environment: str) -> BitburnerSettings:

@@ -79,7 +79,7 @@ async def test_every_tool_works_for_the_official_client(tmp_path: Path, generati
         assert len(json.loads(await told(client, "get_all_files"))) == 3
         assert await told(client, "search_files", pattern="tw") == "notes.txt:2: two"
         written = await told(client, "write_file", filename="new.js", content=SCRIPT)
-        assert written == "OK. It costs 1.7 GB of RAM."
+        assert written == "OK"
         assert game.servers["home"]["new.js"] == SCRIPT
         assert "Replaced 1" in await told(
             client, "edit_file", filename="new.js", old_text="n00dles", new_text="x"

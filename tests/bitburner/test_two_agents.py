@@ -10,7 +10,7 @@ from typing import Any
 
 from bridgehead.bitburner.changes.history import History
 from bridgehead.runtime.timing import SystemClock
-from tests.bitburner.playing import settings
+from tests.bitburner.playing import settings, versions_of
 from tests.bitburner.serving import HOST, Bridge, environment, serving
 from tests.support.game import Game
 from tests.support.ports import free_port
@@ -104,7 +104,7 @@ async def test_everything_that_was_answered_is_current_or_kept_though_the_owner_
     assert total["ok"] > CHANGES * 0.6, total
     files = game.servers["home"]
     history = History(settings(tmp_path / "state"), SystemClock())
-    kept = {name: {one.content for one in history.list_versions("home", name)} for name in SHARED}
+    kept = {name: {one.content for one in versions_of(history, name)} for name in SHARED}
     lost = [one for agent in agents for one in agent.contents if one[1] not in (*kept[one[0]], files[one[0]])]
     assert lost == []
     assert [one for agent in agents for one in agent.edits if one not in files["edits.txt"]] == []

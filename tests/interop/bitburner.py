@@ -97,7 +97,7 @@ def _calls(generation: int) -> list[Call]:
         Call(
             "write_file",
             _tool("write_file", filename="a.js", content=SCRIPT),
-            _says("OK. It costs 1.7 GB of RAM."),
+            _says("OK"),
         ),
         Call("delete_file", _tool("delete_file", filename="a.js"), _says("OK")),
         Call("calculate_ram", _tool("calculate_ram", filename="hack.js"), _says("1.7")),

@@ -15,6 +15,10 @@ from bridgehead.runtime.timing import Backoff, Clock
 if TYPE_CHECKING:
     import asyncio
 
+    from bridgehead.mcp import Context
+    from bridgehead.mcp.connection import Connection
+
+    from .changes.differences import Difference
     from .game.connection import GameConnection
     from .game.counters import GameCounters
     from .game.sharing.ownership import Ownership
@@ -32,10 +36,12 @@ class Session:
         self, settings: BitburnerSettings, connection: GameConnection, relay: Relay, clock: Clock
     ) -> None:
         import asyncio
+        from weakref import WeakKeyDictionary
 
         from .changes.differences import Differences
         from .changes.file_writer import FileWriter
         from .changes.history import History
+        from .changes.last_seen import LastSeen
         from .game.remote import Remote
 
         timeout = settings.rpc_timeout_ms / 1000
@@ -46,8 +52,17 @@ class Session:
         self.remote = Remote(connection, timeout, clock)
         self.history = History(settings, clock)
         self.differences = Differences(self.history, clock)
+        self.last_seen = LastSeen()
         self.writer = FileWriter(
-            connection, self.remote, self.history, self.differences, relay, clock=clock, timeout=timeout
+            connection,
+            self.remote,
+            self.history,
+            self.differences,
+            relay,
+            self.last_seen,
+            clock=clock,
+            timeout=timeout,
+            refuses_newer=settings.refuse_stale_writes,
         )
         self.write_max_bytes = settings.write_max_bytes
         self.index: Index | None = None
@@ -55,10 +70,17 @@ class Session:
         self.index_lock = asyncio.Lock()
         self.kept_definitions: str | None = None
         """The definitions as last stored on this machine."""
-        self.notice = ""
-        """The note on changed files for the agent's next answer; `take_notice` clears it."""
+        self._differing: dict[tuple[str, str], Difference] = {}
+        """Files that differ from what was written, until an agent is told."""
+        # Weak, so that an agent's number goes with its connection.
+        self._agents: WeakKeyDictionary[Connection, int] = WeakKeyDictionary()
+        self._last_agent = 0
         self._background: set[asyncio.Task[None]] = set()
         relay.operations = self.writer.operations
+        # A file that was written since does not differ any more.
+        self.writer.on_change.append(
+            lambda change: self._differing.pop((change.server, change.filename), None)
+        )
         connection.on_change.append(self._check_new_game)
         connection.on_notice.append(self._handle_notice)
 
@@ -66,24 +88,43 @@ class Session:
         """Return the time, in seconds since 1970."""
         return self._clock.now()
 
+    def name_agent(self, ctx: Context[Session]) -> str:
+        """Return the name of the agent that calls: its session, or without one its token or this process."""
+        caller = ctx.principal or ""
+        if not ctx.revision.stateless:
+            if ctx.connection not in self._agents:
+                self._last_agent += 1
+                self._agents[ctx.connection] = self._last_agent
+            caller = f"{caller}#{self._agents[ctx.connection]}"
+        return self.last_seen.name_agent(caller)
+
     def _handle_notice(self, notice: Reply) -> None:
         """Handle a notification from the owner of the shared game."""
-        from .changes.differences import Difference, describe_differences
+        from .changes.differences import Difference
         from .changes.file_writer import CHANGED, DIFFERENCES, FileChange, decode_notice
 
         change = decode_notice(notice, CHANGED, FileChange)
         if change is not None:
             self.writer.announce(change, is_ours=False)
         differences = decode_notice(notice, DIFFERENCES, list[Difference])
-        if differences:
-            self.notice = describe_differences(differences)
+        if differences is not None:
+            self._differing = {(one.server, one.filename): one for one in differences}
 
-    def take_notice(self) -> str:
-        """Return the notice and clear it; the owner then records the contents that it reports."""
-        notice, self.notice = self.notice, ""
-        if notice and self.connection.link is not None and not self.connection.link.is_shared:
+    def take_notices(self, agent: str) -> list[str]:
+        """Return what an agent has to be told with its next answer, once."""
+        from .changes.differences import describe_differences
+
+        notices = self.last_seen.take_notices(agent)
+        if self._differing:
+            notices.append(describe_differences(list(self._differing.values())))
+            self.forget_differences()
+        return notices
+
+    def forget_differences(self) -> None:
+        """Mark the differences as told; the owner then records the contents that the game holds instead."""
+        told, self._differing = self._differing, {}
+        if told and self.connection.link is not None and not self.connection.link.is_shared:
             self._start(self.differences.acknowledge(self.remote))
-        return notice
 
     def _check_new_game(self) -> None:
         """Compare a newly connected game with the files that were written to it; only the owner does it."""
@@ -92,12 +133,11 @@ class Session:
             return
 
         async def check() -> None:
-            from .changes.differences import describe_differences
             from .changes.file_writer import DIFFERENCES
             from .game import wire
 
             differences = await self.differences.check_all(self.remote)
-            self.notice = describe_differences(differences)
+            self._differing = {(one.server, one.filename): one for one in differences}
             if differences:
                 self.relay.broadcast(wire.encode_notification(DIFFERENCES, differences))
 
@@ -117,6 +157,7 @@ class Session:
         for task in self._background:
             task.cancel()
         await asyncio.gather(*self._background, return_exceptions=True)
+        self.history.close()
 
 
 @asynccontextmanager

@@ -178,6 +178,13 @@ class BitburnerSettings(StateSettings, LogSettings):
     confirm_delete = Setting(
         "BITBURNER_CONFIRM_DELETE", FLAG, _YES, "Ask the user before a delete, if the client supports it."
     )
+    refuse_stale_writes = Setting(
+        "BITBURNER_REFUSE_STALE_WRITES",
+        FLAG,
+        _NO,
+        "Refuse to replace or delete content that changed since the agent last read or wrote the file. "
+        "Otherwise the agent is told what it replaced.",
+    )
     backup_dir = Setting(
         "BITBURNER_BACKUP_DIR",
         FOLDER,
@@ -186,7 +193,10 @@ class BitburnerSettings(StateSettings, LogSettings):
         shown="`bitburner/backups` in the state directory",
     )
     backup_max_files = Setting(
-        "BITBURNER_BACKUP_MAX_FILES", whole(1, 100_000), 2000, "How many previous contents to keep."
+        "BITBURNER_BACKUP_MAX_FILES",
+        whole(1, 100_000),
+        2000,
+        "How many replaced contents to keep, and of how many files the last write.",
     )
 
     @property

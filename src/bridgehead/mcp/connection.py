@@ -70,6 +70,7 @@ class Connection:
     """The state of one client's channel."""
 
     __slots__ = (
+        "__weakref__",
         "_last_asked",
         "asked",
         "client",

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.bitburner.game.sharing.test_relay import pair
-from tests.bitburner.playing import FILES, PAGE, Play, played
+from tests.bitburner.playing import FILES, PAGE, Play, played, versions_of
 from tests.support.game import Game
 from tests.support.waiting import until
 
@@ -64,7 +64,7 @@ async def test_a_players_save_over_an_agents_edit_is_noticed_at_the_next_read(pl
 
 
 async def newest_of(play: Play, content: str) -> str:
-    versions = play.session.history.list_versions("home", "hack.js")
+    versions = versions_of(play.session.history, "hack.js")
     return next(one.name for one in versions if one.content == content)
 
 

@@ -22,7 +22,7 @@ from bridgehead.bitburner.simulator import Faults
 from bridgehead.runtime.errors import BridgeError, InvalidArgument
 from bridgehead.runtime.timing import SystemClock
 from tests.bitburner.game.sharing.test_relay import pair
-from tests.bitburner.playing import FILES, Play, played
+from tests.bitburner.playing import FILES, Play, played, versions_of
 from tests.support.game import Game
 
 
@@ -30,7 +30,7 @@ async def test_a_write_that_the_game_refuses_is_no_version(tmp_path: Path) -> No
     async with played(tmp_path, game=Game(2, FILES)) as play:
         await play.fails("write_file", filename="a.css", content="1")
 
-        assert play.session.history.list_versions("home", "a.css") == []
+        assert versions_of(play.session.history, "a.css") == []
 
 
 async def test_a_file_is_moved_without_its_content_passing_by(play: Play) -> None:
@@ -93,6 +93,7 @@ class Desk:
             self.history,
             session.differences,
             session.relay,
+            session.last_seen,
             clock=SystemClock(),
             timeout=60.0,
         )
@@ -103,7 +104,7 @@ class Desk:
 
     def kinds(self, filename: str) -> list[tuple[str, str]]:
         """The versions of a file, newest first: why each was kept, and what it was."""
-        return [(one.because, one.kind) for one in self.history.list_versions("home", filename)]
+        return [(one.because, one.kind) for one in versions_of(self.history, filename)]
 
 
 @pytest.fixture
@@ -117,7 +118,7 @@ async def test_a_write_keeps_both_contents_and_tells_of_it(desk: Desk) -> None:
 
     assert (first.content, first.is_listed_anew, first.kept_version) == ("1", True, None)
     assert (second.content, second.is_listed_anew, second.warning) == ("2", False, "")
-    assert second.kept_version == desk.history.list_versions("home", "new.js")[1].name
+    assert second.kept_version == versions_of(desk.history, "new.js")[1].name
     assert desk.told == [("new.js", False, True), ("new.js", False, False)]
     assert desk.kinds("new.js") == [("write_file", "written")] * 2
 
@@ -139,7 +140,7 @@ async def test_a_delete_keeps_the_content_and_tells_that_the_file_is_gone(desk: 
     outcome = await desk.writer.apply(Delete("home", "notes.txt"))
 
     assert outcome.is_listed_anew
-    assert outcome.kept_version == desk.history.list_versions("home", "notes.txt")[1].name
+    assert outcome.kept_version == versions_of(desk.history, "notes.txt")[1].name
     assert desk.told == [("notes.txt", True, True)]
     assert desk.kinds("notes.txt") == [("delete_file", "deleted"), ("delete_file", "found")]
 
@@ -159,7 +160,7 @@ async def test_a_move_is_a_write_and_a_delete(desk: Desk) -> None:
     outcome = await desk.writer.apply(Move("home", "notes.txt", "home", "old.txt"))
 
     assert (outcome.content, outcome.is_listed_anew, outcome.warning) == (content, True, "")
-    assert outcome.kept_version == desk.history.list_versions("home", "notes.txt")[1].name
+    assert outcome.kept_version == versions_of(desk.history, "notes.txt")[1].name
     assert desk.told == [("old.txt", False, True), ("notes.txt", True, True)]
     assert desk.kinds("old.txt") == [("move_file", "written")]
     with pytest.raises(Conflict):
@@ -181,12 +182,12 @@ async def test_two_moves_to_one_name_do_not_meet(desk: Desk) -> None:
 async def test_a_restore_names_the_version_that_it_brought_back(desk: Desk) -> None:
     for content in ("1", "2"):
         await desk.writer.apply(Write("home", "new.js", content))
-    first = desk.history.list_versions("home", "new.js")[1].name
+    first = versions_of(desk.history, "new.js")[1].name
     outcome = await desk.writer.apply(Restore("home", "new.js"))
 
     assert (outcome.content, outcome.restored) == ("1", first)
     assert desk.kinds("new.js")[0] == ("restore_file", "written")
-    assert desk.history.list_versions("home", "new.js")[0].restored == first
+    assert versions_of(desk.history, "new.js")[0].restored == first
 
 
 async def test_without_backups_nothing_can_be_restored(tmp_path: Path) -> None:
@@ -312,7 +313,7 @@ async def test_every_content_of_two_processes_is_current_or_kept(tmp_path: Path)
                 for number, content in enumerate(contents)
             )
         )
-        kept = {one.content for one in owner.session.history.list_versions("home", "n.txt")}
+        kept = {one.content for one in versions_of(owner.session.history, "n.txt")}
 
     assert kept >= set(contents)
 

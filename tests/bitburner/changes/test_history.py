@@ -1,6 +1,7 @@
-"""History: bounded by count and bytes, private, and the last version of a file is the last to go."""
+"""History: bounded by count and bytes, replaced contents and last writes apart, private."""
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,7 @@ import pytest
 from bridgehead.bitburner.changes.history import MAX_BYTES, History, Version
 from bridgehead.bitburner.errors import BackupFailed
 from bridgehead.runtime.errors import NotFound
-from tests.bitburner.playing import settings
+from tests.bitburner.playing import settings, versions_of
 from tests.support.clock import Clock
 from tests.support.posix import is_private
 
@@ -26,7 +27,7 @@ def keep(history: History, filename: str, content: str | None, **more: Any) -> s
 
 
 def names(backups: History, filename: str | None = None) -> list[str]:
-    return [one.filename for one in backups.list_versions("home", filename)]
+    return [one.filename for one in backups.list_entries("home", filename)]
 
 
 def test_what_is_kept_comes_back(tmp_path: Path) -> None:
@@ -58,30 +59,48 @@ def test_files_of_the_same_name_on_other_servers_are_apart(tmp_path: Path) -> No
         backups.load("n00dles", "a.js", version)
 
 
-def test_the_oldest_go_first_but_a_last_version_stays_longest(tmp_path: Path) -> None:
-    backups = made(tmp_path, BITBURNER_BACKUP_MAX_FILES="4")
-    keep(backups, "once.js", "1")
-    for number in range(10):
-        keep(backups, "often.js", str(number))
-
-    assert names(backups) == ["often.js", "often.js", "often.js", "once.js"]
-    assert backups.find_undo("home", "often.js", None).content == "9"
-
-
-def test_where_nothing_else_is_left_last_versions_go_too(tmp_path: Path) -> None:
+def test_replaced_contents_and_last_writes_do_not_push_each_other_out(tmp_path: Path) -> None:
     backups = made(tmp_path, BITBURNER_BACKUP_MAX_FILES="3")
+    keep(backups, "precious.txt", "the player's")
     for number in range(6):
-        keep(backups, f"f{number}.js", "x")
+        keep(backups, f"f{number}.js", "x", kind="written")
 
-    assert names(backups) == ["f5.js", "f4.js", "f3.js"]
+    assert backups.has_excess
+    assert [entry.filename for entry in backups.drop_oldest()] == ["f0.js", "f1.js", "f2.js"]
+    assert not backups.has_excess
+    assert names(backups) == ["f5.js", "f4.js", "f3.js", "precious.txt"]
+    assert backups.find_undo("home", "precious.txt", "the agent's").content == "the player's"
+
+
+def test_what_a_file_held_before_its_last_write_counts_as_replaced(tmp_path: Path) -> None:
+    backups = made(tmp_path, BITBURNER_BACKUP_MAX_FILES="2")
+    keep(backups, "once.js", "1", kind="written")
+    for number in range(5):
+        keep(backups, "often.js", str(number), kind="written")
+
+    dropped = backups.drop_oldest()
+    assert [entry.filename for entry in dropped] == ["often.js", "often.js"]
+    assert [one.content for one in versions_of(backups, "often.js")] == ["4", "3", "2"]
+    assert names(backups)[-1] == "once.js"
+
+
+def test_a_dropped_last_write_is_not_followed_by_an_older_one(tmp_path: Path) -> None:
+    backups = made(tmp_path, BITBURNER_BACKUP_MAX_FILES="1")
+    for name, content in (("a.js", "1"), ("a.js", "2"), ("b.js", "1")):
+        keep(backups, name, content, kind="written")
+
+    assert [entry.filename for entry in backups.drop_oldest()] == ["a.js"]
+    assert [entry.filename for entry in backups.list_last_writes()] == ["b.js"]
+    assert backups.find_last_write("home", "a.js") is None
 
 
 def test_bytes_are_bounded(tmp_path: Path) -> None:
     backups = made(tmp_path, max_bytes=2000)
     for number in range(10):
         keep(backups, f"f{number}.js", "x" * 500)
+    backups.drop_oldest()
 
-    kept = list((tmp_path / "kept").iterdir())
+    kept = list((tmp_path / "kept").glob("*.json"))
     assert 0 < sum(path.stat().st_size for path in kept) <= 2000
     assert names(backups)[0] == "f9.js"
 
@@ -94,9 +113,9 @@ def test_a_content_over_the_bound_cannot_be_kept(tmp_path: Path) -> None:
 def test_kept_contents_are_private(tmp_path: Path) -> None:
     keep(made(tmp_path), "a.js", "1")
 
-    (kept,) = (tmp_path / "kept").iterdir()
-    assert is_private(kept)
-    assert is_private(kept.parent)
+    kept = list((tmp_path / "kept").iterdir())
+    assert len(kept) > 1  # the version, and the index
+    assert all(map(is_private, (*kept, tmp_path / "kept")))
 
 
 def test_what_is_not_a_backup_is_passed_over(tmp_path: Path) -> None:
@@ -104,7 +123,7 @@ def test_what_is_not_a_backup_is_passed_over(tmp_path: Path) -> None:
     version = keep(backups, "a.js", "1")
     (tmp_path / "kept" / "9999999999999-x-0000000000000000.json").write_text("no backup", encoding="utf-8")
 
-    assert [one.name for one in backups.list_versions("home", None)] == [version]
+    assert [one.name for one in backups.list_entries("home", None)] == [version]
 
 
 def test_a_long_name_with_any_letters_is_kept(tmp_path: Path) -> None:
@@ -132,7 +151,7 @@ def test_a_clock_that_is_set_back_does_not_reorder_the_versions_of_a_file(tmp_pa
     keep(history, "a.js", "1")
     history.record(Version("home", "a.js", 5.0, "write_file", "2"))
 
-    assert [one.content for one in history.list_versions("home", "a.js")] == ["2", "1"]
+    assert [one.content for one in versions_of(history, "a.js")] == ["2", "1"]
 
 
 def test_many_versions_of_one_millisecond_keep_their_order(tmp_path: Path) -> None:
@@ -140,7 +159,7 @@ def test_many_versions_of_one_millisecond_keep_their_order(tmp_path: Path) -> No
     for number in range(40):
         history.record(Version("home", "a.js", 1000.0, "write_file", str(number)))
 
-    assert [one.content for one in history.list_versions("home", "a.js")] == [
+    assert [one.content for one in versions_of(history, "a.js")] == [
         str(number) for number in reversed(range(40))
     ]
 
@@ -152,7 +171,9 @@ def test_a_version_of_0_1_is_read_as_one_that_was_found(tmp_path: Path) -> None:
     old = {"server": "home", "filename": "a.js", "at": 5.0, "because": "write_file", "content": "old"}
     path.write_text(json.dumps(old), encoding="utf-8")
 
-    (version,) = history.list_versions("home", "a.js")
+    history.close()
+
+    (version,) = versions_of(history, "a.js")
     assert (version.content, version.kind) == ("old", "found")
     assert history.list_last_writes() == []
 
@@ -217,14 +238,14 @@ def test_only_the_version_that_is_named_is_loaded_and_never_a_delete(tmp_path: P
 
 
 def kept_files(history: History) -> list[str]:
-    return sorted(path.name for path in history.folder.iterdir())
+    return sorted(path.name for path in history.folder.iterdir() if ".index." not in path.name)
 
 
 def test_a_version_says_its_size_and_when_it_was_kept(tmp_path: Path) -> None:
     history = made(tmp_path)
     keep(history, "a.js", "é")
     keep(history, "b.js", None, kind="deleted")
-    deleted, written = history.list_versions("home", None)
+    deleted, written = history.list_entries("home", None)
 
     assert (written.bytes, deleted.bytes) == (2, 0)
     assert written.kept_at == "1970-01-12T13:46:41.000Z"
@@ -245,7 +266,7 @@ def test_a_version_that_is_discarded_is_gone_and_once_more_does_no_harm(tmp_path
     for _ in range(2):
         history.discard(second)
 
-    assert [version.name for version in history.list_versions("home", "a.js")] == [first]
+    assert [version.name for version in versions_of(history, "a.js")] == [first]
 
 
 def test_a_version_may_be_as_large_as_all_of_them_and_no_larger(tmp_path: Path) -> None:
@@ -262,13 +283,15 @@ def test_exactly_as_many_versions_are_kept_as_there_is_room_for(tmp_path: Path) 
     history = made(tmp_path, BITBURNER_BACKUP_MAX_FILES="3")
     for number in range(5):
         keep(history, "a.js", str(number))
-    assert [version.content for version in history.list_versions("home", "a.js")] == ["4", "3", "2"]
+    history.drop_oldest()
+    assert [version.content for version in versions_of(history, "a.js")] == ["4", "3", "2"]
 
     size = (history.folder / kept_files(history)[0]).stat().st_size
     by_bytes = made(tmp_path / "bytes", max_bytes=3 * size)
     for number in range(5):
         keep(by_bytes, "a.js", str(number))
-    assert [version.content for version in by_bytes.list_versions("home", "a.js")] == ["4", "3", "2"]
+    by_bytes.drop_oldest()
+    assert [version.content for version in versions_of(by_bytes, "a.js")] == ["4", "3", "2"]
 
 
 def test_versions_are_named_by_their_time_and_never_before_the_newest(tmp_path: Path) -> None:
@@ -290,11 +313,12 @@ def test_what_another_process_named_in_the_same_moment_does_not_reorder_a_file(t
     moment, _, key = first.split("-")
     newest = f"{moment}-ffffffff{'f' * 8}-{key}"
     (history.folder / f"{first}.json").rename(history.folder / f"{newest}.json")
+    history.close()
 
     second = history.record(Version("home", "a.js", 2000.0, "write_file", "2"))
 
     assert second.startswith("0000002000001-")
-    assert [version.content for version in history.list_versions("home", "a.js")] == ["2", "1"]
+    assert [version.content for version in versions_of(history, "a.js")] == ["2", "1"]
 
 
 def test_what_a_killed_writer_left_is_swept_and_strange_files_are_passed_over(tmp_path: Path) -> None:
@@ -303,9 +327,13 @@ def test_what_a_killed_writer_left_is_swept_and_strange_files_are_passed_over(tm
     folder = history.folder
     for name in (".bridgehead-0.tmp", ".hidden.json", "notes.txt", "0-0-0.json"):
         (folder / name).write_text("{")
+    os.utime(folder / ".bridgehead-0.tmp", (0, 0))
+    history.close()
     keep(history, "a.js", "2")
 
-    assert [version.content for version in history.list_versions("home", None)] == ["2", "1"]
+    assert [version.content for version in versions_of(history, "a.js")] == ["2", "1"]
+    assert names(history) == ["a.js", "a.js"]
+    assert ".bridgehead-0.tmp" not in kept_files(history)
     assert {".hidden.json", "notes.txt"} <= set(kept_files(history))
 
 
@@ -320,7 +348,8 @@ def test_pruning_goes_on_where_another_process_was_faster(
         unlink(path, missing_ok=True)
         unlink(path, missing_ok=missing_ok)
 
-    monkeypatch.setattr(Path, "unlink", gone)
     keep(history, "a.js", "2")
+    monkeypatch.setattr(Path, "unlink", gone)
+    history.drop_oldest()
 
-    assert [version.content for version in history.list_versions("home", "a.js")] == ["2"]
+    assert [version.content for version in versions_of(history, "a.js")] == ["2"]

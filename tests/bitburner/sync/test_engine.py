@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from bridgehead.bitburner.sync.planning import Rules
-from tests.bitburner.playing import PAGE
+from tests.bitburner.playing import PAGE, versions_of
 from tests.bitburner.sync.syncing import HOME, synced
 from tests.support.game import Game
 from tests.support.waiting import until
@@ -62,7 +62,7 @@ async def test_a_conflict_keeps_both_and_is_settled_by_deleting_the_copy(tmp_pat
         (one.root / "hack.from-game.js").unlink()
         await one.sync.run_once()
         assert one.play.game.servers["home"]["hack.js"] == "// here\n"
-        kept = [version.content for version in one.play.session.history.list_versions("home", "hack.js")]
+        kept = [version.content for version in versions_of(one.play.session.history, "hack.js")]
         assert "// there\n" in kept
 
 

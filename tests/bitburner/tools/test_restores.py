@@ -1,6 +1,9 @@
 """`restore_file`: lists, compares and brings back what is kept."""
 
-from tests.bitburner.playing import SCRIPT, Play
+from pathlib import Path
+
+from tests.bitburner.playing import SCRIPT, Play, played
+from tests.support.game import Game
 
 
 async def test_versions_are_listed_newest_first(play: Play) -> None:
@@ -107,3 +110,18 @@ async def test_a_version_that_is_not_there_is_said_so(play: Play) -> None:
     for arguments in ({}, {"version": "0-0-0"}, {"version": "../../relay"}):
         _, problem = await play.fails("restore_file", filename="hack.js", **arguments)
         assert (problem["code"], "list_only" in problem["next_step"]) == ("not_found", True)
+
+
+async def test_what_was_replaced_stays_although_many_files_are_known(tmp_path: Path) -> None:
+    files = {"home": {"precious.txt": "the player's"}}
+    async with played(tmp_path, game=Game(3, files), BITBURNER_BACKUP_MAX_FILES="5") as play:
+        for number in range(5):
+            await play.ok("write_file", filename=f"{number}.txt", content="1")
+        await play.ok("write_file", filename="precious.txt", content="the agent's")
+        _, written = await play.ok("write_file", filename="more.txt", content="1")
+
+        (dropped,) = written["notes"]
+        assert dropped.startswith("To make room, the oldest kept versions were dropped: ")
+        assert dropped.endswith(" of 1.txt.")
+        await play.ok("restore_file", filename="precious.txt")
+        assert play.game.servers["home"]["precious.txt"] == "the player's"

@@ -87,7 +87,9 @@ async def test_a_write_tells_cost_problems_and_hints_in_its_text(play: Play) -> 
     content = "export async function main(ns) {\n  ns.getServerMoney('n00dles');\n}\n"
     text, written = await play.ok("write_file", filename="a.js", content=content)
 
-    assert text.startswith("OK. It costs 1.6 GB of RAM.")
+    assert text == "OK"
+    cost, text = written["notes"]
+    assert cost == "It costs 1.6 GB of RAM."
     assert "line 2, column 6: ns.getServerMoney does not exist" in text
     assert "ns.getServerMoneyAvailable(host: string): number" in text
     assert [one["code"] for one in written["problems"]] == ["unknown_api"]
@@ -98,9 +100,9 @@ async def test_a_write_tells_cost_problems_and_hints_in_its_text(play: Play) -> 
 
 
 async def test_a_syntax_error_is_told_with_its_place(play: Play) -> None:
-    text, written = await play.ok("write_file", filename="a.js", content="let a = 1;\nlet x = \n")
+    _, written = await play.ok("write_file", filename="a.js", content="let a = 1;\nlet x = \n")
 
-    assert "line 2, column 1: Syntax error" in text
+    assert "line 2, column 1: Syntax error" in written["notes"][-1]
     assert written["problems"][0]["code"] == "syntax_error"
     assert play.game.servers["home"]["a.js"] == "let a = 1;\nlet x = \n"
 
@@ -111,11 +113,12 @@ async def test_importers_are_named_when_a_file_moves_or_goes(play: Play) -> None
         "near.js": "// lib/tools.js\nconst text = 'lib/tools.js';",
         "lib/other.ts": "import { a } from './tools';\n",
     }
-    text, moved = await play.ok("move_file", filename="lib/tools.js", to="lib/kit.js")
+    _, moved = await play.ok("move_file", filename="lib/tools.js", to="lib/kit.js")
     assert moved["imported_by"] == ["main.js", "lib/other.ts"]
-    assert "imported under its old path by main.js, lib/other.ts" in text
+    assert moved["next"] == ["Edit main.js, lib/other.ts: they import it under its old path."]
     await play.ok("move_file", filename="lib/kit.js", to="lib/tools.js")
     text, deleted = await play.ok("delete_file", filename="lib/tools.js")
 
     assert deleted["imported_by"] == ["main.js", "lib/other.ts"]
-    assert text.startswith("OK. It is imported by main.js, lib/other.ts")
+    assert text == "OK"
+    assert deleted["notes"][0].startswith("It is imported by main.js, lib/other.ts")

@@ -18,7 +18,8 @@ ASKABLE: dict[str, Any] = {"elicitation": {}}
 async def test_a_write_answers_ok_and_the_ram_cost_of_a_script(play: Play) -> None:
     text, written = await play.ok("write_file", filename="new.js", content=SCRIPT)
 
-    assert text.startswith("OK. It costs ")
+    assert text == "OK"
+    assert written["notes"] == [f"It costs {written['ram_gb']:g} GB of RAM."]
     assert play.game.servers["home"]["new.js"] == SCRIPT
     assert written["result"] == "OK"
     assert written["ram_gb"] == float((await play.ok("calculate_ram", filename="new.js"))[0])
@@ -37,7 +38,8 @@ async def test_a_script_that_cannot_run_is_written_and_the_problem_told(play: Pl
         "write_file", filename="bad.js", content="export async function main(ns) { ("
     )
 
-    assert text.startswith("OK. ")
+    assert text == "OK"
+    assert written["ram_problem"] in written["notes"]
     assert written["ram_gb"] is None
     assert "calculateRam" in written["ram_problem"]
 
@@ -236,9 +238,9 @@ async def test_a_write_is_refused_where_the_previous_content_cannot_be_kept(tmp_
             assert problem["code"] == "backup_failed"
             assert "left as it is" in text
         assert play.game.servers["home"]["hack.js"] == SCRIPT
-        text, _ = await play.ok("write_file", filename="new.js", content="1")
-        assert text.startswith("OK.")
-        assert "could not be kept on this machine" in text
+        text, written = await play.ok("write_file", filename="new.js", content="1")
+        assert text == "OK"
+        assert "could not be kept on this machine" in written["notes"][-1]
 
 
 async def test_a_content_larger_than_all_backups_is_not_overwritten(tmp_path: Path) -> None:
@@ -253,7 +255,7 @@ async def test_a_content_larger_than_all_backups_is_not_overwritten(tmp_path: Pa
 async def test_without_backups_a_write_is_one_exchange(tmp_path: Path) -> None:
     async with played(tmp_path, BITBURNER_BACKUP_DIR="off") as play:
         await play.ok("write_file", filename="a.txt", content="1")
-        await play.ok("delete_file", filename="a.txt")
+        await play.ok("delete_file", filename="notes.txt")
         text, _ = await play.fails("restore_file", filename="a.txt")
 
     assert [request["method"] for request in play.game.requests] == ["pushFile", "deleteFile"]

@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 
 log = logs.logger("bitburner.differences")
 
-_MAX_FILES = 500
-"""Files compared when a game connects, the latest writes first."""
 _MAX_SINGLE_READS = 8
 """Files of one server that are read one by one; above that, all its files are read in one exchange."""
 _MAX_SHOWN = 10
@@ -63,20 +61,23 @@ class Differences:
             written = await asyncio.to_thread(self._history.list_last_writes)
         except (OSError, BridgeError):
             return
-        for version in written[:_MAX_FILES]:
-            content = version.content
-            place = (version.server, version.filename)
-            self._expected.setdefault(place, None if content is None else digest(content))
+        # Oldest first, as `record_change` keeps them.
+        for entry in reversed(written):
+            self._expected[entry.server, entry.filename] = entry.digest
 
     def record_change(self, place: tuple[str, str], new_digest: str | None) -> None:
         """Expect the content of a change made through the bridge; None means deleted."""
         # Removed first, so that it moves to the end: the least recently written file is dropped first.
         self._expected.pop(place, None)
         self._expected[place] = new_digest
-        while len(self._expected) > _MAX_FILES:
+        while len(self._expected) > self._history.max_files:
             del self._expected[next(iter(self._expected))]
         self.found.pop(place, None)
         self._unreported.discard(place)
+
+    def is_unexpected(self, place: tuple[str, str], now: str) -> bool:
+        """Return whether a file that was written through the bridge now holds something else."""
+        return self._expected.get(place, now) != now
 
     async def check_all(self, remote: Remote) -> list[Difference]:
         """Compare every expected file with the game's; return all differences."""
@@ -118,8 +119,7 @@ class Differences:
                 state = "back"
             else:
                 try:
-                    versions = await asyncio.to_thread(self._history.list_versions, server, filename)
-                    if any(version.content == content for version in versions):
+                    if await asyncio.to_thread(self._history.holds, server, filename, content):
                         state = "older"
                 except (OSError, BridgeError):
                     pass  # without a readable history, an older version looks like any other change

@@ -15,6 +15,7 @@ from weakref import WeakValueDictionary
 
 import msgspec
 from msgspec import Raw, Struct
+from msgspec.structs import replace
 
 from bridgehead.runtime.errors import BridgeError, InvalidArgument, NotFound
 
@@ -25,6 +26,8 @@ from ..game.remote import decode_result, to_bridge_error
 from .differences import Difference
 from .edits import Replacement, apply_replacements
 from .history import Version, digest
+from .last_seen import NO_FILE, Author, LastSeen, Overwritten, describe_loss
+from .version_index import Kind
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
@@ -49,7 +52,17 @@ _OWNER_SECONDS = 30.0
 T = TypeVar("T")
 
 
-class Write(Struct, tag="write", frozen=True):
+class AgentChange(Struct, frozen=True, kw_only=True):
+    """What a change says of the agent that asks for it."""
+
+    agent: str = ""
+    seen: str | None = None
+    """Digest of the content that the agent last read or wrote; None if it did neither."""
+    refuses_newer: bool = False
+    """Whether the change fails if the file holds something that the agent has not seen."""
+
+
+class Write(AgentChange, tag="write", frozen=True):
     """Replace a whole file; with `if_match` only if it holds that text, or a text with that SHA-256."""
 
     server: str
@@ -60,7 +73,7 @@ class Write(Struct, tag="write", frozen=True):
 
 
 # `most_bytes` is the field's name on the wire: an owner of an earlier version expects it.
-class EditText(Struct, tag="edit", frozen=True, rename={"max_bytes": "most_bytes"}):
+class EditText(AgentChange, tag="edit", frozen=True, rename={"max_bytes": "most_bytes"}):
     """Replace texts in a file: all of them or none."""
 
     server: str
@@ -70,7 +83,7 @@ class EditText(Struct, tag="edit", frozen=True, rename={"max_bytes": "most_bytes
     because: str = "edit_file"
 
 
-class Delete(Struct, tag="delete", frozen=True):
+class Delete(AgentChange, tag="delete", frozen=True):
     """Delete a file."""
 
     server: str
@@ -79,7 +92,7 @@ class Delete(Struct, tag="delete", frozen=True):
     if_match: str | None = None
 
 
-class Move(Struct, tag="move", frozen=True):
+class Move(AgentChange, tag="move", frozen=True):
     """Move a file to another path or server."""
 
     server: str
@@ -90,7 +103,7 @@ class Move(Struct, tag="move", frozen=True):
     because: str = "move_file"
 
 
-class Restore(Struct, tag="restore", frozen=True):
+class Restore(AgentChange, tag="restore", frozen=True):
     """Write back a kept version; without a name, the one before the current content."""
 
     server: str
@@ -113,15 +126,30 @@ class ChangeResult(Struct, frozen=True, omit_defaults=True):
     restored: str = ""
     """The version that a restore brought back."""
     warning: str = ""
+    overwritten: Overwritten | None = None
+    """What it replaced although the agent had not seen it."""
+    dropped: list[DroppedVersion] = []
+    """The oldest versions, deleted to make room for these."""
 
 
-class FileChange(Struct, frozen=True):
+class DroppedVersion(Struct, frozen=True):
+    """A version that is no longer kept."""
+
+    version: str
+    filename: str
+    server: str
+
+
+class FileChange(Struct, frozen=True, omit_defaults=True):
     """Announces a changed file to clients and guests; `digest` is None for a deleted file."""
 
     server: str
     filename: str
     digest: str | None
     is_listed_anew: bool
+    author: Author | None = None
+    overwritten: Overwritten | None = None
+    """What the change replaced although its author had not seen it."""
 
 
 class FileWriter:
@@ -134,16 +162,20 @@ class FileWriter:
         history: History,
         differences: Differences,
         relay: Relay,
+        last_seen: LastSeen,
         *,
         clock: Clock,
         timeout: float,
+        refuses_newer: bool = False,
     ) -> None:
         self._connection = connection
         self._remote = remote
         self._history = history
         self._differences = differences
         self._relay = relay
+        self._last_seen = last_seen
         self._clock = clock
+        self._refuses_newer = refuses_newer
         self._owner_timeout = max(_OWNER_SECONDS, 4 * timeout)
         # One lock per file, held from the read to the answer of the push. Weak: a lock that nobody holds or
         # waits for is dropped, so the map does not grow with the number of files.
@@ -151,8 +183,23 @@ class FileWriter:
         self.on_change: list[Callable[[FileChange], None]] = []
         """Called for each changed file, whichever process changed it."""
 
-    async def apply(self, change: Change) -> ChangeResult:
+    async def apply(self, change: Change, agent: str = "") -> ChangeResult:
         """Make a change completely, or raise an error that says whether anything was changed."""
+        place = (change.server, change.filename)
+        if agent:
+            change = replace(
+                change,
+                agent=agent,
+                seen=self._last_seen.find_seen(agent, place),
+                refuses_newer=self._refuses_newer,
+            )
+        result = await self._apply(change)
+        if agent:
+            new_digest = NO_FILE if isinstance(change, Delete | Move) else digest(result.content)
+            self._last_seen.record_seen(agent, place, new_digest)
+        return result
+
+    async def _apply(self, change: Change) -> ChangeResult:
         link = self._connection.link or await self._connection.require_link()
         if link.is_shared:
             try:
@@ -170,17 +217,21 @@ class FileWriter:
             match change:
                 case Write() | Delete():
                     previous = None
-                    is_known = change.if_match is not None or self._history.is_on
+                    is_known = self._history.is_on or (change.if_match, change.seen) != (None, None)
                     if is_known:
                         previous = await self._read(change.server, change.filename)
+                    overwritten = None
                     if change.if_match is not None:
                         check_match(change.server, change.filename, previous, change.if_match)
+                    elif not isinstance(change, Write) or previous != change.content:
+                        overwritten = await self._find_overwritten(change, previous)
                     if isinstance(change, Delete):
-                        kept = await self._remove(change, previous)
-                        return ChangeResult(is_listed_anew=True, kept_version=kept)
+                        return await self._remove(change, previous, overwritten)
                     # Without backups and if_match the file is not read, so whether it is new stays unknown.
                     is_new = is_known and previous is None
-                    return await self._put(change, previous, change.content, is_new=is_new)
+                    return await self._put(
+                        change, previous, change.content, is_new=is_new, overwritten=overwritten
+                    )
                 case EditText():
                     previous = await self._read_existing(change)
                     # In a thread: finding the nearest lines of a long file takes a while.
@@ -194,9 +245,47 @@ class FileWriter:
                 case Restore():
                     return await self._restore(change)
 
+    async def _find_overwritten(self, change: Change, previous: str | None) -> Overwritten | None:
+        """Return what a change would replace unseen by its agent; raise `Conflict` if it refuses that."""
+        if not change.agent or previous is None:
+            return None
+        server, filename = place = (change.server, change.filename)
+        now = digest(previous)
+        author = self._last_seen.find_author(place, now)
+        if change.seen is not None:
+            is_newer = change.seen != now
+        else:
+            # It has never read the file. Only what came after the bridge's last write, or from another agent
+            # that is still there, is told: everything else is simply an existing file.
+            is_newer = (author is not None and author.agent != change.agent) or (
+                self._differences.is_unexpected(place, now)
+            )
+        if not is_newer:
+            return None
+        difference = None if author is not None else await self._differences.check(server, filename, previous)
+        overwritten = Overwritten(
+            filename, server, author, is_older=difference is not None and difference.state == "older"
+        )
+        if change.refuses_newer:
+            raise Conflict(
+                f"{filename} on {server} does not hold what you last read or wrote: {overwritten.cause} "
+                f"since then. {NOTHING_CHANGED}",
+                next_step="Read it, merge, and write again.",
+            )
+        if overwritten.is_older:
+            lost = await asyncio.to_thread(self._history.find_last_write, server, filename)
+            return replace(overwritten, version=None if lost is None else lost.name)
+        return overwritten
+
     def announce(self, change: FileChange, *, is_ours: bool = True) -> None:
         """Announce a changed file to clients, and to the guests if the change was made here."""
-        self._differences.record_change((change.server, change.filename), change.digest)
+        place = (change.server, change.filename)
+        self._differences.record_change(place, change.digest)
+        if change.author is not None:
+            self._last_seen.record_author(place, change.author)
+        lost = change.overwritten
+        if lost is not None and lost.author is not None:
+            self._last_seen.add_notice(lost.author.agent, describe_loss(lost))
         for listener in self.on_change:
             listener(change)
         if is_ours and self._relay.guests:
@@ -213,10 +302,10 @@ class FileWriter:
                 next_step="Choose another name, or set overwrite; what it holds is kept for restore_file.",
             )
         # Write first, then delete: a failure in between leaves two copies, never none.
-        target = Write(change.to_server, change.to_filename, content, change.because)
+        target = Write(change.to_server, change.to_filename, content, change.because, agent=change.agent)
         written = await self._put(target, there, content)
         try:
-            kept = await self._remove(change, content)
+            removed = await self._remove(change, content)
         except BackupFailed:
             raise
         except BridgeError as error:
@@ -227,8 +316,9 @@ class FileWriter:
         return ChangeResult(
             content,
             is_listed_anew=True,
-            kept_version=kept or written.kept_version,
+            kept_version=removed.kept_version or written.kept_version,
             warning=written.warning,
+            dropped=[*written.dropped, *removed.dropped],
         )
 
     async def _restore(self, change: Restore) -> ChangeResult:
@@ -238,10 +328,14 @@ class FileWriter:
             )
         server, filename = change.server, change.filename
         previous = await self._read(server, filename)
-        if change.version is None:
-            version = await asyncio.to_thread(self._history.find_undo, server, filename, previous)
-        else:
+        version = None
+        if change.version is not None:
             version = await asyncio.to_thread(self._history.load, server, filename, change.version)
+        elif (server, filename) in self._differences.found:
+            # The game has lost what was written here: that comes back, not the version before the game's.
+            version = await asyncio.to_thread(self._history.find_last_write, server, filename)
+        if version is None or (change.version is None and version.content == previous):
+            version = await asyncio.to_thread(self._history.find_undo, server, filename, previous)
         return await self._put(change, previous, version.content or "", restored=version.name)
 
     async def _put(
@@ -252,64 +346,76 @@ class FileWriter:
         *,
         restored: str = "",
         is_new: bool | None = None,
+        overwritten: Overwritten | None = None,
     ) -> ChangeResult:
         """Keep both contents, push the new one, and announce it."""
         server, filename = change.server, change.filename
         if is_new is None:
             is_new = previous is None
-        kept = recorded = None
-        warning = ""
+        kept, recording = None, None
         # An equal content adds no version; it is pushed all the same.
         if previous != content:
-            kept, recorded, warning = await self._keep(change, previous, content, restored)
-        await self._exchange(self._remote.push(filename, content, server), recorded)
-        self.announce(FileChange(server, filename, digest(content), is_new))
-        return ChangeResult(content, is_new, kept, restored, warning)
+            kept = await self._keep_previous(change, previous)
+            recording = self._record(change, content, restored)
+        warning = await self._exchange(self._remote.push(filename, content, server), recording)
+        dropped = await self._drop_oldest()
+        if overwritten is not None and not overwritten.is_older:
+            overwritten = replace(overwritten, version=kept)
+        author = Author(change.agent, digest(content), change.because, self._clock.now())
+        self.announce(FileChange(server, filename, author.digest, is_new, author, overwritten))
+        return ChangeResult(content, is_new, kept, restored, warning, overwritten, dropped)
 
-    async def _remove(self, change: Change, previous: str | None) -> str | None:
-        """Keep the content, delete the file and announce it; return the version that holds the content."""
+    async def _remove(
+        self, change: Change, previous: str | None, overwritten: Overwritten | None = None
+    ) -> ChangeResult:
+        """Keep the content, delete the file and announce it."""
         server, filename = change.server, change.filename
-        kept, recorded, _ = await self._keep(change, previous, None)
-        await self._exchange(self._remote.delete(filename, server), recorded)
-        self.announce(FileChange(server, filename, None, is_listed_anew=True))
-        return kept
+        kept = await self._keep_previous(change, previous)
+        await self._exchange(self._remote.delete(filename, server), self._record(change, None))
+        dropped = await self._drop_oldest()
+        if overwritten is not None and not overwritten.is_older:
+            overwritten = replace(overwritten, version=kept)
+        self.announce(FileChange(server, filename, None, is_listed_anew=True, overwritten=overwritten))
+        return ChangeResult(is_listed_anew=True, kept_version=kept, overwritten=overwritten, dropped=dropped)
 
-    async def _keep(
-        self, change: Change, previous: str | None, content: str | None, restored: str = ""
-    ) -> tuple[str | None, str | None, str]:
-        """Keep the old content, then the new one (None: a delete), before the game is asked.
+    # --- the history: the old content is kept before the game is asked, the new one before the answer ------
 
-        Return both versions' names and a warning. If the old content cannot be kept, raise `BackupFailed`.
-        By the time the new one is kept the old one is safe, so failing there is only a warning.
+    async def _keep_previous(self, change: Change, previous: str | None) -> str | None:
+        """Keep the content that is about to be replaced; return its version, or raise `BackupFailed`."""
+        if previous is None or not self._history.is_on:
+            return None
+        found = Version(change.server, change.filename, self._clock.now(), change.because, previous)
+        return await asyncio.to_thread(self._history.record, found, unless_kept=True)
+
+    def _record(
+        self, change: Change, content: str | None, restored: str = ""
+    ) -> asyncio.Task[tuple[str | None, str]] | None:
+        """Begin to keep the new content (None: a delete); the task returns its version and a warning.
+
+        The old content is safe by now, so failing here is only a warning. While the disk is flushed, which
+        takes longer than an exchange, the game is asked already.
         """
         if not self._history.is_on:
-            return None, None, ""
-        server, filename, because = change.server, change.filename, change.because
+            return None
+        kind: Kind = "deleted" if content is None else "written"
         now = self._clock.now()
+        new = Version(change.server, change.filename, now, change.because, content, kind, restored)
 
-        def keep() -> tuple[str | None, str | None, str]:
-            kept = None
-            if previous is not None:
-                found = Version(server, filename, now, because, previous)
-                kept = self._history.record(found, unless_kept=True)
-            new = Version(
-                server,
-                filename,
-                now,
-                because,
-                content,
-                "deleted" if content is None else "written",
-                restored,
-            )
+        async def record() -> tuple[str | None, str]:
             try:
-                return kept, self._history.record(new), ""
+                return await asyncio.to_thread(self._history.record, new), ""
             except BackupFailed as failure:
-                return kept, None, f"The new content could not be kept on this machine: {failure.__cause__}."
+                return None, f"The new content could not be kept on this machine: {failure.__cause__}."
 
-        return await asyncio.to_thread(keep)
+        return asyncio.create_task(record())
 
-    async def _exchange(self, exchange: Awaitable[None], recorded: str | None) -> None:
-        """Ask the game; on failure say whether the change may have been made."""
+    async def _exchange(
+        self, exchange: Awaitable[None], recording: asyncio.Task[tuple[str | None, str]] | None
+    ) -> str:
+        """Ask the game while the new content is kept, and return a warning if it cannot be.
+
+        On failure say whether the change may have been made.
+        """
         try:
             await exchange
         except (Disconnected, ReplyTimeout, InvalidReply) as error:
@@ -317,9 +423,17 @@ class FileWriter:
             # copy of the game's content.
             raise add_note(error, UNKNOWN) from None
         except BridgeError as error:
-            if recorded is not None:
-                await asyncio.to_thread(self._history.discard, recorded)
+            name = None if recording is None else (await recording)[0]
+            if name is not None:
+                await asyncio.to_thread(self._history.discard, name)
             raise add_note(error, NOTHING_CHANGED) from None
+        return "" if recording is None else (await recording)[1]
+
+    async def _drop_oldest(self) -> list[DroppedVersion]:
+        if not self._history.has_excess:
+            return []
+        dropped = await asyncio.to_thread(self._history.drop_oldest)
+        return [DroppedVersion(entry.name, entry.filename, entry.server) for entry in dropped]
 
     async def _read(self, server: str, filename: str) -> str | None:
         """Return the content of a file, or None if it does not exist."""

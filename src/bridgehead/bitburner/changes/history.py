@@ -1,8 +1,8 @@
 """History: every content of a file that this bridge found, wrote or deleted, kept on this machine.
 
-Each version is one file that is written once and never changed, so several processes can add versions without
-a lock. Both the written content and the one it replaced are kept: if a game loads an older save, nothing is
-lost for good. Blocks: call from a thread.
+Each version is one file that is written once and never changed; `VersionIndex` knows them all. Both the
+written content and the one it replaced are kept: if a game loads an older save, nothing is lost for good.
+Each of the two has limits of its own, so that neither pushes the other out. Blocks: call from a thread.
 """
 
 from __future__ import annotations
@@ -10,9 +10,10 @@ from __future__ import annotations
 import hashlib
 import itertools
 import os
+import sqlite3
+import threading
 from contextlib import suppress
-from operator import attrgetter
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import msgspec
 from msgspec import Struct
@@ -21,8 +22,8 @@ from bridgehead.runtime import directories, durable
 from bridgehead.runtime.errors import NotFound, StorageError
 
 from ..errors import BackupFailed
-from ..game import timestamps
 from ..settings import OFF
+from .version_index import SUFFIX, Entry, Kind, VersionIndex, make_key
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -32,12 +33,8 @@ if TYPE_CHECKING:
     from ..settings import BitburnerSettings
 
 MAX_BYTES = 200_000_000
-"""All versions together. The limit by count is reached first, unless files are huge: then this one keeps the
-disk from filling up."""
-_SUFFIX = ".json"
-_KEY_LETTERS = 16
-
-Kind = Literal["found", "written", "deleted"]
+"""Of replaced contents, and of last writes. The limit by count is reached first, unless files are huge: then
+this one keeps the disk from filling up."""
 
 
 class Version(Struct, frozen=True, omit_defaults=True):
@@ -53,28 +50,6 @@ class Version(Struct, frozen=True, omit_defaults=True):
     """The version that this one restored; the next undo continues from there."""
     name: str = ""
 
-    @property
-    def bytes(self) -> int:
-        """Size of the content in UTF-8."""
-        return len((self.content or "").encode())
-
-    @property
-    def kept_at(self) -> str:
-        """The time at which it was kept, in UTC."""
-        return timestamps.format_utc(self.at)
-
-
-class _Entry(Struct, frozen=True):
-    """A version's file in the folder; names sort by time."""
-
-    name: str
-    size: int
-
-    @property
-    def key(self) -> str:
-        """A hash of the version's server and path."""
-        return self.name.removesuffix(_SUFFIX).rpartition("-")[2]
-
 
 class History:
     """The folder of versions, bounded by count and by bytes."""
@@ -82,11 +57,16 @@ class History:
     def __init__(self, settings: BitburnerSettings, clock: Clock) -> None:
         self.is_on = settings.backup_dir != OFF
         self._settings = settings
-        self._max_files = settings.backup_max_files
+        self.max_files = settings.backup_max_files
         self.max_bytes = MAX_BYTES
+        self.has_excess = False
+        """Whether `drop_oldest` has something to do."""
         self._clock = clock
         self._count = itertools.count()
         self._folder: Path | None = None
+        self._index: VersionIndex | None = None
+        # Held while the index is opened, by the first of several threads.
+        self._opening = threading.Lock()
 
     @property
     def folder(self) -> Path:
@@ -99,40 +79,61 @@ class History:
                 self._folder = directories.make_private(chosen)
         return self._folder
 
+    @property
+    def index(self) -> VersionIndex:
+        """The index; opened on first use, and again if someone deleted its file."""
+        with self._opening:
+            if self._index is not None and not self._index.is_there:
+                self._index.close()
+                self._index = None
+            if self._index is None:
+                folder = self.folder
+                durable.sweep(folder, self._clock.now())
+                try:
+                    self._index = VersionIndex(folder, self._read_entry)
+                except sqlite3.Error as failure:
+                    raise StorageError(
+                        f"The index of versions in {folder} cannot be used: {failure}.",
+                        next_step="Make room, or set BITBURNER_BACKUP_DIR to another folder.",
+                    ) from failure
+            return self._index
+
+    def close(self) -> None:
+        """Close the index."""
+        with self._opening:
+            if self._index is not None:
+                self._index.close()
+                self._index = None
+
     def record(self, version: Version, *, unless_kept: bool = False) -> str:
         """Keep a version and return its name; raise `BackupFailed` if it cannot be kept.
 
         With `unless_kept`, nothing is written if the file's newest readable version holds the same content.
         """
         try:
-            folder = self.folder
-            entries = _list_entries(folder)
-            key = _make_key(version.server, version.filename)
-            ending = f"-{key}{_SUFFIX}"
-            versions = [entry for entry in entries if entry.name.endswith(ending)]
+            index = self.index
             if unless_kept:
-                for entry in reversed(versions):
-                    known = self._read(folder, entry)
-                    if known is not None and known.content == version.content:
-                        return known.name
-                    if known is not None:
-                        break
-            newest = versions[-1].name if versions else "0"
+                kept = self.find_newest(version.server, version.filename)
+                if kept is not None and kept.content == version.content:
+                    return kept.name
+            newest = index.newest(version.server, version.filename) or "0"
             # Names sort by time. If the clock was set back, continue after the file's newest version.
             moment = max(int(version.at * 1000), int(newest.partition("-")[0]))
             # Counter and process: several versions may be recorded in one millisecond, also by two processes.
             unique = f"{next(self._count):08x}{os.getpid():x}"
             if newest > f"{moment:013d}-{unique}":
                 moment += 1
-            name = f"{moment:013d}-{unique}-{key}"
+            name = f"{moment:013d}-{unique}-{make_key(version.server, version.filename)}"
             data = msgspec.json.encode(version)
             if len(data) > self.max_bytes:
                 raise OSError(  # noqa: TRY301 - one report for every reason not to keep it
                     f"it takes {len(data)} bytes, and all backups may take {self.max_bytes}"
                 )
-            durable.replace(folder / f"{name}{_SUFFIX}", data)
-            self._prune(folder, entries, len(data))
-        except (OSError, StorageError) as failure:
+            # The file first: a version without an entry is found at the next start.
+            durable.replace(self.folder / f"{name}{SUFFIX}", data)
+            index.add(_make_entry(version, name, len(data)))
+            self.has_excess = index.has_excess(self.max_files, self.max_bytes)
+        except (OSError, StorageError, sqlite3.Error) as failure:
             raise BackupFailed(
                 f"The previous content of {version.filename} could not be kept ({failure}), "
                 "so it was left as it is.",
@@ -143,54 +144,63 @@ class History:
 
     def discard(self, name: str) -> None:
         """Remove a version whose write the game refused."""
-        durable.remove(self.folder / f"{name}{_SUFFIX}")
+        with suppress(sqlite3.Error, StorageError):  # the file decides; the next start forgets the entry
+            self.index.undo_add(name)
+        durable.remove(self.folder / f"{name}{SUFFIX}")
 
-    def _prune(self, folder: Path, entries: list[_Entry], added: int) -> None:
-        """Delete the oldest versions above the limits, but a file's last version only after all others."""
-        durable.sweep(folder, self._clock.now())
-        count, size = len(entries) + 1, sum(map(attrgetter("size"), entries)) + added
-        if count <= self._max_files and size <= self.max_bytes:
-            return
-        last = {entry.key: entry.name for entry in entries}
-        for entry in sorted(entries, key=lambda entry: (last[entry.key] == entry.name, entry.name)):
-            if count <= self._max_files and size <= self.max_bytes:
-                return
-            count, size = count - 1, size - entry.size
-            # Windows refuses while another process reads the file; the next write prunes it.
-            with suppress(PermissionError):
-                (folder / entry.name).unlink(missing_ok=True)
+    def drop_oldest(self) -> list[Entry]:
+        """Delete the oldest versions beyond the limits, and return them."""
+        with suppress(sqlite3.Error, StorageError):  # they are too many still, and the next write tries again
+            self.has_excess = False
+            dropped = self.index.list_excess(self.max_files, self.max_bytes)
+            if dropped:
+                self.index.drop([entry.name for entry in dropped])
+            for entry in dropped:
+                # Windows refuses while another process reads the file; the next start finds and drops it.
+                with suppress(OSError):
+                    (self.folder / f"{entry.name}{SUFFIX}").unlink()
+            return dropped
+        return []
 
-    def list_versions(self, server: str, filename: str | None) -> list[Version]:
+    def list_entries(self, server: str, filename: str | None) -> list[Entry]:
         """List the versions of a file, or of all files of a server, newest first."""
-        key = None if filename is None else _make_key(server, filename)
-        folder = self.folder
-        entries = reversed(_list_entries(folder))
-        found = (self._read(folder, entry) for entry in entries if key in (None, entry.key))
-        return [version for version in found if version is not None and version.server == server]
+        return self.index.list_entries(server, filename)
 
     def find_newest(self, server: str, filename: str) -> Version | None:
         """Return the newest readable version of a file."""
-        ending = f"-{_make_key(server, filename)}{_SUFFIX}"
-        folder = self.folder
-        for entry in reversed(_list_entries(folder)):
-            if entry.name.endswith(ending) and (version := self._read(folder, entry)) is not None:
-                return version
+        # The newest alone first: every write asks, and a file may have thousands of versions.
+        for limit in (1, -1):
+            for entry in self.index.list_entries(server, filename, limit):
+                version = self._read(entry.name)
+                if version is not None:
+                    return version
         return None
 
-    def list_last_writes(self) -> list[Version]:
+    def holds(self, server: str, filename: str, content: str) -> bool:
+        """Return whether some version of a file holds this content."""
+        wanted = digest(content)
+        return any(
+            entry.digest == wanted and self._read(entry.name) is not None
+            for entry in self.index.list_entries(server, filename)
+        )
+
+    def list_last_writes(self) -> list[Entry]:
         """Return the newest version of each file that this bridge wrote or deleted last; newest first."""
-        newest: dict[str, _Entry] = {}
-        folder = self.folder
-        for entry in reversed(_list_entries(folder)):
-            newest.setdefault(entry.key, entry)
-        found = (self._read(folder, entry) for entry in newest.values())
-        return [version for version in found if version is not None and version.kind != "found"]
+        return self.index.list_last_writes()
+
+    def find_last_write(self, server: str, filename: str) -> Version | None:
+        """Return the content that this bridge wrote last to a file; None if it wrote none, or deleted it."""
+        entry = self.index.find_last_write(server, filename)
+        version = None if entry is None else self._read(entry.name)
+        return None if version is None or version.content is None else version
 
     def load(self, server: str, filename: str, name: str) -> Version:
         """Return a version by its name; a deletion has no content and is not found."""
-        for version in self.list_versions(server, filename):
-            if version.name == name and version.content is not None:
-                return version
+        for entry in self.index.list_entries(server, filename):
+            if entry.name == name:
+                version = self._read(name)
+                if version is not None and version.content is not None:
+                    return version
         raise NotFound(
             f"No version {name} of {filename} on {server} is kept.",
             next_step="Call restore_file with list_only to see what is kept.",
@@ -198,42 +208,57 @@ class History:
 
     def find_undo(self, server: str, filename: str, current: str | None) -> Version:
         """Return the version before the current content; repeated undos go further back each time."""
-        versions = self.list_versions(server, filename)
-        names = [version.name for version in versions]
+        entries = self.index.list_entries(server, filename)
+        names = [entry.name for entry in entries]
+        now = None if current is None else digest(current)
         at = 0
         # If the newest version is itself a restore, continue from the version that it restored. Otherwise two
         # undos would swap the same two contents.
-        if versions and versions[0].content == current and versions[0].restored in names:
-            at = names.index(versions[0].restored)
-        for version in versions[at:]:
-            if version.content is not None and version.content != current:
-                return version
+        if entries and entries[0].digest == now and entries[0].restored in names:
+            at = names.index(entries[0].restored)
+        for entry in entries[at:]:
+            if entry.digest not in (None, now):
+                version = self._read(entry.name)
+                if version is not None:
+                    return version
         raise NotFound(
             f"No earlier version of {filename} on {server} is kept.",
             next_step="Call restore_file with list_only to see what is kept, and name a version.",
         )
 
-    def _read(self, folder: Path, entry: _Entry) -> Version | None:
+    def _read(self, name: str) -> Version | None:
         try:
-            version = msgspec.json.decode(durable.read(folder / entry.name), type=Version)
+            version = msgspec.json.decode(durable.read(self.folder / f"{name}{SUFFIX}"), type=Version)
         except (OSError, msgspec.DecodeError, UnicodeDecodeError):
             return None  # pruned by another process, or not a version
-        return msgspec.structs.replace(version, name=entry.name.removesuffix(_SUFFIX))
+        return msgspec.structs.replace(version, name=name)
+
+    def _read_entry(self, name: str) -> Entry | None:
+        """Return what the index has to know of a version's file; None if it is not a version."""
+        version = self._read(name)
+        if version is None:
+            return None
+        try:
+            size = (self.folder / f"{name}{SUFFIX}").stat().st_size
+        except OSError:
+            return None
+        return _make_entry(version, name, size)
 
 
-def _list_entries(folder: Path) -> list[_Entry]:
-    """List the versions in the folder, oldest first."""
-    entries: list[_Entry] = []
-    with os.scandir(folder) as files:
-        for file in files:
-            if file.name.endswith(_SUFFIX) and not file.name.startswith("."):
-                with suppress(FileNotFoundError):  # pruned by another process since the scan began
-                    entries.append(_Entry(file.name, file.stat().st_size))
-    return sorted(entries, key=attrgetter("name"))
-
-
-def _make_key(server: str, filename: str) -> str:
-    return hashlib.sha256(f"{server}\0{filename}".encode()).hexdigest()[:_KEY_LETTERS]
+def _make_entry(version: Version, name: str, size: int) -> Entry:
+    content = version.content
+    return Entry(
+        name,
+        version.server,
+        version.filename,
+        version.at,
+        version.because,
+        version.kind,
+        version.restored,
+        None if content is None else digest(content),
+        len((content or "").encode()),
+        size,
+    )
 
 
 def digest(content: str) -> str:

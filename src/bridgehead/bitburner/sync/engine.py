@@ -264,15 +264,12 @@ class Sync:
         history = self._session.history
         if content is None or not history.is_on:
             return
-        # Usually it equals the newest version, and then the older ones need not be read.
-        newest = await asyncio.to_thread(history.find_newest, *place)
-        if newest is not None and newest.content == content:
-            return
-        known = await asyncio.to_thread(history.list_versions, *place)
-        if any(version.content == content for version in known):
+        if await asyncio.to_thread(history.holds, *place, content):
             return
         version = Version(*place, self._session.now(), "sync, on disk", content)
         await asyncio.to_thread(history.record, version)
+        if history.has_excess:
+            await asyncio.to_thread(history.drop_oldest)
 
     def _show_done(self, kind: str, place: Place, detail: str) -> None:
         self._shown = {shown for shown in self._shown if shown[1] != place}

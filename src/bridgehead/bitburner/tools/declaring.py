@@ -101,7 +101,7 @@ class CallObserver:
         def around(call: Invocation, run: Callable[[], Any]) -> Any:
             value = observe(call, run)
             is_agents = call.kind == "tool" and call.name not in PAGE_TOOLS
-            return _add_notice(call, value) if is_agents and isinstance(value, Awaitable) else value
+            return _add_notices(call, value) if is_agents and isinstance(value, Awaitable) else value
 
         bridge.around_calls(around)
 
@@ -133,11 +133,11 @@ def _describe(call: Invocation, seconds: float) -> dict[str, object]:
     return about
 
 
-async def _add_notice(call: Invocation, work: Awaitable[Any]) -> Any:
-    """Append the note on changed files to the agent's next answer, once."""
+async def _add_notices(call: Invocation, work: Awaitable[Any]) -> Any:
+    """Append what the agent has to be told, such as changed files, to its next answer."""
     answer = await work
-    session: Session = call.context.state
-    notice = session.take_notice() if session.notice and isinstance(answer, Answer) else ""
-    if not notice:
+    if not isinstance(answer, Answer):
         return answer
-    return replace(answer, notes=(*answer.notes, notice))
+    session: Session = call.context.state
+    notices = session.take_notices(session.name_agent(call.context))
+    return replace(answer, notes=(*answer.notes, *notices)) if notices else answer

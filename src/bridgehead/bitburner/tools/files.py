@@ -115,6 +115,7 @@ async def read_file(args: ReadFile, ctx: Context[Session]) -> Answer[Content]:
         )
     content = await ctx.state.remote.read(name, on)
     part = _choose_lines(name, content, args)
+    record_seen(ctx, on, {name: content})
     notes = []
     if part.truncated and isinstance(part.end_line, int):
         if len(part.content) == args.max_characters and part.start_line == part.end_line:
@@ -133,6 +134,16 @@ async def read_file(args: ReadFile, ctx: Context[Session]) -> Answer[Content]:
 
         notes.append(describe_differences([difference]))
     return Answer(part.content, part, notes=tuple(notes))
+
+
+def record_seen(ctx: Context[Session], server: str, files: dict[str, str]) -> None:
+    """Record that the agent has seen these contents; it is told if it later overwrites something else."""
+    from ..changes.history import digest
+
+    session = ctx.state
+    agent = session.name_agent(ctx)
+    for name, content in files.items():
+        session.last_seen.record_seen(agent, (server, name), digest(content))
 
 
 def _choose_lines(name: str, content: str, args: ReadFile) -> Content:

@@ -89,24 +89,22 @@ async def restore_file(args: RestoreFile, ctx: Context[Session]) -> Answer[Resto
     if not ctx.state.history.is_on:
         raise InvalidArgument("Backups are off.", next_step="Unset BITBURNER_BACKUP_DIR to have them kept.")
     if args.filenames is not None:
-        return await _restore_several(ctx.state, on, args)
+        return await _restore_several(ctx, on, args)
     if name is None or args.list_only:
         return await _list_versions(ctx.state, on, name)
     if args.diff:
         return await _compare(ctx.state, on, name, args)
-    written, text = await _restore(ctx.state, on, name, args.version)
-    return Answer(text, Restored(written))
-
-
-async def _restore(session: Session, on: str, name: str, version: str | None) -> tuple[Written, str]:
     from ..changes.file_writer import Restore
 
-    written, remarks = await apply_change(session, Restore(on, name, version))
-    undo = f" To undo this, restore version {written.kept_version}." if written.kept_version else ""
-    return written, f"Restored {name} from {version or 'the version before'}.{remarks}{undo}"
+    written, notes = await apply_change(ctx, Restore(on, name, args.version))
+    undo = (f"To undo this, restore version {written.kept_version}.",) if written.kept_version else ()
+    text = f"Restored {name} from {args.version or 'the version before'}."
+    return Answer(text, Restored(written), notes=(*notes, *undo))
 
 
-async def _restore_several(session: Session, on: str, args: RestoreFile) -> Answer[Restored]:
+async def _restore_several(ctx: Context[Session], on: str, args: RestoreFile) -> Answer[Restored]:
+    from ..changes.file_writer import Restore
+
     if args.filename is not None or args.version is not None or args.list_only or args.diff:
         raise InvalidArgument(
             "filenames goes with server alone.", next_step="Use filename for one file and its versions."
@@ -117,7 +115,7 @@ async def _restore_several(session: Session, on: str, args: RestoreFile) -> Answ
     for name in dict.fromkeys(names):
         try:
             # One after the other; a file that fails does not keep the others from being restored.
-            await _restore(session, on, name, None)
+            await apply_change(ctx, Restore(on, name))
             restored.append(name)
         except BridgeError as error:
             failed.append(NotRestored(name, str(error)))
@@ -129,8 +127,8 @@ async def _restore_several(session: Session, on: str, args: RestoreFile) -> Answ
 async def _list_versions(session: Session, on: str, name: str | None) -> Answer[Restored]:
     kept: list[KeptVersion] = []
     lines: list[str] = []
-    for version in await asyncio.to_thread(session.history.list_versions, on, name):
-        if version.content is None:
+    for version in await asyncio.to_thread(session.history.list_entries, on, name):
+        if version.digest is None:
             continue  # a deletion: nothing to restore
         kept.append(
             KeptVersion(

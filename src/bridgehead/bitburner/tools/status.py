@@ -87,8 +87,12 @@ async def connection_status(_: NoArguments, ctx: Context[Session]) -> Answer[Con
     with suppress(BridgeError):  # the game has just disconnected, which the next call reports
         differences = await session.writer.list_differences()
     status.differences = [DifferingFile(one.filename, one.server, one.state) for one in differences]
-    session.take_notice()  # clear it: this answer lists the differences
+    session.forget_differences()  # this answer lists them
     note = describe_differences(differences)
+    if note:
+        status.next_step = (
+            "Bring back what the game has lost with restore_file, or read the files as they are now."
+        )
     return Answer(_describe_status(status), status, notes=(note,) if note else ())
 
 

@@ -23,9 +23,10 @@ from .scripts import (
 )
 
 if TYPE_CHECKING:
-    from ..changes.file_writer import Change
+    from ..changes.file_writer import Change, ChangeResult
 
 NOTHING_CHANGED = "Nothing was changed."
+_MAX_NAMED = 5
 _AGREEMENT: dict[str, Any] = {"type": "object", "properties": {}}
 
 
@@ -165,9 +166,8 @@ async def write_file(args: WriteFile, ctx: Context[Session]) -> Answer[Written]:
 
     name, on = paths.validate_filename(args.filename), paths.validate_server(args.server)
     check_size(args.content, ctx.state.write_max_bytes)
-    change = Write(on, name, args.content, if_match=args.if_match)
-    written, remarks = await apply_change(ctx.state, change)
-    return Answer(f"OK{f'.{remarks}' if remarks else ''}", written)
+    written, notes = await apply_change(ctx, Write(on, name, args.content, if_match=args.if_match))
+    return Answer("OK", written, notes=notes)
 
 
 async def edit_file(args: EditFile, ctx: Context[Session]) -> Answer[Written]:
@@ -185,9 +185,8 @@ async def edit_file(args: EditFile, ctx: Context[Session]) -> Answer[Written]:
             f"Either old_text and new_text or edits must be given. {NOTHING_CHANGED}",
             next_step="Give old_text and new_text for one replacement, edits for several.",
         )
-    change = EditText(on, name, edits, ctx.state.write_max_bytes)
-    written, remarks = await apply_change(ctx.state, change)
-    return Answer(f"OK. Replaced {sum(one.count for one in edits)} in {name}.{remarks}", written)
+    written, notes = await apply_change(ctx, EditText(on, name, edits, ctx.state.write_max_bytes))
+    return Answer(f"OK. Replaced {sum(one.count for one in edits)} in {name}.", written, notes=notes)
 
 
 async def delete_file(args: DeleteFile, ctx: Context[Session]) -> Answer[Deleted]:
@@ -208,9 +207,11 @@ async def delete_file(args: DeleteFile, ctx: Context[Session]) -> Answer[Deleted
                 f"The user was asked and did not agree. {NOTHING_CHANGED}",
                 next_step="Ask the user what to do.",
             )
-    outcome = await ctx.state.writer.apply(Delete(on, name))
-    text = f"OK. {imported} These scripts no longer run." if imported else "OK"
-    return Answer(text, Deleted("OK", outcome.kept_version, importers))
+    outcome = await ctx.state.writer.apply(Delete(on, name), ctx.state.name_agent(ctx))
+    notes = [f"{imported} These scripts no longer run."] if imported else []
+    return Answer(
+        "OK", Deleted("OK", outcome.kept_version, importers), notes=(*notes, *describe_outcome(outcome))
+    )
 
 
 async def move_file(args: MoveFile, ctx: Context[Session]) -> Answer[Moved]:
@@ -220,18 +221,21 @@ async def move_file(args: MoveFile, ctx: Context[Session]) -> Answer[Moved]:
     name, on = paths.validate_filename(args.filename), paths.validate_server(args.server)
     to, to_server = paths.validate_filename(args.to), paths.validate_server(args.to_server or args.server)
     importers = await find_importers(ctx.state, on, name)
-    outcome = await ctx.state.writer.apply(Move(on, name, to_server, to, args.overwrite))
-    text = f"OK. {name} is now {to}{f' on {to_server}' if to_server != on else ''}."
-    if importers:
-        text += f" It is still imported under its old path by {', '.join(importers)}: edit these."
-    if outcome.warning:
-        text += f" {outcome.warning}"
-    return Answer(text, Moved("OK", to, to_server, outcome.kept_version, importers))
+    move = Move(on, name, to_server, to, args.overwrite)
+    outcome = await ctx.state.writer.apply(move, ctx.state.name_agent(ctx))
+    next_steps = (f"Edit {', '.join(importers)}: they import it under its old path.",) if importers else ()
+    return Answer(
+        f"OK. {name} is now {to}{f' on {to_server}' if to_server != on else ''}.",
+        Moved("OK", to, to_server, outcome.kept_version, importers),
+        notes=describe_outcome(outcome),
+        next=next_steps,
+    )
 
 
-async def apply_change(session: Session, change: Change) -> tuple[Written, str]:
-    """Change one file; return the output, and the remarks (cost, warning, problems) that follow OK."""
-    outcome = await session.writer.apply(change)
+async def apply_change(ctx: Context[Session], change: Change) -> tuple[Written, tuple[str, ...]]:
+    """Change one file; return the output, and notes: cost, problems, what was replaced or dropped."""
+    session = ctx.state
+    outcome = await session.writer.apply(change, session.name_agent(ctx))
     cost, problem = await measure_cost(session.remote, change.filename, change.server)
     problems = await inspect_script(session, change.filename, outcome.content)
     written = Written(
@@ -244,7 +248,20 @@ async def apply_change(session: Session, change: Change) -> tuple[Written, str]:
         outcome.kept_version,
         problems,
     )
-    parts = [describe_cost(cost, problem), outcome.warning]
-    if problems:
-        parts.append(describe_problems(problems))
-    return written, "".join(f" {part}" for part in parts if part)
+    notes = [describe_cost(cost, problem), describe_problems(problems), *describe_outcome(outcome)]
+    return written, tuple(note for note in notes if note)
+
+
+def describe_outcome(outcome: ChangeResult) -> tuple[str, ...]:
+    """Tell what a change replaced unseen, what could not be kept, and which versions made room."""
+    from ..changes.last_seen import describe_overwritten
+
+    notes = [] if outcome.overwritten is None else [describe_overwritten(outcome.overwritten)]
+    if outcome.warning:
+        notes.append(outcome.warning)
+    if outcome.dropped:
+        names = ", ".join(f"{one.version} of {one.filename}" for one in outcome.dropped[:_MAX_NAMED])
+        more = len(outcome.dropped) - _MAX_NAMED
+        names += f" and {more} more" if more > 0 else ""
+        notes.append(f"To make room, the oldest kept versions were dropped: {names}.")
+    return tuple(notes)

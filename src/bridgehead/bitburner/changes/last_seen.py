@@ -1,0 +1,146 @@
+"""LastSeen: which content of a file each agent last read or wrote, and who wrote the current one.
+
+From both follows whether a write replaces something that its author never saw. In memory and bounded: after a
+restart an agent has seen nothing. Processes that share a game tell each other of every change, so each knows
+the authors.
+"""
+
+from __future__ import annotations
+
+import secrets
+from typing import Generic, TypeVar
+
+from msgspec import Struct
+
+from ..game import paths, timestamps
+
+Place = tuple[str, str]
+"""Server and path."""
+NO_FILE = ""
+"""Stands for the digest of a file that does not exist."""
+_MAX_ENTRIES = 20_000
+_MAX_AGENTS = 200
+_MAX_NOTICES = 20
+"""Notices kept for an agent that does not call; the oldest go first."""
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+
+class Author(Struct, frozen=True):
+    """Who wrote a content, when and with which tool."""
+
+    agent: str
+    digest: str
+    because: str
+    at: float
+
+
+class Overwritten(Struct, frozen=True, omit_defaults=True):
+    """A content that a change replaced although the agent had not seen it."""
+
+    filename: str
+    server: str
+    author: Author | None = None
+    """None: it was changed in the game, by the player or a script."""
+    is_older: bool = False
+    """Whether the game had gone back to an older content, as it does when it loads an older save."""
+    version: str | None = None
+    """Holds the replaced content. If `is_older`, holds what was written before the game lost it."""
+
+    @property
+    def cause(self) -> str:
+        """How the file came to hold it."""
+        if self.is_older:
+            return "the game went back to an older content, probably by loading an older save,"
+        if self.author is None:
+            return "it was changed in the game"
+        return f"another agent wrote it ({self.author.because}, {timestamps.format_utc(self.author.at)})"
+
+
+class LastSeen:
+    """What the agents of this process have seen, who wrote what, and notices for these agents."""
+
+    def __init__(self) -> None:
+        self._process = secrets.token_hex(6)
+        self._seen: _Recent[tuple[str, Place], str] = _Recent(_MAX_ENTRIES)
+        self._authors: _Recent[Place, Author] = _Recent(_MAX_ENTRIES)
+        self._notices: _Recent[str, list[str]] = _Recent(_MAX_AGENTS)
+
+    def name_agent(self, caller: str) -> str:
+        """Return an agent's name, which no agent of another process has."""
+        return f"{self._process}/{caller}"
+
+    def record_seen(self, agent: str, place: Place, digest: str) -> None:
+        """Record the content that an agent has just read or written."""
+        self._seen.put((agent, place), digest)
+
+    def find_seen(self, agent: str, place: Place) -> str | None:
+        """Return the digest of the content that an agent last read or wrote; None if it did neither."""
+        return self._seen.get((agent, place))
+
+    def record_author(self, place: Place, author: Author) -> None:
+        """Record who wrote the current content of a file."""
+        self._authors.put(place, author)
+
+    def find_author(self, place: Place, digest: str) -> Author | None:
+        """Return who wrote this content of a file; None if it came about otherwise."""
+        author = self._authors.get(place)
+        return author if author is not None and author.digest == digest and author.agent else None
+
+    def add_notice(self, agent: str, notice: str) -> None:
+        """Keep a sentence for the next answer to an agent of this process."""
+        if agent.startswith(f"{self._process}/"):
+            self._notices.put(agent, [*(self._notices.get(agent) or []), notice][-_MAX_NOTICES:])
+
+    def take_notices(self, agent: str) -> list[str]:
+        """Return the notices for an agent, once."""
+        return self._notices.pop(agent) or []
+
+
+def _name_place(overwritten: Overwritten) -> str:
+    server = "" if overwritten.server == paths.HOME else f" on {overwritten.server}"
+    return f"{overwritten.filename}{server}"
+
+
+def describe_overwritten(overwritten: Overwritten) -> str:
+    """Tell the agent that replaced a content what it was and how to get it back."""
+    place = _name_place(overwritten)
+    kept = "It is not kept, because backups are off."
+    if overwritten.is_older:
+        kept = "What was written before is not kept any more."
+    if overwritten.version is not None:
+        what = "What was written before" if overwritten.is_older else "The replaced content"
+        kept = f"{what} is version {overwritten.version}: give it to restore_file to bring it back."
+    return f"{place} did not hold what you last read or wrote: {overwritten.cause} since then. {kept}"
+
+
+def describe_loss(overwritten: Overwritten) -> str:
+    """Tell the agent whose content was replaced who did it and how to get it back."""
+    place = _name_place(overwritten)
+    kept = (
+        "Your content is not kept, because backups are off."
+        if overwritten.version is None
+        else f"Your content is version {overwritten.version}: give it to restore_file to bring it back."
+    )
+    return f"Another agent replaced {place}, which you had written, without having read it. {kept}"
+
+
+class _Recent(Generic[K, V]):
+    """A map with a limit: the entry that was put least recently goes first."""
+
+    def __init__(self, limit: int) -> None:
+        self._limit = limit
+        self._values: dict[K, V] = {}
+
+    def put(self, key: K, value: V) -> None:
+        self._values.pop(key, None)  # so that it moves to the end
+        self._values[key] = value
+        if len(self._values) > self._limit:
+            del self._values[next(iter(self._values))]
+
+    def get(self, key: K) -> V | None:
+        return self._values.get(key)
+
+    def pop(self, key: K) -> V | None:
+        return self._values.pop(key, None)

@@ -1,0 +1,142 @@
+"""LastSeen: whoever replaces a content that it never saw is told, and so is the one who wrote it."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bridgehead.bitburner.changes.last_seen import LastSeen
+from tests.bitburner.changes.test_differences import reload, until_noticed
+from tests.bitburner.game.sharing.test_relay import pair
+from tests.bitburner.playing import FILES, Play, played
+from tests.support.game import Game
+
+
+async def notes_of(play: Play, tool: str, **arguments: Any) -> list[str]:
+    result = await play.client.call(tool, arguments)
+    assert not result.get("isError"), result
+    notes: list[str] = result["structuredContent"].get("notes", [])
+    for note in notes:
+        assert note in result["content"][1]["text"]
+    return notes
+
+
+async def test_an_agent_that_replaces_another_agents_newer_content_is_told_and_so_is_the_other(
+    tmp_path: Path,
+) -> None:
+    async with pair(tmp_path, Game(3, FILES)) as agents:
+        # Whichever of the two owns the game.
+        for first, second in (agents, agents[::-1]):
+            await first.ok("write_file", filename="n.txt", content="0")
+            await first.ok("read_file", filename="n.txt")
+            await second.ok("read_file", filename="n.txt")
+            await second.ok("write_file", filename="n.txt", content="the second's")
+            (told,) = await notes_of(first, "write_file", filename="n.txt", content="the first's")
+
+            assert "another agent wrote it (write_file" in told
+            version = told.partition("is version ")[2].partition(":")[0]
+            (lost,) = await notes_of(second, "list_files")
+            assert lost.startswith("Another agent replaced n.txt, which you had written")
+            assert version in lost
+            assert await notes_of(second, "list_files") == []
+            await second.ok("restore_file", filename="n.txt", version=version)
+            assert agents[0].game.servers["home"]["n.txt"] == "the second's"
+
+
+async def test_nobody_is_told_of_a_change_that_was_read_first(tmp_path: Path) -> None:
+    async with pair(tmp_path, Game(3, FILES)) as (first, second):
+        await first.ok("write_file", filename="n.txt", content="1")
+        await second.ok("read_file", filename="n.txt")
+        assert await notes_of(second, "write_file", filename="n.txt", content="2") == []
+        assert await notes_of(first, "list_files") == []
+        await first.ok("edit_file", filename="n.txt", old_text="2", new_text="3")
+        assert await notes_of(second, "list_files") == []
+
+
+async def test_an_agent_that_replaces_a_players_edit_is_told(play: Play) -> None:
+    await play.ok("read_file", filename="notes.txt")
+    play.game.servers["home"]["notes.txt"] = "the player's"
+    (told,) = await notes_of(play, "write_file", filename="notes.txt", content="the agent's")
+
+    assert "it was changed in the game since then" in told
+    version = told.partition("is version ")[2].partition(":")[0]
+    await play.ok("restore_file", filename="notes.txt", version=version)
+    assert play.game.servers["home"]["notes.txt"] == "the player's"
+
+
+async def test_a_delete_of_newer_content_is_told(play: Play) -> None:
+    await play.ok("read_file", filename="notes.txt")
+    play.game.servers["home"]["notes.txt"] = "the player's"
+    (told,) = await notes_of(play, "delete_file", filename="notes.txt")
+
+    assert "it was changed in the game since then" in told
+
+
+async def test_an_agent_of_a_new_process_is_told_what_changed_since_the_last_write(tmp_path: Path) -> None:
+    game = Game(3, FILES)
+    async with played(tmp_path, game=game) as play:
+        await play.ok("write_file", filename="notes.txt", content="1")
+    game.servers["home"]["notes.txt"] = "the player's"
+    async with played(tmp_path, game=game) as play:
+        (told, *_) = await notes_of(play, "write_file", filename="notes.txt", content="2")
+        assert "it was changed in the game since then" in told
+        assert await notes_of(play, "write_file", filename="hack.js", content="// unread\n") != [told]
+
+
+@pytest.mark.parametrize("tool", ["write_file", "delete_file"])
+async def test_with_the_setting_newer_content_is_refused_until_it_was_read(tmp_path: Path, tool: str) -> None:
+    arguments = {"filename": "notes.txt", **({"content": "2"} if tool == "write_file" else {})}
+    async with played(tmp_path, game=Game(3, FILES), BITBURNER_REFUSE_STALE_WRITES="1") as play:
+        await play.ok("write_file", filename="notes.txt", content="1")
+        play.game.servers["home"]["notes.txt"] = "the player's"
+        text, problem = await play.fails(tool, **arguments)
+        assert problem["code"] == "conflict"
+        assert "Nothing was changed. Read it, merge, and write again." in text
+        assert play.game.servers["home"]["notes.txt"] == "the player's"
+
+        await play.ok("read_file", filename="notes.txt")
+        assert (await play.ok(tool, **arguments))[0] == "OK"
+
+
+async def test_a_guest_is_refused_by_its_own_setting(tmp_path: Path) -> None:
+    async with pair(tmp_path, Game(3, FILES), BITBURNER_REFUSE_STALE_WRITES="1") as (owner, guest):
+        for agent in (guest, owner):
+            await agent.ok("read_file", filename="notes.txt")
+        owner.game.servers["home"]["notes.txt"] = "the player's"
+        _, problem = await guest.fails("write_file", filename="notes.txt", content="1")
+        assert problem["code"] == "conflict"
+        await owner.ok("write_file", filename="notes.txt", content="1")
+
+
+async def test_without_backups_the_note_says_that_nothing_is_kept(tmp_path: Path) -> None:
+    async with played(tmp_path, game=Game(3, FILES), BITBURNER_BACKUP_DIR="off") as play:
+        await play.ok("read_file", filename="notes.txt")
+        play.game.servers["home"]["notes.txt"] = "the player's"
+        (told,) = await notes_of(play, "write_file", filename="notes.txt", content="1")
+
+        assert told.endswith("It is not kept, because backups are off.")
+
+
+async def test_a_write_over_an_older_saves_text_says_how_to_get_back_what_was_lost(play: Play) -> None:
+    for content in ("// 1\n", "// 2\n"):
+        await play.ok("write_file", filename="a.js", content=content)
+    await reload(play, {**FILES["home"], "a.js": "// 1\n"})
+    await until_noticed(play, 1)
+    notes = await notes_of(play, "write_file", filename="a.js", content="// 3\n")
+
+    (told,) = [note for note in notes if "older save" in note]
+    version = told.partition("is version ")[2].partition(":")[0]
+    await play.ok("restore_file", filename="a.js", version=version)
+    assert play.game.servers["home"]["a.js"] == "// 2\n"
+
+
+def test_notices_are_for_agents_of_this_process_and_bounded() -> None:
+    seen, other = LastSeen(), LastSeen()
+    agent = seen.name_agent("a")
+    for number in range(50):
+        seen.add_notice(agent, str(number))
+    seen.add_notice(other.name_agent("a"), "not ours")
+
+    assert seen.take_notices(agent) == [str(number) for number in range(30, 50)]
+    assert seen.take_notices(agent) == []
+    assert seen.take_notices(other.name_agent("a")) == []
