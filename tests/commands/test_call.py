@@ -121,7 +121,7 @@ async def test_a_file_of_text_goes_into_the_game(person: Person) -> None:
     async with playing() as (game, settings):
         done = await person.runs(*words, **settings)
 
-        assert (done.returncode, done.stdout, done.stderr) == (0, "OK. It costs 1.6 GB of RAM.\n", "")
+        assert (done.returncode, done.stdout, done.stderr) == (0, "OK\nNote: It costs 1.6 GB of RAM.\n", "")
         assert game.servers["home"]["new.js"] == "export const a = 2;\n"
 
 

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from bridgehead.mcp.connection import Connection
 
     from .changes.differences import Difference
+    from .changes.file_writer import FileChange
     from .game.connection import GameConnection
     from .game.counters import GameCounters
     from .game.sharing.ownership import Ownership
@@ -77,10 +78,7 @@ class Session:
         self._last_agent = 0
         self._background: set[asyncio.Task[None]] = set()
         relay.operations = self.writer.operations
-        # A file that was written since does not differ any more.
-        self.writer.on_change.append(
-            lambda change: self._differing.pop((change.server, change.filename), None)
-        )
+        self.writer.on_change.append(self._handle_change)
         connection.on_change.append(self._check_new_game)
         connection.on_notice.append(self._handle_notice)
 
@@ -97,6 +95,10 @@ class Session:
                 self._agents[ctx.connection] = self._last_agent
             caller = f"{caller}#{self._agents[ctx.connection]}"
         return self.last_seen.name_agent(caller)
+
+    def _handle_change(self, change: FileChange) -> None:
+        # A file that was written since does not differ any more.
+        self._differing.pop((change.server, change.filename), None)
 
     def _handle_notice(self, notice: Reply) -> None:
         """Handle a notification from the owner of the shared game."""

@@ -1,4 +1,4 @@
-"""VersionIndex: the folder decides, whatever became of the index; a write costs the same with many versions."""
+"""VersionIndex: the folder decides, whatever became of the index; many versions cost a write no more."""
 
 import sqlite3
 from pathlib import Path
