@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     import asyncio
 
     from bridgehead.mcp import Context
-    from bridgehead.mcp.connection import Connection
 
     from .changes.differences import Difference
     from .changes.file_writer import FileChange
@@ -74,7 +73,7 @@ class Session:
         self._differing: dict[tuple[str, str], Difference] = {}
         """Files that differ from what was written, until an agent is told."""
         # Weak, so that an agent's number goes with its connection.
-        self._agents: WeakKeyDictionary[Connection, int] = WeakKeyDictionary()
+        self._agents: WeakKeyDictionary[object, int] = WeakKeyDictionary()
         self._last_agent = 0
         self._background: set[asyncio.Task[None]] = set()
         relay.operations = self.writer.operations
