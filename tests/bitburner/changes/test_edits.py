@@ -52,10 +52,27 @@ def test_a_later_edit_sees_what_an_earlier_one_made() -> None:
     assert "ns.grow(host)" in apply_replacements("a.js", CODE, edits)
 
 
-def test_a_long_file_is_searched_in_bounded_time() -> None:
-    content = "\n".join(f"line {number} of many" for number in range(200_000))
-    with pytest.raises(InvalidArgument):
-        apply_replacements("a.js", content, [Replacement("zebra " * 5000, "")])
+@pytest.mark.parametrize(
+    ("content", "old_text"),
+    [
+        ("\n".join(f"line {number} of many" for number in range(200_000)), "zebra " * 5000),
+        ("ab" * 450_000, "ab" * 5000 + "c"),
+        ("x=function(a){return a+1};" * 6800, "x=function(a){return a+1};" * 300 + "y"),
+        ("a\n" * 400_000, "b"),
+    ],
+    ids=["many lines", "one long line", "a bundle", "tiny lines"],
+)
+def test_a_text_that_is_not_in_a_large_file_is_refused_in_linear_time(content: str, old_text: str) -> None:
+    # Comparing each line with old_text by its longest common parts takes minutes to hours here.
+    with pytest.raises(InvalidArgument, match="occurs 0 times"):
+        apply_replacements("a.js", content, [Replacement(old_text, "")])
+
+
+def test_the_nearest_lines_are_found_deep_in_a_file() -> None:
+    lines = [f"  const value{number} = ns.getServer(target);" for number in range(3000)]
+    old_text = "\n".join(lines[2000:2003]).replace("getServer", "getserver")
+    with pytest.raises(InvalidArgument, match="lines 2001 to 2003, which differ only in upper and lower"):
+        apply_replacements("a.js", "\n".join(lines), [Replacement(old_text, "")])
 
 
 async def test_several_edits_are_made_in_one_call_or_none(play: Play) -> None:
