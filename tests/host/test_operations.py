@@ -14,7 +14,7 @@ from bridgehead.host.pages import Pages
 from bridgehead.host.registry import Registry, installed
 from bridgehead.host.telemetry.metrics import HostMetrics
 from bridgehead.mcp import Limits, MemoryTaskStore, Tasks
-from bridgehead.mcp.http.guard import Callers
+from bridgehead.mcp.http.accounts import Accounts
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGE = (DOCS / "operations.md").read_text(encoding="utf-8")
@@ -31,7 +31,7 @@ async def counted(folder: Path) -> set[str]:
     await registry.start()
     try:
         assert [status.problem for status in registry.statuses.values()] == ["", "", ""]
-        host = HostMetrics(Callers(Limits()))
+        host = HostMetrics(Accounts(Limits()))
         host.show_tasks(Tasks(Limits(), MemoryTaskStore))
         found = {metric.name for _, own in Pages(registry, host).sources() for metric in own.all}
         return found | (ON_LINUX if sys.platform != "linux" else set())

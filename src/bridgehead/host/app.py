@@ -17,6 +17,7 @@ import msgspec
 from bridgehead.mcp import OVERLOADED, ProtocolError, jsonrpc
 from bridgehead.mcp.http.message import ClientGone, Handled, Handler, Request, Response, ResponseStream
 from bridgehead.mcp.http.rejection import Rejection
+from bridgehead.mcp.threads import FairThreads
 from bridgehead.runtime import events
 
 from .auth.grants import Grant
@@ -33,6 +34,7 @@ from .request import (
 from .routes import Route
 
 if TYPE_CHECKING:
+    from bridgehead.mcp.http.accounts import Accounts
     from bridgehead.runtime.timing import Clock
 
     from .auth.admission import Admission
@@ -63,6 +65,7 @@ REASONS = {
     415: "content_type",
     421: "host",
     429: "too_many",
+    503: "busy",
 }
 """The engine's reasons for a rejection, by status."""
 _RETRY = ((b"retry-after", b"5"),)
@@ -113,6 +116,11 @@ class HostApplication:
         self._ids = RequestIds()
         self._running: set[HostRequest] = set()
         self._tasks: list[asyncio.Task[None]] = []
+
+    @property
+    def accounts(self) -> Accounts:
+        """What each caller has open and holds."""
+        return self._views.accounts
 
     def __call__(self, http: Request) -> Handled:
         """Answer one request: return the response, or a coroutine that returns it."""
@@ -299,6 +307,8 @@ class HostApplication:
 
     async def start(self) -> None:
         """Open the stores, start every bridge, then the background tasks."""
+        threads = FairThreads(self.accounts.add_thread_seconds)
+        asyncio.get_running_loop().set_default_executor(threads)
         if self.replica is not None:
             await self.replica.start(self._registry.bridges)
         if self._database is not None:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from bridgehead.mcp import Limits, MemoryNonces, Tasks
 from bridgehead.mcp.http.guard import Guard
+from bridgehead.mcp.http.memory import available_bytes
 from bridgehead.runtime import directories, events, logs
 from bridgehead.runtime.manifest import Manifest
 from bridgehead.runtime.tasks import open_task_store
@@ -51,7 +52,10 @@ if TYPE_CHECKING:
 
 def limits_of(settings: HostSettings) -> Limits:
     """Return the engine's limits from the settings."""
+    memory = (settings.memory_limit or available_bytes() * 3 // 4) // settings.workers
     return Limits(
+        memory_bytes=memory,
+        bytes_per_caller=min(settings.bytes_per_client, memory // 4),
         message_bytes=settings.body_limit,
         body_seconds=settings.body_seconds,
         shutdown_seconds=settings.shutdown_seconds,
@@ -253,13 +257,14 @@ class ApplicationFactory:
 
     @cached_property
     def _metrics(self) -> HostMetrics:
-        metrics = HostMetrics(self._views.callers)
+        metrics = HostMetrics(self._views.accounts)
         metrics.limits |= {
             ("client", "connections"): float(self._settings.connections_per_address),
             ("all", "connections"): float(self._settings.connections),
             ("all", "sessions"): float(self._limits.sessions),
             ("all", "streams"): float(self._limits.listen_streams),
             ("all", "requests"): float(self._limits.http_requests_in_flight),
+            ("all", "memory"): float(self._limits.memory_bytes),
         }
         metrics.show_tasks(self._views.tasks)
         certificate = self._certificate

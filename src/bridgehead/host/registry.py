@@ -12,6 +12,7 @@ from collections.abc import Awaitable, Callable, Collection, Mapping
 from typing import Any
 
 from bridgehead.mcp import Bridge, Lifespans
+from bridgehead.mcp.threads import current_worker
 from bridgehead.runtime import bridge_files, events, logs, plugins
 from bridgehead.runtime.errors import BridgeError
 from bridgehead.runtime.manifest import FarSide, Manifest, read_settings
@@ -120,6 +121,7 @@ class Registry:
     async def _keep(self, status: BridgeStatus, bridge: Bridge[Any], first: asyncio.Future[None]) -> None:
         """Start a bridge, retrying until it does, then watch its far side."""
         attempt = 0
+        current_worker.set((status.name, ""))  # the lifespan's task inherits it
         while True:
             try:
                 await self.lifespans[bridge].wait_until_entered()

@@ -198,6 +198,22 @@ class HostSettings(OAuthSettings, ToolFilterSettings, StateSettings, DatabaseSet
         1000,
         "How many requests of one token or address are served at once.",
     )
+    bytes_per_client = Setting(
+        "BRIDGEHEAD_BYTES_PER_CLIENT",
+        BYTES,
+        128 * 1024 * 1024,
+        "How many bytes are held for one token or address: bodies that arrive, answers that it has not read, "
+        "events kept for resuming. At most a quarter of the memory limit.",
+        shown="128mib",
+    )
+    memory_limit = Setting(
+        "BRIDGEHEAD_MEMORY_LIMIT",
+        BYTES,
+        None,
+        "The memory that all processes of the host may use. Above it, events kept for resuming are dropped, "
+        "then large requests are refused.",
+        shown="three quarters of the memory of the container or machine",
+    )
     task_bytes = Setting(
         "BRIDGEHEAD_TASK_BYTES",
         BYTES,

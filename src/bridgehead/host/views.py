@@ -14,8 +14,9 @@ from msgspec.structs import replace
 
 from bridgehead import __version__
 from bridgehead.mcp import Bridge, Dispatcher, Limits, Tasks, combine, prefix_tools, restrict
+from bridgehead.mcp.http.accounts import Accounts
 from bridgehead.mcp.http.endpoint import Application
-from bridgehead.mcp.http.guard import Callers, Guard
+from bridgehead.mcp.http.guard import Guard
 from bridgehead.mcp.http.sessions import Session
 from bridgehead.runtime.tool_filter import add_prefix
 
@@ -66,8 +67,8 @@ class Views:
         """The NonceStore of all views: a confirmation that one view has used is used up in every other."""
         self._on_error = on_error
         self._views: dict[Key, Application] = {}
-        self.callers = Callers(limits)
-        """What each caller has open, over all views."""
+        self.accounts = Accounts(limits)
+        """What each caller has open and holds, over all views."""
         self._by_grant: dict[tuple[str | None, frozenset[str], frozenset[str], bool], Application] = {}
 
     def find(self, bridge: str | None, grant: Grant) -> Application:
@@ -114,7 +115,7 @@ class Views:
             self._guard,
             prefix=f"/{bridge}" if bridge else "",
             session_prefix=self._session_prefix,
-            callers=self.callers,
+            accounts=self.accounts,
         )
 
     def _offer(self, name: str, prefix: str, *, may_write: bool, may_spend: bool) -> Bridge[Any]:

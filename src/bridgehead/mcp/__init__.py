@@ -80,6 +80,7 @@ if TYPE_CHECKING:
     from .tasks.manager import Tasks
     from .tasks.record import TaskRecord
     from .tasks.store import MemoryTaskStore, TaskStore
+    from .threads import work_for_all
 
 _LAZY = {
     "Dispatcher": ".dispatch",
@@ -111,6 +112,7 @@ _LAZY = {
     "socket_loop": ".process",
     "stdio": "",
     "shutdown_signals": ".process",
+    "work_for_all": ".threads",
 }
 """Names that are imported on first use, with their module; an empty one means that it is a module."""
 
@@ -209,4 +211,5 @@ __all__ = [
     "shutdown_signals",
     "socket_loop",
     "stdio",
+    "work_for_all",
 ]

@@ -73,28 +73,24 @@ class Dispatcher(Server):
             failure = ProtocolError(INVALID_REQUEST, f"Invalid request: {problem}")
             return jsonrpc.error(request_id, failure)
 
-        async def collect() -> bytes | None:
-            work = [reply for reply in replies if reply is not None and not isinstance(reply, bytes)]
-            results = iter(await asyncio.gather(*work))
-            answers = [
-                reply if reply is None or isinstance(reply, bytes) else next(results) for reply in replies
-            ]
-            sent = [answer for answer in answers if answer is not None]
-            return b"[%b]" % b",".join(sent) if sent else None
+        def handle(item: jsonrpc.Message | jsonrpc.Malformed) -> Reply:
+            # The revision decides whether a batch is allowed at all, so a batch cannot choose the revision.
+            if isinstance(item, jsonrpc.Message) and item.method == "initialize" and item.id is not UNSET:
+                return refuse(item.id, "initialize cannot be part of a batch")
+            return self.handle_message(item, connection, outlet)
 
         client = connection.client
         if client is None or not client.revision.batches:
             return refuse(None, "batches exist only in protocol revision 2025-03-26")
         if len(batch.items) > self.limits.requests_in_flight:
             return refuse(None, f"a batch may have {self.limits.requests_in_flight} messages")
-        replies: list[Reply] = []
-        for item in batch.items:
-            # The revision decides whether a batch is allowed at all, so a batch cannot choose the revision.
-            if isinstance(item, jsonrpc.Message) and item.method == "initialize" and item.id is not UNSET:
-                replies.append(refuse(item.id, "initialize cannot be part of a batch"))
-            else:
-                replies.append(self.handle_message(item, connection, outlet))
-        return None if all(reply is None for reply in replies) else collect()
+        if not any(isinstance(item, jsonrpc.Malformed) or jsonrpc.is_request(item) for item in batch.items):
+            for item in batch.items:
+                handle(item)
+            return None
+        from .batches import BatchRun  # late: only one revision has batches
+
+        return BatchRun(batch, connection, outlet).run(handle)
 
     def handle_request(
         self,

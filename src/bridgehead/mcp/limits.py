@@ -61,5 +61,11 @@ class Limits(Struct, frozen=True, kw_only=True):
     """How long a task is kept from its creation on; work that takes longer is stopped."""
     task_poll_seconds: float = 0.5
     """How often clients are asked to look how a task stands."""
+    bytes_per_caller: int = 128 * 1024 * 1024
+    """Bytes held for one HTTP caller: bodies that arrive, unread answers, events kept for resuming."""
+    memory_bytes: int = 1 << 62
+    """Memory of the process; above this, events kept for resuming go, then new work is refused."""
+    batch_bytes: int = 16 * 1024 * 1024
+    """Answers of one batch; the messages after them are refused."""
     body_seconds: float = 30.0
     """How long an HTTP client may take to send its body."""

@@ -8,7 +8,7 @@ from pathlib import Path
 from bridgehead.host.telemetry.exposition import write_metrics
 from bridgehead.host.telemetry.metrics import OTHERS, HostMetrics
 from bridgehead.mcp import Limits
-from bridgehead.mcp.http.guard import Callers
+from bridgehead.mcp.http.accounts import Accounts
 from tests.support.host_server import Host, bearer, hosting
 from tests.support.http_server import mirrored
 from tests.support.messages import call, stateless
@@ -101,7 +101,7 @@ async def test_a_call_whose_client_left_is_counted_as_cancelled(tmp_path: Path) 
 
 
 def test_very_many_callers_do_not_make_very_many_samples() -> None:
-    metrics = HostMetrics(Callers(Limits()))
+    metrics = HostMetrics(Accounts(Limits()))
     for number in range(1200):
         metrics.count_request("/mcp", 200, 0.001, f"caller{number}")
 
@@ -151,7 +151,7 @@ async def test_what_a_caller_has_open_is_shown_beside_its_limits(tmp_path: Path)
 
 
 def test_callers_beyond_the_hundred_with_the_most_are_shown_together() -> None:
-    metrics = HostMetrics(Callers(Limits()))
+    metrics = HostMetrics(Accounts(Limits()))
     metrics.connections.update({f"10.0.0.{number}": number for number in range(1, 121)})
 
     found = samples(write_metrics([((), metrics.metrics)]).decode())

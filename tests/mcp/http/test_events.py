@@ -3,7 +3,12 @@
 import asyncio
 
 from bridgehead.mcp import Limits
+from bridgehead.mcp.http.accounts import Accounts
 from bridgehead.mcp.http.events import EventStream, event, priming
+
+
+def make_stream(limits: Limits) -> EventStream:
+    return EventStream("s", limits, Accounts(limits), "a caller")
 
 
 def test_a_message_is_an_event_with_its_name_and_where_it_can_be_resumed_its_id() -> None:
@@ -14,7 +19,7 @@ def test_a_message_is_an_event_with_its_name_and_where_it_can_be_resumed_its_id(
 
 
 def test_events_are_numbered_and_given_again_from_a_position_on() -> None:
-    stream = EventStream("s", Limits())
+    stream = make_stream(Limits())
     first, second = stream.append(b"1"), stream.append(b"2")
 
     assert stream.last == 2
@@ -25,7 +30,7 @@ def test_events_are_numbered_and_given_again_from_a_position_on() -> None:
 
 
 def test_the_oldest_events_go_when_there_are_too_many() -> None:
-    stream = EventStream("s", Limits(resume_events=2))
+    stream = make_stream(Limits(resume_events=2))
     for number in range(5):
         stream.append(b"%d" % number)
 
@@ -33,7 +38,7 @@ def test_the_oldest_events_go_when_there_are_too_many() -> None:
 
 
 def test_the_oldest_events_go_when_they_are_too_large_but_never_the_newest() -> None:
-    stream = EventStream("s", Limits(resume_bytes=100))
+    stream = make_stream(Limits(resume_bytes=100))
     for _ in range(3):
         stream.append(b"x" * 40)
     assert [number for number, _ in stream.after(0)] == [3]
@@ -43,7 +48,7 @@ def test_the_oldest_events_go_when_they_are_too_large_but_never_the_newest() -> 
 
 
 async def test_whoever_waits_for_more_is_woken_by_an_event_and_by_the_end() -> None:
-    stream = EventStream("s", Limits())
+    stream = make_stream(Limits())
     assert not await stream.more(0.001)
 
     for say in (lambda: stream.append(b"1"), stream.wake, stream.end):

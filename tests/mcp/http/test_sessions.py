@@ -60,15 +60,49 @@ async def test_a_deleted_session_is_gone_with_its_streams_and_calls(server: Serv
     await server.refused(await server.http.request("DELETE", headers=session), 404)
 
 
-async def test_sessions_have_a_limit_and_room_is_made_by_ending_one() -> None:
+async def test_a_new_session_at_the_limit_replaces_the_idlest() -> None:
     async with serving(Limits(sessions=2)) as server:
-        first = await server.session()
-        await server.session()
-        refused = await server.post(initialize())
+        idlest = await server.session()
+        kept = await server.session()
+        newest = await server.session()
+
+        await server.refused(await server.post(request("ping"), idlest), 404)
+        for session in (kept, newest):
+            assert (await server.json(await server.post(request("ping"), session)))["result"] == {}
+        assert len(server.app.endpoint.sessions) == 2
+
+
+async def test_a_newcomer_gets_a_session_at_the_expense_of_who_has_the_most() -> None:
+    async with serving(Limits(sessions=4), settings={"wrap": by_header}) as server:
+
+        async def open_session(caller: str) -> Headers:
+            response = await server.post(initialize(), {"X-Caller": caller})
+            await response.body()
+            return {"Mcp-Session-Id": response.headers["mcp-session-id"], "X-Caller": caller}
+
+        of_one = await open_session("ada")
+        of_many = [await open_session("eve") for _ in range(3)]
+        streams = [await server.listen(session) for session in of_many]  # all of them in use
+        newcomer = await open_session("bob")
+
+        assert await streams[0].messages() == []  # its session was closed
+        await server.refused(await server.post(request("ping"), of_many[0]), 404)
+        for session in (of_one, newcomer, *of_many[1:]):
+            assert (await server.post(request("ping"), session)).status == 200
+        assert server.app.accounts.sessions.by_caller == {"ada": 1, "eve": 2, "bob": 1}
+
+
+async def test_equals_do_not_take_each_others_sessions_while_these_are_in_use() -> None:
+    async with serving(Limits(sessions=2), settings={"wrap": by_header}) as server:
+        for caller in ("ada", "eve"):
+            response = await server.post(initialize(), {"X-Caller": caller})
+            await response.body()
+            session: Headers = {"Mcp-Session-Id": response.headers["mcp-session-id"], "X-Caller": caller}
+            assert (await server.listen(session)).status == 200
+
+        refused = await server.post(initialize(), {"X-Caller": "bob"})
         assert refused.headers["retry-after"] == "30"
         await server.refused(refused, 503)
-        await (await server.http.request("DELETE", headers=first)).body()
-        await server.session()
 
 
 async def test_an_initialize_that_fails_leaves_no_session(server: Server) -> None:

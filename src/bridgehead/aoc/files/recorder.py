@@ -10,6 +10,7 @@ import asyncio
 from typing import NamedTuple, Protocol
 from uuid import UUID
 
+from bridgehead.mcp import work_for_all
 from bridgehead.runtime.errors import BridgeError, InvalidArgument
 from bridgehead.runtime.timing import Clock
 
@@ -222,6 +223,7 @@ class _DayQueue:
         return waiting.answer
 
     async def _write(self) -> None:
+        work_for_all()
         self._cancel_fold()
         try:
             while self._waiting:
@@ -263,6 +265,7 @@ class _DayQueue:
             self.task = asyncio.get_running_loop().create_task(self._fold())
 
     async def _fold(self) -> None:
+        work_for_all()
         was_tried = True
         try:
             # Half the pause: this process's own last write must not count as another process's.

@@ -9,11 +9,11 @@ from ..auth.grants import EVERYTHING, Grant
 from . import layout
 from .charts import draw_meter
 from .html import NOTHING, Child, Html, join, link, table, tag
-from .layout import Page, badge, duration, empty, form, hidden, number, section
+from .layout import Page, badge, duration, empty, form, hidden, number, section, size
 from .overview import write_failures, write_notices
 from .snapshot import Snapshot
 
-_RESOURCES = ("sessions", "streams", "requests", "connections")
+_RESOURCES = ("sessions", "streams", "requests", "connections", "bytes")
 """Limited per caller, each in a column."""
 _MAX_CALLERS = 50
 
@@ -90,7 +90,7 @@ def _write_limits(snapshot: Snapshot) -> Html:
     callers = {
         name: counts
         for name, counts in snapshot.clients.items()
-        if any(counts.get(resource) for resource in _RESOURCES)
+        if any(counts.get(resource) for resource in (*_RESOURCES, "thread_ms"))
     }
     if not callers:
         return empty(
@@ -110,13 +110,22 @@ def _write_limits(snapshot: Snapshot) -> Html:
         limit = limits.get(resource, 0)
         if not limit:
             return tag("span", number(count))
-        return draw_meter(resource, count, limit, f"{number(count)} of {number(limit)}")
+        words = size if resource == "bytes" else number
+        return draw_meter(resource, count, limit, f"{words(count)} of {words(limit)}")
 
     rows = [
-        [name, *(write_meter(resource, counts.get(resource, 0)) for resource in _RESOURCES)]
+        [
+            name,
+            *(write_meter(resource, counts.get(resource, 0)) for resource in _RESOURCES),
+            f"{counts.get('thread_ms', 0) / 1000:,.1f} s",
+        ]
         for name, counts in sorted(callers.items(), key=rank)[:_MAX_CALLERS]
     ]
-    heads = [("Caller", False), *((resource.capitalize(), True) for resource in _RESOURCES)]
+    heads = [
+        ("Caller", False),
+        *((resource.capitalize(), True) for resource in _RESOURCES),
+        ("Time in threads", True),
+    ]
     return table(heads, rows, caption="What each caller has open, and its limit in each process")
 
 
@@ -213,6 +222,8 @@ _REASONS = {
     "oauth_state": "A sign-in came back to another browser, too late, or twice.",
     "limit": "The token's limit of requests a minute was reached.",
     "too_many": "A caller had too much open at once.",
+    "busy": "The process had as much open as it may have, or no memory left.",
+    "unread": "A client asked for more than it read.",
     "host": "The name in the Host header is not one of ours. See BRIDGEHEAD_ALLOWED_HOSTS.",
     "origin": "A web page of another origin asked. See BRIDGEHEAD_ALLOWED_ORIGINS.",
     "path": "There is nothing at the path.",

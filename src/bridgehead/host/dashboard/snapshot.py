@@ -81,7 +81,7 @@ class Snapshot(Struct):
     open: dict[str, int]
     """How many sessions, streams, connections and requests are open."""
     clients: dict[str, dict[str, int]]
-    """Per caller: what it has open, and under `made` its requests since the start."""
+    """Per caller: what it has open, its requests (`made`), its time in threads (`thread_ms`)."""
     limits: dict[str, int]
     """Limits of one caller, by the same names."""
     tasks: dict[str, int]
@@ -128,6 +128,8 @@ class SnapshotCollector:
             clients.setdefault(client, {})["made"] = int(count)
         for (client, resource), count in read(host, "bridgehead_client_open").items():
             clients.setdefault(client, {})[resource] = int(count)
+        for (client,), seconds in read(host, "bridgehead_client_thread_seconds_total").items():
+            clients.setdefault(client, {})["thread_ms"] = int(seconds * 1000)
         process = ProcessState(
             self._worker,
             total(host, "process_start_time_seconds"),

@@ -16,7 +16,8 @@ from typing import Any
 
 from bridgehead import __version__
 from bridgehead.mcp import Bridge, CallHook, Invocation, Outcome, Tasks, observe_calls
-from bridgehead.mcp.http.guard import Callers
+from bridgehead.mcp.http.accounts import Accounts
+from bridgehead.mcp.threads import current_worker
 from bridgehead.runtime import events, logs
 from bridgehead.runtime.metrics import Metrics
 
@@ -32,6 +33,8 @@ _MAX_CLIENTS = 1000
 _MAX_SHOWN = 100
 """How many callers a gauge lists, busiest first."""
 OTHERS = "(others)"
+OWN = "(the host)"
+"""Blocking work of the host and the bridges themselves."""
 CALLS = "tool_calls_total"
 _MAX_CONTENT = 10_000
 """Characters of a call's arguments in its event."""
@@ -42,7 +45,7 @@ _STATUS = {status: str(status) for status in range(100, 600)}
 class HostMetrics:
     """The metrics of the host itself; each bridge has its own."""
 
-    def __init__(self, callers: Callers) -> None:
+    def __init__(self, accounts: Accounts) -> None:
         self.metrics = Metrics()
         self.in_flight = 0
         """Requests whose response is not ready at once."""
@@ -92,12 +95,28 @@ class HostMetrics:
             lambda: {(): float(self.connections.total())},
         )
         metrics.gauge(
-            "bridgehead_sessions", "Sessions that are open.", lambda: {(): float(callers.sessions.total)}
+            "bridgehead_sessions", "Sessions that are open.", lambda: {(): float(accounts.sessions.total)}
         )
         metrics.gauge(
-            "bridgehead_streams", "Streams that are open.", lambda: {(): float(callers.streams.total)}
+            "bridgehead_streams", "Streams that are open.", lambda: {(): float(accounts.streams.total)}
         )
-        shares = {"requests": callers.requests, "sessions": callers.sessions, "streams": callers.streams}
+        shares = {
+            "requests": accounts.requests,
+            "sessions": accounts.sessions,
+            "streams": accounts.streams,
+            "bytes": accounts.bytes,
+        }
+        metrics.gauge(
+            "bridgehead_held_bytes",
+            "Bytes held for callers: bodies that arrive, unread answers, events kept for resuming.",
+            lambda: {(): float(accounts.bytes.total)},
+        )
+        metrics.total(
+            "bridgehead_client_thread_seconds_total",
+            "Seconds that blocking work took in threads, by the name of the caller.",
+            lambda: {(name or OWN,): seconds for name, seconds in tuple(accounts.thread_seconds.items())},
+            "client",
+        )
 
         def read_open() -> dict[tuple[str, ...], float]:
             values: dict[tuple[str, ...], float] = {}
@@ -207,6 +226,8 @@ class CallMetrics:
         """Return the hook to run around every call of the bridge."""
 
         def begin(call: Invocation) -> None:
+            # What the call does in threads is its bridge's and its caller's from here on.
+            current_worker.set((self._name, str(getattr(call.context.outlet, "caller", ""))))
             if call.kind == "tool":
                 self._in_flight += 1
 

@@ -211,6 +211,7 @@ def _server(job: Job, app: HostApplication, handler: Handler) -> Server:
         keep_alive_seconds=job.settings.idle_seconds,
         shutdown_seconds=job.settings.shutdown_seconds,
         on_reject=app.record_early_rejection,
+        unread=app.accounts,
     )
 
 

@@ -21,7 +21,7 @@ def run(app: Application, host: str = "127.0.0.1", port: int = 3000) -> None:
     seconds = app.dispatcher.limits.shutdown_seconds
     listening = listen(host, port)
     _announce(app, host, listening.getsockname()[1])
-    run_to_end(serve(app, listening, shutdown_seconds=seconds), socket_loop, seconds)
+    run_to_end(serve(app, listening, shutdown_seconds=seconds, unread=app.accounts), socket_loop, seconds)
 
 
 def _announce(app: Application, host: str, port: int) -> None:

@@ -174,6 +174,10 @@ class Answer:
 
     def stop(self) -> None:
         """Cancel the tasks beside the answer, once it is sent or will never be."""
+        # Otherwise the stream, which is kept, and this answer would keep each other alive.
+        if self._resumable is not None and self._resumable.reader is self:
+            self._resumable.reader = None
         for task in (self._keep_alive, self._return_limit):
             if task is not None:
                 task.cancel()
+        self._keep_alive = self._return_limit = None  # a cancelled task keeps its frame, and so this answer

@@ -31,10 +31,11 @@ from ..methods.request import Request as RpcRequest
 from ..methods.request import read
 from ..revisions import HANDSHAKE, STATELESS, V2026_07_28
 from . import authentication
+from .accounts import Accounts, Share
 from .answer import Answer
 from .authentication import Authenticate, Headers, Principal, Tokens
 from .events import HEADERS, KEEP_ALIVE, EventStream
-from .guard import LOOPBACK, Callers, Guard, Share, accepted, check_json, check_length, read_body, whole_body
+from .guard import LOOPBACK, Guard, accepted, check_json, check_length, read_body, whole_body
 from .legacy_sse import LegacyTransport
 from .message import NO_CONTENT, Handled, HeaderPairs, Request, Response, ResponseStream
 from .rejection import Rejection, reject_busy, reject_method, status_of
@@ -43,6 +44,8 @@ from .sessions import Session, Sessions
 STATELESS_NAMES = {name.encode() for name in STATELESS}
 HANDSHAKE_NAMES = {name.encode() for name in HANDSHAKE}
 ACCEPTED = Response(202)
+_SMALL_BODY = 16 * 1024
+"""Bodies up to this size are not charged: counting them would cost every call."""
 _NUMBER = re.compile(r"-?[0-9]{1,30}(\.[0-9]{1,30})?")
 _SENTINEL, _END = "=?base64?", "?="
 
@@ -54,7 +57,7 @@ class Endpoint:
         self,
         dispatcher: Dispatcher,
         guard: Guard,
-        callers: Callers,
+        accounts: Accounts,
         *,
         retry_ms: int = 1000,
         session_prefix: str = "",
@@ -63,10 +66,9 @@ class Endpoint:
         self._limits = dispatcher.limits
         self._guard = guard
         self._retry_ms = retry_ms
-        self._in_flight = 0
-        self._callers = callers
+        self._accounts = accounts
         self.sessions = Sessions(
-            self._limits, callers, lambda session: dispatcher.disconnect(session.connection), session_prefix
+            self._limits, accounts, lambda session: dispatcher.disconnect(session.connection), session_prefix
         )
 
     def __call__(self, request: Request) -> Handled:
@@ -82,14 +84,21 @@ class Endpoint:
         if request.method != "POST":
             raise reject_method(f"{request.method} is not used here", b"GET, POST, DELETE")
         check_json(request.headers)
-        if self._in_flight >= self._limits.http_requests_in_flight:
-            raise reject_busy()
-        if self._callers.requests.by_caller:  # nobody has anything open while every call answers at once
-            self._callers.requests.check(request.caller)
-        if request.is_complete:
-            return self._handle_body(request, whole_body(request, self._limits))
-        check_length(request.headers, self._limits)
-        return self._read_and_handle(request)
+        accounts = self._accounts
+        if accounts.requests.by_caller:  # nobody has anything open while every call answers at once
+            if accounts.requests.total >= self._limits.http_requests_in_flight:
+                raise reject_busy()
+            accounts.requests.check(request.caller)
+        if accounts.bytes.by_caller or accounts.is_full:
+            accounts.check(request.caller)
+        if not request.is_complete:
+            check_length(request.headers, self._limits)
+            return self._read_and_handle(request)
+        body = whole_body(request, self._limits)
+        handled = self._handle_body(request, body)
+        if len(body) <= _SMALL_BODY or isinstance(handled, Response):
+            return handled
+        return self._hold(request.caller, len(body), handled)
 
     def end_streams(self) -> None:
         """End the streams that would never end by themselves, because the server is stopping."""
@@ -113,7 +122,7 @@ class Endpoint:
         if b"mcp-session-id" not in request.headers:
             raise reject_method("There is no stream without a session: send initialize first", b"POST")
         session = self.sessions.find(request)
-        self._callers.streams.check(session.caller)
+        self._accounts.streams.check(session.caller)
         last_event_id = request.headers.get(b"last-event-id")
         if last_event_id is None:
             return self._deliver(request, session, session.general, session.general.last)
@@ -124,7 +133,7 @@ class Endpoint:
     ) -> ResponseStream:
         """Deliver a stream until it ends, the client hangs up, or a newer GET takes it over."""
         session.in_use += 1
-        self._callers.streams.take(session.caller)
+        self._accounts.streams.take(session.caller)
         announcer: asyncio.Task[None] | None = None
         listener = session.connection.listener
         if stream is session.general and listener is not None:
@@ -152,7 +161,7 @@ class Endpoint:
                 announcer.cancel()
                 if session.announcer is announcer:
                     session.announcer = None
-            self._callers.streams.give_back(session.caller)
+            self._accounts.streams.give_back(session.caller)
             session.release()
 
     # --- POST ----------------------------------------------------------------------------------------------
@@ -160,18 +169,23 @@ class Endpoint:
     async def _read_and_handle(self, request: Request) -> Response | ResponseStream:
         caller = request.caller
         try:
-            self._in_flight += 1
-            self._callers.requests.take(caller)
+            self._accounts.requests.take(caller)
             try:
-                body = await read_body(request, self._limits)
+                body = await read_body(request, self._limits, self._accounts)
             finally:
-                self._callers.requests.give_back(caller)
-                self._in_flight -= 1
+                self._accounts.requests.give_back(caller)
             request.body = body  # the access log looks for the trace context in it
             handled = self._handle_body(request, body)
         except Rejection as rejection:
             return rejection.response
-        return handled if isinstance(handled, Response) else await handled
+        return handled if isinstance(handled, Response) else await self._hold(caller, len(body), handled)
+
+    async def _hold(
+        self, caller: str, size: int, work: Coroutine[Any, Any, Response | ResponseStream]
+    ) -> Response | ResponseStream:
+        """Charge bytes to the caller until its request is answered."""
+        with self._accounts.holding(caller, size):
+            return await work
 
     def _handle_body(self, request: Request, body: bytes) -> Handled:
         message = jsonrpc.decode(body)
@@ -188,13 +202,16 @@ class Endpoint:
         session = self.sessions.find(request)
         if session.connection.is_busy:
             raise reject_busy()
+        self._accounts.check(session.caller, self._limits.batch_bytes)
         answer = self._answer(request, session)
         reply = self._dispatcher.handle_batch(message, session.connection, answer)
         if reply is None:
             return ACCEPTED
         if isinstance(reply, bytes):
             return answer.finish(reply, 400)
-        return self._finish(request, answer, reply, self._callers.requests, None, session)
+        # The most that the answers can take, since they come bit by bit.
+        finishing = self._finish(request, answer, reply, self._accounts.requests, None, session)
+        return self._hold(session.caller, self._limits.batch_bytes, finishing)
 
     def _handle_stateless(self, request: Request, message: jsonrpc.Message) -> Handled:
         if message.method is UNSET:
@@ -203,9 +220,9 @@ class Endpoint:
             )
         if message.id is UNSET:
             return ACCEPTED
-        share = self._callers.requests
+        share = self._accounts.requests
         if message.method == "subscriptions/listen":
-            share = self._callers.streams
+            share = self._accounts.streams
             share.check(request.caller)
         connection = Connection(self._limits, request.principal)
         answer = Answer(request, connection)
@@ -240,7 +257,7 @@ class Endpoint:
             return self._fail(answer, asked, failure, session)
         if isinstance(work, bytes):
             return answer.finish(work)
-        return self._finish(request, answer, work, self._callers.requests, asked, session)
+        return self._finish(request, answer, work, self._accounts.requests, asked, session)
 
     def _answer(self, request: Request, session: Session, headers: HeaderPairs = ()) -> Answer:
         return Answer(
@@ -264,7 +281,6 @@ class Endpoint:
         # One coroutine for everything around the work: each further frame is paid at every wake-up.
         # Without authentication a session may be used from several addresses; its opener is the caller.
         caller = request.caller if session is None else session.caller
-        self._in_flight += 1
         share.take(caller)
         if session is not None:
             session.in_use += 1
@@ -280,7 +296,6 @@ class Endpoint:
         finally:
             answer.stop()
             share.give_back(caller)
-            self._in_flight -= 1
             if session is not None:
                 session.release()
 
@@ -344,14 +359,16 @@ class Application:
         prefix: str = "",
         retry_ms: int = 1000,
         session_prefix: str = "",
-        callers: Callers | None = None,
+        accounts: Accounts | None = None,
         authenticate: Authenticate | None = None,
     ) -> None:
         self.dispatcher = dispatcher
         self._authenticate = authenticate
-        callers = callers or Callers(dispatcher.limits)
-        self.endpoint = Endpoint(dispatcher, guard, callers, retry_ms=retry_ms, session_prefix=session_prefix)
-        self._legacy = LegacyTransport(dispatcher, guard, callers, f"{prefix}/messages", session_prefix)
+        self.accounts = accounts or Accounts(dispatcher.limits)
+        self.endpoint = Endpoint(
+            dispatcher, guard, self.accounts, retry_ms=retry_ms, session_prefix=session_prefix
+        )
+        self._legacy = LegacyTransport(dispatcher, guard, self.accounts, f"{prefix}/messages", session_prefix)
         self._routes: dict[str, Callable[[Request], Handled]] = {
             f"{prefix}/mcp": self.endpoint,
             f"{prefix}/sse": self._legacy.open,

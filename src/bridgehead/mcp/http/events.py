@@ -1,15 +1,18 @@
 """Events: server-sent events, and the streams that keep them so that a client can resume. No I/O.
 
 An `EventStream` holds the latest messages of one stream of a session, in order and bounded. A client that
-comes back names the last event it saw and gets what follows.
+comes back names the last event it saw and gets what follows. What is kept is charged to the caller, and goes
+first where memory is short.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections import deque
+from time import monotonic
 
 from ..limits import Limits
+from .accounts import Accounts
 
 KEEP_ALIVE = b": keep-alive\n\n"
 HEADERS = (
@@ -35,9 +38,11 @@ def priming(event_id: str, retry_ms: int) -> bytes:
 class EventStream:
     """The events of one stream, numbered from 1; number 0 is its beginning."""
 
-    def __init__(self, name: str, limits: Limits) -> None:
+    def __init__(self, name: str, limits: Limits, accounts: Accounts, caller: str) -> None:
         self.name = name
         self._limits = limits
+        self._accounts = accounts
+        self._caller = caller
         self._events: deque[tuple[int, bytes]] = deque()
         self._bytes = 0
         self._last = 0
@@ -45,6 +50,8 @@ class EventStream:
         self.reader: object | None = None
         """The current writer to the client, by identity; earlier writers must stop."""
         self.has_ended = False
+        self.ended_at = 0.0
+        """When it ended, by the monotonic clock."""
 
     def event_id(self, number: int) -> str:
         """Return the id of a position, for Last-Event-ID."""
@@ -54,18 +61,40 @@ class EventStream:
         """Keep a message and return its event; drop the oldest above `resume_events` or `resume_bytes`."""
         self._last += 1
         encoded = event(message, self.event_id(self._last))
+        if self.has_ended:
+            return encoded  # its session is closed: nobody can resume it
+        if not self._events:
+            self._accounts.keep_events(self._caller, self)
         self._events.append((self._last, encoded))
+        before = self._bytes
         self._bytes += len(encoded)
         while len(self._events) > self._limits.resume_events or (
             self._bytes > self._limits.resume_bytes and len(self._events) > 1
         ):
             self._bytes -= len(self._events.popleft()[1])
+        # Last, since this may drop the events of this very stream.
+        self._charge(self._bytes - before)
         self._more.set()
         return encoded
+
+    def _charge(self, size: int) -> None:
+        if size > 0:
+            self._accounts.charge(self._caller, size)
+        elif size:
+            self._accounts.release(self._caller, -size)
+
+    def drop(self) -> None:
+        """Give up the events that are kept; a client that resumes gets only newer ones."""
+        if self._events:
+            self._events.clear()
+            size, self._bytes = self._bytes, 0
+            self._accounts.forget_events(self._caller, self)
+            self._charge(-size)
 
     def end(self) -> None:
         """Mark the stream as complete."""
         self.has_ended = True
+        self.ended_at = monotonic()
         self._more.set()
 
     def wake(self) -> None:

@@ -1,8 +1,7 @@
 """Guard: checks before a request is handled.
 
-Host and Origin (against DNS rebinding), Accept and Content-Type, the size and duration of the body, and how
-much the caller has open. One caller cannot use up what is there for all: sessions, streams and requests are
-counted by caller (`Request.caller`) over everything that one host serves.
+Host and Origin (against DNS rebinding), Accept and Content-Type, the size and duration of the body. What a
+caller has open is checked by `accounts`.
 """
 
 from __future__ import annotations
@@ -10,11 +9,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable
 from functools import lru_cache
-from math import ceil
 from typing import NamedTuple
 
-from ..errors import OVERLOADED
 from ..limits import Limits
+from .accounts import Accounts
 from .message import Request
 from .rejection import Rejection
 
@@ -126,64 +124,25 @@ def whole_body(request: Request, limits: Limits) -> bytes:
     return bytes(request.body)
 
 
-async def read_body(request: Request, limits: Limits) -> bytes:
-    """Read the rest of a body, within `message_bytes` and `body_seconds`."""
-    body = bytearray()
+async def read_body(request: Request, limits: Limits, accounts: Accounts | None = None) -> bytes:
+    """Read the rest of a body, within `message_bytes` and `body_seconds`, on the caller's account."""
+    body, caller = bytearray(), request.caller
     try:
         async with asyncio.timeout(limits.body_seconds):
             while piece := await request.read():
+                if accounts is not None:
+                    accounts.check(caller, len(piece))
+                    accounts.charge(caller, len(piece))
                 body += piece
                 if len(body) > limits.message_bytes:
                     raise _too_large(limits)
     except TimeoutError:
         raise Rejection(408, f"The body did not arrive within {limits.body_seconds:g} s") from None
+    finally:
+        if accounts is not None and body:
+            accounts.release(caller, len(body))
     return bytes(body)
 
 
 def _too_large(limits: Limits) -> Rejection:
     return Rejection(413, f"A message may have {limits.message_bytes} bytes")
-
-
-class Share:
-    """How many sessions, streams or requests each caller has open."""
-
-    def __init__(self, name: str, limit: int, retry_seconds: float) -> None:
-        self._name = name
-        self.limit = limit
-        self._retry_seconds = retry_seconds
-        # A plain dict: it is read for every request, and a Counter handles missing keys in Python code.
-        self.by_caller: dict[str, int] = {}
-        """Callers with something open, and how much."""
-
-    @property
-    def total(self) -> int:
-        """How much is open, over all callers."""
-        return sum(self.by_caller.values())
-
-    def check(self, caller: str) -> None:
-        """Reject a caller that has reached the limit."""
-        if self.by_caller.get(caller, 0) >= self.limit:
-            headers = ((b"retry-after", b"%d" % ceil(self._retry_seconds)),)
-            message = f"You have {self.limit} {self._name} open, which is the limit. End one, then try again."
-            raise Rejection(429, message, code=OVERLOADED, headers=headers)
-
-    def take(self, caller: str) -> None:
-        """Count one more."""
-        self.by_caller[caller] = self.by_caller.get(caller, 0) + 1
-
-    def give_back(self, caller: str) -> None:
-        """Count one less; a caller with nothing open is removed, so that the dict stays small."""
-        left = self.by_caller[caller] - 1
-        if left:
-            self.by_caller[caller] = left
-        else:
-            del self.by_caller[caller]
-
-
-class Callers:
-    """The shares of all callers."""
-
-    def __init__(self, limits: Limits) -> None:
-        self.sessions = Share("sessions", limits.sessions_per_caller, 30)
-        self.streams = Share("streams", limits.streams_per_caller, 5)
-        self.requests = Share("requests", limits.http_requests_per_caller, 1)

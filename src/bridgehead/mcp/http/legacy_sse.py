@@ -15,8 +15,9 @@ from urllib.parse import parse_qs
 from .. import jsonrpc
 from ..connection import Connection
 from ..dispatch import Dispatcher
+from .accounts import Accounts
 from .events import HEADERS, KEEP_ALIVE, event
-from .guard import Callers, Guard, read_body, whole_body
+from .guard import Guard, read_body, whole_body
 from .message import Handled, Request, Response, ResponseStream
 from .rejection import Rejection, reject_busy, reject_method, reject_session
 
@@ -83,12 +84,12 @@ class LegacyTransport:
         self,
         dispatcher: Dispatcher,
         guard: Guard,
-        callers: Callers,
+        accounts: Accounts,
         messages_path: str,
         session_prefix: str = "",
     ) -> None:
         self._dispatcher = dispatcher
-        self._callers = callers
+        self._accounts = accounts
         self._limits = dispatcher.limits
         self._guard = guard
         self._messages_path = messages_path
@@ -107,7 +108,7 @@ class LegacyTransport:
         self._guard.check(request.headers)
         if request.method != "GET":
             raise reject_method("Open the stream with GET", b"GET")
-        self._callers.streams.check(request.caller)
+        self._accounts.streams.check(request.caller)
         return self._serve(request)
 
     async def _serve(self, request: Request) -> Response | ResponseStream:
@@ -116,7 +117,7 @@ class LegacyTransport:
         name = self._session_prefix + secrets.token_urlsafe(24)
         connection = Connection(self._limits, request.principal)
         stream = self._streams[name] = _Stream(connection, (request.principal, request.token_id))
-        self._callers.streams.take(request.caller)
+        self._accounts.streams.take(request.caller)
         url = f"{request.mount}{self._messages_path}?session_id={name}"
         try:
             response = await request.open_stream(200, HEADERS)
@@ -134,7 +135,7 @@ class LegacyTransport:
                     break
         finally:
             del self._streams[name]
-            self._callers.streams.give_back(request.caller)
+            self._accounts.streams.give_back(request.caller)
             self._dispatcher.disconnect(stream.connection)
             for task in tuple(stream.tasks):
                 task.cancel()
@@ -155,7 +156,7 @@ class LegacyTransport:
 
     async def _read_and_handle(self, request: Request, stream: _Stream) -> Response:
         try:
-            return self._handle_body(stream, await read_body(request, self._limits))
+            return self._handle_body(stream, await read_body(request, self._limits, self._accounts))
         except Rejection as rejection:
             return rejection.response
 

@@ -10,10 +10,10 @@ from time import monotonic
 
 from ..connection import Connection
 from ..limits import Limits
+from .accounts import Accounts
 from .events import EventStream
-from .guard import Callers
 from .message import Request
-from .rejection import Rejection, reject_session
+from .rejection import Rejection
 
 GENERAL = "general"
 _NUMBER = re.compile("[0-9]{1,12}")
@@ -24,12 +24,21 @@ _MAX_ENDED_STREAMS = 32
 class Session:
     """One client: its connection and its event streams."""
 
-    def __init__(self, session_id: str, limits: Limits, request: Request) -> None:
+    def __init__(
+        self,
+        session_id: str,
+        limits: Limits,
+        accounts: Accounts,
+        request: Request,
+        close: Callable[[Session], None],
+    ) -> None:
         self.id = session_id
         self.connection = Connection(limits, request.principal)
         self.caller = request.caller
         self._owner = (request.principal, request.token_id)
-        self.general = EventStream(GENERAL, limits)
+        self._accounts = accounts
+        self._close = close
+        self.general = EventStream(GENERAL, limits, accounts, self.caller)
         """Messages that belong to no request; a GET delivers them."""
         self.streams: dict[str, EventStream] = {GENERAL: self.general}
         self.announcer: asyncio.Task[None] | None = None
@@ -42,12 +51,27 @@ class Session:
 
     def open_stream(self) -> EventStream:
         """Open the stream of one request and drop the oldest ended ones."""
-        ended = [name for name, stream in self.streams.items() if stream.has_ended]
-        for name in ended[: max(0, len(ended) - _MAX_ENDED_STREAMS)]:
-            del self.streams[name]
+        ended = [stream for stream in self.streams.values() if stream.has_ended]
+        for stream in ended[: max(0, len(ended) - _MAX_ENDED_STREAMS)]:
+            self._forget(stream)
         self._last_stream += 1
-        stream = self.streams[str(self._last_stream)] = EventStream(str(self._last_stream), self._limits)
-        return stream
+        name = str(self._last_stream)
+        opened = self.streams[name] = EventStream(name, self._limits, self._accounts, self.caller)
+        return opened
+
+    def forget_ended(self, before: float) -> None:
+        """Forget the streams that ended before a time of the monotonic clock, unless one is being read."""
+        for stream in tuple(self.streams.values()):
+            if stream.has_ended and stream.ended_at < before and stream.reader is None:
+                self._forget(stream)
+
+    def _forget(self, stream: EventStream) -> None:
+        del self.streams[stream.name]
+        stream.drop()
+
+    def close(self) -> None:
+        """End the session and everything done for it."""
+        self._close(self)
 
     def belongs_to(self, request: Request) -> bool:
         """Whether a request has the principal and token that opened the session."""
@@ -71,10 +95,10 @@ class Sessions:
     """The sessions of one endpoint."""
 
     def __init__(
-        self, limits: Limits, callers: Callers, ended: Callable[[Session], None], prefix: str = ""
+        self, limits: Limits, accounts: Accounts, ended: Callable[[Session], None], prefix: str = ""
     ) -> None:
         self._limits = limits
-        self._callers = callers
+        self._accounts = accounts
         self._prefix = prefix
         """Start of every session id; with several processes it names the one that owns the session."""
         self._ended = ended
@@ -90,11 +114,9 @@ class Sessions:
     def open(self, request: Request) -> Session:
         """Open a session. Raises Rejection at the limit."""
         self._sweep_idle()
-        if len(self._sessions) >= self._limits.sessions:
-            raise reject_session()
-        self._callers.sessions.check(request.caller)
-        session = Session(self._prefix + secrets.token_urlsafe(24), self._limits, request)
-        self._callers.sessions.take(session.caller)
+        name = self._prefix + secrets.token_urlsafe(24)
+        session = Session(name, self._limits, self._accounts, request, self.close)
+        self._accounts.open_session(session)
         self._sessions[session.id] = session
         return session
 
@@ -113,10 +135,11 @@ class Sessions:
 
     def close(self, session: Session) -> None:
         """End a session and everything done for it."""
-        if self._sessions.pop(session.id, None) is not None:
-            self._callers.sessions.give_back(session.caller)
+        self._sessions.pop(session.id, None)
+        self._accounts.close_session(session)
         for stream in session.streams.values():
             stream.end()
+            stream.drop()
         self._ended(session)
 
     def end_general_streams(self) -> None:
@@ -133,15 +156,17 @@ class Sessions:
             self.close(session)
 
     def _sweep_idle(self) -> None:
-        """Close idle sessions now, and again later while any are open."""
-        loop = asyncio.get_running_loop()
-        oldest = monotonic() - self._limits.session_idle_seconds
+        """Close idle sessions and forget old streams, now and again later while any session is open."""
+        loop, now, limits = asyncio.get_running_loop(), monotonic(), self._limits
         for session in tuple(self._sessions.values()):
-            if not session.in_use and session.idle_since < oldest:
+            if not session.in_use and session.idle_since < now - limits.session_idle_seconds:
                 self.close(session)
+            else:
+                session.forget_ended(now - limits.resume_seconds)
         if self._sweep is not None:
             self._sweep.cancel()
-        self._sweep = loop.call_later(max(1.0, self._limits.session_idle_seconds / 4), self._sweep_again)
+        pause = max(1.0, min(limits.session_idle_seconds, limits.resume_seconds) / 4)
+        self._sweep = loop.call_later(pause, self._sweep_again)
 
     def _sweep_again(self) -> None:
         self._sweep = None

@@ -33,6 +33,23 @@ CROWD = 64
 _REQUEST_BYTES = 512
 """The fixed cost of a request in `TURN_BYTES`, on top of its size."""
 
+
+class UnreadAnswers(Protocol):
+    """Where answers that a client has not read are counted; `Accounts` is one."""
+
+    def charge(self, caller: str, size: int) -> None:
+        """Count bytes that are held for a caller."""
+
+    def release(self, caller: str, size: int) -> None:
+        """Count bytes that are held no more."""
+
+    def is_over(self, caller: str) -> bool:
+        """Whether a caller holds more than its share."""
+
+    def look(self) -> bool:
+        """Check the memory of the process; called about once a second."""
+
+
 OnReject = Callable[[str, str, int], None]
 """Called with the reason, the peer's address and the status of each request that the handler never sees.
 The status is 0 if the connection was closed without a response."""
@@ -101,7 +118,9 @@ class Connections:
         by_address: Counter[str] | None = None,
         keep_alive_seconds: float = 75.0,
         on_reject: OnReject = log_rejection,
+        unread: UnreadAnswers | None = None,
     ) -> None:
+        self.unread = unread
         self.handler = handler
         self.loop = loop
         self.on_reject = on_reject
@@ -253,6 +272,8 @@ class Connections:
         except OSError as problem:
             if problem.errno in (errno.EMFILE, errno.ENFILE):
                 self.on_reject("descriptors", "", 0)
+        if self.unread is not None:
+            self.unread.look()
         before = self.loop.time() - self.keep_alive_seconds
         for connection in tuple(self._open):
             connection.close_if_idle(before)

@@ -326,6 +326,9 @@ class Http1Request(Request):
             log.exception("the handler failed")
         if not self.is_finished:
             self._fail()
+        # Break the cycles with the stream and with who wants to know of its end: a large answer is then
+        # freed at once and not by the garbage collector, which runs seldom.
+        self.stream = self._when_gone = None
 
     def _fail(self) -> None:
         """Answer 500 if there is no response; cut one off that has begun, so that it does not look whole."""
@@ -380,6 +383,8 @@ class Http1Request(Request):
         length = b"" if status in BODYLESS else b"content-length: %d\r\n" % len(body)
         is_last = not self.keep_alive or (protocol.is_ending and protocol.is_last(self))
         end = b"connection: close\r\n\r\n" if is_last else b"\r\n"
+        if len(body) > MAX_UNWRITTEN_BYTES:
+            protocol.reader = self.caller
         if self.method == "HEAD":  # RFC 9110 9.3.2: the length of the body, without the body
             body = b""
         protocol.write(
@@ -402,6 +407,7 @@ class Http1Request(Request):
         self.stream = stream = Http1Stream(
             self, self._protocol, status, is_chunked=is_chunked, is_last=is_last
         )
+        self._protocol.reader = self.caller
         if self.can_write:
             self._protocol.write(b"".join(parts))
         return stream
@@ -487,6 +493,10 @@ class Http1Protocol(asyncio.Protocol):
         self._unread = 0
         """Bytes the client had not read at the last sweep, and since when their number is unchanged."""
         self._unread_since = 0.0
+        self.reader = ""
+        """The caller of the last large response, who has to read it."""
+        self._held: tuple[str, int] | None = None
+        """The caller and the number of unread bytes that it is charged for."""
 
     # --- the connection ------------------------------------------------------------------------------------
 
@@ -654,9 +664,19 @@ class Http1Protocol(asyncio.Protocol):
         """Make writers wait, and read nothing from a client that does not read."""
         self.writable = self.loop.create_future()
         self.pause_reading()
+        unread, caller = self.connections.unread, self.reader or self.address
+        if unread is not None:
+            self._held = caller, self.transport.get_write_buffer_size()
+            unread.charge(*self._held)
+            if unread.is_over(caller):  # it asks for more than it reads
+                self._report("unread", 0)
+                self.transport.abort()
 
     def resume_writing(self) -> None:
         """Let writers and the next request go on."""
+        held, self._held = self._held, None
+        if held is not None and self.connections.unread is not None:
+            self.connections.unread.release(*held)
         writable, self.writable = self.writable, None
         if writable is not None and not writable.done():
             writable.set_result(None)

@@ -13,7 +13,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from ...process import shutdown_signals
-from .connections import Connections, OnReject, log_rejection
+from .connections import Connections, OnReject, UnreadAnswers, log_rejection
 from .protocol import Http1Protocol
 
 if TYPE_CHECKING:
@@ -45,6 +45,7 @@ class Server:
         keep_alive_seconds: float = 75.0,
         shutdown_seconds: float = 5.0,
         on_reject: OnReject = log_rejection,
+        unread: UnreadAnswers | None = None,
     ) -> None:
         self._connections = Connections(
             handler,
@@ -55,6 +56,7 @@ class Server:
             by_address=by_address,
             keep_alive_seconds=keep_alive_seconds,
             on_reject=on_reject,
+            unread=unread,
         )
         self.shutdown_seconds = shutdown_seconds
         self._listener: asyncio.Server | TlsListener | None = None

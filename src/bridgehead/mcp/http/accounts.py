@@ -1,0 +1,220 @@
+"""Accounts: what each caller has open and holds, over everything that one process serves.
+
+Whatever keeps something for a caller charges it here and gives it back: sessions, streams, requests in
+progress, time in threads, and bytes (bodies that arrive, answers that are not read yet, events kept for
+resuming, batches). A caller is a token or, where nobody needs one, an address (`Request.caller`).
+
+There are two rules. A caller over its share is refused with 429. Where the memory of the process reaches its
+limit, the largest holders lose the events kept for resuming; while that is not enough, whoever would hold
+more is refused with 503, and small requests go on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from math import ceil
+from typing import Protocol
+
+from ..errors import OVERLOADED
+from ..limits import Limits
+from .memory import resident_bytes
+from .rejection import Rejection, reject_session
+
+_LOOK_BYTES = 8 * 1024 * 1024
+"""After this many charged bytes the memory of the process is read again (about 20 µs)."""
+_MAX_CALLERS = 1000
+"""Callers whose time in threads is kept apart; further ones are counted together."""
+OTHERS = "(others)"
+_RETRY_SECONDS = 5
+
+
+class Share:
+    """How much of one thing each caller has: sessions, streams, requests or bytes."""
+
+    def __init__(self, name: str, limit: int, retry_seconds: float) -> None:
+        self._name = name
+        self.limit = limit
+        self._retry_seconds = retry_seconds
+        # A plain dict: it is read for every request, and a Counter handles missing keys in Python code.
+        self.by_caller: dict[str, int] = {}
+        """Callers that have some, and how much."""
+        self.total = 0
+        """How much there is, over all callers."""
+
+    def check(self, caller: str) -> None:
+        """Reject a caller that has reached the limit."""
+        if self.by_caller.get(caller, 0) >= self.limit:
+            message = f"You have {self.limit} {self._name} open, which is the limit. End one, then try again."
+            raise self.reject(message)
+
+    def reject(self, message: str) -> Rejection:
+        """Make the rejection of a caller that has reached the limit."""
+        headers = ((b"retry-after", b"%d" % ceil(self._retry_seconds)),)
+        return Rejection(429, message, code=OVERLOADED, headers=headers)
+
+    def take(self, caller: str, amount: int = 1) -> None:
+        """Count more."""
+        self.by_caller[caller] = self.by_caller.get(caller, 0) + amount
+        self.total += amount
+
+    def give_back(self, caller: str, amount: int = 1) -> None:
+        """Count less; a caller with nothing left is removed, so that the dict stays small."""
+        self.total -= amount
+        left = self.by_caller[caller] - amount
+        if left:
+            self.by_caller[caller] = left
+        else:
+            del self.by_caller[caller]
+
+
+class OpenSession(Protocol):
+    """The part of a `Session` that is used here: `sessions` imports this module."""
+
+    caller: str
+    in_use: int
+    idle_since: float
+
+    def close(self) -> None:
+        """End the session and everything done for it."""
+
+
+class KeptEvents(Protocol):
+    """The part of an `EventStream` that is used here: `events` imports this module."""
+
+    def drop(self) -> None:
+        """Give up what is kept for resuming."""
+
+
+class Accounts:
+    """What all callers have."""
+
+    def __init__(self, limits: Limits, read_memory: Callable[[], int] = resident_bytes) -> None:
+        self.sessions = Share("sessions", limits.sessions_per_caller, 30)
+        self.streams = Share("streams", limits.streams_per_caller, 5)
+        self.requests = Share("requests", limits.http_requests_per_caller, 1)
+        self.bytes = Share("bytes", limits.bytes_per_caller, _RETRY_SECONDS)
+        self.thread_seconds: dict[str, float] = {}
+        """Seconds that the blocking work of each caller has taken so far."""
+        self.is_full = False
+        """Whether the memory of the process has reached its limit."""
+        self._limits = limits
+        self._read_memory = read_memory
+        self._sessions: dict[str, dict[OpenSession, None]] = {}
+        self._events: dict[str, dict[KeptEvents, None]] = {}
+        """By caller, the streams that keep events, the oldest first."""
+        self._charged = 0
+        """Bytes charged since memory was last read."""
+
+    # --- bytes ---------------------------------------------------------------------------------------------
+
+    def charge(self, caller: str, size: int) -> None:
+        """Count bytes that are held for a caller; over its share, its oldest events make room."""
+        self.bytes.take(caller, size)
+        while self.bytes.by_caller[caller] > self.bytes.limit and self._drop_events(caller):
+            pass
+        self._charged += size
+        if self._charged > _LOOK_BYTES:
+            self.look()
+
+    def release(self, caller: str, size: int) -> None:
+        """Count bytes that are held no more."""
+        self.bytes.give_back(caller, size)
+
+    def check(self, caller: str, size: int = 0) -> None:
+        """Reject a caller over its share, and whoever would hold `size` bytes while memory is full."""
+        held = self.bytes.by_caller.get(caller, 0)
+        if held + size > self.bytes.limit:
+            raise self.bytes.reject(
+                f"The server holds {held} bytes for you, and {self.bytes.limit} are the limit. "
+                "Read your answers and finish your requests, then try again."
+            )
+        # A caller that holds no more than an equal part may still send small requests: fair before full.
+        if self.is_full and (size or held * len(self.bytes.by_caller) > self.bytes.total) and self.look():
+            message = "The server has no memory left for this. Try again in a moment."
+            headers = ((b"retry-after", b"%d" % _RETRY_SECONDS),)
+            raise Rejection(503, message, code=OVERLOADED, headers=headers)
+
+    @contextmanager
+    def holding(self, caller: str, size: int) -> Iterator[None]:
+        """Charge bytes for as long as something takes."""
+        self.charge(caller, size)
+        try:
+            yield
+        finally:
+            self.release(caller, size)
+
+    def is_over(self, caller: str) -> bool:
+        """Whether a caller holds more than its share."""
+        return self.bytes.by_caller.get(caller, 0) > self.bytes.limit
+
+    def look(self) -> bool:
+        """Read the memory of the process; return whether it is full although no events are kept any more."""
+        self._charged = 0
+        limit = self._limits.memory_bytes
+        used = self._read_memory() or self.bytes.total
+        # Memory that is given back may stay with the allocator for a while, so what was dropped is counted.
+        while used > limit and self._events:
+            before = self.bytes.total
+            self._drop_events(max(self._events, key=lambda caller: self.bytes.by_caller.get(caller, 0)))
+            used -= before - self.bytes.total
+        self.is_full = used > limit
+        return self.is_full
+
+    # --- events kept for resuming --------------------------------------------------------------------------
+
+    def keep_events(self, caller: str, stream: KeptEvents) -> None:
+        """Note a stream that keeps events, which may be dropped where memory is short."""
+        self._events.setdefault(caller, {})[stream] = None
+
+    def forget_events(self, caller: str, stream: KeptEvents) -> None:
+        """Forget a stream that keeps no events any more."""
+        kept = self._events.get(caller)
+        if kept is not None:
+            kept.pop(stream, None)
+            if not kept:
+                del self._events[caller]
+
+    def _drop_events(self, caller: str) -> bool:
+        """Drop the events of a caller's oldest stream; False if it has none."""
+        kept = self._events.get(caller)
+        if not kept:
+            return False
+        next(iter(kept)).drop()
+        return True
+
+    # --- sessions ------------------------------------------------------------------------------------------
+
+    def open_session(self, session: OpenSession) -> None:
+        """Count a session; at the limit of the process, the largest holder's idlest one is closed for it."""
+        caller = session.caller
+        self.sessions.check(caller)
+        if self.sessions.total >= self._limits.sessions:
+            counts = self.sessions.by_caller
+            idlest = min(
+                (one for of_caller in self._sessions.values() for one in of_caller),
+                key=lambda one: (-counts[one.caller], one.in_use > 0, one.idle_since),
+            )
+            # Between equals, what is in use stays: otherwise they would close each other's in turns.
+            if idlest.in_use and counts[idlest.caller] <= counts.get(caller, 0) + 1:
+                raise reject_session()
+            idlest.close()
+        self.sessions.take(caller)
+        self._sessions.setdefault(caller, {})[session] = None
+
+    def close_session(self, session: OpenSession) -> None:
+        """Count a session no more; a second call does nothing."""
+        of_caller = self._sessions.get(session.caller, {})
+        if session in of_caller:
+            del of_caller[session]
+            if not of_caller:
+                del self._sessions[session.caller]
+            self.sessions.give_back(session.caller)
+
+    # --- threads -------------------------------------------------------------------------------------------
+
+    def add_thread_seconds(self, caller: str, seconds: float) -> None:
+        """Count time that a caller's work took in a thread."""
+        known = self.thread_seconds
+        name = caller if caller in known or len(known) < _MAX_CALLERS else OTHERS
+        known[name] = known.get(name, 0.0) + seconds

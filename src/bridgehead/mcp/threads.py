@@ -1,0 +1,116 @@
+"""Threads: where blocking work runs. Each bridge has threads of its own, and no caller gets all of them.
+
+`FairThreads` is the event loop's default executor, so `asyncio.to_thread` and `in_thread` use it without
+knowing. What a caller has beyond its part waits for its own work, then queues behind that of others.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextvars import ContextVar
+from functools import partial
+from time import perf_counter
+from typing import Any, ParamSpec, TypeVar
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+Worker = tuple[str, str]
+"""The bridge that work is for, and the caller; empty for work of the process itself."""
+current_worker: ContextVar[Worker] = ContextVar("worker", default=("", ""))
+"""Whose work the running task does. Tasks inherit it from the task that makes them."""
+
+
+def work_for_all() -> None:
+    """Count the blocking work of the current task as its bridge's: several callers wait for it.
+
+    Call it first in a task that serves whoever comes, such as one that writes what many have queued.
+    Otherwise that work would wait its turn with the caller that happened to start it.
+    """
+    bridge, _ = current_worker.get()
+    current_worker.set((bridge, ""))
+
+
+THREADS = 6
+"""Threads of one bridge. They mostly wait for disks; Python runs one of them at a time."""
+THREADS_PER_CALLER = 2
+
+_Job = tuple["Future[Any]", Callable[[], Any]]
+
+
+class FairThreads(ThreadPoolExecutor):
+    """The threads of all bridges; an executor of its own for each, made when first needed.
+
+    It inherits from `ThreadPoolExecutor` because event loops accept nothing else as their default.
+    """
+
+    def __init__(self, on_time: Callable[[str, float], None] = lambda _caller, _seconds: None) -> None:
+        super().__init__(max_workers=1)  # its own thread is never started
+        self._on_time = on_time
+        self._lock = threading.Lock()
+        """Protects the four below; held for a moment, never while work runs."""
+        self._pools: dict[str, ThreadPoolExecutor] = {}
+        self._running: dict[Worker, int] = {}
+        self._waiting: dict[Worker, deque[_Job]] = {}
+        self._is_closed = False
+
+    def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
+        """Run a function in a thread of the current bridge, within the current caller's part of them."""
+        worker = current_worker.get()
+        future: Future[T] = Future()
+        job: _Job = (future, partial(fn, *args, **kwargs))
+        with self._lock:
+            if self._is_closed:
+                raise RuntimeError("cannot schedule new futures after shutdown")
+            running = self._running.get(worker, 0)
+            # Work of the process itself has no caller, and all threads of its bridge.
+            if worker[1] and running >= THREADS_PER_CALLER:
+                self._waiting.setdefault(worker, deque()).append(job)
+            else:
+                self._running[worker] = running + 1
+                self._start(worker, job)
+        return future
+
+    def _start(self, worker: Worker, job: _Job) -> None:
+        bridge = worker[0]
+        pool = self._pools.get(bridge)
+        if pool is None:
+            pool = self._pools[bridge] = ThreadPoolExecutor(THREADS, f"{bridge or 'bridgehead'}-thread")
+        pool.submit(self._run, worker, job)
+
+    def _run(self, worker: Worker, job: _Job) -> None:
+        future, work = job
+        if future.set_running_or_notify_cancel():
+            started = perf_counter()
+            try:
+                result = work()
+            except BaseException as error:  # noqa: BLE001 - whoever waits for the future gets it
+                future.set_exception(error)
+            else:
+                future.set_result(result)
+            self._on_time(worker[1], perf_counter() - started)
+        del job, future, work  # a thread keeps its last frame until its next job
+        with self._lock:
+            waiting = self._waiting.get(worker)
+            if waiting and not self._is_closed:
+                self._start(worker, waiting.popleft())  # behind the jobs of others
+                return
+            self._waiting.pop(worker, None)
+            self._running[worker] -= 1
+            if not self._running[worker]:
+                del self._running[worker]
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:  # noqa: FBT001, FBT002
+        """Take no more work; see `ThreadPoolExecutor.shutdown`."""
+        with self._lock:
+            self._is_closed = True
+            waiting = [future for jobs in self._waiting.values() for future, _ in jobs]
+            self._waiting.clear()
+        for future in waiting:
+            future.cancel()
+        for pool in self._pools.values():
+            pool.shutdown(wait=wait, cancel_futures=cancel_futures)
+        super().shutdown(wait=wait, cancel_futures=cancel_futures)

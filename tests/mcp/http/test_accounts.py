@@ -1,0 +1,223 @@
+"""Accounts: what a caller holds is bounded, given back, and dropped or refused where memory is short."""
+
+import asyncio
+import gc
+
+import pytest
+
+from bridgehead.mcp import Limits
+from bridgehead.mcp.http.accounts import OTHERS, Accounts
+from bridgehead.mcp.http.events import EventStream
+from bridgehead.mcp.http.rejection import Rejection
+from tests.support.http_client import Headers
+from tests.support.http_server import JSON_POST, Server, serving
+from tests.support.messages import call, encode, request, text
+from tests.support.waiting import PATIENCE
+
+EVENTS_FIRST: Headers = {"Accept": "text/event-stream, application/json"}
+LARGE = "x" * 100_000
+
+
+def held(server: Server) -> int:
+    return server.app.accounts.bytes.total
+
+
+async def until_held(server: Server, size: int) -> None:
+    async with asyncio.timeout(PATIENCE):
+        while held(server) != size:
+            await asyncio.sleep(0.005)
+
+
+# --- events kept for resuming -------------------------------------------------------------------------------
+
+
+async def call_as_events(server: Server, session: Headers, number: int) -> str | None:
+    """Call as an event stream, read all of it, and return the id of its last event."""
+    asked = request("tools/call", call("echo", {"text": LARGE}), number)
+    events = await (await server.post(asked, {**session, **EVENTS_FIRST})).events()
+    assert text(events[-1].message) == LARGE
+    return events[-1].id
+
+
+async def test_events_kept_for_resuming_are_bounded_over_all_sessions_of_a_caller() -> None:
+    async with serving(Limits(bytes_per_caller=1_000_000)) as server:
+        for _ in range(3):
+            session = await server.session()
+            for number in range(1, 11):
+                await call_as_events(server, session, number)
+                assert held(server) <= 1_000_000
+        assert held(server) > 500_000  # the newest are kept
+
+
+async def test_the_oldest_events_go_first_and_are_no_longer_known() -> None:
+    async with serving(Limits(bytes_per_caller=250_000)) as server:
+        session = await server.session()
+        ids = [await call_as_events(server, session, number) for number in range(1, 5)]
+        assert all(ids)
+
+        gone, kept = (str(identifier).rsplit("/", 1)[0] + "/0" for identifier in (ids[0], ids[-1]))
+        assert await (await server.listen(session, gone)).messages() == []
+        (message,) = await (await server.listen(session, kept)).messages()
+        assert text(message) == LARGE
+
+
+async def test_ending_a_session_gives_back_what_was_kept_for_it() -> None:
+    async with serving() as server:
+        sessions = [await server.session() for _ in range(2)]
+        for session in sessions:
+            await call_as_events(server, session, 1)
+        both = held(server)
+        await (await server.http.request("DELETE", headers=sessions[0])).body()
+        assert held(server) == both // 2
+        await (await server.http.request("DELETE", headers=sessions[1])).body()
+        assert held(server) == 0
+
+
+async def test_events_of_an_ended_stream_are_forgotten_after_their_time() -> None:
+    async with serving(Limits(resume_seconds=0.01)) as server:
+        await call_as_events(server, await server.session(), 1)
+        await until_held(server, 0)
+
+
+async def test_a_session_that_ended_leaves_nothing_to_the_garbage_collector() -> None:
+    async with serving() as server:
+        await call_as_events(server, await server.session(), 1)  # what is made once is made now
+        gc.collect()
+        gc.disable()
+        try:
+            session = await server.session()
+            await call_as_events(server, session, 1)
+            await (await server.http.request("DELETE", headers=session)).body()
+            alive = [thing for thing in gc.get_objects() if isinstance(thing, EventStream)]
+            assert [stream.name for stream in alive if stream.has_ended and not stream.after(0)] == []
+        finally:
+            gc.enable()
+
+
+# --- bodies ------------------------------------------------------------------------------------------------
+
+
+async def begin_body(server: Server, size: int) -> asyncio.StreamWriter:
+    """Send a body without its last byte."""
+    body = encode(request("tools/call", call("echo", {"text": "x" * size})))
+    headers: Headers = {**JSON_POST, "Content-Length": str(len(body))}
+    _, writer = await server.http.begin(server.http.head("POST", "/mcp", headers))
+    writer.write(body[:-1])
+    return writer
+
+
+async def test_bodies_that_never_end_are_bounded_over_all_requests_of_a_caller() -> None:
+    async with serving(Limits(bytes_per_caller=3_000_000)) as server:
+        session = await server.session()
+        writers = [await begin_body(server, 1_000_000) for _ in range(10)]
+        async with asyncio.timeout(PATIENCE):
+            while len(server.app.accounts.requests.by_caller) and server.app.accounts.requests.total > 2:
+                await asyncio.sleep(0.005)
+        assert 1_000_000 < held(server) <= 3_000_000
+
+        small = await server.post(request("ping"), session)
+        assert (await server.json(small))["result"] == {}
+        for writer in writers:
+            writer.close()
+        await until_held(server, 0)
+
+
+async def test_a_caller_over_its_share_is_told_what_to_do() -> None:
+    async with serving(Limits(bytes_per_caller=1_000_000)) as server:
+        writer = await begin_body(server, 900_000)
+        async with asyncio.timeout(PATIENCE):
+            while held(server) < 900_000:
+                await asyncio.sleep(0.005)
+        large = request("tools/call", call("echo", {"text": "x" * 500_000}))
+        response = await server.post(large, await server.session())
+
+        assert response.headers["retry-after"] == "5"
+        said = await server.refused(response, 429)
+        assert "1000000 are the limit" in said
+        assert "try again" in said
+        writer.close()
+        await until_held(server, 0)
+
+
+async def test_a_batch_reserves_what_it_may_answer() -> None:
+    async with serving(Limits(bytes_per_caller=1_000_000, batch_bytes=600_000)) as server:
+        session = await server.session("2025-03-26")
+        first = asyncio.ensure_future(server.post([request("tools/call", call("wait"), 1)], session))
+        await until_held(server, 600_000)
+        assert "bytes" in await server.refused(await server.post([request("ping", {}, 2)], session), 429)
+        await (await server.http.request("DELETE", headers=session)).body()
+        await (await first).body()
+        await until_held(server, 0)
+
+
+# --- the memory of the process ------------------------------------------------------------------------------
+
+
+class Holder:
+    """Events of one caller."""
+
+    def __init__(self, accounts: Accounts, caller: str, *sizes: int) -> None:
+        self.streams = [EventStream(f"{caller} {size}", Limits(), accounts, caller) for size in sizes]
+        for stream, size in zip(self.streams, sizes, strict=True):
+            stream.append(b"x" * size)
+
+    @property
+    def kept(self) -> list[bool]:
+        return [bool(stream.after(0)) for stream in self.streams]
+
+
+async def test_at_the_limit_the_largest_holder_loses_its_oldest_events_and_nobody_else() -> None:
+    used = 0
+    accounts = Accounts(Limits(memory_bytes=10_000_000), lambda: used)
+    large, small = Holder(accounts, "eve", 500_000, 600_000, 700_000), Holder(accounts, "ada", 300_000)
+    used = 10_800_000
+
+    assert not accounts.look()
+    assert (large.kept, small.kept) == ([False, False, True], [True])
+    accounts.check("bob", 1000)
+
+
+async def test_when_no_events_are_left_whoever_would_hold_more_is_refused_and_small_calls_go_on() -> None:
+    used = 20_000_000
+    accounts = Accounts(Limits(memory_bytes=10_000_000), lambda: used)
+    holder = Holder(accounts, "eve", 500_000)
+    accounts.charge("eve", 2_000_000)
+    accounts.charge("ada", 1000)
+
+    assert accounts.look()
+    assert holder.kept == [False]
+    for caller, size in (("eve", 0), ("ada", 100_000), ("bob", 100_000)):
+        with pytest.raises(Rejection) as refused:
+            accounts.check(caller, size)
+        assert refused.value.response.status == 503
+        assert (b"retry-after", b"5") in refused.value.response.headers
+    accounts.check("ada")
+    accounts.check("bob")
+
+    used = 5_000_000
+    accounts.check("eve")
+    assert not accounts.look()
+
+
+async def test_memory_is_looked_at_while_it_is_charged() -> None:
+    accounts = Accounts(Limits(memory_bytes=10_000_000), lambda: accounts.bytes.total)
+    fullness = []
+    for _ in range(2):
+        accounts.charge("eve", 9_000_000)
+        fullness.append(accounts.is_full)
+    assert fullness == [False, True]
+
+    accounts.release("eve", 18_000_000)
+    accounts.check("eve", 1)
+    assert not accounts.bytes.by_caller
+
+
+async def test_time_in_threads_is_kept_for_a_bounded_number_of_callers() -> None:
+    accounts = Accounts(Limits())
+    for number in range(1500):
+        accounts.add_thread_seconds(f"caller {number}", 0.5)
+    accounts.add_thread_seconds("caller 0", 0.25)
+
+    assert len(accounts.thread_seconds) == 1001
+    assert accounts.thread_seconds["caller 0"] == 0.75
+    assert accounts.thread_seconds[OTHERS] == 250.0
