@@ -14,10 +14,9 @@ from urllib.parse import unquote
 
 import msgspec
 
-from bridgehead.mcp import OVERLOADED, ProtocolError, jsonrpc
+from bridgehead.mcp import OVERLOADED, FairThreads, ProtocolError, jsonrpc
 from bridgehead.mcp.http.message import ClientGone, Handled, Handler, Request, Response, ResponseStream
 from bridgehead.mcp.http.rejection import Rejection
-from bridgehead.mcp.threads import FairThreads
 from bridgehead.runtime import events
 
 from .auth.grants import Grant

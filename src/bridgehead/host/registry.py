@@ -11,8 +11,7 @@ import random
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from typing import Any
 
-from bridgehead.mcp import Bridge, Lifespans
-from bridgehead.mcp.threads import current_worker
+from bridgehead.mcp import Bridge, Lifespans, current_worker
 from bridgehead.runtime import bridge_files, events, logs, plugins
 from bridgehead.runtime.errors import BridgeError
 from bridgehead.runtime.manifest import FarSide, Manifest, read_settings

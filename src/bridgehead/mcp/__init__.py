@@ -80,11 +80,12 @@ if TYPE_CHECKING:
     from .tasks.manager import Tasks
     from .tasks.record import TaskRecord
     from .tasks.store import MemoryTaskStore, TaskStore
-    from .threads import work_for_all
+    from .threads import FairThreads, current_worker, work_for_all
 
 _LAZY = {
     "Dispatcher": ".dispatch",
     "Elicited": ".calls.input_requests",
+    "FairThreads": ".threads",
     "InputRequest": ".calls.input_requests",
     "MemoryNonces": ".calls.request_state",
     "MemoryTaskStore": ".tasks.store",
@@ -97,6 +98,7 @@ _LAZY = {
     "Tasks": ".tasks.manager",
     "add_skill": ".features.skills",
     "combine": ".combined",
+    "current_worker": ".threads",
     "elicitation": ".calls.input_requests",
     "elicitation_by_url": ".calls.input_requests",
     "http": "",
@@ -160,6 +162,7 @@ __all__ = [
     "Embedded",
     "Encoded",
     "Failure",
+    "FairThreads",
     "Icon",
     "Image",
     "Implementation",
@@ -194,6 +197,7 @@ __all__ = [
     "ToolHints",
     "add_skill",
     "combine",
+    "current_worker",
     "elicitation",
     "elicitation_by_url",
     "hide_tools",

@@ -15,9 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from bridgehead import __version__
-from bridgehead.mcp import Bridge, CallHook, Invocation, Outcome, Tasks, observe_calls
+from bridgehead.mcp import Bridge, CallHook, Invocation, Outcome, Tasks, current_worker, observe_calls
 from bridgehead.mcp.http.accounts import Accounts
-from bridgehead.mcp.threads import current_worker
 from bridgehead.runtime import events, logs
 from bridgehead.runtime.metrics import Metrics
 
