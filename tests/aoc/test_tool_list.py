@@ -21,11 +21,12 @@ BUDGETS = {
     "withdraw_record": 230,
     "speed_leaderboard": 410,
     "speed_history": 310,
-    "start_attempt": 200,
-    "finish_attempt": 310,
+    "start_attempt": 300,
+    "read_input": 175,
+    "finish_attempt": 350,
 }
 """Tokens that a tool may cost in the list."""
-MOST_BYTES = 8_000
+MOST_BYTES = 8_900
 """What every conversation may carry of this bridge."""
 
 

@@ -20,7 +20,7 @@ FOLDER = Kind(_folder, "an existing folder")
 TOOLSETS = Toolsets(
     "AOC_TOOLSETS",
     {
-        "attempts": ("start_attempt", "finish_attempt"),
+        "attempts": ("start_attempt", "read_input", "finish_attempt"),
         "ranking": ("speed_leaderboard", "leaderboard_cells", "leaderboard_runs"),
         "records": ("speed_history", "withdraw_record"),
     },

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -21,6 +21,7 @@ from bridgehead.runtime.timing import Clock, SystemClock
 from .files import instructions, layout
 from .files.instructions import Instruction
 from .files.layout import Folders, find_folders
+from .handouts import Handouts
 from .ranking.board import Board, Filters, Row, Skipped
 from .ranking.history import Page, Run
 
@@ -69,6 +70,15 @@ class HistoryView(Struct, frozen=True):
     skipped: list[Skipped]
 
 
+class PastAttempts(NamedTuple):
+    """What earlier attempts at a day say about a model."""
+
+    given: set[int]
+    """The phases that it has been given."""
+    has_solved_first: bool
+    """Whether it has solved phase 1, or handed in an answer that nobody can check."""
+
+
 class Workspace:
     """The far side of the aoc bridge."""
 
@@ -92,6 +102,7 @@ class Workspace:
         self.clock = clock
         self._lock_wait = lock_wait
         self._key: RecordKey = key
+        self.handouts = Handouts()
         self._boards: dict[Filters, tuple[object, BoardView]] = {}
 
     # --- puzzles -------------------------------------------------------------------------------------------
@@ -137,7 +148,7 @@ class Workspace:
             return DatabaseAttempts(self.database, self.year)
         from .files.attempts import Attempts
 
-        return Attempts(self.folders.attempts, self._lock_wait)
+        return Attempts(self.folders.attempts, self._lock_wait, self.seals)
 
     @cached_property
     def stopwatch(self) -> Stopwatch:
@@ -145,6 +156,21 @@ class Workspace:
         from .files.attempts import Stopwatch
 
         return Stopwatch(self.attempts, self.clock)
+
+    def past_attempts(self, day: int, llm: str, caller: str | None) -> PastAttempts:
+        """Return what a model, or its authenticated caller, has done on a day. Blocks."""
+        from .files.names import canonical_name
+
+        aliases = self._aliases([])
+        name = aliases.look_up(llm).casefold()
+        given: set[int] = set()
+        has_solved_first = False
+        for step in self.attempts.steps(day):
+            is_own = aliases.look_up(canonical_name(step.llm)).casefold() == name
+            if step.measure == "solving" and (is_own or (caller is not None and step.caller == caller)):
+                given.add(step.phase)
+                has_solved_first |= step.phase == 1 and step.outcome in {"solved", "unchecked"}
+        return PastAttempts(given, has_solved_first)
 
     def check_answer(self, day: int, phase: int, answer: str) -> Verdict:
         """Compare an answer with the known one. Blocks."""

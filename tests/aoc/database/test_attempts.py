@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from bridgehead.aoc.files.attempts import AttemptOutcome, AttemptStep
+from bridgehead.aoc.files.attempts import MAX_TRIES, AttemptOutcome, AttemptStep
 from bridgehead.aoc.ranking.board import AttemptCounts, Filters
 from bridgehead.aoc.workspace import Workspace
 from tests.aoc.database_data import DatabaseData, faulty_replica, replica
@@ -80,3 +80,31 @@ async def test_a_step_whose_connection_dies_before_its_answer_is_there_once(
 
     assert proxy.cuts == 1
     assert [one.outcome for one in found] == ["started", "solved"]
+
+
+async def test_forty_guesses_at_once_on_two_replicas_are_five_tries(data: DatabaseData) -> None:
+    async with replica(data) as one, replica(data) as other:
+        await append(one, 1, step("a", "started"))
+        guesses = [
+            asyncio.to_thread(workspace.attempts.advance, 1, step("a", "wrong", time=n))
+            for n, workspace in enumerate((one, other) * 10)
+        ]
+        ended = await asyncio.gather(*guesses)
+        found = await asyncio.to_thread(one.attempts.steps, 1)
+
+    assert [one.outcome for one in found] == ["started", *["wrong"] * MAX_TRIES, "failed"]
+    assert max(ended, key=len) == found
+
+
+async def test_an_end_whose_connection_dies_before_its_answer_is_the_first_end(
+    data: DatabaseData, postgres_server: PostgresServer
+) -> None:
+    async with faulty_replica(data, postgres_server.port) as (workspace, proxy):
+        await append(workspace, 1, step("a", "started"))
+        for number, outcome in enumerate(("wrong", "solved"), start=1):
+            proxy.cut_answer_to = lambda sent: b"COMMIT" in sent.upper()
+            steps = await asyncio.to_thread(workspace.attempts.advance, 1, step("a", outcome))  # type: ignore[arg-type]
+            assert (proxy.cuts, steps[-1].outcome) == (number, outcome)
+        again = await asyncio.to_thread(workspace.attempts.advance, 1, step("a", "failed"))
+
+    assert [one.outcome for one in again] == ["started", "wrong", "solved"]

@@ -1,6 +1,7 @@
 """Attempts: each step is on the disk, a half line spoils nothing, and what nobody finished counts in time."""
 
 import os
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +9,7 @@ import pytest
 
 from bridgehead.aoc.files import attempts as attempts_module
 from bridgehead.aoc.files.attempts import (
+    MAX_TRIES,
     OPEN_SECONDS,
     AttemptOutcome,
     Attempts,
@@ -15,6 +17,8 @@ from bridgehead.aoc.files.attempts import (
     Stopwatch,
     find_wrong_lines,
 )
+from bridgehead.aoc.files.entries import CLAIMED, MEASURED
+from bridgehead.aoc.files.seals import Seals
 from bridgehead.aoc.ranking.board import AttemptCounts, Filters
 from bridgehead.runtime.errors import NotFound, StorageError
 from tests.aoc.data import SECONDS
@@ -29,7 +33,7 @@ def step(attempt: str, outcome: AttemptOutcome, llm: str = "gpt4", **more: Any) 
 
 @pytest.fixture
 def attempts(tmp_path: Path) -> Attempts:
-    return Attempts(str(tmp_path / "attempts"), SECONDS)
+    return Attempts(str(tmp_path / "attempts"), SECONDS, Seals(lambda: tmp_path / "key"))
 
 
 @pytest.fixture
@@ -149,10 +153,10 @@ def test_the_time_of_an_attempt_of_this_process_does_not_depend_on_the_wall_cloc
     started = watch.start(1, 1, "gpt4")
     clock.set(NOW + 10_000)
 
-    day, first, milliseconds = watch.look_up(started.attempt)
+    found = watch.look_up(started.attempt)
 
-    assert (day, first) == (1, started)
-    assert 1 <= milliseconds < 10_000_000
+    assert (found.day, found.started, found.end) == (1, started, None)
+    assert 1 <= found.milliseconds < 10_000_000
 
 
 def test_the_time_of_an_attempt_of_another_process_is_that_since_its_first_step(attempts: Attempts) -> None:
@@ -160,19 +164,61 @@ def test_the_time_of_an_attempt_of_another_process_is_that_since_its_first_step(
     started = Stopwatch(attempts, clock).start(1, 1, "gpt4")
     clock.advance(90)
 
-    assert Stopwatch(attempts, clock).look_up(started.attempt)[2] == 90_000
+    assert Stopwatch(attempts, clock).look_up(started.attempt).milliseconds == 90_000
 
 
-def test_an_attempt_that_has_ended_is_not_timed_again(attempts: Attempts) -> None:
-    clock = Clock()
-    watch = Stopwatch(attempts, clock)
-    started = watch.start(1, 1, "gpt4")
-    watch.note(1, started, "wrong", 5)
-    watch.look_up(started.attempt)
-    watch.note(1, started, "solved", 10, tokens=3)
+def test_the_first_end_of_an_attempt_stands(attempts: Attempts) -> None:
+    watch = Stopwatch(attempts, Clock())
+    began = watch.look_up(watch.start(1, 1, "gpt4", MEASURED).attempt)
+    wrong = watch.hand_in(began, "too_low")
+    right = watch.hand_in(wrong._replace(milliseconds=10), "right", tokens=3)
+    later = [watch.hand_in(began, verdict) for verdict in ("right", "wrong", None)]
 
-    with pytest.raises(NotFound, match=r"has ended \(solved\)"):
-        watch.look_up(started.attempt)
+    assert (wrong.end, right.end and right.end.time) == (None, 10)
+    assert {(one.end.time, one.end.tokens, one.end.grade) for one in later if one.end} == {
+        (10, 3, "measured")
+    }
+    assert (later[0].tries, later[0].wrong) == (2, 1)
+    assert [one.outcome for one in attempts.steps(1)] == ["started", "wrong", "solved"]
+    with pytest.raises(NotFound, match="There is no attempt 'other'"):
+        watch.look_up("other")
+
+
+def test_the_last_wrong_try_ends_an_attempt(attempts: Attempts) -> None:
+    watch = Stopwatch(attempts, Clock())
+    found = watch.look_up(watch.start(1, 1, "gpt4", MEASURED).attempt)
+    with ThreadPoolExecutor(8) as threads:
+        ended = list(threads.map(lambda _: watch.hand_in(found, "too_low"), range(40)))
+
+    assert [one.outcome for one in attempts.steps(1)] == ["started", *["wrong"] * MAX_TRIES, "failed"]
+    assert ended[-1].end is not None
+    assert {(one.end.outcome, one.end.grade) for one in ended if one.end} == {("failed", "claimed")}
+
+
+def test_only_a_right_answer_has_the_grade_that_the_attempt_could_reach(attempts: Attempts) -> None:
+    watch = Stopwatch(attempts, Clock())
+    grades = []
+    for grade, verdict in ((MEASURED, "right"), (CLAIMED, "right"), (MEASURED, "unknown"), (MEASURED, None)):
+        found = watch.look_up(watch.start(1, 1, "gpt4", grade).attempt)
+        end = watch.hand_in(found, verdict).end  # type: ignore[arg-type]
+        grades.append(end and end.grade)
+
+    assert grades == ["measured", "claimed", "claimed", "claimed"]
+
+
+def test_a_step_that_was_edited_is_claimed(tmp_path: Path) -> None:
+    seals = Seals(lambda: tmp_path / "key")
+    folder = str(tmp_path / "attempts")
+    Attempts(folder, SECONDS, seals).append(1, [step("a", "started", grade=MEASURED), step("b", "started")])
+    file = tmp_path / "attempts" / "day01.jsonl"
+
+    def grades(reader: Seals | None = seals) -> list[str]:
+        return [one.grade for one in Attempts(folder, SECONDS, reader).steps(1)]
+
+    assert grades() == ["measured", "claimed"]
+    assert grades(None) == ["claimed", "claimed"]
+    file.write_bytes(file.read_bytes().replace(b'"seconds":18', b'"seconds":19'))
+    assert grades() == ["claimed", "claimed"]
 
 
 def test_of_very_many_running_attempts_the_timestamps_count(
@@ -184,7 +230,7 @@ def test_of_very_many_running_attempts_the_timestamps_count(
     started = [watch.start(1, 1, "gpt4") for _ in range(3)]
     clock.advance(60)
 
-    forgotten, kept = (watch.look_up(one.attempt)[2] for one in (started[0], started[2]))
+    forgotten, kept = (watch.look_up(one.attempt).milliseconds for one in (started[0], started[2]))
 
     assert forgotten == 60_000
     assert kept < 60_000

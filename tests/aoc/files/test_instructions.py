@@ -2,6 +2,7 @@
 
 import json
 import os
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -172,3 +173,24 @@ async def test_a_path_that_leads_through_a_file_is_named(data: Data) -> None:
 
     assert error["code"] == -1
     assert str(data.instructions / "Day03_phase1.md") in error["message"]
+
+
+@pytest.mark.parametrize(
+    ("known", "answer", "verdict"),
+    [
+        ("447", "0447", "right"),
+        ("447", "00446", "too_low"),
+        ("447", "448", "too_high"),
+        ("-3", "-03", "right"),
+        ("0447", "447", "wrong"),
+        ("0447", "0447", "right"),
+        ("447", "+447", "wrong"),
+        ("abc", "447", "wrong"),
+    ],
+)
+def test_zeros_in_front_of_a_number_do_not_count_unless_the_answer_is_a_code(
+    tmp_path: Path, known: str, answer: str, verdict: str
+) -> None:
+    (tmp_path / "Day01_phase1.txt").write_text(known)
+
+    assert instructions.check_answer(str(tmp_path), 1, 1, answer) == verdict

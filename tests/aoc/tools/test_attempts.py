@@ -1,5 +1,6 @@
 """Attempts: the server times a model from the puzzle to the right answer, and tells right from wrong."""
 
+import asyncio
 import time
 from typing import Any
 
@@ -8,6 +9,7 @@ import pytest
 from bridgehead.aoc.bridge import make_bridge
 from bridgehead.aoc.files.attempts import OPEN_SECONDS
 from bridgehead.aoc.settings import AocSettings
+from bridgehead.aoc.tools import attempts
 from tests.aoc.data import Data
 from tests.support import task_client
 from tests.support.checked import CheckedClient, connect
@@ -77,7 +79,12 @@ async def test_giving_up_counts_as_not_solved_and_records_no_time(answered: Data
         text = await client.text("speed_leaderboard")
 
     assert (done["outcome"], done["recorded"]) == ("failed", False)
-    assert "has ended (failed)" in again["content"][0]["text"]
+    assert again["structuredContent"]["notes"] == ["The attempt had ended before; this is its result."]
+    assert {**again["structuredContent"], "notes": None, "next": None} == {
+        **done,
+        "notes": None,
+        "next": None,
+    }
     assert (row["n"], row["attempts"], row["solve_rate"]) == (0, 1, 0.0)
     assert "gpt4 (provisional): no solved runs; solved 0 of 1" in text
     assert not answered.speeds.exists()
@@ -166,3 +173,194 @@ async def test_an_attempt_that_has_to_wait_can_become_a_task(answered: Data) -> 
         done = await client.end(await client.make("finish_attempt", {"attempt": attempt, "answer": "4711"}))
 
     assert done["result"]["structuredContent"]["outcome"] == "solved"
+
+
+# --- what is handed out ------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def whole(answered: Data) -> Data:
+    """A folder with both phases of a day, its input and both answers."""
+    answered.puzzle(1, "Count the gulls.", "Count their wings.")
+    (answered.folder / "inputs").mkdir()
+    (answered.folder / "inputs" / "day01.txt").write_text("gull\n" * 3)
+    (answered.folder / "answers" / "Day01_phase2.txt").write_text("2")
+    return answered
+
+
+async def test_an_attempt_hands_out_the_text_of_its_phase_and_the_input(whole: Data) -> None:
+    async with connect(whole.bridge()) as client:
+        result = await client.call("start_attempt", START)
+        started = result["structuredContent"]
+        text = result["content"][0]["text"]
+
+    assert started["instruction"] == "# Day 1\n\nCount the gulls."
+    assert (started["input"], started["input_characters"], started["next_offset"]) == ("gull\n" * 3, 15, None)
+    assert (started["grade"], started["tries"]) == ("measured", 5)
+    assert "notes" not in started
+    assert started["instruction"] in text
+    assert started["input"] in text
+    assert "wings" not in str(result)
+
+
+async def test_a_long_input_is_read_page_by_page(whole: Data) -> None:
+    content = "".join(f"{number}\n" for number in range(12_000))
+    (whole.folder / "inputs" / "day01.txt").write_text(content)
+    async with connect(whole.bridge()) as client:
+        page = (await client.call("start_attempt", START))["structuredContent"]
+        attempt, pages = page["attempt"], [page["input"]]
+        assert f"read_input(attempt={attempt!r}, offset={page['next_offset']})" in page["next"][0]
+        while page["next_offset"] is not None:
+            assert pages[-1].endswith("\n")
+            result = await client.call("read_input", {"attempt": attempt, "offset": page["next_offset"]})
+            page = result["structuredContent"]
+            pages.append(page["input"])
+            assert result["content"][0]["text"] == page["input"]
+        beyond = await client.call("read_input", {"attempt": attempt, "offset": 10**6})
+
+    assert "".join(pages) == content
+    assert len(pages) == 4
+    assert "has 60,890 characters" in beyond["content"][0]["text"]
+
+
+async def test_without_an_input_the_attempt_says_where_to_put_it(answered: Data) -> None:
+    async with connect(answered.bridge()) as client:
+        started = (await client.call("start_attempt", START))["structuredContent"]
+        read = await client.call("read_input", {"attempt": started["attempt"]})
+
+    assert started["input"] is None
+    assert "There is no input for day 1" in started["notes"][0]
+    assert read["isError"]
+
+
+async def test_phase_2_opens_to_a_model_that_has_solved_phase_1(whole: Data) -> None:
+    async with connect(whole.bridge()) as client:
+        early = await client.call("start_attempt", {**START, "phase": 2})
+        first = await start(client)
+        await finish(client, first, answer="1")
+        still = await client.call("start_attempt", {**START, "phase": 2})
+        await finish(client, first, answer="4711")
+        other = await client.call("start_attempt", {**START, "phase": 2, "llm_name": "another"})
+        opened = await client.call("start_attempt", {**START, "phase": 2, "llm_name": "GPT4"})
+        done = await finish(client, opened["structuredContent"]["attempt"], answer="2")
+
+    for refused in (early, still, other):
+        assert "Phase 2 of day 1 is not open" in refused["content"][0]["text"]
+        assert "wings" not in str(refused)
+    assert opened["structuredContent"]["instruction"].endswith("## Phase 2\nCount their wings.")
+    assert (done["outcome"], done["grade"]) == ("solved", "measured")
+
+
+# --- what a time is worth ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("method", "params"),
+    [
+        ("tools/call", {"name": "fetch_instruction", "arguments": {"day": 1}}),
+        ("resources/read", {"uri": "aoc://day01"}),
+        ("resources/read", {"uri": "aoc://day01/input"}),
+        ("tools/call", {"name": "start_attempt", "arguments": {**START, "llm_name": "another name"}}),
+    ],
+)
+async def test_who_has_seen_the_puzzle_before_has_only_claimed(whole: Data, method: str, params: Any) -> None:
+    async with connect(whole.bridge()) as client:
+        await client.request(method, params)
+        started = (await client.call("start_attempt", START))["structuredContent"]
+        done = await finish(client, started["attempt"], answer="4711")
+
+    assert started["grade"] == done["grade"] == "claimed"
+    assert started["notes"] == [
+        "This phase was given out to you before, so the time will only count as claimed."
+    ]
+    assert "grade" not in whole.entries(1)[0]
+
+
+async def test_a_second_attempt_of_a_model_is_claimed_also_on_another_server(whole: Data) -> None:
+    async with connect(whole.bridge()) as client:
+        await start(client)
+    async with connect(whole.bridge()) as client:
+        same = (await client.call("start_attempt", {**START, "llm_name": "Gpt4 "}))["structuredContent"]
+    async with connect(whole.bridge()) as client:
+        other = (await client.call("start_attempt", {**START, "llm_name": "o1"}))["structuredContent"]
+
+    assert (same["grade"], other["grade"]) == ("claimed", "measured")
+
+
+async def test_the_prompt_does_not_give_the_puzzle_away(whole: Data) -> None:
+    async with connect(whole.bridge()) as client:
+        await client.request("prompts/get", {"name": "solve_day", "arguments": {"day": "1"}})
+        started = (await client.call("start_attempt", START))["structuredContent"]
+
+    assert started["grade"] == "measured"
+
+
+async def test_without_a_known_answer_the_time_is_claimed_and_that_is_said_at_the_start(data: Data) -> None:
+    data.puzzle(1, "Count the gulls.")
+    async with connect(data.bridge()) as client:
+        started = (await client.call("start_attempt", START))["structuredContent"]
+        done = await finish(client, started["attempt"], answer="anything")
+
+    assert "No answer to this phase is known here" in started["notes"][0]
+    assert (started["grade"], done["outcome"], done["grade"]) == ("claimed", "unchecked", "claimed")
+
+
+async def test_guessing_ends_after_five_tries(answered: Data) -> None:
+    async with connect(answered.bridge()) as client:
+        attempt = await start(client)
+        guesses = [await finish(client, attempt, answer=str(guess)) for guess in range(4709, 4749)]
+        row = (await client.call("speed_leaderboard"))["structuredContent"]["rows"][0]
+
+    assert [guess["outcome"] for guess in guesses[:3]] == ["wrong", "wrong", "solved"]
+    assert [guess["tries_left"] for guess in guesses[:3]] == [4, 3, 0]
+    assert row["solved"] == 1
+
+    async with connect(answered.bridge()) as client:
+        attempt = await start(client, llm_name="guesser")
+        guesses = [await finish(client, attempt, answer=str(guess)) for guess in range(4700, 4740)]
+
+    assert [guess["outcome"] for guess in guesses] == [*["wrong"] * 4, *["failed"] * 36]
+    assert len(answered.entries(1)) == 1
+
+
+# --- an attempt ends once ----------------------------------------------------------------------------------
+
+
+async def test_an_attempt_that_is_finished_again_gives_its_first_result_and_one_record(
+    answered: Data,
+) -> None:
+    async with connect(answered.bridge()) as client, connect(answered.bridge()) as other:
+        attempt = await start(client)
+        arguments = {"attempt": attempt, "answer": "4711", "tokens": 7}
+        together = await asyncio.gather(
+            *(peer.call("finish_attempt", arguments) for peer in (client, other, client, other, client))
+        )
+        last = await finish(client, attempt, give_up=True)
+
+    results = [one["structuredContent"] for one in together] + [last]
+    assert {(one["outcome"], one["speed_ms"], one["recorded"]) for one in results} == {
+        ("solved", results[0]["speed_ms"], True)
+    }
+    (entry,) = answered.entries(1)
+    assert entry["details"] == {"attempt": attempt, "tries": 1, "wrong": 0, "tokens": 7}
+
+
+async def test_a_crash_between_the_end_and_the_record_loses_nothing(
+    answered: Data, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def crash(*_: object) -> None:
+        raise OSError("killed")
+
+    bridge = answered.bridge()
+    async with connect(bridge) as client:
+        attempt = await start(client)
+        with monkeypatch.context() as patched:
+            patched.setattr(attempts, "_record", crash)
+            await client.answer_to(
+                "tools/call", {"name": "finish_attempt", "arguments": {"attempt": attempt, "answer": "4711"}}
+            )
+    async with connect(answered.bridge()) as client:
+        done = await finish(client, attempt, answer="4711")
+
+    assert (done["outcome"], done["recorded"], done["grade"]) == ("solved", True, "measured")
+    assert [entry["speedMs"] for entry in answered.entries(1)] == [done["speed_ms"]]

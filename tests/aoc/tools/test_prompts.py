@@ -22,26 +22,23 @@ async def refusal(data: Data, name: str, arguments: dict[str, str], **settings: 
         return await client.error("prompts/get", {"name": name, "arguments": arguments})
 
 
-async def test_solve_day_gives_the_first_phase_and_how_to_record_it(data: Data) -> None:
+async def test_solve_day_says_how_the_server_takes_the_time_and_gives_nothing_away(data: Data) -> None:
     data.puzzle(3, "Find the key.", "Find the door.")
 
     text = await prompted(data, "solve_day", day="3", language="Zig")
 
-    assert "Solve this puzzle in Zig." in text
-    assert "# Day 3\n\nFind the key." in text
-    assert "Find the door." not in text
+    assert text.startswith("Solve phase 1 of day 3 of Advent of Code 2025 in Zig")
     assert "start_attempt(day=3, phase=1, " in text
-    assert "record_speed(day=3, phase=1, " in text
+    assert "record_speed(day=3, phase=1," in text
+    assert "aoc://day03/input" in text
     assert "never estimate" in text
+    assert "Find the" not in text
 
 
-async def test_solve_day_gives_both_phases_where_the_second_counts(data: Data) -> None:
-    data.puzzle(3, "Find the key {0}.", "Find the {door}.")
+async def test_solve_day_is_for_either_phase(data: Data) -> None:
+    data.puzzle(3, "Find the key.", "Find the door.")
 
-    text = await prompted(data, "solve_day", day="3", phase="2")
-
-    assert "## Phase 1\nFind the key {0}.\n\n## Phase 2\nFind the {door}." in text
-    assert "record_speed(day=3, phase=2, " in text
+    assert "start_attempt(day=3, phase=2, " in await prompted(data, "solve_day", day="3", phase="2")
 
 
 @pytest.mark.parametrize(
@@ -125,6 +122,6 @@ async def test_arguments_are_completed(data: Data) -> None:
 async def test_a_broken_second_phase_stops_only_the_prompt_for_it(data: Data) -> None:
     data.puzzle(3, "one", b"\xff")
 
-    assert "# Day 3\n\none" in await prompted(data, "solve_day", day="3")
+    assert "phase 1 of day 3" in await prompted(data, "solve_day", day="3")
     error = await refusal(data, "solve_day", {"day": "3", "phase": "2"})
     assert (error["code"], "Day03_phase2.md" in error["message"]) == (-1, True)

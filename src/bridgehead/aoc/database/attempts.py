@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable
-from typing import TYPE_CHECKING
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, TypeVar
 from uuid import uuid4
 
 import msgspec
 
 from bridgehead.runtime.errors import Unavailable
 
-from ..files.attempts import AttemptStep, count_attempts
+from ..files.attempts import AttemptStep, count_attempts, follow
 from ..files.entries import Measure
 from ..ranking.board import AttemptCounts, Filters
 from .recorder import RETRY_PAUSE, SETTLE_SECONDS
@@ -27,6 +27,9 @@ insert into aoc_steps (year, day, attempt, step, key)
 select $1, $2, attempt, step::jsonb, key
 from unnest($3::text[], $4::text[], $5::uuid[]) with ordinality as g (attempt, step, key, place)
 order by place on conflict (key) do nothing"""
+# Held until the transaction ends: one answer at a time for an attempt, whichever replica gets it.
+_LOCK = "select pg_advisory_xact_lock(hashtextextended('aoc attempt ' || $1, 0))"
+_KEYED = "select key from aoc_steps where year = $1 and attempt = $2"
 _FIND = "select day, step::text from aoc_steps where year = $1 and attempt = $2 order by id"
 _STEPS = "select step::text from aoc_steps where year = $1 and day = $2 order by id"
 # One row per attempt, its newest step: only that one says how the attempt ended.
@@ -36,6 +39,8 @@ where year = $1 and ($2::smallint is null or day = $2) order by attempt, id desc
 # Steps are only ever added. The count is needed too: ids are assigned before the commit, so a lower one can
 # become visible after a higher one.
 _IDENTITY = "select count(*), max(id) from aoc_steps where year = $1"
+
+T = TypeVar("T")
 
 _decode = msgspec.json.Decoder(AttemptStep).decode
 
@@ -58,20 +63,38 @@ class DatabaseAttempts:
         async def write(connection: postgres.Connection) -> None:
             await connection.execute(_APPEND, self._year, day, *values)
 
-        async def write_once() -> None:
-            # Retry while it is unknown whether the commit happened, as for records: a key is stored only
-            # once.
-            deadline, is_unsure = time.monotonic() + SETTLE_SECONDS, False
-            while True:
-                try:
-                    return await self._database.writer.run(write)
-                except Unavailable as failure:
-                    is_unsure = is_unsure or failure.code == "connection_lost"
-                    if not is_unsure or time.monotonic() > deadline:
-                        raise
-                    await asyncio.sleep(RETRY_PAUSE)
+        self._database.wait_for(self._write_once(write))
 
-        self._database.wait_for(write_once())
+    def advance(self, day: int, step: AttemptStep) -> list[AttemptStep]:
+        """Store a step unless the attempt has ended; return the attempt's steps."""
+        keys = [uuid4(), uuid4()]
+
+        async def write(connection: postgres.Connection) -> list[AttemptStep]:
+            async with connection.transaction():
+                await connection.execute(_LOCK, step.attempt)
+                rows = await connection.fetch(_FIND, self._year, step.attempt)
+                known = [_decode(row["step"]) for row in rows]
+                # Sent again after a lost connection: the step is there already.
+                stored = {row["key"] for row in await connection.fetch(_KEYED, self._year, step.attempt)}
+                new = [] if keys[0] in stored else follow(known, step)
+                texts = [msgspec.json.encode(one).decode() for one in new]
+                names = [step.attempt] * len(new)
+                await connection.execute(_APPEND, self._year, day, names, texts, keys[: len(new)])
+                return known + new
+
+        return self._database.wait_for(self._write_once(write))
+
+    async def _write_once(self, write: Callable[[postgres.Connection], Awaitable[T]]) -> T:
+        """Retry while it is unknown whether the commit happened, as for records: a key is stored once."""
+        deadline, is_unsure = time.monotonic() + SETTLE_SECONDS, False
+        while True:
+            try:
+                return await self._database.writer.run(write)
+            except Unavailable as failure:
+                is_unsure = is_unsure or failure.code == "connection_lost"
+                if not is_unsure or time.monotonic() > deadline:
+                    raise
+                await asyncio.sleep(RETRY_PAUSE)
 
     def steps(self, day: int) -> list[AttemptStep]:
         """Return the steps of a day, the oldest first."""

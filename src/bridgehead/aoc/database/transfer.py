@@ -84,7 +84,8 @@ def import_folder(workspace: Workspace, database: postgres.Database) -> Moved:
         )
         if entries:
             moved.records += database.wait_for(_import_day(database, workspace.year, day, entries))
-    attempts, stored = Attempts(workspace.folders.attempts, 0), DatabaseAttempts(database, workspace.year)
+    attempts = Attempts(workspace.folders.attempts, 0, workspace.seals)
+    stored = DatabaseAttempts(database, workspace.year)
     for day in layout.DAYS:
         moved.steps += _add_steps(attempts.steps(day), stored.steps(day), day, stored.append)
     names = read_aliases(workspace.folders.aliases).names
@@ -187,7 +188,8 @@ def export_folder(workspace: Workspace, folders: layout.Folders, database: postg
             # Other programs read the file only, never its journal.
             file.fold()
             moved.records += len(new)
-    attempts, stored = Attempts(folders.attempts, 10.0), DatabaseAttempts(database, workspace.year)
+    attempts = Attempts(folders.attempts, 10.0, workspace.seals)
+    stored = DatabaseAttempts(database, workspace.year)
     for day in layout.DAYS:
         moved.steps += _add_steps(stored.steps(day), attempts.steps(day), day, attempts.append)
     names = DatabaseRecords(database, workspace.year).aliases().names

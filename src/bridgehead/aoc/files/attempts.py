@@ -3,6 +3,10 @@
 Records say how fast a solution was; attempts say how often there was one. They have files of their own,
 `attempts/day01.jsonl`, one step per line, so that the original program never counts a failure as a time. An
 attempt that began in this process is timed by the monotonic clock; any other one by its timestamp.
+
+An attempt ends once: `AttemptStore.advance` decides in one place, under a lock that all processes share, and
+the first end stands. The record of its time is written after that, once for each attempt; a caller that
+repeats the call after a crash in between completes it.
 """
 
 # ruff: noqa: PTH118 - one way to write a path in this package
@@ -12,12 +16,14 @@ from __future__ import annotations
 import os
 import secrets
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import Literal, NamedTuple, Protocol
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import astuple, replace
 
 from bridgehead.runtime import durable
 from bridgehead.runtime.errors import NotFound, StorageError
@@ -25,10 +31,12 @@ from bridgehead.runtime.timing import Clock
 
 from ..ranking.board import AttemptCounts, Filters
 from . import layout
-from .entries import SOLVING, Measure, Name, format_timestamp
+from .entries import CLAIMED, SOLVING, Grade, Measure, Name, format_timestamp
+from .instructions import Verdict
 from .layout import Phase
 from .locking import FolderLock
 from .names import canonical_name
+from .seals import Seals
 from .snapshot import Identity, identify, read_snapshot
 
 MAX_BYTES = 64 * 1024 * 1024
@@ -38,6 +46,8 @@ OPEN_SECONDS = 24 * 3600.0
 AttemptOutcome = Literal["started", "wrong", "solved", "unchecked", "failed"]
 """After `wrong` the attempt goes on; the last three end it."""
 ENDED = frozenset({"solved", "unchecked", "failed"})
+MAX_TRIES = 5
+"""Answers that an attempt may hand in; the site makes people wait, so that guessing does not pay."""
 
 
 class AttemptStep(Struct, omit_defaults=True):
@@ -55,6 +65,14 @@ class AttemptStep(Struct, omit_defaults=True):
     """How long the attempt took, in milliseconds."""
     tokens: int | None = None
     cost_usd: float | None = None
+    verdict: Verdict | None = None
+    """On the answer of a step; None without one, and in steps of version 0.2."""
+    grade: Grade = CLAIMED
+    """At the start, the grade that the attempt can reach; at its end, the grade of its time."""
+    caller: str | None = None
+    """The authenticated caller; None over stdio."""
+    seal: str | None = None
+    """Proves the grade in a file; nothing outside of `Attempts` sees it."""
 
 
 _decode = msgspec.json.Decoder(AttemptStep).decode
@@ -65,6 +83,10 @@ class AttemptStore(Protocol):
 
     def append(self, day: int, steps: list[AttemptStep]) -> None:
         """Store steps durably."""
+        ...
+
+    def advance(self, day: int, step: AttemptStep) -> list[AttemptStep]:
+        """Store a step unless the attempt has ended; return the attempt's steps. One process at a time."""
         ...
 
     def find(self, attempt: str) -> tuple[int, list[AttemptStep]]:
@@ -89,33 +111,60 @@ class AttemptStore(Protocol):
 class Attempts:
     """The attempts of one year in files."""
 
-    def __init__(self, folder: str, lock_wait: float) -> None:
+    def __init__(self, folder: str, lock_wait: float, seals: Seals | None = None) -> None:
         self._folder = folder
         self._lock = FolderLock(folder, lock_wait)
+        self._seals = seals or Seals()
         self._read: dict[int, tuple[Identity, list[AttemptStep]]] = {}
 
     def append(self, day: int, steps: list[AttemptStep]) -> None:
         """Write steps to the disk."""
-        path = os.path.join(self._folder, layout.attempts_name(day))
-        data = b"".join(msgspec.json.encode(step) + b"\n" for step in steps)
+        path = self._path(day)
+        with self._locked(path):
+            self._write(day, path, steps)
+
+    def advance(self, day: int, step: AttemptStep) -> list[AttemptStep]:
+        """Write a step unless the attempt has ended; return the attempt's steps."""
+        path = self._path(day)
+        with self._locked(path):
+            known = [one for one in self.steps(day) if one.attempt == step.attempt]
+            new = follow(known, step)
+            if new:
+                self._write(day, path, new)
+            return known + new
+
+    def _path(self, day: int) -> str:
+        return os.path.join(self._folder, layout.attempts_name(day))
+
+    @contextmanager
+    def _locked(self, path: str) -> Iterator[None]:
         try:
-            with self._lock.held(path), Path(path).open("ab+") as file:
-                # A killed writer may have left half a line: start a new one, so that only that step is lost.
-                if file.tell():
-                    file.seek(-1, os.SEEK_END)
-                    data = data if file.read(1) == b"\n" else b"\n" + data
-                file.write(data)
-                file.flush()
-                durable.flush(file.fileno())
+            with self._lock.held(path):
+                yield
         except OSError as failure:
             raise StorageError(
                 f"{path} cannot be written: {failure.strerror or failure}.",
                 next_step="Make room or give this user the right to write there, then try again.",
             ) from failure
 
+    def _write(self, day: int, path: str, steps: list[AttemptStep]) -> None:
+        sealed = (
+            step if step.grade == CLAIMED else replace(step, seal=self._seals.sign(day, *astuple(step)))
+            for step in steps
+        )
+        data = b"".join(msgspec.json.encode(step) + b"\n" for step in sealed)
+        with Path(path).open("ab+") as file:
+            # A killed writer may have left half a line: start a new one, so that only that step is lost.
+            if file.tell():
+                file.seek(-1, os.SEEK_END)
+                data = data if file.read(1) == b"\n" else b"\n" + data
+            file.write(data)
+            file.flush()
+            durable.flush(file.fileno())
+
     def steps(self, day: int) -> list[AttemptStep]:
         """Return the steps of a day, oldest first; skip lines that are not steps."""
-        path = os.path.join(self._folder, layout.attempts_name(day))
+        path = self._path(day)
         identity = identify(path)
         if identity is None:
             return []
@@ -126,6 +175,10 @@ class Attempts:
         if stored is None:
             return []
         steps = list(_decode_lines(stored.data))
+        for step in steps:
+            seal, step.seal = step.seal, None
+            if step.grade != CLAIMED and not self._seals.fits(seal, day, *astuple(step)):
+                step.grade = CLAIMED  # edited, or sealed with another key
         self._read[day] = stored.identity, steps
         return steps
 
@@ -148,6 +201,16 @@ class Attempts:
         """Count attempts by measure and model, on the day and phase that the filters name."""
         days = layout.DAYS if filters.day is None else (filters.day,)
         return count_attempts((step for day in days for step in self.steps(day)), filters, name_of, now)
+
+
+def follow(steps: list[AttemptStep], step: AttemptStep) -> list[AttemptStep]:
+    """Return what to store when a step comes: nothing after the end, and the end after the last wrong try."""
+    if steps and steps[-1].outcome in ENDED:
+        return []
+    wrong = sum(one.outcome == "wrong" for one in steps)
+    if step.outcome == "wrong" and wrong + 1 >= MAX_TRIES:
+        return [step, replace(step, outcome="failed")]
+    return [step]
 
 
 def count_attempts(
@@ -197,6 +260,35 @@ MAX_RUNNING = 10_000
 """Attempts whose start is kept in memory; older ones are timed by their timestamp."""
 
 
+class TimedAttempt(NamedTuple):
+    """An attempt, and how long it has taken so far."""
+
+    day: int
+    steps: list[AttemptStep]
+    milliseconds: int
+
+    @property
+    def started(self) -> AttemptStep:
+        """The first step."""
+        return self.steps[0]
+
+    @property
+    def end(self) -> AttemptStep | None:
+        """The step that ended the attempt. The first one: version 0.2 stored several."""
+        return next((step for step in self.steps if step.outcome in ENDED), None)
+
+    @property
+    def wrong(self) -> int:
+        """How many wrong answers were handed in."""
+        return sum(step.outcome == "wrong" for step in self.steps)
+
+    @property
+    def tries(self) -> int:
+        """How many answers were handed in."""
+        end = self.end
+        return self.wrong + (end is not None and end.outcome in {"solved", "unchecked"})
+
+
 class Stopwatch:
     """Times attempts and stores their steps."""
 
@@ -205,9 +297,12 @@ class Stopwatch:
         self._clock = clock
         self._began: dict[str, float] = {}
 
-    def start(self, day: int, phase: int, llm: str) -> AttemptStep:
-        """Begin an attempt; it is durable when this returns."""
+    def start(
+        self, day: int, phase: int, llm: str, grade: Grade = CLAIMED, caller: str | None = None
+    ) -> AttemptStep:
+        """Begin an attempt that can reach a grade; it is durable when this returns."""
         step = self._step(secrets.token_hex(6), "started", llm, phase, SOLVING)
+        step.grade, step.caller = grade, caller
         self._attempts.append(day, [step])
         # Nothing is lost by this: those attempts are timed by their timestamps.
         if len(self._began) >= MAX_RUNNING:
@@ -215,40 +310,40 @@ class Stopwatch:
         self._began[step.attempt] = time.monotonic()
         return step
 
-    def look_up(self, attempt: str) -> tuple[int, AttemptStep, int]:
-        """Return an attempt's day, its first step and how many milliseconds it has taken.
-
-        Raises `NotFound`.
-        """
+    def look_up(self, attempt: str) -> TimedAttempt:
+        """Find an attempt and read the clock. Raises `NotFound`."""
         # The clock is read before the file: reading must not count as solving time.
         now, monotonic = self._clock.now(), time.monotonic()
         day, steps = self._attempts.find(attempt)
         if not steps:
             raise NotFound(f"There is no attempt {attempt!r}.", next_step="start_attempt begins one.")
-        if steps[-1].outcome in ENDED:
-            raise NotFound(
-                f"Attempt {attempt!r} has ended ({steps[-1].outcome}).",
-                next_step="start_attempt begins another.",
-            )
         began = self._began.get(attempt)
         seconds = monotonic - began if began is not None else now - steps[0].seconds
-        return day, steps[0], max(1, round(seconds * 1000))
+        return TimedAttempt(day, steps, max(1, round(seconds * 1000)))
 
-    def note(
+    def hand_in(
         self,
-        day: int,
-        started: AttemptStep,
-        outcome: AttemptOutcome,
-        milliseconds: int,
+        attempt: TimedAttempt,
+        verdict: Verdict | None,
         tokens: int | None = None,
         cost_usd: float | None = None,
-    ) -> None:
-        """Store an outcome of an attempt."""
-        step = self._step(started.attempt, outcome, started.llm, started.phase, started.measure)
-        step.time, step.tokens, step.cost_usd = milliseconds, tokens, cost_usd
-        self._attempts.append(day, [step])
-        if outcome in ENDED:
+    ) -> TimedAttempt:
+        """Store the verdict on an answer, or that there is none; return the attempt with its first end."""
+        started = attempt.started
+        outcomes: dict[Verdict | None, AttemptOutcome] = {
+            None: "failed",
+            "right": "solved",
+            "unknown": "unchecked",
+        }
+        step = self._step(
+            started.attempt, outcomes.get(verdict, "wrong"), started.llm, started.phase, SOLVING
+        )
+        step.time, step.tokens, step.cost_usd, step.verdict = attempt.milliseconds, tokens, cost_usd, verdict
+        step.grade = started.grade if step.outcome == "solved" else CLAIMED
+        advanced = attempt._replace(steps=self._attempts.advance(attempt.day, step))
+        if advanced.end is not None:
             self._began.pop(started.attempt, None)
+        return advanced
 
     def note_run(
         self, day: int, phase: int, llm: str, outcome: AttemptOutcome, milliseconds: int, measure: Measure

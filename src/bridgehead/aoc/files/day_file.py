@@ -117,10 +117,7 @@ class DayFile:
                     durable.sweep(Path(self._lock.folder), self._clock.now())
                     self._is_swept = True
                 cached = self._read_cached()
-                new = entries
-                if any(entry.attempt for entry in entries):
-                    there = self._recorded_attempts()
-                    new = [entry for entry in entries if entry.attempt not in there]
+                new = self._leave_out_recorded(entries)
                 if not new:
                     return [describe_run(cached.runs, entry) for entry in entries]
                 # Until the write has succeeded, memory and disk may differ: a failure leaves no cache.
@@ -146,11 +143,19 @@ class DayFile:
             for entry in entries
         ]
 
-    def _recorded_attempts(self) -> set[str]:
-        """Return the attempts that have a record; one whose answer was lost may be handed in again."""
+    def _leave_out_recorded(self, entries: list[NewEntry]) -> list[NewEntry]:
+        """Leave out attempts that have a record: one whose answer was lost may be handed in again."""
+        if not any(entry.attempt for entry in entries):
+            return entries
         day = read_day(self._lock.folder, self._day)
         details = (entry.details_key for entry in ([] if day is None else day.all_entries))
-        return {found["attempt"] for found in details if isinstance(found, dict) and "attempt" in found}
+        seen: set[object] = {found.get("attempt") for found in details if isinstance(found, dict)}
+        new: list[NewEntry] = []
+        for entry in entries:
+            if entry.attempt is None or entry.attempt not in seen:
+                new.append(entry)
+            seen.add(entry.attempt)
+        return new
 
     def withdraw(self, wanted: Wanted) -> Entry:
         """Mark a record as withdrawn; it stays in the file and no longer counts.

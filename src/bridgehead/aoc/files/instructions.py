@@ -17,7 +17,7 @@ from msgspec import Struct
 from bridgehead.runtime.errors import BridgeError, NotFound, StorageError
 
 from . import layout
-from .snapshot import BYTE_ORDER_MARK, UNDECODABLE, read_snapshot
+from .snapshot import BYTE_ORDER_MARK, UNDECODABLE, identify, read_snapshot
 
 MAX_BYTES = 4 * 1024 * 1024
 """The longest puzzle text or input that is read."""
@@ -42,6 +42,26 @@ class Instruction(Struct, frozen=True):
         if second is None:
             return f"# Day {self.day}\n\n{self.phase1}"
         return f"# Day {self.day}\n\n## Phase 1\n{self.phase1}\n\n## Phase 2\n{second}"
+
+
+def text_of_phase(instruction: Instruction, phase: int, year: int) -> str:
+    """Return the text for solving one phase: the first alone, or both. Raises if there is no second.
+
+    The second phase gives away where the first one leads, so whoever solves the first does not see it.
+    """
+    day = instruction.day
+    if phase == 1:
+        return Instruction(day, instruction.phase1).text
+    if instruction.problem is not None:
+        raise instruction.problem
+    if instruction.phase2 is None and day == layout.last_day(year):
+        raise NotFound(f"Day {day} is the last day of {year} and has no second puzzle.")
+    if instruction.phase2 is None:
+        raise NotFound(
+            f"Day {day} has no second phase yet.",
+            next_step=f"Put its text into {layout.markdown_name(day, 2)} beside the first one.",
+        )
+    return instruction.text
 
 
 class _Legacy(Struct):
@@ -150,10 +170,18 @@ def check_answer(folder: str, day: int, phase: int, answer: str) -> Verdict:
     if proposed == known:
         return "right"
     right, wrong = _number(known), _number(proposed)
-    # As the site does: a hint only if both are numbers.
-    if right is None or wrong is None:
+    # As the site does: a hint only if both are numbers. 0447 is 447, unless the right answer is a code that
+    # begins with a zero.
+    if right is None or wrong is None or known != str(right):
         return "wrong"
+    if wrong == right:
+        return "right"
     return "too_high" if wrong > right else "too_low"
+
+
+def has_answer(folder: str, day: int, phase: int) -> bool:
+    """Return whether the right answer to a phase is known."""
+    return identify(os.path.join(folder, layout.answer_name(day, phase))) is not None
 
 
 def _normalise(text: str) -> str:

@@ -1,8 +1,12 @@
-"""Attempts: the tools that time a model from puzzle to right answer, by the server's clock."""
+"""Attempts: the tools that time a model from puzzle to right answer, by the server's clock.
+
+`start_attempt` hands out text and input as the clock starts, so that the time of a model that saw nothing
+before can be trusted.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
@@ -10,14 +14,20 @@ from bridgehead.mcp import Answer, Arguments, Bridge, Context
 from bridgehead.mcp.lazy_imports import asyncio
 from bridgehead.runtime.errors import InvalidArgument, NotFound
 
+from ..files import instructions
+from ..files.entries import CLAIMED, MEASURED, Details, Grade
 from ..files.layout import Day, Phase
 from ..files.names import clean_name
 from ..workspace import Workspace
 from .records import choose_name
 
 if TYPE_CHECKING:
-    from ..files.instructions import Verdict
+    from ..files.attempts import AttemptStep, TimedAttempt
 
+INPUT_PAGE = 20_000
+"""Characters of a page of the input: most inputs are shorter, and clients show that much of a result."""
+GRACE_SECONDS = 2.0
+"""How long a call may take before a client that supports tasks gets a task instead."""
 _WRONG = {
     "wrong": "Wrong.",
     "too_high": "Wrong: too high.",
@@ -37,9 +47,9 @@ class StartAttempt(Arguments):
 START_SCHEMA: dict[str, Any] = {
     "type": "object",
     "properties": {
-        "day": {"type": "integer", "minimum": 1, "maximum": 25, "description": "Day number"},
-        "phase": {"type": "integer", "minimum": 1, "maximum": 2, "description": "Phase (1 or 2)"},
-        "llm_name": {"type": "string", "minLength": 1, "maxLength": 200, "description": "LLM name"},
+        "day": {"type": "integer", "description": "1 to 25"},
+        "phase": {"type": "integer", "description": "1 or 2"},
+        "llm_name": {"type": "string", "description": "Your model's name, 1 to 200 characters"},
     },
     "required": ["day", "phase", "llm_name"],
     "additionalProperties": False,
@@ -47,13 +57,34 @@ START_SCHEMA: dict[str, Any] = {
 
 
 class StartedAttempt(Struct, frozen=True):
-    """An attempt under way."""
+    """An attempt under way, with the puzzle; `input` is a page of it."""
 
     attempt: str
     day: int
     phase: int
     llm: str
     started: str
+    grade: Annotated[Grade, Meta(description="What its time can count as")]
+    tries: int
+    instruction: str
+    input: str | None
+    input_characters: int
+    next_offset: int | None
+
+
+class ReadInput(Arguments):
+    """Arguments of `read_input`."""
+
+    attempt: Annotated[str, Meta(min_length=1, max_length=64, description="From start_attempt")]
+    offset: Annotated[int, Meta(ge=0, description="`next_offset` of the page before")] = 0
+
+
+class InputPage(Struct, frozen=True):
+    """A page of a puzzle input."""
+
+    input: str
+    input_characters: int
+    next_offset: int | None
 
 
 class FinishAttempt(Arguments):
@@ -69,10 +100,6 @@ class FinishAttempt(Arguments):
     cost_usd: Annotated[float, Meta(ge=0, description="Cost in US dollars, if known")] | UnsetType = UNSET
 
 
-GRACE_SECONDS = 2.0
-"""How long a call may take before a client that supports tasks gets a task instead."""
-
-
 class FinishedAttempt(Struct, frozen=True):
     """After `wrong` the clock runs on; the other outcomes end the attempt."""
 
@@ -81,12 +108,16 @@ class FinishedAttempt(Struct, frozen=True):
     verdict: Literal["right", "wrong", "too_high", "too_low", "unknown", "none"]
     speed_ms: int
     recorded: bool
+    grade: Grade | None
+    tries_left: int
 
 
 def declare(bridge: Bridge[Workspace]) -> None:
     """Declare the tools."""
     bridge.tool(
-        "Start the server's clock for solving one phase of a day. Call it before you read the puzzle.",
+        "Start the server's clock for one phase of a day and get its text and input. Do not read the puzzle "
+        "before: the time would only be claimed. Phase 2 opens when phase 1 is solved.",
+        title="Start attempt",
         read_only=False,
         destructive=False,
         idempotent=False,
@@ -96,8 +127,15 @@ def declare(bridge: Bridge[Workspace]) -> None:
         task_grace_seconds=GRACE_SECONDS,
     )(start_attempt)
     bridge.tool(
-        "Hand in the answer of an attempt. A right one stops the clock and records the solving time; after a "
-        "wrong one the clock runs on. Without a known answer the time is recorded unchecked.",
+        "Read the next page of a long puzzle input, of an attempt that was started.",
+        title="Read puzzle input",
+        read_only=True,
+        open_world=False,
+    )(read_input)
+    bridge.tool(
+        "Hand in the answer of an attempt, at most 5 times. A right one stops the clock and records the "
+        "solving time; after a wrong one the clock runs on. Without a known answer the time is only claimed.",
+        title="Finish attempt",
         read_only=False,
         destructive=False,
         idempotent=False,
@@ -107,59 +145,182 @@ def declare(bridge: Bridge[Workspace]) -> None:
     )(finish_attempt)
 
 
+# --- starting ----------------------------------------------------------------------------------------------
+
+
+class _Page(NamedTuple):
+    text: str
+    next_offset: int | None
+
+
+def cut_page(text: str, offset: int) -> _Page:
+    """Return a page of an input, which ends with a line if it can."""
+    end = offset + INPUT_PAGE
+    if end >= len(text):
+        return _Page(text[offset:], None)
+    end = text.rfind("\n", offset, end) + 1 or end
+    return _Page(text[offset:end], end)
+
+
 async def start_attempt(args: StartAttempt, ctx: Context[Workspace]) -> Answer[StartedAttempt]:
-    """Begin an attempt."""
+    """Begin an attempt, and hand out the puzzle."""
     name = choose_name(args.llm_name, args.llm)
     if isinstance(name, UnsetType):
         raise InvalidArgument("llm_name is missing.", next_step="Give the name that you are known by.")
     llm = clean_name(name)
-    if args.day not in ctx.state.days():
-        days = ", ".join(map(str, sorted(ctx.state.days()))) or "none"
-        raise NotFound(f"Day {args.day} has no puzzle here.", next_step=f"Days with a puzzle: {days}.")
-    step = await ctx.state.run_in_thread(ctx.state.stopwatch.start, args.day, args.phase, llm)
-    return Answer(
-        f"The clock runs for {llm} on day {args.day} phase {args.phase}.",
-        StartedAttempt(step.attempt, args.day, args.phase, llm, step.timestamp),
-        next=(f"Hand in the answer with finish_attempt(attempt={step.attempt!r}, answer=...).",),
+    return await ctx.state.run_in_thread(_begin, ctx.state, args.day, args.phase, llm, ctx.principal)
+
+
+def _begin(
+    workspace: Workspace, day: int, phase: int, llm: str, caller: str | None
+) -> Answer[StartedAttempt]:
+    if day not in workspace.days():
+        days = ", ".join(map(str, sorted(workspace.days()))) or "none"
+        raise NotFound(f"Day {day} has no puzzle here.", next_step=f"Days with a puzzle: {days}.")
+    text = instructions.text_of_phase(workspace.instruction(day), phase, workspace.year)
+    past = workspace.past_attempts(day, llm, caller)
+    if phase == 2 and not past.has_solved_first:  # noqa: PLR2004 - the second phase
+        raise NotFound(
+            f"Phase 2 of day {day} is not open to {llm}: phase 1 is not solved yet.",
+            next_step=f"Solve phase 1 first, with start_attempt(day={day}, phase=1).",
+        )
+    doubts: list[str] = []
+    if phase in past.given or workspace.handouts.has(caller, day, phase):
+        doubts.append("This phase was given out to you before, so the time will only count as claimed.")
+    if not instructions.has_answer(workspace.folders.answers, day, phase):
+        doubts.append("No answer to this phase is known here, so the time will only count as claimed.")
+    notes = list(doubts)
+    try:
+        puzzle_input = instructions.read_input(workspace.folders.inputs, day)
+    except NotFound as missing:
+        puzzle_input = None
+        notes.append(str(missing))
+    workspace.handouts.note(caller, day, phase)
+    # Last: the clock starts when everything has been read.
+    step = workspace.stopwatch.start(day, phase, llm, CLAIMED if doubts else MEASURED, caller)
+    return _handed_out(step, day, text, puzzle_input, notes)
+
+
+def _handed_out(
+    step: AttemptStep, day: int, text: str, puzzle_input: str | None, notes: list[str]
+) -> Answer[StartedAttempt]:
+    from ..files.attempts import MAX_TRIES
+
+    said = f"The clock runs for {step.llm} on day {day} phase {step.phase}, attempt {step.attempt}.\n\n{text}"
+    page = _Page("", None)
+    next_steps: list[str] = []
+    if puzzle_input is not None:
+        page = cut_page(puzzle_input, 0)
+        part = "" if page.next_offset is None else f", the first {len(page.text):,} of them"
+        said += f"\n\n## Input ({len(puzzle_input):,} characters{part})\n{page.text}"
+    if page.next_offset is not None:
+        next_steps.append(
+            f"The input goes on: read_input(attempt={step.attempt!r}, offset={page.next_offset})."
+        )
+    next_steps.append(
+        f"Hand in the answer with finish_attempt(attempt={step.attempt!r}, answer=...). "
+        f"You have {MAX_TRIES} tries."
     )
+    started = StartedAttempt(
+        attempt=step.attempt,
+        day=day,
+        phase=step.phase,
+        llm=step.llm,
+        started=step.timestamp,
+        grade=step.grade,
+        tries=MAX_TRIES,
+        instruction=text,
+        input=None if puzzle_input is None else page.text,
+        input_characters=len(puzzle_input or ""),
+        next_offset=page.next_offset,
+    )
+    return Answer(said, started, notes=tuple(notes), next=tuple(next_steps))
+
+
+async def read_input(args: ReadInput, ctx: Context[Workspace]) -> Answer[InputPage]:
+    """Return a page of the input of an attempt."""
+    workspace = ctx.state
+
+    def read() -> str:
+        attempt = workspace.stopwatch.look_up(args.attempt)
+        return instructions.read_input(workspace.folders.inputs, attempt.day)
+
+    text = await workspace.run_in_thread(read)
+    if args.offset > len(text):
+        raise InvalidArgument(
+            f"The input has {len(text):,} characters.", next_step="Give the next_offset of the page before."
+        )
+    page = cut_page(text, args.offset)
+    steps = () if page.next_offset is None else (f"It goes on at offset {page.next_offset}.",)
+    return Answer(page.text, InputPage(page.text, len(text), page.next_offset), next=steps)
+
+
+# --- finishing ---------------------------------------------------------------------------------------------
 
 
 async def finish_attempt(args: FinishAttempt, ctx: Context[Workspace]) -> Answer[FinishedAttempt]:
     """Check an answer; end the attempt unless the answer was wrong."""
-    from ..files.recorder import NewRun
-
     if (args.answer is UNSET) != args.give_up:
         raise InvalidArgument(
             "Give either an answer or give_up.", next_step="give_up ends the attempt unsolved."
         )
     workspace = ctx.state
-    day, started, milliseconds = await workspace.run_in_thread(workspace.stopwatch.look_up, args.attempt)
-    verdict: Verdict | Literal["none"] = "none"
-    if not isinstance(args.answer, UnsetType):
-        verdict = await asyncio.to_thread(workspace.check_answer, day, started.phase, args.answer)
-    outcome: Literal["solved", "wrong", "unchecked", "failed"]
-    if verdict == "none":
-        outcome = "failed"
-    elif verdict in _WRONG:
-        outcome = "wrong"
+    attempt = await workspace.run_in_thread(workspace.stopwatch.look_up, args.attempt)
+    had_ended = attempt.end is not None
+    if not had_ended:
+        verdict = None
+        if not isinstance(args.answer, UnsetType):
+            verdict = await asyncio.to_thread(
+                workspace.check_answer, attempt.day, attempt.started.phase, args.answer
+            )
+        used = (args.tokens or None, args.cost_usd or None)
+        attempt = await workspace.run_in_thread(workspace.stopwatch.hand_in, attempt, verdict, *used)
+    # Also after an earlier call ended it: a crash may have come between its end and its record.
+    is_recorded = await _record(workspace, attempt, id(ctx.connection))
+    return _finished(attempt, is_recorded=is_recorded, had_ended=had_ended)
+
+
+async def _record(workspace: Workspace, attempt: TimedAttempt, client: int) -> bool:
+    """Record the time of a solved attempt, once; return whether it has a record."""
+    from ..files.recorder import NewRun
+
+    end = attempt.end
+    if end is None or end.outcome not in {"solved", "unchecked"}:
+        return False
+    if end.verdict is not None:  # else it ended in version 0.2, which recorded it without its attempt
+        details = Details(end.attempt, attempt.tries, attempt.wrong, tokens=end.tokens, cost_usd=end.cost_usd)
+        run = NewRun(attempt.day, end.phase, end.llm, end.time or 1, "solving", end.grade, details)
+        await workspace.recorder.record(run, client)
+    return True
+
+
+def _finished(attempt: TimedAttempt, *, is_recorded: bool, had_ended: bool) -> Answer[FinishedAttempt]:
+    from ..files.attempts import MAX_TRIES
+
+    # The first end stands; while there is none, the last step is the wrong answer of this call.
+    step = attempt.end or attempt.steps[-1]
+    left = 0 if attempt.end is not None else MAX_TRIES - attempt.wrong
+    milliseconds = step.time or attempt.milliseconds
+    what = f"{step.llm} Day {attempt.day} Phase {step.phase}"
+    wrong = _WRONG.get(step.verdict or "")
+    notes: tuple[str, ...] = ()
+    steps: tuple[str, ...] = ()
+    if step.outcome == "wrong":
+        text = f"{wrong} The clock runs on."
+        steps = (f"Correct it and hand in again; {left} {'try is' if left == 1 else 'tries are'} left.",)
+    elif step.outcome == "solved":
+        text = f"Right. Recorded {what}: {milliseconds}ms, {step.grade}."
+    elif step.outcome == "unchecked":
+        text = f"Recorded {what}: {milliseconds}ms, claimed."
+        notes = ("The answer was not checked: none is known here.",)
     else:
-        outcome = "solved" if verdict == "right" else "unchecked"
-    tokens = None if isinstance(args.tokens, UnsetType) else args.tokens
-    cost = None if isinstance(args.cost_usd, UnsetType) else args.cost_usd
-    is_recorded = outcome in {"solved", "unchecked"}
-    # The record first: after a failure in between, an attempt must not count as solved without its time.
-    if is_recorded:
-        run = NewRun(day, started.phase, started.llm, milliseconds, "solving", "measured")
-        await workspace.recorder.record(run, id(ctx.connection))
-    await workspace.run_in_thread(workspace.stopwatch.note, day, started, outcome, milliseconds, tokens, cost)
-    structured = FinishedAttempt(args.attempt, outcome, verdict, milliseconds, is_recorded)
-    what = f"{started.llm} Day {day} Phase {started.phase}"
-    if outcome == "wrong":
-        text = f"{_WRONG[verdict]} The clock runs on; correct it and hand in again."
-    elif outcome == "failed":
-        text = f"Not solved: {what}, after {milliseconds}ms."
-    elif outcome == "solved":
-        text = f"Right. Recorded {what}: {milliseconds}ms, measured."
-    else:
-        text = f"Recorded {what}: {milliseconds}ms, measured. The answer was not checked: none is known here."
-    return Answer(text, structured)
+        out_of_tries = f"{wrong} That was the last of {MAX_TRIES} tries. " if wrong else ""
+        text = f"{out_of_tries}Not solved: {what}, after {milliseconds}ms."
+    if had_ended:
+        notes += ("The attempt had ended before; this is its result.",)
+        steps = ("start_attempt begins another.",)
+    outcome: Any = step.outcome
+    verdict: Any = step.verdict or {"solved": "right", "unchecked": "unknown"}.get(step.outcome, "none")
+    grade = step.grade if is_recorded else None
+    structured = FinishedAttempt(step.attempt, outcome, verdict, milliseconds, is_recorded, grade, left)
+    return Answer(text, structured, notes=notes, next=steps)

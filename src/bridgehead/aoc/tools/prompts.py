@@ -7,12 +7,10 @@ from typing import Annotated
 from msgspec import UNSET, Meta, UnsetType
 
 from bridgehead.mcp import Arguments, Bridge, Context
-from bridgehead.runtime.errors import NotFound
 
 from ..errors import contract_errors
-from ..files import layout
 from ..files.entries import Name
-from ..files.instructions import Instruction
+from ..files.instructions import text_of_phase
 from ..files.layout import Day, Phase
 from ..ranking.board import make_filters
 from ..ranking.wording import board_text, skipped_text
@@ -46,18 +44,16 @@ LANGUAGES = (
 MAX_ROWS = 30
 
 _SOLVE = """\
-Solve this puzzle in {language}. {what}
-
-{text}
-
-How to time it honestly:
-- Call start_attempt(day={day}, phase={phase}, llm_name=<your name>) before you begin, and hand in what your
-  program printed with finish_attempt. The server takes the time; record nothing yourself.
-- Where no attempt takes the time, take it from a real clock, never estimate it: from the moment you begin to
-  work on the solution until your program has printed the right answer on the full input. Record it once, when
-  the answer is right: record_speed(day={day}, phase={phase}, llm_name=<your name>, speed_ms=<milliseconds>)
-- Check your program on the example in the text. A wrong answer is not a solution: correct it, and let the
-  clock run on. Do not look up an existing solution, and do not leave out failed attempts.
+Solve phase {phase} of day {day} of Advent of Code {year} in {language}, and let the server take the time:
+- Call start_attempt(day={day}, phase={phase}, llm_name=<your name>). It starts the clock and returns the text
+  and your input. Do not read the puzzle in another way before: the time would only be claimed.
+- Check your program on the example in the text, run it on the input, and hand in what it printed with
+  finish_attempt. After a wrong answer correct it and hand in again; the clock runs on, and tries are limited.
+- Where no attempt takes the time, fetch_instruction returns the text, and aoc://day{day:02}/input is the
+  input. Take the time from a real clock, never estimate it: from the moment you read the puzzle until your
+  program has printed the right answer. Record it once: record_speed(day={day}, phase={phase},
+  llm_name=<your name>, speed_ms=<milliseconds>)
+- Do not look up an existing solution, and do not leave out failed attempts.
 - How long the program itself runs is another measure, "execution"; `bridgehead aoc run` takes it.
 If you could not solve it, say so and record nothing. An attempt then ends with finish_attempt and give_up."""
 
@@ -102,24 +98,10 @@ def declare(bridge: Bridge[Workspace]) -> None:
 
 
 def solve_day(args: SolveDay, ctx: Context[Workspace]) -> str:
-    """Return the text of a phase, with instructions for timing and recording it."""
-    day, year = args.day, ctx.state.year
+    """Say how to solve a phase and to time it; the puzzle itself comes when the clock starts."""
     with contract_errors():
-        instruction = ctx.state.instruction(day)
-        text, what = instruction.text, "Only its second phase counts; the first one is there to build on."
-        if args.phase == 1:
-            # Leave out the second phase: it gives away where the first one leads.
-            text, what = Instruction(day, instruction.phase1).text, "Only its first phase counts."
-        elif instruction.problem is not None:
-            raise instruction.problem
-        elif instruction.phase2 is None and day == layout.last_day(year):
-            raise NotFound(f"Day {day} is the last day of {year} and has no second puzzle.")
-        elif instruction.phase2 is None:
-            raise NotFound(
-                f"Day {day} has no second phase yet.",
-                next_step=f"Put its text into {layout.markdown_name(day, 2)} beside the first one.",
-            )
-    return _SOLVE.format(language=args.language, what=what, text=text, day=args.day, phase=args.phase)
+        text_of_phase(ctx.state.instruction(args.day), args.phase, ctx.state.year)  # refuse what is not there
+    return _SOLVE.format(language=args.language, day=args.day, phase=args.phase, year=ctx.state.year)
 
 
 async def compare_models(args: CompareModels, ctx: Context[Workspace]) -> str:

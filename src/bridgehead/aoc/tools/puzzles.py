@@ -55,7 +55,14 @@ def declare(bridge: Bridge[Workspace], year: int) -> None:
 
 def fetch_instruction(args: FetchInstruction, ctx: Context[Workspace]) -> str:
     """Return the puzzle of a day."""
-    return ctx.state.instruction(args.day).text
+    return _hand_out(ctx, args.day)
+
+
+def _hand_out(ctx: Context[Workspace], day: int) -> str:
+    """Return the puzzle of a day, and remember who was given it: a later attempt is then only claimed."""
+    instruction = ctx.state.instruction(day)
+    ctx.state.handouts.note(ctx.principal, day, 1, *((2,) if instruction.phase2 is not None else ()))
+    return instruction.text
 
 
 def list_resources(ctx: Context[Workspace]) -> list[ResourceItem]:
@@ -87,7 +94,7 @@ def list_resources(ctx: Context[Workspace]) -> list[ResourceItem]:
 def read_day(variables: dict[str, str], ctx: Context[Workspace]) -> str:
     """Read the puzzle of the day that a URI names."""
     try:
-        return ctx.state.instruction(_parse_day(variables["day"])).text
+        return _hand_out(ctx, _parse_day(variables["day"]))
     except BridgeError as error:
         raise not_loaded(error) from error
 
@@ -95,9 +102,13 @@ def read_day(variables: dict[str, str], ctx: Context[Workspace]) -> str:
 def read_input(variables: dict[str, str], ctx: Context[Workspace]) -> str:
     """Read the input of the day that a URI names."""
     try:
-        return instructions.read_input(ctx.state.folders.inputs, _parse_day(variables["day"]))
+        day = _parse_day(variables["day"])
+        text = instructions.read_input(ctx.state.folders.inputs, day)
     except BridgeError as error:
         raise not_loaded(error) from error
+    # Both phases have the same input: whoever begins the second has it anyway.
+    ctx.state.handouts.note(ctx.principal, day, 1)
+    return text
 
 
 def _parse_day(number: str) -> int:
