@@ -26,7 +26,7 @@ BUDGETS = {
     "finish_attempt": 350,
 }
 """Tokens that a tool may cost in the list."""
-MOST_BYTES = 8_900
+MOST_BYTES = 9_400
 """What every conversation may carry of this bridge."""
 
 
