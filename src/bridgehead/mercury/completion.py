@@ -5,9 +5,11 @@ Owns the contract's shapes. `api` knows the API's form of an answer, `calling` t
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections.abc import Sequence
+from typing import Annotated, Any
 
-from msgspec import UNSET, Meta, Struct, UnsetType, field, json
+from msgspec import UNSET, Meta, Struct, UnsetType, field, json, to_builtins
+from msgspec.structs import replace
 
 from bridgehead.mcp import Encoded, Revision, Text
 
@@ -63,6 +65,9 @@ class Completion(Struct, omit_defaults=True, frozen=True):
     metadata: Metadata
     tool_calls: list[ToolCall] | None = None
     incomplete: Annotated[str, Meta(description="Why it is not whole")] | UnsetType = UNSET
+    reasoning: str | None = None
+    reasoning_summary: str | None = None
+    refusal: str | None = None
 
     @property
     def is_whole(self) -> bool:
@@ -71,20 +76,22 @@ class Completion(Struct, omit_defaults=True, frozen=True):
 
     @property
     def text(self) -> str:
-        """The content, or the tool calls as JSON if there is nothing else."""
+        """The content, or the refusal or the tool calls (as JSON) if there is nothing else."""
         if not self.content and self.tool_calls:
             return json.encode(self.tool_calls).decode()
-        return self.content
+        return self.content or self.refusal or ""
+
+    def add_warning(self, warning: str) -> Completion:
+        """Return a copy with one more warning; the answer itself may be shared with other calls."""
+        warnings = [*(self.metadata.warnings or ()), warning]
+        return replace(self, metadata=replace(self.metadata, warnings=warnings))
 
     def to_result(self, revision: Revision) -> Encoded:
-        """Return the encoded result of a tool, with `metadata` where each kind of client finds it."""
-        # The contract has `metadata` beside `content`. The official Python client 2.3 drops members of a
-        # result that the protocol does not define, so it is also part of the structured content; in revisions
-        # without that it is in `_meta`.
-        blocks = [Text(self.text)]
-        if self.incomplete is not UNSET:
-            blocks.append(Text(self.incomplete))
-        return encode_result(blocks, self.metadata, self, revision)
+        """Return the encoded result of a tool."""
+        notes = [] if self.incomplete is UNSET else [self.incomplete]
+        if self.refusal:
+            notes.append(f"The model refused to answer: {self.refusal}")
+        return encode_result(self.text, self.metadata, self, revision, notes)
 
 
 class _Result(Struct, omit_defaults=True, rename="camel", frozen=True):
@@ -92,18 +99,32 @@ class _Result(Struct, omit_defaults=True, rename="camel", frozen=True):
 
     content: list[Text]
     metadata: Metadata
-    structured_content: Struct | None = None
+    structured_content: Any = None
     meta: dict[str, Metadata] | None = field(default=None, name="_meta")
 
 
 _encode = json.Encoder().encode
 
 
-def encode_result(blocks: list[Text], metadata: Metadata, structured: Struct, revision: Revision) -> Encoded:
-    """Encode a result with `metadata` in every place where clients look for it (see `to_result`)."""
-    if revision.structured_output:
-        return Encoded(_encode(_Result(blocks, metadata, structured)))
-    return Encoded(_encode(_Result(blocks, metadata, None, {"metadata": metadata})))
+def encode_result(
+    text: str, metadata: Metadata, structured: Struct, revision: Revision, notes: Sequence[str] = ()
+) -> Encoded:
+    """Encode a result with `metadata` in every place where clients look for it.
+
+    The notes and the warnings of the metadata follow the text in a block of their own, and are `notes` in the
+    structured content: clients show a model one or the other.
+    """
+    # The contract has `metadata` beside `content`. The official Python client 2.3 drops members of a result
+    # that the protocol does not define, so it is also part of the structured content; in revisions without
+    # that it is in `_meta`.
+    notes = [*notes, *(metadata.warnings or ())]
+    blocks = [Text(text)]
+    if notes:
+        blocks.append(Text("\n".join(f"Note: {note}" for note in notes)))
+    if not revision.structured_output:
+        return Encoded(_encode(_Result(blocks, metadata, None, {"metadata": metadata})))
+    noted = {**to_builtins(structured), "notes": notes} if notes else structured
+    return Encoded(_encode(_Result(blocks, metadata, noted)))
 
 
 def explain_cut(finish_reason: str) -> str:
@@ -114,4 +135,4 @@ def explain_cut(finish_reason: str) -> str:
         why, advice = "the API's content filter stopped it", "Word the request differently"
     else:
         why, advice = f"the API stopped it ({finish_reason})", "Call again"
-    return f"[Incomplete: the answer above was cut short because {why}. It is not whole. {advice}.]"
+    return f"The answer is not whole: {why}. {advice}."

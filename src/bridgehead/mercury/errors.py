@@ -88,6 +88,11 @@ CODES = {
         "The API does not accept the key.",
         "Set a valid key (MERCURY_API_KEY or MERCURY_API_KEY_FILE); `bridgehead mercury doctor` checks it.",
     ),
+    "FORBIDDEN": Row(
+        "auth_error",
+        "Something in front of the API, such as a firewall or a proxy, refused the request.",
+        "Check the network, the proxy settings and MERCURY_API_URL; the key is not the problem.",
+    ),
     "BILLING_REQUIRED": Row(
         "auth_error",
         "The account cannot pay.",

@@ -165,7 +165,7 @@ async def test_a_batch_in_which_everything_failed_is_an_error(client: BridgeProc
     error = await client.error(BATCH, {"prompts": ["a", "b", "c"]})
 
     assert (error["type"], error["code"]) == ("auth_error", "BILLING_REQUIRED")
-    assert error["message"].startswith("All 3 prompts failed. The Mercury account cannot pay")
+    assert error["message"].startswith("All 3 prompts failed. The account at the Mercury API cannot pay")
     assert error["message"].count("cannot pay") == 1
 
 

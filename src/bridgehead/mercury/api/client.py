@@ -30,6 +30,7 @@ from ..settings import MercurySettings
 from .completions import read_response, read_stream
 from .refusals import refused
 from .stream import StreamedAnswer
+from .tolerance import BOM
 from .wire import MODELS, Request
 
 Report = Callable[[StreamedAnswer], Awaitable[None] | None]
@@ -64,7 +65,9 @@ class TimeLimit(Struct, frozen=True):
 class ApiClient:
     """Sends requests to one API; open while the server serves."""
 
-    def __init__(self, settings: MercurySettings, clock: Clock) -> None:
+    def __init__(self, settings: MercurySettings, clock: Clock, name: str = "Mercury API") -> None:
+        self._name = name
+        """The API's name in messages, after "the"."""
         self._url = settings.api_url
         self._clock = clock
         self._first_byte_seconds = settings.request_timeout / 1000
@@ -119,7 +122,8 @@ class ApiClient:
                     if response.status != _OK:
                         raise await self._read_refusal(response, request.path, request.model)
                     has_begun = True
-                    await self._read_answer(response, answer, report)
+                    if whole := await self._read_answer(response, answer, report):
+                        return await self._report_whole(whole, request, started, answer, report)
                 finally:
                     await exchange.__aexit__(None, None, None)
         except MercuryError as error:
@@ -143,16 +147,21 @@ class ApiClient:
             async with asyncio.timeout(limit.seconds):
                 return await exchange.__aenter__()
         except TimeoutError as problem:
-            raise _too_slow(
+            raise self._too_slow(
                 "it did not begin to answer within", limit, is_written=exchange.is_written
             ) from problem
 
-    async def _read_answer(self, response: Response, answer: StreamedAnswer, report: Report) -> None:
+    async def _read_answer(self, response: Response, answer: StreamedAnswer, report: Report) -> bytes:
+        """Read a stream to its end; return the body if it is JSON instead, or nothing."""
         # The next read waits until the client has taken the text so far: a slow client slows the API, and
         # nothing piles up here.
         monotonic = self._clock.monotonic
         try:
-            while piece := await response.read(self._idle_seconds):
+            piece = await response.read(self._idle_seconds)
+            # Some servers ignore `stream` and answer in one piece, under either content type.
+            if piece.removeprefix(BOM).lstrip().startswith(b"{"):
+                return piece + await response.read_body(MAX_RESPONSE_BYTES, self._idle_seconds)
+            while piece:
                 if answer.feed(piece, monotonic()):
                     waiting = report(answer)
                     if waiting is not None:
@@ -162,13 +171,27 @@ class ApiClient:
                     # connection. Nothing in it can change the answer, so a failure here does not matter.
                     with suppress(TimeoutError, ConnectionBroken):
                         async with asyncio.timeout(_CLOSING_SECONDS):
-                            while await response.read(_CLOSING_SECONDS):
-                                pass
+                            while more := await response.read(_CLOSING_SECONDS):
+                                answer.feed(more, monotonic())
                     break
+                piece = await response.read(self._idle_seconds)
         except TimeoutError as problem:
             idle = TimeLimit(self._idle_seconds, "MERCURY_IDLE_TIMEOUT")
-            raise _too_slow("nothing more came for", idle, is_written=True) from problem
+            raise self._too_slow("nothing more came for", idle, is_written=True) from problem
+        except BodyTooLarge as problem:
+            raise _too_large() from problem
         answer.end(monotonic())
+        return b""
+
+    async def _report_whole(
+        self, body: bytes, request: Request, started: float, answer: StreamedAnswer, report: Report
+    ) -> Completion:
+        completion = read_response(body, request, self._clock.monotonic() - started)
+        answer.add_whole(completion)
+        waiting = report(answer)
+        if waiting is not None:
+            await waiting
+        return completion.add_warning("The API sent the answer in one piece, not as a stream.")
 
     async def _fetch(self, exchange: Exchange, path: str, limit: TimeLimit, model: str = "") -> bytes:
         try:
@@ -178,8 +201,7 @@ class ApiClient:
                         raise await self._read_refusal(response, path, model)
                     return await response.read_body(MAX_RESPONSE_BYTES, limit.seconds)
         except BodyTooLarge as problem:
-            message = f"The answer has more than the {MAX_RESPONSE_BYTES:,} bytes that this server takes."
-            raise MercuryError("RESPONSE_TOO_LARGE", message) from problem
+            raise _too_large() from problem
         except _LOST as problem:
             raise self._lost(problem, limit, is_written=exchange.is_written) from problem
 
@@ -195,28 +217,34 @@ class ApiClient:
         wait = read_retry_after(
             response.header("retry-after-ms"), response.header("retry-after"), self._clock.now()
         )
-        return refused(response.status, body, wait, path=path, model=model)
+        return refused(response.status, body, wait, path=path, model=model, api=self._name)
 
     def _lost(self, problem: Exception, limit: TimeLimit, *, is_written: bool) -> MercuryError:
         """Return the error for a request without a complete answer."""
         if isinstance(problem, TimeoutError):
-            return _too_slow("it did not answer in whole within its time of", limit, is_written=is_written)
+            return self._too_slow(
+                "it did not answer in whole within its time of", limit, is_written=is_written
+            )
         if isinstance(problem, ConnectFailed):
-            message = f"The Mercury API at {self._url} cannot be reached: {problem}."
+            message = f"The {self._name} at {self._url} cannot be reached: {problem}."
             return MercuryError("CONNECTION_FAILED", message)
         message = (
-            f"The connection to the Mercury API broke: {problem}. It was not sent again: it may be billed."
+            f"The connection to the {self._name} broke: {problem}. It was not sent again: it may be billed."
         )
         return MercuryError("CONNECTION_LOST", message)
 
+    def _too_slow(self, what: str, limit: TimeLimit, *, is_written: bool) -> MercuryError:
+        money = "It was not sent again: it may be billed." if is_written else "Nothing was sent."
+        return MercuryError(
+            "TIMEOUT",
+            f"The {self._name} was too slow: {what} {format_seconds(limit.seconds)}. {money}",
+            next_step=f"Raise {limit.setting}, give timeout_ms, or ask for less (max_tokens).",
+        )
 
-def _too_slow(what: str, limit: TimeLimit, *, is_written: bool) -> MercuryError:
-    money = "It was not sent again: it may be billed." if is_written else "Nothing was sent."
-    return MercuryError(
-        "TIMEOUT",
-        f"The Mercury API was too slow: {what} {format_seconds(limit.seconds)}. {money}",
-        next_step=f"Raise {limit.setting}, give timeout_ms, or ask for less (max_tokens).",
-    )
+
+def _too_large() -> MercuryError:
+    message = f"The answer has more than the {MAX_RESPONSE_BYTES:,} bytes that this server takes."
+    return MercuryError("RESPONSE_TOO_LARGE", message)
 
 
 def read_retry_after(milliseconds: str | None, value: str | None, now: float) -> float | None:

@@ -10,8 +10,9 @@ from bridgehead.runtime import logs
 from ..completion import COMPLETE, CalledFunction, Completion, Metadata, Tokens, ToolCall, explain_cut
 from ..errors import MercuryError
 from . import wire
-from .refusals import broken_off
+from .refusals import broken_off, read_reason
 from .stream import StreamedAnswer
+from .tolerance import mend, quote_bytes, read_tolerantly
 
 _TOKENS_LIMIT = 10**12
 _USD_LIMIT = 1e6
@@ -21,31 +22,46 @@ _NOT_COUNTED = "The API's token counts cannot be true, so the usage and cost of 
 
 def read_response(body: bytes, request: wire.Request, seconds: float) -> Completion:
     """Read a complete response; `seconds` is how long it took."""
+    warnings: list[str] = []
     try:
         response = wire.read_completion(body)
-    except UNDECODABLE as problem:
-        raise _unusable("it is not what the API's description says") from problem
-    # Some compatible servers report an error inside a 200.
-    if response.error is not None:
-        raise broken_off(response.error, "")
+    except UNDECODABLE:
+        try:
+            response, warnings = read_tolerantly(body, wire.CompletionResponse)
+        except UNDECODABLE as problem:
+            raise _unusable("it is not JSON of any known form", quote_bytes(body)) from problem
     # A decision has answers instead of choices. They become the text, so that the rest works as for a chat.
     if request.path == wire.DECISIONS and response.answers is not None:
         response.choices = [wire.Choice(text=wire.write(response.answers).decode(), finish_reason="stop")]
     if not response.choices:
-        raise _unusable("there is no answer in it")
+        # Some compatible servers report an error inside a 200.
+        if response.error is not None or response.message or response.detail:
+            raise broken_off(read_reason(response), None)
+        raise _unusable("there is no answer in it", quote_bytes(body))
     choice = response.choices[0]
-    message = choice.message or wire.Message(choice.text)
+    message = choice.message or choice.delta or wire.Message(choice.text)
+    text = mend(wire.read_text(message.content))
+    if response.error is not None:
+        raise broken_off(read_reason(response), text)
     if choice.finish_reason is None:
-        raise _unusable("it does not say why it ends, so it may not be whole", message.text)
-    warning = response.warning
+        raise _unusable("it does not say why it ends, so it may not be whole", text or quote_bytes(body))
     metadata = Metadata(
         response.model or request.model,
         read_usage(response.usage),
         choice.finish_reason,
         duration_ms=round(seconds * 1000, 3),
-        warnings=[warning] if isinstance(warning, str) else warning,
+        warnings=[*read_warnings(response), *warnings],
     )
-    return _complete(message.text, metadata, response.usage, message.tool_calls)
+    thoughts = message.reasoning_content or message.reasoning
+    return _complete(
+        text,
+        metadata,
+        response.usage,
+        message.tool_calls,
+        reasoning=thoughts,
+        summary=response.reasoning_summary,
+        refusal=message.refusal,
+    )
 
 
 def read_stream(answer: StreamedAnswer, request: wire.Request, started: float, now: float) -> Completion:
@@ -62,13 +78,28 @@ def read_stream(answer: StreamedAnswer, request: wire.Request, started: float, n
         tokens_per_second=round(used.completion_tokens / generating, 1) if generating > 0 else None,
         warnings=answer.warnings,
     )
-    return _complete(answer.text, metadata, answer.usage, answer.tool_calls)
+    return _complete(
+        answer.text,
+        metadata,
+        answer.usage,
+        answer.tool_calls,
+        reasoning=answer.reasoning,
+        summary=answer.reasoning_summary,
+        refusal=answer.refusal,
+    )
 
 
 def _complete(
-    text: str, metadata: Metadata, reported: wire.ApiUsage | None, calls: list[wire.ToolCall] | None
+    text: str,
+    metadata: Metadata,
+    reported: wire.ApiUsage | None,
+    calls: list[wire.ToolCall] | None,
+    *,
+    reasoning: str | None,
+    summary: wire.ReasoningSummary | None,
+    refusal: str | None,
 ) -> Completion:
-    """Add the parts that complete and streamed answers share: cost, warnings, tool calls."""
+    """Add the parts that complete and streamed answers share: cost, warnings, tool calls, reasoning."""
     if reported is not None and reported.cost is not None:
         try:
             usd = float(reported.cost)
@@ -76,22 +107,46 @@ def _complete(
             usd = -1.0
         if 0 <= usd < _USD_LIMIT:  # else it is no plausible amount
             metadata.cost_usd = usd
-    metadata.warnings = metadata.warnings or None
+    warnings = metadata.warnings or []
     if metadata.usage is _IMPOSSIBLE:
-        metadata.warnings = [*(metadata.warnings or ()), _NOT_COUNTED]
+        warnings.append(_NOT_COUNTED)
     tool_calls: list[ToolCall] | None = None
     if calls:
-        tool_calls = [
-            # Streamed arguments are joined only now, so a secret that came in pieces is visible only now.
-            ToolCall(
-                logs.scrubbed(call.id),
-                CalledFunction(logs.scrubbed(call.function.name), logs.scrubbed(call.function.arguments)),
+        tool_calls = []
+        for number, call in enumerate(calls, 1):
+            function = call.function or wire.FunctionCall()
+            if not call.id:
+                # The answer to a call needs its id: one is made up if the API gave none.
+                warnings.append(f"The API gave tool call {number} no id; here it is call_{number}.")
+            tool_calls.append(
+                ToolCall(
+                    _clean(call.id or f"call_{number}"),
+                    CalledFunction(_clean(function.name or ""), _clean(function.arguments_text)),
+                )
             )
-            for call in calls
-            if call.function is not None
-        ]
+    if summary is not None and summary.status == "unavailable":
+        warnings.append("The API has no summary of the reasoning for this answer.")
+    metadata.warnings = warnings or None
     is_whole = metadata.finish_reason in COMPLETE
-    return Completion(text, metadata, tool_calls, UNSET if is_whole else explain_cut(metadata.finish_reason))
+    return Completion(
+        text,
+        metadata,
+        tool_calls,
+        UNSET if is_whole else explain_cut(metadata.finish_reason),
+        reasoning=_clean(reasoning) if reasoning else None,
+        reasoning_summary=_clean(summary.content) if summary is not None and summary.content else None,
+        refusal=_clean(refusal) if refusal else None,
+    )
+
+
+def _clean(text: str) -> str:
+    """Return a text that may have come in pieces, without secrets and half characters."""
+    return logs.scrubbed(mend(text))
+
+
+def read_warnings(response: wire.CompletionResponse) -> list[str]:
+    """Return the API's own warnings."""
+    return [response.warning] if isinstance(response.warning, str) else list(response.warning or ())
 
 
 def read_usage(used: wire.ApiUsage | None) -> Tokens:
@@ -108,7 +163,8 @@ def read_usage(used: wire.ApiUsage | None) -> Tokens:
     if used.prompt_tokens_details is not None:
         newer = used.prompt_tokens_details.cached_tokens
         cached = cached if newer is None else newer
-    prompt, completion = used.prompt_tokens or used.input_tokens, used.completion_tokens or used.output_tokens
+    prompt = used.prompt_tokens or used.input_tokens or 0
+    completion = used.completion_tokens or used.output_tokens or 0
     total = used.total_tokens or prompt + completion
     counts = (prompt, completion, total, reasoning or 0, cached or 0)
     if min(counts) < 0 or max(counts) > _TOKENS_LIMIT:

@@ -6,43 +6,58 @@ from bridgehead.mcp import UNDECODABLE
 
 from ..errors import MercuryError, format_seconds
 from . import wire
+from .tolerance import read_tolerantly
 
 UNAUTHORISED, PAYMENT_REQUIRED, FORBIDDEN, NOT_FOUND, TIMED_OUT, TOO_MANY = 401, 402, 403, 404, 408, 429
 SERVER_ERROR = 500
 _UNAVAILABLE = (502, 503, 504)
 _TRANSIENT = frozenset({TIMED_OUT, SERVER_ERROR, *_UNAVAILABLE})
 _FIRST_REDIRECT, _FIRST_REFUSAL = 300, 400
+_CONTEXT_PHRASES = (
+    *("context_length_exceeded", "context length", "context window", "contextwindow", "context size"),
+    *("context_size", "prompt is too long", "input is too long"),
+)
 _LONGEST_QUOTE = 500
 """Limit of characters quoted from the API's message."""
 
 
 def refused(
-    status: int, body: bytes, retry_after: float | None, *, path: str, model: str = ""
+    status: int,
+    body: bytes,
+    retry_after: float | None,
+    *,
+    path: str,
+    model: str = "",
+    api: str = "Mercury API",
 ) -> MercuryError:
-    """Return the error for a response whose status is not a success."""
-    reason = _read_reason(body)
-    quote = _quote(reason.message)
+    """Return the error for a response whose status is not a success; `api` names who sent it."""
+    reason = _read_refusal(body)
+    quote = _quote(reason)
     if status == TOO_MANY:
         when = "in a minute" if retry_after is None else f"in {format_seconds(retry_after)}"
         return MercuryError(
             "RATE_LIMITED",
-            f"The Mercury API limits the rate (429): {quote}",
+            f"The {api} limits the rate (429): {quote}",
             status=status,
             retry_after=retry_after,
             next_step=f"Try again {when}, with fewer calls at once or smaller max_tokens.",
         )
+    if status == FORBIDDEN and body.lstrip().startswith(b"<"):
+        # A page, not the API's JSON: a firewall or a proxy answered, and nobody has looked at the key.
+        message = f"Something in front of the {api} refused the request with a web page (403)."
+        return MercuryError("FORBIDDEN", message, status=status)
     if status in (UNAUTHORISED, FORBIDDEN):
         # 403 counts as 401, so that the key cools down like any refused one.
-        message = f"The Mercury API does not accept the key ({status}): {quote}"
+        message = f"The {api} does not accept the key ({status}): {quote}"
         return MercuryError("INVALID_API_KEY", message, status=UNAUTHORISED)
     if status == PAYMENT_REQUIRED:
-        message = f"The Mercury account cannot pay for this (402): {quote}"
+        message = f"The account at the {api} cannot pay for this (402): {quote}"
         return MercuryError("BILLING_REQUIRED", message, status=status)
     if status >= SERVER_ERROR or status == TIMED_OUT:
         when = "a little later" if retry_after is None else f"in {format_seconds(retry_after)}"
         return MercuryError(
             "SERVICE_UNAVAILABLE" if status in _UNAVAILABLE else "SERVICE_ERROR",
-            f"The Mercury API failed ({status}): {quote}",
+            f"The {api} failed ({status}): {quote}",
             status=status,
             is_transient=status in _TRANSIENT,
             is_outage=status >= SERVER_ERROR,
@@ -54,28 +69,27 @@ def refused(
         what = "a redirect" if is_redirect else "a status that the API's description does not have"
         return MercuryError(
             "BAD_RESPONSE",
-            f"The Mercury API answered with {what} ({status}).",
+            f"The {api} answered with {what} ({status}).",
             status=status,
             next_step="Check MERCURY_API_URL: redirects are not followed.",
         )
-    words = f"{reason.param} {reason.code} {reason.message}".lower()
+    words = f"{reason.param} {reason.code} {reason.type} {reason.message}".lower()
+    # vLLM, LiteLLM and llama.cpp have no code of their own for this, only a message or a type.
+    if any(phrase in words for phrase in _CONTEXT_PHRASES):
+        return _context_exceeded(quote, api)
     if status == NOT_FOUND and "model" not in words and not (model and model.lower() in words):
         # A 404 is about the endpoint unless it mentions the model: LiteLLM answers so for a path that it does
         # not serve.
-        return MercuryError(
-            "NOT_FOUND", f"The Mercury API has nothing at {path} (404): {quote}", status=status
-        )
-    if reason.code == "context_length_exceeded":
-        return _context_exceeded(quote)
+        return MercuryError("NOT_FOUND", f"The {api} has nothing at {path} (404): {quote}", status=status)
     if status == NOT_FOUND:
         return unknown_model(model, (), quote)
     where = f" (at {reason.param})" if reason.param else ""
-    message = f"The Mercury API refused the request ({status}){where}: {quote}"
+    message = f"The {api} refused the request ({status}){where}: {quote}"
     code = "MODEL_NOT_SUITABLE" if reason.param == "model" else "INVALID_REQUEST"
     return MercuryError(code, message, status=status)
 
 
-def _context_exceeded(quote: str) -> MercuryError:
+def _context_exceeded(quote: str, api: str) -> MercuryError:
     """Return the error for a request that is too long; the numbers are only in the API's message."""
     import re
 
@@ -87,7 +101,7 @@ def _context_exceeded(quote: str) -> MercuryError:
         excess = (
             f" It has {requested:,} tokens and the model takes {limit:,}: {requested - limit:,} too many."
         )
-    message = f"The request is longer than the model's context.{excess} The API says: {quote}"
+    message = f"The request is longer than the model's context.{excess} The {api} says: {quote}"
     return MercuryError("CONTEXT_LENGTH_EXCEEDED", message, status=400)
 
 
@@ -106,26 +120,43 @@ def list_models(names: tuple[str, ...]) -> str:
     return f"Use one of: {', '.join(names)}."
 
 
-def broken_off(error: wire.ApiError, content: str) -> MercuryError:
+def broken_off(reason: wire.ApiError, content: str | None) -> MercuryError:
     """Return the error for an answer that the API broke off."""
+    kind = reason.code or reason.type
     return MercuryError(
-        "STREAM_ERROR", f"The API broke the answer off: {_quote(error.message)}", content=content
+        "STREAM_ERROR",
+        f"The API broke the answer off{f' ({kind})' if kind else ''}: {_quote(reason)}",
+        next_step=None if content else "Call again if you still want the answer.",
+        content=content,
     )
 
 
-def _read_reason(body: bytes) -> wire.ApiError:
-    """Find the reason in any of the known shapes: the vendor's, a plain message, FastAPI's `detail`."""
+def read_reason(response: wire.Refusal | wire.CompletionResponse) -> wire.ApiError:
+    """Return the reason in any of the known forms: the vendor's, a text, FastAPI's `detail`."""
+    error, detail = response.error, response.detail
+    if error is None and isinstance(detail, dict):  # FastAPI around the vendor's form
+        error = detail.get("error", detail)
+    if isinstance(error, dict):
+        known = ((name, error.get(name)) for name in wire.ApiError.__struct_fields__)
+        return wire.ApiError(**{name: str(value) for name, value in known if isinstance(value, str | int)})
+    if isinstance(detail, list):  # FastAPI: an entry for each field that is wrong
+        entries = (entry for entry in detail if isinstance(entry, dict))
+        detail = "; ".join(f"{'.'.join(map(str, e.get('loc') or ()))}: {e.get('msg')}" for e in entries)
+    message = error or response.message or detail
+    return wire.ApiError(message if isinstance(message, str) else None)
+
+
+def _read_refusal(body: bytes) -> wire.ApiError:
     try:
-        refusal = wire.read_refusal(body)
+        return read_reason(wire.read_refusal(body))
     except UNDECODABLE:
-        return wire.ApiError()
-    if isinstance(refusal.error, wire.ApiError):
-        return refusal.error
-    message = refusal.error or refusal.message or refusal.detail
-    return wire.ApiError(message if isinstance(message, str) else "")
+        try:
+            return read_reason(read_tolerantly(body, wire.Refusal)[0])
+        except UNDECODABLE:
+            return wire.ApiError()
 
 
-def _quote(text: str) -> str:
+def _quote(reason: wire.ApiError) -> str:
     """Return the API's message, shortened, as a sentence."""
-    text = text[:_LONGEST_QUOTE].strip() or "no reason given"
+    text = (reason.message or "")[:_LONGEST_QUOTE].strip() or "no reason given"
     return text if text.endswith((".", "!", "?")) else f"{text}."

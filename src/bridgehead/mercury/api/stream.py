@@ -7,17 +7,25 @@ event count; names, ids, comments and retry hints are skipped. The time is an ar
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
+
+import msgspec
 
 from bridgehead.mcp import UNDECODABLE
 
+from ..completion import Completion
 from ..errors import MercuryError
 from . import wire
-from .refusals import broken_off
+from .refusals import broken_off, read_reason
+from .tolerance import BOM, has_open_end, mend, quote_bytes, read_tolerantly
 
 _DATA = b"data:"
 _DONE = b"[DONE]"
 _TOOL_CALL_BYTES = 8
 """Size of a tool call piece beside its text, so that a stream of empty pieces reaches the limit too."""
+_LONGEST_NAME = 1_000
+MAX_WARNINGS = 20
+_AFTER_END = "The API sent more after the end of its stream; it is not part of the answer."
 
 
 class EventTooLong(Exception):
@@ -30,6 +38,7 @@ class Events:
     def __init__(self, max_bytes: int) -> None:
         self._max_bytes = max_bytes
         self._rest = b""
+        self._is_at_start = True
         self.seen = b""
         """The bytes from which the last events were taken."""
 
@@ -43,12 +52,15 @@ class Events:
         if len(rest) > self._max_bytes:
             raise EventTooLong
         self._rest = rest
+        # The specification of server-sent events allows a byte order mark before the first one.
+        if self._is_at_start and events:
+            self._is_at_start, events[0] = False, events[0].removeprefix(BOM)
         return [data for event in events if (data := _read_data(event))]
 
     def end(self) -> list[bytes]:
         """Return the last event if the stream ended without the empty line after it."""
         rest, self._rest = self._rest, b""
-        data = _read_data(rest.rstrip(b"\r\n"))
+        data = _read_data((rest.removeprefix(BOM) if self._is_at_start else rest).rstrip(b"\r\n"))
         return [data] if data else []
 
 
@@ -66,6 +78,45 @@ def _read_data(event: bytes) -> bytes:
     return b"\n".join(lines)
 
 
+class _StreamedCall:
+    """A tool call whose pieces arrive one by one; the arguments are joined once, in the end."""
+
+    def __init__(self, first: wire.ToolCall) -> None:
+        self.id = ""
+        self.name = ""
+        self.arguments: list[str] = []
+        self._has_arguments = False
+        self._is_whole = False
+        """Whether its first piece already had complete arguments."""
+        with suppress(*UNDECODABLE):
+            self._is_whole = bool(first.function and msgspec.json.decode(first.function.arguments_text))
+
+    def add(self, piece: wire.ToolCall) -> int:
+        """Add a piece; return its size."""
+        self.id = self.id or piece.id or ""
+        if piece.function is None:
+            return _TOOL_CALL_BYTES
+        name, arguments = piece.function.name or "", piece.function.arguments_text
+        # Some servers repeat the name with every piece.
+        if name != self.name and len(self.name) < _LONGEST_NAME:
+            self.name += name
+        self.arguments.append(arguments)
+        self._has_arguments = self._has_arguments or bool(arguments)
+        return _TOOL_CALL_BYTES + len(name) + len(arguments)
+
+    def is_continued_by(self, piece: wire.ToolCall) -> bool:
+        """Return whether a piece at the same index belongs to this call: a new id or name begins another."""
+        if piece.id and self.id:
+            return piece.id == self.id
+        name = "" if piece.function is None else piece.function.name
+        if not name or not self.name:
+            return True
+        if name != self.name:
+            return not self._has_arguments  # a name may come in pieces too, but only before the arguments
+        # Without ids and indexes, the name of a call that came in one piece begins another call.
+        return not (self._is_whole and piece.index is None)
+
+
 class StreamedAnswer:
     """The part of a streamed answer that has arrived."""
 
@@ -73,6 +124,7 @@ class StreamedAnswer:
         self.model = ""
         self.finish_reason: str | None = None
         self.usage: wire.ApiUsage | None = None
+        self.reasoning_summary: wire.ReasoningSummary | None = None
         self.warnings: list[str] = []
         self.is_done = False
         """Whether `[DONE]`, the last event, has arrived."""
@@ -83,12 +135,18 @@ class StreamedAnswer:
         self._fresh: list[str] = []
         """Pieces not searched for secrets yet; all pieces of one network read are searched together."""
         self._held = ""
-        """End of the text that may be the beginning of a secret; not shown until that is decided."""
+        """End of the text that may be the beginning of a secret or half a character; not shown until that is
+        decided."""
+        self._has_halves = False
+        """Whether a chunk needed the tolerant reader, so that the text may have half characters."""
         self._taken = 0
         """Number of pieces that `take_news` has returned."""
-        self._tool_calls: dict[int, wire.ToolCall] = {}
-        self._tool_names: dict[int, list[str]] = {}
-        self._tool_arguments: dict[int, list[str]] = {}
+        self._reasoning: list[str] = []
+        self._refusal: list[str] = []
+        self._tool_calls: list[_StreamedCall] = []
+        self._current_calls: dict[int | None, _StreamedCall] = {}
+        """The last call at each index; Gemini's compatible endpoint sends none."""
+        self._calls_by_id: dict[tuple[int | None, str], _StreamedCall] = {}
         self._events = Events(max_bytes)
         self._max_bytes = max_bytes
         self._size = 0
@@ -101,23 +159,35 @@ class StreamedAnswer:
         return "".join(self._pieces)
 
     @property
+    def reasoning(self) -> str:
+        """The reasoning so far."""
+        return "".join(self._reasoning)
+
+    @property
+    def refusal(self) -> str:
+        """The model's reason for not answering."""
+        return "".join(self._refusal)
+
+    @property
     def tool_calls(self) -> list[wire.ToolCall]:
         """The tool calls so far."""
-        calls = [self._tool_calls[index] for index in sorted(self._tool_calls)]
-        for index, call in zip(sorted(self._tool_calls), calls, strict=True):
-            call.function = wire.FunctionCall(
-                "".join(self._tool_names[index]), "".join(self._tool_arguments[index])
-            )
-        return calls
+        return [
+            wire.ToolCall(call.id, wire.FunctionCall(call.name, "".join(call.arguments)))
+            for call in self._tool_calls
+        ]
 
     def feed(self, piece: bytes, now: float) -> bool:
         """Add bytes; return whether they changed the text."""
+        if self.is_done:
+            if piece.strip():
+                self._warn(_AFTER_END)
+            return False
         try:
             events = self._events.feed(piece)
         except EventTooLong:
             raise self._broken("one event of it is too long") from None
         # Search all bytes of a read at once instead of each event: measured 1 µs less per event.
-        read = wire.read_suspect_chunk if wire.may_need_redaction(self._events.seen) else wire.read_chunk
+        read = wire.read_completion if wire.may_need_redaction(self._events.seen) else wire.read_chunk
         before = self._chunks
         for data in events:
             self._read_event(data, now, read)
@@ -127,12 +197,16 @@ class StreamedAnswer:
             self._add_fresh()
         return self._chunks != before
 
+    def add_whole(self, completion: Completion) -> None:
+        """Take a complete answer that came instead of a stream, so that it is reported like one."""
+        self._pieces.append(completion.content)
+
     def end(self, now: float) -> None:
         """Finish the answer; raises if it is not complete."""
         for data in self._events.end():
-            self._read_event(data, now, wire.read_suspect_chunk)
+            self._read_event(data, now, wire.read_completion)
         self._add_fresh()
-        self._pieces.append(self._held)
+        self._pieces.append(mend(self._held))
         self._held = ""
         # A stream that just stops looks like a short answer, and common clients treat it so. Here it is an
         # error: a complete one has a finish reason and `[DONE]`.
@@ -149,45 +223,68 @@ class StreamedAnswer:
         self._taken = len(self._pieces)
         return "".join(pieces)
 
-    def _broken(self, why: str) -> MercuryError:
-        return MercuryError("STREAM_INCOMPLETE", f"The stream broke: {why}.", content=self.text)
+    def _broken(self, why: str, unread: bytes = b"") -> MercuryError:
+        content = self.text or quote_bytes(unread)
+        return MercuryError("STREAM_INCOMPLETE", f"The stream broke: {why}.", content=content)
 
-    def _read_event(self, data: bytes, now: float, read: Callable[[bytes], wire.Chunk]) -> None:
+    def _warn(self, warning: str) -> None:
+        # Some servers repeat a warning with every chunk.
+        if warning not in self.warnings and len(self.warnings) < MAX_WARNINGS:
+            self.warnings.append(warning)
+
+    def _read_event(self, data: bytes, now: float, read: Callable[[bytes], wire.CompletionResponse]) -> None:
         # Not JSON: the vendor's (and OpenAI's) last event.
-        if data == _DONE:
+        if data == _DONE or self.is_done:
+            if self.is_done:
+                self._warn(_AFTER_END)
             self.is_done = True
             return
         try:
             chunk = read(data)
         except UNDECODABLE:
-            raise self._broken("a chunk of it cannot be read") from None
+            self._has_halves = True
+            try:
+                chunk, warnings = read_tolerantly(data, wire.CompletionResponse)
+            except UNDECODABLE:
+                raise self._broken("a chunk of it cannot be read", data) from None
+            for warning in warnings:
+                self._warn(warning)
         self.model = chunk.model or self.model
-        if chunk.usage or chunk.error or chunk.warning:
+        if chunk.usage or chunk.error or chunk.warning or chunk.x_groq or chunk.reasoning_summary:
             if chunk.error is not None:
-                raise broken_off(chunk.error, self.text)
-            self.usage = chunk.usage or self.usage
+                raise broken_off(read_reason(chunk), self.text)
+            self.usage = chunk.usage or (chunk.x_groq and chunk.x_groq.usage) or self.usage
+            self.reasoning_summary = chunk.reasoning_summary or self.reasoning_summary
             if chunk.warning:
-                self.warnings += [chunk.warning] if isinstance(chunk.warning, str) else chunk.warning
+                for warning in [chunk.warning] if isinstance(chunk.warning, str) else chunk.warning:
+                    self._warn(warning)
         if not chunk.choices:
             return
         choice = chunk.choices[0]
         self.finish_reason = choice.finish_reason or self.finish_reason
-        delta = choice.delta
+        delta = choice.delta or choice.message
         if delta is None:
-            return
+            if choice.text is None:
+                return
+            delta = wire.Message(choice.text)  # a streamed fill-in
         if delta.tool_calls:
             for call in delta.tool_calls:
                 self._add_tool_call(call)
-        text = delta.content
-        if not text:
+        thought = delta.reasoning_content or delta.reasoning
+        if thought or delta.refusal:
+            self._reasoning.append(thought or "")
+            self._refusal.append(delta.refusal or "")
+            self._size += _TOOL_CALL_BYTES + len(thought or "") + len(delta.refusal or "")
+        if not delta.content:
             return
+        text = delta.content if isinstance(delta.content, str) else wire.read_text(delta.content)
         self._chunks += 1
         if self.first_token_at is None:
             self.first_token_at = now
         # While diffusing, each chunk replaces the whole text. It cannot end in half a secret that the next
         # chunk completes, and `read` has redacted it.
         if self._is_diffusing:
-            self._pieces, self._size = [text], len(text)
+            self._pieces, self._size = [mend(text) if self._has_halves else text], len(text)
         else:
             self._fresh.append(text)
             self._size += len(text)
@@ -198,20 +295,21 @@ class StreamedAnswer:
         self._fresh = []
         text = wire.redact_text(text)
         held = wire.count_held(text)
+        if self._has_halves and not held:
+            held = int(has_open_end(text))
         self._held = text[len(text) - held :]
-        self._pieces.append(text[: len(text) - held] if held else text)
+        shown = text[: len(text) - held] if held else text
+        self._pieces.append(mend(shown) if self._has_halves else shown)
 
-    def _add_tool_call(self, delta: wire.ToolCallDelta) -> None:
-        # Collected, and joined once: appending to a string with each delta would take quadratic time.
-        # Gemini's compatible endpoint sends no index.
-        index = delta.index or 0
-        if index not in self._tool_calls:
-            self._tool_calls[index] = wire.ToolCall()
-            self._tool_names[index], self._tool_arguments[index] = [], []
-        self._tool_calls[index].id = delta.id or self._tool_calls[index].id
-        self._size += _TOOL_CALL_BYTES
-        if delta.function is not None:
-            name, arguments = delta.function.name or "", delta.function.arguments or ""
-            self._tool_names[index].append(name)
-            self._tool_arguments[index].append(arguments)
-            self._size += len(name) + len(arguments)
+    def _add_tool_call(self, piece: wire.ToolCall) -> None:
+        call = self._current_calls.get(piece.index)
+        if call is None or not call.is_continued_by(piece):
+            # The pieces of two calls may alternate: an id that was there before continues its call.
+            call = self._calls_by_id.get((piece.index, piece.id)) if piece.id else None
+            if call is None:
+                call = _StreamedCall(piece)
+                self._tool_calls.append(call)
+            self._current_calls[piece.index] = call
+        self._size += call.add(piece)
+        if piece.id:
+            self._calls_by_id[piece.index, piece.id] = call

@@ -1,7 +1,7 @@
-"""Wire: requests to the Mercury API, and its responses, decoded tolerantly and without secrets. Pure.
+"""Wire: requests to the Mercury API, and its responses, decoded without secrets. Pure.
 
-Both forms of `usage` are accepted, unknown fields are ignored, and nearly every field may be missing.
-`completions` decides what a response means for a call.
+Both forms of `usage` are accepted, unknown fields are ignored, and nearly every field may be missing or null.
+What these types refuse, `tolerance` reads; `completions` decides what a response means for a call.
 
 An upstream may echo the key that it was sent: in a refusal, a warning, an answer, a model's name. Secrets are
 removed as soon as a response is read. Results, notifications, log lines and audit lines are made from
@@ -67,12 +67,12 @@ class TokenDetails(Struct):
 class ApiUsage(Struct):
     """Usage in the older form (flat) or the newer one (details)."""
 
-    prompt_tokens: int = 0
-    completion_tokens: int = 0
-    total_tokens: int = 0
-    input_tokens: int = 0
+    prompt_tokens: int | None = None
+    completion_tokens: int | None = None
+    total_tokens: int | None = None
+    input_tokens: int | None = None
     """Prompt tokens of a decision."""
-    output_tokens: int = 0
+    output_tokens: int | None = None
     reasoning_tokens: int | None = None
     cached_input_tokens: int | None = None
     completion_tokens_details: TokenDetails | None = None
@@ -81,39 +81,51 @@ class ApiUsage(Struct):
     """US dollars charged; only some compatible APIs report it."""
 
 
-class FunctionCall(Struct):
-    """The function that the model wants to call."""
+class GroqUsage(Struct):
+    """Usage where Groq's streams have it."""
 
-    name: str = ""
-    arguments: str = ""
+    usage: ApiUsage | None = None
+
+
+class FunctionCall(Struct):
+    """The function that the model wants to call, or a piece of that in a stream."""
+
+    name: str | None = None
+    arguments: Any = None
+    """JSON text, or (some compatible servers) the object itself."""
+
+    @property
+    def arguments_text(self) -> str:
+        """The arguments as JSON text."""
+        return read_text(self.arguments)
 
 
 class ToolCall(Struct):
-    """A tool call that the model asks for."""
+    """A tool call that the model asks for, or a piece of one in a stream."""
 
-    id: str = ""
+    id: str | None = None
     function: FunctionCall | None = None
-    type: str = "function"
+    index: int | None = None
+    """Which call a piece belongs to; Gemini's compatible endpoint sends none."""
 
 
 class Message(Struct):
-    """The model's message, as a string or (some compatible servers) in parts."""
+    """The model's message; in a stream, the text that a chunk adds, or, while diffusing, the whole text."""
 
-    content: str | list[dict[str, Any]] | None = None
+    content: Any = None
+    """Text, or (some compatible servers) parts with text."""
     tool_calls: list[ToolCall] | None = None
-
-    @property
-    def text(self) -> str:
-        """The text of all parts."""
-        if isinstance(self.content, list):
-            return "".join(str(part.get("text", "")) for part in self.content)
-        return self.content or ""
+    reasoning_content: str | None = None
+    reasoning: str | None = None
+    """The same, as vLLM and OpenRouter name it."""
+    refusal: str | None = None
 
 
 class Choice(Struct):
-    """One answer: of a chat or an edit (a message), or of a fill-in (a text)."""
+    """One answer: of a chat or an edit (a message), of a stream (a delta), or of a fill-in (a text)."""
 
     message: Message | None = None
+    delta: Message | None = None
     text: str | None = None
     finish_reason: str | None = None
 
@@ -121,61 +133,34 @@ class Choice(Struct):
 class ApiError(Struct):
     """The API's reason for refusing a request."""
 
-    message: str = ""
+    message: str | None = None
     type: str | None = None
     param: str | None = None
-    code: str | int | None = None
+    code: str | None = None
+
+
+class ReasoningSummary(Struct):
+    """The summary of the model's reasoning, where the call asked for one."""
+
+    content: str | None = None
+    status: str | None = None
 
 
 class CompletionResponse(Struct):
-    """A complete answer."""
+    """A complete answer, or one chunk of a stream."""
 
     choices: list[Choice] | None = None
     answers: dict[str, Any] | None = None
     """Only in the response to a decision."""
-    model: str = ""
+    model: str | None = None
     usage: ApiUsage | None = None
+    x_groq: GroqUsage | None = None
     warning: str | list[str] | None = None
-    error: ApiError | None = None
-
-
-class FunctionDelta(Struct):
-    """A piece of a function call."""
-
-    name: str | None = None
-    arguments: str | None = None
-
-
-class ToolCallDelta(Struct):
-    """A piece of a tool call; its id comes with the first piece only."""
-
-    index: int | None = None
-    id: str | None = None
-    function: FunctionDelta | None = None
-
-
-class Delta(Struct):
-    """The text that a chunk adds, or, while diffusing, the whole text now."""
-
-    content: str | None = None
-    tool_calls: list[ToolCallDelta] | None = None
-
-
-class ChunkChoice(Struct):
-    """The part of a chunk that belongs to one answer."""
-
-    delta: Delta | None = None
-    finish_reason: str | None = None
-
-
-class Chunk(Struct):
-    """One event of a stream."""
-
-    choices: list[ChunkChoice] | None = None
-    model: str = ""
-    usage: ApiUsage | None = None
-    warning: str | list[str] | None = None
-    error: ApiError | None = None
+    reasoning_summary: ReasoningSummary | None = None
+    error: Any = None
+    message: Any = None
+    detail: Any = None
+    """The reason of an error, in FastAPI's form."""
 
 
 class Pricing(Struct):
@@ -208,10 +193,9 @@ class ModelList(Struct):
 class Refusal(Struct):
     """The body of a response whose status is not a success."""
 
-    error: ApiError | str | None = None
-    message: str | None = None
+    error: Any = None
+    message: Any = None
     detail: Any = None
-    """The reason, in FastAPI's form."""
 
 
 _ESCAPE, _UNICODE, _SLASH = b"\\", b"\\u00", b"\\/"
@@ -224,13 +208,14 @@ def may_need_redaction(data: bytes) -> bool:
     return (_ESCAPE in data and (_UNICODE in data or _SLASH in data)) or logs.may_show_secret(data)
 
 
-def _redact(value: Any) -> Any:
+def change_strings(value: Any, change: Callable[[str], str]) -> Any:
+    """Return decoded JSON with every string changed, names of members too."""
     if isinstance(value, str):
-        return logs.scrubbed(value)
+        return change(value)
     if isinstance(value, list):
-        return [_redact(item) for item in value]
+        return [change_strings(item, change) for item in value]
     if isinstance(value, dict):
-        return {logs.scrubbed(name): _redact(item) for name, item in value.items()}
+        return {change(name): change_strings(item, change) for name, item in value.items()}
     return value
 
 
@@ -242,19 +227,32 @@ def make_reader(kind: type[T]) -> Callable[[bytes], T]:
     decode = json.Decoder(kind).decode
 
     def read(body: bytes) -> T:
-        return decode(json.encode(_redact(json.decode(body))) if may_need_redaction(body) else body)
+        if may_need_redaction(body):
+            body = json.encode(change_strings(json.decode(body), logs.scrubbed))
+        return decode(body)
 
     return read
 
 
 # Every response passes one of these readers, and each redacts secrets.
 read_completion = make_reader(CompletionResponse)
-read_suspect_chunk = make_reader(Chunk)
-read_chunk = json.Decoder(Chunk).decode
+read_chunk = json.Decoder(CompletionResponse).decode
 """Does not redact: only for bytes that `may_need_redaction` has cleared."""
 read_models = make_reader(ModelList)
 read_refusal = make_reader(Refusal)
 write = json.Encoder().encode
+
+
+def read_text(content: Any) -> str:
+    """Return content as text: of parts, their texts; of anything else that is not text, its JSON."""
+    if isinstance(content, str):
+        return content
+    if content is None:
+        return ""
+    if isinstance(content, list) and all(isinstance(part, str | dict) for part in content):
+        texts = (part if isinstance(part, str) else part.get("text") for part in content)
+        return "".join(text for text in texts if isinstance(text, str))
+    return write(content).decode()
 
 
 def read_price(text: str | float | None) -> float | None:

@@ -62,7 +62,7 @@ class Provider:
             address = sha256(self.url.encode()).hexdigest()[:16]
             self._cooldowns = Cooldowns(redis, f"mercury:{name}:{address}")
         self.keys = Keys(settings, clock, lambda key, seconds: self._announce(_KEY + key, seconds))
-        self.api = ApiClient(settings, clock)
+        self.api = ApiClient(settings, clock, "Mercury API" if name == MERCURY else f"provider {name}")
         terms = {} if entry is None else entry.models
         self.catalogue = Catalogue(self.api, self.keys, clock, settings, terms)
         self.problem = ""

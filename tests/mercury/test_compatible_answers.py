@@ -1,0 +1,384 @@
+"""Answers as compatible servers really send them, each with what the agent sees: a paid answer arrives."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.mercury.one_answer import answering, completion
+from tests.mercury.process import KEY, error_of
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+CHAT = "mercury_chat_completion"
+STREAM = "mercury_chat_stream"
+ASK = {"messages": [{"role": "user", "content": "Of shapes, in 8 words"}]}
+END = {"choices": [{"delta": {}, "finish_reason": "stop"}]}
+BOM = b"\xef\xbb\xbf"
+
+
+def events(*chunks: dict[str, Any] | str, start: bytes = b"", after: bytes = b"") -> bytes:
+    """Give a stream of chunks, as JSON or as its text, up to `[DONE]`."""
+    texts = [chunk if isinstance(chunk, str) else json.dumps(chunk) for chunk in chunks]
+    body = b"".join(b"data: %b\n\n" % text.encode() for text in texts)
+    return start + body + b"data: [DONE]\n\n" + after
+
+
+def piece(content: Any = None, **delta: Any) -> dict[str, Any]:
+    return {"model": "m", "choices": [{"delta": {"content": content, **delta}}]}
+
+
+def message(**parts: Any) -> dict[str, Any]:
+    return completion(choices=[{"message": {"role": "assistant", **parts}, "finish_reason": "stop"}])
+
+
+def tool_piece(arguments: Any, name: str | None = None, **place: Any) -> dict[str, Any]:
+    return piece(tool_calls=[{**place, "function": {"name": name, "arguments": arguments}}])
+
+
+async def ask(body: Any, folder: Path, tool: str = CHAT) -> Any:
+    async with answering(200, body, folder) as client:
+        return await client.call(tool, ASK)
+
+
+def calls_of(result: Any) -> list[tuple[str, str, str]]:
+    return [
+        (call["id"], call["function"]["name"], call["function"]["arguments"])
+        for call in result["structuredContent"]["tool_calls"]
+    ]
+
+
+def notes_of(result: Any) -> list[str]:
+    """Return the notes, which are in the structure and in a text block of their own."""
+    notes: list[str] = result["structuredContent"].get("notes", [])
+    told = [line for block in result["content"][1:] for line in block["text"].splitlines()]
+    assert told == [f"Note: {note}" for note in notes]
+    return notes
+
+
+# --- streamed tool calls -----------------------------------------------------------------------------------
+
+TWO_CALLS = [("a1", "get_a", '{"x":1}'), ("b2", "get_b", '{"y":2}')]
+
+
+@pytest.mark.parametrize(
+    "deltas",
+    [
+        [tool_piece('{"x":1}', "get_a", id="a1"), tool_piece('{"y":2}', "get_b", id="b2")],
+        [
+            tool_piece('{"x":1}', "get_a", id="a1", index=0),
+            tool_piece('{"y":2}', "get_b", id="b2", index=0),
+        ],
+        [
+            tool_piece("", "get_a", id="a1", index=0),
+            tool_piece('{"x"', index=0),
+            tool_piece(":1}", index=0),
+            tool_piece("", "get_b", id="b2", index=1),
+            tool_piece('{"y":2}', index=1),
+        ],
+        [
+            tool_piece('{"x"', "get_a", id="a1", index=0),
+            tool_piece(":1}", "get_a", id="a1", index=0),
+            tool_piece('{"y":2}', "get_b", id="b2", index=1),
+        ],
+        [
+            tool_piece('{"x"', "get_a", id="a1"),
+            tool_piece('{"y"', "get_b", id="b2"),
+            tool_piece(":1}", id="a1"),
+            tool_piece(":2}", id="b2"),
+        ],
+        [
+            tool_piece({"x": 1}, "get_a", id="a1", index=0),
+            tool_piece({"y": 2}, "get_b", id="b2", index=1),
+        ],
+    ],
+    ids=["no index", "same index, new id", "in pieces", "name repeated", "alternating", "objects"],
+)
+async def test_streamed_tool_calls_stay_apart(tmp_path: Path, deltas: list[dict[str, Any]]) -> None:
+    result = await ask(events(*deltas, END), tmp_path, STREAM)
+
+    assert calls_of(result) == TWO_CALLS
+    assert json.loads(result["content"][0]["text"])[1]["function"] == {
+        "name": "get_b",
+        "arguments": '{"y":2}',
+    }
+    assert notes_of(result) == []
+
+
+async def test_streamed_tool_calls_without_any_id_get_one_each(tmp_path: Path) -> None:
+    deltas = [tool_piece('{"x":1}', "get_a"), tool_piece('{"x":2}', "get_a"), tool_piece('{"y":2}', "get_b")]
+
+    result = await ask(events(*deltas, END), tmp_path, STREAM)
+
+    assert calls_of(result) == [
+        ("call_1", "get_a", '{"x":1}'),
+        ("call_2", "get_a", '{"x":2}'),
+        ("call_3", "get_b", '{"y":2}'),
+    ]
+    assert "no id" in notes_of(result)[0]
+
+
+# --- what compatible servers leave out or write differently ------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected_model"),
+    [
+        ({"model": None}, "m"),
+        ({"usage": {"prompt_tokens": 3, "completion_tokens": 4, "total_tokens": None}}, "m"),
+    ],
+    ids=["model null", "total null"],
+)
+async def test_a_null_counts_as_left_out(
+    tmp_path: Path, changes: dict[str, Any], expected_model: str
+) -> None:
+    result = await ask(completion(**changes), tmp_path)
+
+    metadata = result["structuredContent"]["metadata"]
+    assert (result["content"][0]["text"], metadata["model"]) == ("hi", expected_model)
+    assert metadata["usage"]["total_tokens"] == (7 if "usage" in changes else 0)
+    assert notes_of(result) == []
+
+
+async def test_a_tool_call_may_have_no_id_and_its_arguments_as_an_object(tmp_path: Path) -> None:
+    call = {"id": None, "type": "function", "function": {"name": "get_a", "arguments": {"x": [1]}}}
+
+    result = await ask(message(content=None, tool_calls=[call]), tmp_path)
+
+    assert calls_of(result) == [("call_1", "get_a", '{"x":[1]}')]
+    assert "call_1" in notes_of(result)[0]
+
+
+@pytest.mark.parametrize("tool", [CHAT, STREAM])
+async def test_content_in_parts_is_put_together(tmp_path: Path, tool: str) -> None:
+    parts = [{"type": "text", "text": "a"}, "b", {"type": "image_url"}]
+    body = message(content=parts) if tool == CHAT else events(piece(parts), END)
+
+    assert (await ask(body, tmp_path, tool))["content"][0]["text"] == "ab"
+
+
+@pytest.mark.parametrize("tool", [CHAT, STREAM])
+async def test_reasoning_and_its_summary_come_beside_the_answer(tmp_path: Path, tool: str) -> None:
+    summary = {"content": "It thought.", "status": "complete"}
+    if tool == CHAT:
+        body: Any = message(content="hi", reasoning_content="Hm, well.") | {"reasoning_summary": summary}
+    else:
+        thoughts = [piece(reasoning_content="Hm, "), piece(reasoning_content="well.")]
+        body = events(*thoughts, piece("hi"), END, {"choices": [], "reasoning_summary": summary})
+
+    result = await ask(body, tmp_path, tool)
+
+    assert result["content"] == [{"type": "text", "text": "hi"}]
+    structured = result["structuredContent"]
+    assert (structured["reasoning"], structured["reasoning_summary"]) == ("Hm, well.", "It thought.")
+
+
+@pytest.mark.parametrize("tool", [CHAT, STREAM])
+async def test_a_refusal_reaches_the_agent(tmp_path: Path, tool: str) -> None:
+    parts = {"content": None, "refusal": "I may not."}
+    body = message(**parts) if tool == CHAT else events(piece(**parts), END)
+
+    result = await ask(body, tmp_path, tool)
+
+    assert result["content"][0]["text"] == "I may not."
+    assert result["structuredContent"]["refusal"] == "I may not."
+    assert notes_of(result) == ["The model refused to answer: I may not."]
+
+
+async def test_usage_is_found_where_groq_has_it(tmp_path: Path) -> None:
+    used = {"prompt_tokens": 3, "completion_tokens": 4, "total_tokens": 7}
+
+    result = await ask(events(piece("hi"), {**END, "x_groq": {"usage": used}}), tmp_path, STREAM)
+
+    assert result["structuredContent"]["metadata"]["usage"] == used
+
+
+async def test_the_cost_is_that_of_the_api_where_it_names_one(tmp_path: Path) -> None:
+    used = {"prompt_tokens": 3, "completion_tokens": 4, "cost": 0.0125}
+
+    result = await ask(completion(usage=used), tmp_path)
+
+    assert result["structuredContent"]["metadata"]["cost_usd"] == 0.0125
+
+
+async def test_a_first_chunk_without_choices_is_no_part_of_the_text(tmp_path: Path) -> None:
+    first = {"choices": [], "model": "", "prompt_filter_results": [{"prompt_index": 0}]}
+
+    result = await ask(events(first, piece("hi"), END), tmp_path, STREAM)
+
+    assert result["content"] == [{"type": "text", "text": "hi"}]
+
+
+# --- characters --------------------------------------------------------------------------------------------
+
+
+async def test_an_emoji_that_is_split_over_two_chunks_is_whole_again(tmp_path: Path) -> None:
+    chunks = [
+        '{"choices":[{"delta":{"content":"a \\ud83d"}}]}',
+        '{"choices":[{"delta":{"content":"\\ude00 b"}}]}',
+    ]
+
+    result = await ask(events(*chunks, END), tmp_path, STREAM)
+
+    assert result["content"] == [{"type": "text", "text": "a 😀 b"}]
+
+
+async def test_an_emoji_that_is_split_in_arguments_is_whole_again(tmp_path: Path) -> None:
+    text = json.dumps(tool_piece("XX", "get_a", id="a1", index=0))
+    chunks = [text.replace("XX", '[\\"\\ud83d'), text.replace("XX", '\\ude00\\"]')]
+
+    result = await ask(events(*chunks, END), tmp_path, STREAM)
+
+    assert calls_of(result) == [("a1", "get_a", '["😀"]')]
+
+
+@pytest.mark.parametrize("tool", [CHAT, STREAM])
+async def test_half_a_character_is_replaced_and_the_rest_arrives(tmp_path: Path, tool: str) -> None:
+    body = json.dumps(completion()).replace("hi", "a \\ud83d b").encode()
+    if tool == STREAM:
+        body = events('{"choices":[{"delta":{"content":"a \\ud83d"}}]}', piece(" b"), END)
+
+    assert (await ask(body, tmp_path, tool))["content"][0]["text"] == "a � b"
+
+
+async def test_bytes_that_are_not_utf_8_are_replaced_with_a_note(tmp_path: Path) -> None:
+    body = json.dumps(completion()).encode().replace(b"hi", b"a\xffb")
+
+    result = await ask(body, tmp_path)
+
+    assert result["content"][0]["text"] == "a�b"
+    assert "U+FFFD" in notes_of(result)[0]
+
+
+async def test_a_key_in_an_answer_that_needs_tolerance_is_hidden(tmp_path: Path) -> None:
+    body = json.dumps(completion(model=5)).replace("hi", f"Bearer {KEY} \\ud83d").encode()
+
+    result = await ask(body, tmp_path)
+
+    assert KEY not in json.dumps(result)
+    assert result["content"][0]["text"].startswith("Bearer ")
+
+
+# --- the frame of the answer -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("start", [b"", BOM])
+async def test_json_in_answer_to_a_stream_is_an_answer(tmp_path: Path, start: bytes) -> None:
+    body = start + json.dumps(completion(usage={"prompt_tokens": 3, "completion_tokens": 4})).encode()
+
+    result = await ask(body, tmp_path, STREAM)
+
+    assert result["content"][0]["text"] == "hi"
+    assert result["structuredContent"]["metadata"]["usage"]["total_tokens"] == 7
+    assert notes_of(result) == ["The API sent the answer in one piece, not as a stream."]
+
+
+async def test_a_byte_order_mark_hides_nothing(tmp_path: Path) -> None:
+    streamed = await ask(events(piece("one"), piece(" two"), END, start=BOM), tmp_path, STREAM)
+    whole = await ask(BOM + json.dumps(completion()).encode(), tmp_path)
+
+    assert (streamed["content"][0]["text"], whole["content"][0]["text"]) == ("one two", "hi")
+
+
+async def test_text_after_the_end_of_a_stream_is_not_part_of_the_answer(tmp_path: Path) -> None:
+    after = b"data: %b\n\n" % json.dumps(piece("and more")).encode()
+
+    result = await ask(events(piece("hi"), END, after=after), tmp_path, STREAM)
+
+    assert result["content"][0]["text"] == "hi"
+    assert "after the end" in notes_of(result)[0]
+
+
+@pytest.mark.parametrize("tool", [CHAT, STREAM])
+async def test_a_field_that_cannot_be_read_is_ignored_and_named(tmp_path: Path, tool: str) -> None:
+    odd: dict[str, Any] = {"usage": {"prompt_tokens": "3", "completion_tokens": "many"}, "model": ["m"]}
+    body = completion(**odd) if tool == CHAT else events(piece("hi"), {**END, **odd})
+
+    result = await ask(body, tmp_path, tool)
+
+    assert result["content"][0]["text"] == "hi"
+    assert result["structuredContent"]["metadata"]["usage"]["prompt_tokens"] == 3
+    (note,) = notes_of(result)
+    assert "usage.completion_tokens" in note
+    assert "model" in note
+
+
+# --- errors inside an answer, and answers that are none ----------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("body", "reason"),
+    [
+        ({"error": {"message": "No capacity", "code": 502}}, "(502): No capacity."),
+        ({"error": {"message": "No capacity", "type": "overloaded"}}, "(overloaded): No capacity."),
+        ({"error": "No capacity"}, "No capacity."),
+        (
+            {"detail": [{"loc": ["body", "messages"], "msg": "field required"}]},
+            "body.messages: field required.",
+        ),
+        ({"detail": {"error": {"message": "No capacity"}}}, "No capacity."),
+        ({"object": "error", "message": "No capacity"}, "No capacity."),
+    ],
+    ids=["object", "type", "string", "detail list", "detail object", "message"],
+)
+async def test_the_reason_of_an_error_inside_a_200_is_kept(tmp_path: Path, body: Any, reason: str) -> None:
+    error = error_of(await ask(body, tmp_path))
+
+    assert error["code"] == "STREAM_ERROR"
+    assert reason in error["message"]
+
+
+async def test_an_error_inside_a_stream_keeps_its_reason_and_the_text_so_far(tmp_path: Path) -> None:
+    error = error_of(await ask(events(piece("half"), {"error": "No capacity"}), tmp_path, STREAM))
+
+    assert (error["code"], error["content"]) == ("STREAM_ERROR", "half")
+    assert "No capacity." in error["message"]
+
+
+@pytest.mark.parametrize(
+    ("body", "received"),
+    [
+        (b"The answer is 42", "The answer is 42"),
+        (b'{"choices": [{"message": {"content": "The answer is 42"', "The answer is 42"),
+        ({"output": "The answer is 42"}, "The answer is 42"),
+        (completion(choices=[{"message": {"content": "The answer is 42"}}]), "The answer is 42"),
+    ],
+    ids=["text", "cut JSON", "another form", "no finish reason"],
+)
+async def test_an_unusable_answer_comes_with_what_was_received(
+    tmp_path: Path, body: Any, received: str
+) -> None:
+    error = error_of(await ask(body, tmp_path))
+
+    assert error["code"] == "BAD_RESPONSE"
+    assert received in error["content"]
+
+
+async def test_what_was_received_shows_no_key_and_is_bounded(tmp_path: Path) -> None:
+    escaped = "".join(f"\\u{ord(character):04x}" for character in KEY)
+    body = f'{{"a": "{escaped}", "b": "{KEY}", {"x" * 100_000}'.encode()
+
+    error = error_of(await ask(body, tmp_path))
+
+    assert KEY not in error["content"]
+    assert escaped not in error["content"]
+    assert len(error["content"]) < 21_000
+
+
+async def test_an_unreadable_chunk_comes_with_what_was_received(tmp_path: Path) -> None:
+    alone = error_of(await ask(events('{"broken', END), tmp_path, STREAM))
+    later = error_of(await ask(events(piece("half"), '{"broken', END), tmp_path, STREAM))
+
+    assert (alone["code"], alone["content"]) == ("STREAM_INCOMPLETE", '{"broken')
+    assert later["content"] == "half"
+
+
+async def test_an_answer_that_was_cut_short_says_so_in_text_and_structure(tmp_path: Path) -> None:
+    choice = {"message": {"content": "hi"}, "finish_reason": "length"}
+
+    result = await ask(completion(choices=[choice], warning="Temperature was reset."), tmp_path)
+
+    assert result["content"][0]["text"] == "hi"
+    assert result["structuredContent"]["incomplete"] == notes_of(result)[0]
+    assert notes_of(result)[1] == "Temperature was reset."
