@@ -53,31 +53,6 @@ async def test_fill_ins_and_edits_can_have_default_models_of_their_own(
     assert api.requests.to("/edit/completions")[0].body["model"] == "mercury-edit-2"
 
 
-async def test_a_model_that_nobody_named_is_never_taken(api: Simulator, tmp_path: Path) -> None:
-    own = {"MERCURY_FIM_MODEL": "", "MERCURY_EDIT_MODEL": ""}
-    async with bridge_process(api.url, tmp_path, **own) as client:
-        filling = await client.error(FIM, GAP)
-        editing = await client.error(EDIT, {"prompt": CODE})
-
-    assert not api.requests.to("/fim/completions")
-    assert not api.requests.to("/edit/completions")
-    assert (filling["type"], filling["code"]) == ("validation_error", "MODEL_NOT_SUITABLE")
-    assert "Use one of: mercury-edit-2, mercury-coder-small, mercury-coder." in filling["message"]
-    assert "Use one of: mercury-edit-2." in editing["message"]
-    assert "MERCURY_EDIT_MODEL" in editing["message"]
-
-
-async def test_a_default_model_that_is_not_listed_is_asked_for_all_the_same(
-    api: Simulator, tmp_path: Path
-) -> None:
-    async with bridge_process(api.url, tmp_path, MERCURY_MODEL="retired", MERCURY_FIM_MODEL="") as client:
-        error = await client.error(FIM, GAP)
-
-    assert [request.body["model"] for request in api.requests.to("/fim/completions")] == ["retired"]
-    assert error["code"] == "MODEL_NOT_FOUND"
-    assert "Use one of: mercury-edit-2, mercury-coder-small, mercury-coder." in error["message"]
-
-
 async def test_where_the_default_model_can_do_it_it_is_taken(api: Simulator, tmp_path: Path) -> None:
     async with bridge_process(api.url, tmp_path, MERCURY_MODEL="", MERCURY_FIM_MODEL="") as client:
         await client.call(FIM, GAP)

@@ -7,7 +7,7 @@ Routes may add prices (`terms`); nothing about a model is built in.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from bridgehead.mcp import UNDECODABLE
@@ -80,6 +80,7 @@ class Catalogue:
         self._clock = clock
         self._seconds = settings.request_timeout / 1000
         self._default = settings.model
+        self._allowed = settings.allowed_models
         self._is_kept = settings.cache_enabled
         self._models: dict[str, wire.Model] = {}
         self._prices: dict[str, Prices | None] = {}
@@ -88,6 +89,8 @@ class Catalogue:
         """Names in the endpoint's own list, for APIs that have one."""
         self._asked: set[str] = set()
         """Endpoints whose own list was requested since the last refresh."""
+        self._unserved: set[tuple[str, str]] = set()
+        """Endpoints and default models that the API refused since the last refresh."""
         self._fetched_at: float | None = None
         self._due_at = float("-inf")
         """When to fetch the list again: `TTL_SECONDS` after a fetch, `RETRY_SECONDS` after a try."""
@@ -104,6 +107,11 @@ class Catalogue:
         """All known names, without a request."""
         return (*self._models, *(name for name in self._terms if name not in self._models))
 
+    @property
+    def names_endpoints(self) -> bool:
+        """Whether the list says which endpoints a model serves."""
+        return any(model.supported_endpoints is not None for model in self._models.values())
+
     def counted_name(self, model: str) -> str:
         """Return the name for metrics; unlisted ones share one, because clients can invent any number."""
         return model if model in self._models or model in self._terms or model == self._default else UNKNOWN
@@ -116,11 +124,31 @@ class Catalogue:
         """Return the listed model, without a request."""
         return self._models.get(model)
 
+    def note_unserved(self, endpoint: str, model: str) -> None:
+        """Remember that the API refused a default model for an endpoint."""
+        self._unserved.add((endpoint, model))
+
+    def is_unserved(self, endpoint: str, model: str) -> bool:
+        """Return whether the API has refused a default model for an endpoint."""
+        return (endpoint, model) in self._unserved
+
+    def find_longer(self, names: Sequence[str], model: str) -> str | None:
+        """Return the listed model with the next longer context than a model's; None if there is none."""
+        known = self._models.get(model)
+        least = 0 if known is None else known.context_length or 0
+        lengths = {name: self._models[name].context_length or 0 for name in names if name in self._models}
+        longer = [name for name, length in lengths.items() if length > least and name != model]
+        return min(longer, key=lengths.__getitem__, default=None)
+
     async def list_able(self, endpoint: str) -> tuple[str, ...]:
-        """Return the models that can be used with an endpoint; empty if unknown."""
+        """Return the allowed models that can be used with an endpoint; empty if unknown."""
+        able = await self._list_able(endpoint)
+        return tuple(name for name in able if not self._allowed or name in self._allowed)
+
+    async def _list_able(self, endpoint: str) -> tuple[str, ...]:
         await self.load()
         kind = endpoint.split("/")[1]
-        if all(model.supported_endpoints is None for model in self._models.values()):
+        if not self.names_endpoints:
             # The older API does not list what a model can do. It has a list per endpoint instead, which other
             # compatible APIs lack, so a failure is normal. Ask once per refresh.
             if self._models and endpoint not in self._asked:
@@ -206,7 +234,7 @@ class Catalogue:
                 "BAD_RESPONSE", "The API's list of models cannot be read.", next_step="Try again later."
             ) from problem
         self._models = {model.id: model for model in listed.data}
-        self._by_endpoint, self._asked, self._prices = {}, set(), {}
+        self._by_endpoint, self._asked, self._prices, self._unserved = {}, set(), {}, set()
         self._fetched_at = self._clock.monotonic()
         self._due_at = self._fetched_at + TTL_SECONDS
 

@@ -62,12 +62,27 @@ class TimeLimit(Struct, frozen=True):
     setting: str
 
 
+class Access(Struct, frozen=True):
+    """How an API wants to be addressed, beside its URL."""
+
+    name: str = "Mercury API"
+    """Its name in messages, after "the"."""
+    query: str = ""
+    """Added to every path, such as `?api-version=…`."""
+    key_header: str = "Authorization"
+    """The header of the key; with this one the key is a bearer token."""
+    headers: Headers = ()
+
+
+MERCURY_API = Access()
+
+
 class ApiClient:
     """Sends requests to one API; open while the server serves."""
 
-    def __init__(self, settings: MercurySettings, clock: Clock, name: str = "Mercury API") -> None:
-        self._name = name
-        """The API's name in messages, after "the"."""
+    def __init__(self, settings: MercurySettings, clock: Clock, access: Access = MERCURY_API) -> None:
+        self._access = access
+        self.name = access.name
         self._url = settings.api_url
         self._clock = clock
         self._first_byte_seconds = settings.request_timeout / 1000
@@ -82,7 +97,7 @@ class ApiClient:
             settings.api_url,
             connect_seconds=CONNECT_SECONDS,
             proxy=proxies.choose(settings.api_url),
-            headers=_HEADERS,
+            headers=(*_HEADERS, *access.headers),
         )
 
     async def close(self) -> None:
@@ -97,9 +112,11 @@ class ApiClient:
     async def complete(self, request: Request, key: str, limit: TimeLimit) -> Completion:
         """Send a request once and return the complete answer."""
         started = self._clock.monotonic()
-        exchange = self._exchange("POST", request.path, request.payload, key, request.trace)
+        exchange = self._exchange(
+            "POST", request.sent_path or request.path, request.payload, key, request.trace
+        )
         try:
-            body = await self._fetch(exchange, request.path, limit, request.model)
+            body = await self._fetch(exchange, request.sent_path or request.path, limit, request.model)
         finally:
             # Also after a failure: it decides whether the send is released or uncertain.
             request.is_written = exchange.is_written
@@ -112,7 +129,9 @@ class ApiClient:
         """
         started = self._clock.monotonic()
         answer = StreamedAnswer(is_diffusing=request.is_diffusing, max_bytes=MAX_RESPONSE_BYTES)
-        exchange = self._exchange("POST", request.path, request.payload, key, request.trace)
+        exchange = self._exchange(
+            "POST", request.sent_path or request.path, request.payload, key, request.trace
+        )
         has_begun = False
         try:
             async with asyncio.timeout(limit.seconds):
@@ -120,7 +139,8 @@ class ApiClient:
                 response = await self._begin(exchange, limit)
                 try:
                     if response.status != _OK:
-                        raise await self._read_refusal(response, request.path, request.model)
+                        path = request.sent_path or request.path
+                        raise await self._read_refusal(response, path, request.model)
                     has_begun = True
                     if whole := await self._read_answer(response, answer, report):
                         return await self._report_whole(whole, request, started, answer, report)
@@ -206,8 +226,9 @@ class ApiClient:
             raise self._lost(problem, limit, is_written=exchange.is_written) from problem
 
     def _exchange(self, method: str, path: str, body: bytes, key: str, trace: Headers = ()) -> Exchange:
-        headers = (("Authorization", f"Bearer {key}"), *trace)
-        return self._pool.request(method, path, headers, body)
+        header = self._access.key_header
+        value = f"Bearer {key}" if header.lower() == "authorization" else key
+        return self._pool.request(method, path + self._access.query, ((header, value), *trace), body)
 
     async def _read_refusal(self, response: Response, path: str, model: str) -> MercuryError:
         try:
@@ -217,7 +238,7 @@ class ApiClient:
         wait = read_retry_after(
             response.header("retry-after-ms"), response.header("retry-after"), self._clock.now()
         )
-        return refused(response.status, body, wait, path=path, model=model, api=self._name)
+        return refused(response.status, body, wait, path=path, model=model, api=self.name)
 
     def _lost(self, problem: Exception, limit: TimeLimit, *, is_written: bool) -> MercuryError:
         """Return the error for a request without a complete answer."""
@@ -226,10 +247,10 @@ class ApiClient:
                 "it did not answer in whole within its time of", limit, is_written=is_written
             )
         if isinstance(problem, ConnectFailed):
-            message = f"The {self._name} at {self._url} cannot be reached: {problem}."
+            message = f"The {self.name} at {self._url} cannot be reached: {problem}."
             return MercuryError("CONNECTION_FAILED", message)
         message = (
-            f"The connection to the {self._name} broke: {problem}. It was not sent again: it may be billed."
+            f"The connection to the {self.name} broke: {problem}. It was not sent again: it may be billed."
         )
         return MercuryError("CONNECTION_LOST", message)
 
@@ -237,7 +258,7 @@ class ApiClient:
         money = "It was not sent again: it may be billed." if is_written else "Nothing was sent."
         return MercuryError(
             "TIMEOUT",
-            f"The {self._name} was too slow: {what} {format_seconds(limit.seconds)}. {money}",
+            f"The {self.name} was too slow: {what} {format_seconds(limit.seconds)}. {money}",
             next_step=f"Raise {limit.setting}, give timeout_ms, or ask for less (max_tokens).",
         )
 

@@ -9,7 +9,7 @@ from . import wire
 from .tolerance import read_tolerantly
 
 UNAUTHORISED, PAYMENT_REQUIRED, FORBIDDEN, NOT_FOUND, TIMED_OUT, TOO_MANY = 401, 402, 403, 404, 408, 429
-SERVER_ERROR = 500
+NOT_ALLOWED, SERVER_ERROR = 405, 500
 _UNAVAILABLE = (502, 503, 504)
 _TRANSIENT = frozenset({TIMED_OUT, SERVER_ERROR, *_UNAVAILABLE})
 _FIRST_REDIRECT, _FIRST_REFUSAL = 300, 400
@@ -77,10 +77,12 @@ def refused(
     # vLLM, LiteLLM and llama.cpp have no code of their own for this, only a message or a type.
     if any(phrase in words for phrase in _CONTEXT_PHRASES):
         return _context_exceeded(quote, api)
-    if status == NOT_FOUND and "model" not in words and not (model and model.lower() in words):
+    is_about_model = "model" in words or bool(model and model.lower() in words)
+    if status == NOT_ALLOWED or (status == NOT_FOUND and not is_about_model):
         # A 404 is about the endpoint unless it mentions the model: LiteLLM answers so for a path that it does
         # not serve.
-        return MercuryError("NOT_FOUND", f"The {api} has nothing at {path} (404): {quote}", status=status)
+        message = f"The {api} has nothing at {path} ({status}): {quote}"
+        return MercuryError("NOT_FOUND", message, status=status)
     if status == NOT_FOUND:
         return unknown_model(model, (), quote)
     where = f" (at {reason.param})" if reason.param else ""

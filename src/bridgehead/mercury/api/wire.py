@@ -19,9 +19,15 @@ from bridgehead.runtime import logs
 
 CHAT = "/chat/completions"
 FIM = "/fim/completions"
+COMPLETIONS = "/completions"
+"""Fills gaps too, with `suffix`, at servers without `FIM`."""
 EDIT = "/edit/completions"
 DECISIONS = "/decisions"
 MODELS = "/models"
+VENDOR_FIELDS = ("diffusing", "reasoning_effort", "reasoning_summary", "reasoning_summary_wait", "realtime")
+"""Fields of a request that compatible servers may refuse."""
+FIM_DEFAULTS = {"stop": ["\n\n", "\n \n"], "max_tokens": 512}
+"""What `FIM` assumes. `COMPLETIONS` has other defaults: no stop, and 16 tokens."""
 
 # Without `include_usage` a stream has no usage, and its cost would be unknown.
 _STREAMED = b',"stream":true,"stream_options":{"include_usage":true}}'
@@ -37,8 +43,10 @@ class Request(Struct):
     is_streamed: bool = False
     is_diffusing: bool = False
     """Whether each piece of a stream replaces the whole text so far."""
+    sent_path: str = ""
+    """Used instead of `path` if the provider has another endpoint for it."""
     sent_body: bytes = b""
-    """Sent instead of `body` if a route goes to another model."""
+    """Sent instead of `body` if the provider needs another model, or other fields."""
     trace: tuple[tuple[str, str], ...] = ()
     """Headers that propagate the caller's trace."""
     is_written: bool = False

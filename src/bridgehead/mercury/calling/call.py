@@ -6,7 +6,7 @@ Checks everything that can be checked without the API: the size, the model, the 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any, Literal
 
 from msgspec import UNSET, json
@@ -40,14 +40,22 @@ class Call(wire.Request, kw_only=True):
     """The owner of the token that it came with."""
     seconds: float
     """Time limit of the call, retries included."""
-    request_seconds: float
-    """Time limit of one request."""
+    request_seconds: float | None = None
+    """Time limit of one request; None is the provider's."""
     cache: CacheUse
     max_tokens: int | None = None
     response_format: ResponseFormat | None = None
     is_model_named: bool = False
+    """Whether routes for calls without a model are not for it."""
+    is_default_model: bool = False
+    """Whether the settings chose its model, so that another one may take its place."""
+    asks_diffusing: bool = False
     provider: str = MERCURY
     """The name of the current provider."""
+    warnings: tuple[str, ...] = ()
+    """What the caller has to know about the choice of the model."""
+    dropped: tuple[str, ...] = ()
+    """Fields of the body that the current provider does not get."""
     tries: int = 0
     """The number of sends written so far."""
     is_counted: bool = False
@@ -55,13 +63,25 @@ class Call(wire.Request, kw_only=True):
     uncertain_usd: float = 0.0
     """The worst case of its sends whose end is unknown."""
 
-    def turn_to(self, target: Target) -> None:
-        """Send to another provider and model from now on; the cache key stays the same."""
-        self.provider = target.provider
-        # `body` stays, because it is the cache key: the answer is cached under the requested model.
-        if target.model != self.model:
-            self.model = target.model
-            self.sent_body = wire.write({**json.decode(self.body), "model": target.model})
+    def turn_to(self, target: Target, unknown_fields: Collection[str] = (), *, has_fim: bool = True) -> None:
+        """Send to a provider and model from now on, without the fields that it does not know.
+
+        `body` stays, because it is the cache key: the answer is cached under the requested model.
+        """
+        self.provider, self.is_diffusing = target.provider, self.asks_diffusing
+        needs_completions = self.path == wire.FIM and not has_fim
+        if target.model == self.model and not (self.sent_body or unknown_fields or needs_completions):
+            return
+        self.model = target.model
+        body = {**json.decode(self.body), "model": target.model}
+        if needs_completions:
+            body = {**wire.FIM_DEFAULTS, **body}
+        self.sent_path = wire.COMPLETIONS if needs_completions else ""
+        dropped = tuple(sorted(name for name in unknown_fields if name in body))
+        if dropped:
+            body = {name: value for name, value in body.items() if name not in dropped}
+            self.is_diffusing = self.asks_diffusing and "diffusing" not in dropped
+        self.dropped, self.sent_body = dropped, wire.write(body)
 
     @property
     def cache_key(self) -> CacheKey:
@@ -98,11 +118,16 @@ class CallFactory:
         self._routes = routes
         self._on_refusal = on_refusal
         """Audits arguments that do not become a call; gets the context, the tool's name and the error."""
+        self._models = {
+            wire.FIM: settings.fim_model,
+            wire.EDIT: settings.edit_model,
+            wire.DECISIONS: settings.decide_model,
+        }
+        """The default models of endpoints that not every model serves; empty is the general default."""
         self._model = settings.model
         self._allowed_models = settings.allowed_models
         self._max_bytes = settings.max_request_size
         self._total_timeout = settings.total_timeout
-        self._request_timeout = settings.request_timeout
         self._cache: CacheUse = "use" if settings.cache_completions else "bypass"
 
     def make(
@@ -124,9 +149,10 @@ class CallFactory:
         # For this server alone: neither reaches the API, and calls that differ only in these share an answer.
         cache, timeout = args.cache, args.timeout_ms
         args.cache = args.timeout_ms = UNSET
-        is_model_named = args.model is not UNSET
+        own_default = self._models.get(path, "")
+        is_default_model = args.model is UNSET
         if args.model is UNSET:
-            args.model = self._model
+            args.model = own_default or self._model
         if self._allowed_models and args.model not in (*self._allowed_models, *self._routes.names):
             raise _not_allowed(args.model, self._allowed_models)
         body = wire.write(args.to_body())
@@ -145,17 +171,18 @@ class CallFactory:
             principal=context.connection.principal,
             seconds=seconds,
             # A stream that keeps coming is not too slow: its first byte and its gaps have their own limits.
-            request_seconds=seconds if stream else (timeout or self._request_timeout) / 1000,
+            request_seconds=seconds if stream or timeout else None,
             cache=cache or self._cache,
             max_tokens=(args.max_tokens or None) if isinstance(args, CompletionArguments) else None,
-            is_model_named=is_model_named,
+            is_model_named=not is_default_model or bool(own_default),
+            is_default_model=is_default_model,
         )
         if trace := context.trace:
             call.trace = _carry_on(trace)
         if not isinstance(args, Chat):
             return call
         call.max_tokens = args.max_completion_tokens or call.max_tokens
-        call.is_diffusing = args.diffusing or False
+        call.is_diffusing = call.asks_diffusing = args.diffusing or False
         # Refuse combinations of fields that the schema cannot express; the error names the field.
         for number, message in enumerate(args.messages):
             if message.role == "tool" and not message.tool_call_id:

@@ -1,10 +1,11 @@
 """Completer: the policy of one call to the model, from the cache to the settlement.
 
-    cache → providers, each: attempts, each: reservation → breaker → send → settle → cache
+    cache → targets, each: attempts, each: reservation → breaker → send → settle → cache
 
 An attempt that fails because of its key is repeated at once with another key; one with a transient failure
-after a delay, or at once with the next provider if a route names one. Every attempt is a send with its own
-reservation (`reservations.py`). A request that was written is sent again only after a status that allows it.
+after a delay, or at once with the next target if a route names one. A refused default model, or an endpoint
+that is not there, is replaced by one that can answer. Every attempt is a send with its own reservation
+(`reservations.py`). A request that was written is sent again only after a status that allows it.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from bridgehead.runtime.timing import Clock
 from ..api import response_format
 from ..api.client import Report, TimeLimit
 from ..api.refusals import list_models
+from ..api.wire import CHAT, COMPLETIONS, DECISIONS, EDIT, FIM
 from ..completion import Completion
 from ..errors import MercuryError, format_seconds
 from .audit import Audit
@@ -30,7 +32,7 @@ from .keys import COOLDOWN_SECONDS
 from .provider import Provider
 from .reservations import Reservations
 from .retries import Retries
-from .routes import Routes, Target
+from .routes import MERCURY, Routes, Target
 from .usage import Usage, UsageCounts
 
 if TYPE_CHECKING:
@@ -40,6 +42,7 @@ _FALL_BACK = frozenset(
     {
         *("SERVICE_DOWN", "SERVICE_ERROR", "LOCAL_RATE_LIMIT", "NOT_FOUND", "MODEL_NOT_FOUND"),
         *("MISSING_API_KEY", "INVALID_API_KEY", "BILLING_REQUIRED", "PRICE_UNKNOWN"),
+        *("MODEL_NOT_SUITABLE", "CONTEXT_LENGTH_EXCEEDED", "FORBIDDEN"),
     }
 )
 """Failures of one provider that another may not have."""
@@ -107,10 +110,8 @@ class Completer:
         entry = self._audit.begin(context, call.tool, call)
         is_cached = self._cache.is_enabled and call.cache != "bypass"
         try:
-            targets = [Target(call.provider, call.model)]
-            if self._routes.routes:
-                targets = [Target(one.provider, one.model or call.model) for one in self._routes.find(call)]
-                call.turn_to(targets[0])
+            targets = await self._choose_targets(call)
+            call.turn_to(targets[0])
             self._providers[call.provider].keys.pick()  # raises if the first target has no key
             if call.response_format is not None:
                 response_format.check_schema(call.response_format)  # before the call costs anything
@@ -140,6 +141,21 @@ class Completer:
         context.annotate(describe_call(call, completion))
         return completion
 
+    async def _choose_targets(self, call: Call) -> list[Target]:
+        """Return where a call goes, in order: the targets of its route, or its model at Mercury."""
+        if routed := self._routes.find(call):
+            call.is_default_model = False
+            return [Target(target.provider, target.model or call.model) for target in routed]
+        catalogue = self._providers[MERCURY].catalogue
+        # A chat does not wait for the list of models: nearly every model can chat.
+        is_unserved = call.is_default_model and catalogue.is_unserved(call.path, call.model)
+        if is_unserved or (call.is_default_model and call.path != CHAT):
+            able = await catalogue.list_able(call.path)
+            # An unlisted default is tried first: only the API can tell.
+            if able and call.model not in able and (is_unserved or call.model in catalogue.names):
+                return [_replace_model(call, MERCURY, able[0], f"cannot serve {call.path}")]
+        return [Target(MERCURY, call.model)]
+
     async def _share(self, call: Call, targets: list[Target]) -> Completion:
         """Ask the API unless an equal call is under way, here or at another replica.
 
@@ -165,13 +181,14 @@ class Completer:
     async def _ask(self, call: Call, targets: list[Target], report: Report | None) -> Completion:
         """Send until a provider answers, a failure is final, the retries are used up, or time is over.
 
-        Asks the providers of a route one after the other; only the last one gets retries.
+        Asks the targets one after the other; only the last one gets retries.
         """
         deadline = self._clock.monotonic() + call.seconds
-        for target in targets:
-            if self._routes.routes:
-                call.turn_to(target)
-            provider = self._providers[call.provider]
+        pending = list(targets)
+        while True:
+            target = pending.pop(0)
+            provider = self._providers[target.provider]
+            call.turn_to(target, provider.unknown_fields, has_fim=provider.has_fim)
             key, refused_keys, attempt = "", set[str](), 0
             while True:
                 try:
@@ -184,7 +201,8 @@ class Completer:
                     if another is not None:
                         key = another
                         continue
-                    if target is not targets[-1]:
+                    pending[:0] = await self._find_substitute(call, provider, error)
+                    if pending:
                         if not _can_fall_back(error):
                             raise
                         _log.warn("falling back", provider=target.provider, code=error.code, tool=call.tool)
@@ -197,7 +215,31 @@ class Completer:
                 await asyncio.sleep(delay)
                 # The best key may be another one by now: cool-downs end, and the file may have changed.
                 key, refused_keys, attempt = "", set(), attempt + 1
-        raise AssertionError("the last provider answers or raises")
+
+    async def _find_substitute(self, call: Call, provider: Provider, error: MercuryError) -> list[Target]:
+        """Return what can answer a call that the last target refused: another endpoint or model, or nothing.
+
+        Only a refusal (4xx), which is not billed, has a substitute, and no call gets the same one twice.
+        """
+        if error.code == "NOT_FOUND" and call.path == FIM:
+            # From now on `COMPLETIONS` is asked at once, unless that is not there either. An API whose list
+            # says what its models can do is believed: there the 404 means something else.
+            provider.has_fim = call.sent_path == COMPLETIONS or provider.catalogue.names_endpoints
+            return [] if provider.has_fim else [Target(provider.name, call.model)]
+        # A caller that names a model gets that one or an error.
+        if not call.is_default_model or call.warnings:
+            return []
+        catalogue = provider.catalogue
+        if error.code in ("MODEL_NOT_FOUND", "MODEL_NOT_SUITABLE"):
+            able = [name for name in await catalogue.list_able(call.path) if name != call.model]
+            catalogue.note_unserved(call.path, call.model)  # after the list, which would clear it
+            why = f"cannot serve {call.path}"
+            return [_replace_model(call, provider.name, able[0], why)] if able else []
+        if error.code == "CONTEXT_LENGTH_EXCEEDED":
+            longer = catalogue.find_longer(await catalogue.list_able(call.path), call.model)
+            why = "has a context too short for this"
+            return [] if longer is None else [_replace_model(call, provider.name, longer, why)]
+        return []
 
     async def _send(
         self, call: Call, provider: Provider, key: str, deadline: float, report: Report | None
@@ -208,18 +250,19 @@ class Completer:
             if now >= deadline:
                 raise MercuryError(
                     "TIMEOUT",
-                    "The call's time was over before the Mercury API could be asked. Nothing was sent.",
+                    "The call's time was over before the API could be asked. Nothing was sent.",
                     next_step="Raise MERCURY_TOTAL_TIMEOUT or give timeout_ms, or make fewer calls at once.",
                 )
-            if call.is_streamed or deadline - now < call.request_seconds:
+            request_seconds = call.request_seconds or provider.request_seconds
+            if call.is_streamed or deadline - now < request_seconds:
                 limit = TimeLimit(deadline - now, "MERCURY_TOTAL_TIMEOUT")
             else:
-                limit = TimeLimit(call.request_seconds, "REQUEST_TIMEOUT")
+                limit = TimeLimit(request_seconds, "REQUEST_TIMEOUT")
             breaker, catalogue = provider.breaker, provider.catalogue
             if delay := breaker.delay(now):
                 raise MercuryError(
                     "SERVICE_DOWN",
-                    f"The Mercury API keeps failing; calls are paused for {format_seconds(delay)}.",
+                    f"The {provider.api.name} keeps failing; calls are paused for {format_seconds(delay)}.",
                     retry_after=delay,
                     next_step="Call again then.",
                 )
@@ -244,6 +287,11 @@ class Completer:
             breaker.record_success()
             provider.problem = ""
             answer = completion.metadata
+            warnings = [*(answer.warnings or ()), *call.warnings]
+            if call.dropped:
+                fields = ", ".join(call.dropped)
+                warnings.append(f"Not sent, because the provider {provider.name} does not know it: {fields}.")
+            answer.warnings = warnings or None
             used = answer.usage
             if answer.cost_usd is None:
                 answer.cost_usd = catalogue.price(answer, call.model)
@@ -262,6 +310,18 @@ class Completer:
     def _count_failure(self, call: Call) -> None:
         model = self._providers[call.provider].catalogue.counted_name(call.model)
         self._usage.count(model, call.client, UsageCounts(calls=1, errors=1))
+
+
+_DEFAULT_MODEL = {FIM: "MERCURY_FIM_MODEL", EDIT: "MERCURY_EDIT_MODEL", DECISIONS: "MERCURY_DECIDE_MODEL"}
+
+
+def _replace_model(call: Call, provider: str, model: str, why: str) -> Target:
+    """Replace the default model of a call, and tell the caller."""
+    setting = _DEFAULT_MODEL.get(call.path, "MERCURY_MODEL")
+    warning = f"The default model {call.model} {why}, so {model} answered. {setting} sets the default."
+    call.warnings = (warning,)
+    _log.warn("default model replaced", model=call.model, by=model, endpoint=call.path)
+    return Target(provider, model)
 
 
 def _replace_key(provider: Provider, key: str, error: MercuryError, refused_keys: set[str]) -> str | None:

@@ -21,6 +21,7 @@ COOLDOWN_SECONDS = {401: 3600.0, 402: 600.0, 429: 60.0}
 SHORTEST_SECRET = 8
 """A shorter key (`EMPTY`, `ollama`) may occur in any text, so it is hidden only where it is a credential."""
 _NEVER_READ = (-1, -1)
+_KEY_PAGE = " (keys are made at platform.inceptionlabs.ai)"
 _log = logs.logger("mercury.keys")
 
 
@@ -28,9 +29,15 @@ class Keys:
     """The keys and their cool-downs."""
 
     def __init__(
-        self, settings: MercurySettings, clock: Clock, announce_cooldown: Callable[[str, float], None]
+        self,
+        settings: MercurySettings,
+        clock: Clock,
+        announce_cooldown: Callable[[str, float], None],
+        variable: str = "MERCURY_API_KEY",
     ) -> None:
         self._clock = clock
+        self._variable = variable
+        """The environment variable that has the keys, for messages."""
         self._file = settings.api_key_file
         self._stamp = _NEVER_READ
         self._until: dict[str, float] = {}
@@ -51,12 +58,13 @@ class Keys:
             self._refresh()
         if not self._until:
             file = self._file
-            where = f"into the file {file}" if file else "in the server's environment as MERCURY_API_KEY"
+            where = f"into the file {file}" if file else f"in the server's environment as {self._variable}"
+            is_mercury = self._variable == "MERCURY_API_KEY"
             raise MercuryError(
                 "MISSING_API_KEY",
-                "There is no API key for Mercury.",
-                next_step=f"Put a key {where} (keys are made at platform.inceptionlabs.ai), restart the "
-                "server if it is in the environment, and check it with `bridgehead mercury doctor`.",
+                f"There is no API key for {'Mercury' if is_mercury else 'a provider of the routes file'}.",
+                next_step=f"Put a key {where}{_KEY_PAGE if is_mercury else ''}, restart the server if it is "
+                "in the environment, and check it with `bridgehead mercury doctor`.",
             )
         if len(self._until) == 1:  # an only key never cools down
             return next(iter(self._until))

@@ -14,7 +14,8 @@ from bridgehead.runtime.settings import SettingError
 from bridgehead.runtime.timing import Clock
 
 from ..api.catalogue import Catalogue
-from ..api.client import ApiClient
+from ..api.client import MERCURY_API, Access, ApiClient
+from ..api.wire import VENDOR_FIELDS
 from ..errors import MercuryError
 from ..settings import KEYS, URL, MercurySettings
 from .keys import Keys
@@ -61,8 +62,18 @@ class Provider:
             # With a hash of the address: another deployment may use the same name for another service.
             address = sha256(self.url.encode()).hexdigest()[:16]
             self._cooldowns = Cooldowns(redis, f"mercury:{name}:{address}")
-        self.keys = Keys(settings, clock, lambda key, seconds: self._announce(_KEY + key, seconds))
-        self.api = ApiClient(settings, clock, "Mercury API" if name == MERCURY else f"provider {name}")
+        self.keys = Keys(
+            settings,
+            clock,
+            lambda key, seconds: self._announce(_KEY + key, seconds),
+            variable="MERCURY_API_KEY" if entry is None else entry.key_env,
+        )
+        self.api = ApiClient(settings, clock, MERCURY_API if entry is None else _read_access(name, entry))
+        self.request_seconds = settings.request_timeout / 1000
+        """Time limit of one request of a call that names none."""
+        self.unknown_fields = () if entry is None else tuple(set(VENDOR_FIELDS) - set(entry.knows))
+        self.has_fim = True
+        """Whether it has an endpoint for fill-ins of its own; false after a 404."""
         terms = {} if entry is None else entry.models
         self.catalogue = Catalogue(self.api, self.keys, clock, settings, terms)
         self.problem = ""
@@ -125,19 +136,37 @@ class Provider:
             self.problem = ""
 
 
+def _read_access(name: str, entry: ProviderEntry) -> Access:
+    query = entry.url.partition("?")[2]
+    headers = tuple(entry.headers.items())
+    return Access(f"provider {name}", f"?{query}" if query else "", entry.key_header, headers)
+
+
 def make_provider(
     name: str, entry: ProviderEntry, settings: MercurySettings, clock: Clock, redis: Redis | None = None
 ) -> Provider:
-    """Make a provider of a routes file: the settings with its own address and keys."""
+    """Make a provider of a routes file: the settings with its own address, keys and time limit."""
+    from os import environ
     from pathlib import Path
 
+    keys: tuple[str, ...] = ()
     try:
+        if entry.key_env:
+            # An unset variable is no error here: calls that go to this provider say so, others go on.
+            keys = KEYS.parse(environ[entry.key_env]) if environ.get(entry.key_env) else ()
+        elif not entry.key_file:
+            keys = KEYS.parse(entry.key)
         own = {
-            "MERCURY_API_URL": URL.parse(entry.url),
-            "MERCURY_API_KEY": () if entry.key_file else KEYS.parse(entry.key),
+            "MERCURY_API_URL": URL.parse(entry.url.partition("?")[0]),
+            "MERCURY_API_KEY": keys,
             "MERCURY_API_KEY_FILE": Path(entry.key_file).expanduser() if entry.key_file else None,
+            "REQUEST_TIMEOUT": entry.timeout_ms or settings.request_timeout,
         }
+        for text in (entry.key_header, entry.url.partition("?")[2], *entry.headers, *entry.headers.values()):
+            # Neither may end a line of the request.
+            if not (text.isascii() and text.isprintable()):
+                raise ValueError(text)  # noqa: TRY301
     except ValueError:
-        wanted = f"a routes file (the url or the key of the provider {name} cannot be used)"
+        wanted = f"a routes file (the url, a header or the key of the provider {name} cannot be used)"
         raise SettingError("MERCURY_ROUTES_FILE", str(settings.routes_file), wanted) from None
     return Provider(settings.replace(own), clock, name, entry, redis)

@@ -13,7 +13,7 @@ one fails before it has answered and cannot have billed. Pure, except for readin
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Protocol
+from typing import TYPE_CHECKING, Annotated, Literal, Protocol
 
 import msgspec
 from msgspec import Meta, Struct
@@ -29,6 +29,9 @@ _VARIABLE = "MERCURY_ROUTES_FILE"
 _TOKENS = 1_000_000
 
 Name = Annotated[str, Meta(pattern=r"^[a-z0-9][a-z0-9_-]*$")]
+VendorField = Literal[
+    "diffusing", "reasoning_effort", "reasoning_summary", "reasoning_summary_wait", "realtime"
+]
 Money = Annotated[float, Meta(ge=0)]
 
 
@@ -50,10 +53,20 @@ class ProviderEntry(Struct, forbid_unknown_fields=True, frozen=True):
     """An OpenAI-compatible API."""
 
     url: str
+    """May end with a query, such as `?api-version=…`, which is then part of every request."""
     key: str = "EMPTY"
     """Servers without keys accept any."""
     key_file: str = ""
+    key_env: str = ""
+    """The name of the environment variable with the key."""
+    key_header: str = "Authorization"
+    """Azure takes the key in `api-key`."""
+    headers: dict[str, str] = {}
+    timeout_ms: Annotated[int, Meta(ge=1)] | None = None
+    """Instead of REQUEST_TIMEOUT."""
     requests_per_minute: Annotated[int, Meta(ge=1)] | None = None
+    knows: list[VendorField] = []
+    """Fields of Mercury's own that it takes too; others are not sent to it."""
     models: dict[str, ModelTerms] = {}
 
 
@@ -117,9 +130,9 @@ class Routes(Struct, forbid_unknown_fields=True, frozen=True):
         return tuple(dict.fromkeys(names))
 
     def find(self, call: Routed) -> list[Target]:
-        """Return the targets of a call; without a matching route, Mercury with the requested model."""
+        """Return the targets of a call; none if no route matches."""
         route = next((route for route in self.routes if route.fits(call)), None)
-        return [Target(MERCURY, "")] if route is None else route.targets
+        return [] if route is None else route.targets
 
 
 def read_routes(file: Path | None) -> Routes:

@@ -128,11 +128,6 @@ class Service:
         for provider in self.providers.values():
             await provider.close()
 
-    async def list_able_models(self, path: str) -> tuple[str, ...]:
-        """Return the allowed models that can be used with an endpoint; empty if unknown."""
-        allowed = self.settings.allowed_models
-        return tuple(name for name in await self.catalogue.list_able(path) if not allowed or name in allowed)
-
     def _audit_refusal(self, context: Context[Any], tool: str, error: MercuryError) -> None:
         self.audit.begin(context, tool).end(error.code, 0.0)
 

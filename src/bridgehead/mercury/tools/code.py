@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-from msgspec import UNSET
-
 from bridgehead.mcp import Answer, Bridge, Context, Encoded
 
-from ..api.refusals import list_models
-from ..api.wire import DECISIONS, EDIT, FIM
+from ..api.wire import EDIT, FIM
 from ..calling.service import Service
 from ..completion import Completion
 from ..errors import MercuryError
 from ..settings import MercurySettings
-from .arguments import CallArguments, CompletionArguments, Edit, Fim, completion_tool
+from .arguments import CompletionArguments, Edit, Fim, completion_tool
 from .chat import complete_call
 
 FIM_COMPLETION = "mercury_fim_completion"
 EDIT_COMPLETION = "mercury_edit_completion"
-_OWN_DEFAULTS = {FIM: "MERCURY_FIM_MODEL", EDIT: "MERCURY_EDIT_MODEL", DECISIONS: "MERCURY_DECIDE_MODEL"}
-"""Settings with the default model of endpoints that not every model serves."""
 
 
 def declare(bridge: Bridge[Service], settings: MercurySettings) -> None:
@@ -52,30 +47,10 @@ async def edit(args: Edit, ctx: Context[Service]) -> Encoded | Answer[Completion
     return await complete_code(EDIT_COMPLETION, EDIT, args, ctx)
 
 
-async def choose_model(args: CallArguments, path: str, service: Service) -> None:
-    """Set the default model if the call names none. Never choose another one: it may cost more."""
-    if args.model is not UNSET:
-        return
-    variable = _OWN_DEFAULTS[path]
-    own_default: str = service.settings.values[variable]
-    if service.routes.routes and not own_default:
-        return  # a route may choose the model
-    default = args.model = own_default or service.settings.model
-    able = await service.list_able_models(path)
-    # An unlisted default is tried: only the API can tell.
-    if default in service.catalogue.names and able and default not in able:
-        raise MercuryError(
-            "MODEL_NOT_SUITABLE",
-            f"The default model {default!r} cannot be used with {path}, and `model` names no other.",
-            next_step=f"{list_models(able)} Or let {variable} name one for all calls.",
-        )
-
-
 async def complete_code(
     tool: str, path: str, args: CompletionArguments, ctx: Context[Service]
 ) -> Encoded | Answer[Completion]:
     """Ask the endpoint `path` (FIM or EDIT); raises if an edit is incomplete."""
-    await choose_model(args, path, ctx.state)
     completion = await complete_call(ctx.state.make_call(tool, path, args, ctx), ctx)
     if path == EDIT and not completion.is_whole:
         # An agent that overlooks the cut would overwrite the original with half of it.

@@ -15,7 +15,6 @@ from ..errors import MercuryError
 from ..settings import MercurySettings
 from .arguments import CallArguments
 from .chat import complete_call
-from .code import choose_model
 
 DECIDE = "mercury_decide"
 MAX_OPTIONS = 255
@@ -128,7 +127,6 @@ def declare(bridge: Bridge[Service], settings: MercurySettings) -> None:
 
 async def decide(args: Decide, ctx: Context[Service]) -> Encoded | Answer[Decision]:
     """Decide about a state."""
-    await choose_model(args, DECISIONS, ctx.state)
     completion = await complete_call(ctx.state.make_call(DECIDE, DECISIONS, args, ctx), ctx)
     decision = Decision(json.decode(completion.content), completion.metadata)
     return encode_result(completion.content, completion.metadata, decision, ctx.revision)
