@@ -42,7 +42,8 @@ async def test_an_answer_that_was_cut_says_so_in_a_second_block(
     answer, notice = result["content"]
     assert answer["text"] == result["structuredContent"]["content"]
     assert "max_tokens" in notice["text"]
-    assert result["structuredContent"]["incomplete"] == notice["text"]
+    assert notice["text"] == f"Note: {result['structuredContent']['incomplete']}"
+    assert result["structuredContent"]["notes"] == [result["structuredContent"]["incomplete"]]
 
 
 async def test_an_edit_that_was_cut_is_an_error_with_what_came(api: Simulator, tmp_path: Path) -> None:

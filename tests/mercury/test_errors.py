@@ -47,7 +47,7 @@ async def test_what_cannot_succeed_is_tried_once_and_explained(
     client: BridgeProcess, api: Simulator, tool: str, fault: Fault, expected: tuple[str, str], word: str
 ) -> None:
     api.faults.always(fault)
-    error = await client.error(tool, ASK)
+    error = await client.error(tool, {**ASK, "model": "mercury-2"})
 
     assert (error["type"], error["code"]) == expected
     assert word in error["message"]
@@ -89,7 +89,7 @@ async def test_how_much_too_long_a_request_is_is_said(client: BridgeProcess, api
     message = "This model takes 32,000 tokens. However, your messages resulted in 40012 tokens."
     api.faults.next(Fault(status=400, code="context_length_exceeded", message=message))
 
-    error = await client.error(CHAT, ASK)
+    error = await client.error(CHAT, {**ASK, "model": "mercury-2"})
 
     assert "8,012 too many" in error["message"]
 

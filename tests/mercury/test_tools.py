@@ -14,18 +14,18 @@ pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 SNAPSHOT = Path(__file__).with_name("tools.json")
 BUDGETS = {
-    "mercury_chat_completion": 920,
-    "mercury_chat_stream": 930,
-    "mercury_fim_completion": 360,
-    "mercury_edit_completion": 350,
-    "mercury_apply_edit": 360,
-    "mercury_next_edit": 490,
-    "mercury_decide": 530,
-    "mercury_list_models": 130,
-    "mercury_batch": 660,
-    "mercury_usage": 280,
+    "mercury_chat_completion": 640,
+    "mercury_chat_stream": 440,
+    "mercury_fim_completion": 350,
+    "mercury_edit_completion": 340,
+    "mercury_apply_edit": 320,
+    "mercury_next_edit": 460,
+    "mercury_decide": 390,
+    "mercury_list_models": 120,
+    "mercury_batch": 520,
+    "mercury_usage": 260,
 }
-MOST_BYTES = 20_000
+MOST_BYTES = 16_000
 """What every conversation may carry of this bridge."""
 
 

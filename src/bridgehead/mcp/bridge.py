@@ -26,7 +26,7 @@ from .features.content import Icon
 from .features.parameters import parameter_names
 from .features.prompts import Prompt
 from .features.resources import Resource, ResourceItem, Template, TemplateItem
-from .features.tools import GRACE_SECONDS, Recall, TaskSupport, Tool, ToolHints
+from .features.tools import GRACE_SECONDS, InputSchema, Recall, TaskSupport, Tool, ToolHints
 from .revisions import Revision
 
 if TYPE_CHECKING:
@@ -152,7 +152,7 @@ class Bridge(BridgeBase, Generic[State]):
         open_world: bool | None = None,
         paid: bool = False,
         icons: tuple[Icon, ...] = (),
-        input_schema: dict[str, Any] | None = None,
+        input_schema: InputSchema | None = None,
         contract_schema: dict[str, Any] | None = None,
         defaults: dict[str, Any] | None = None,
         meta: dict[str, Any] | None = None,
@@ -177,7 +177,7 @@ class Bridge(BridgeBase, Generic[State]):
         open_world: bool | None = None,
         paid: bool = False,
         icons: tuple[Icon, ...] = (),
-        input_schema: dict[str, Any] | None = None,
+        input_schema: InputSchema | None = None,
         contract_schema: dict[str, Any] | None = None,
         defaults: dict[str, Any] | None = None,
         meta: dict[str, Any] | None = None,
@@ -197,7 +197,8 @@ class Bridge(BridgeBase, Generic[State]):
         Declare a plain `def` that blocks or computes for long with `in_thread`; it must not send progress or
         questions through its context, which belongs to the event loop.
 
-        Clients of the bridge's `contract_revision` see `contract_schema` instead of `input_schema`.
+        `input_schema` is listed instead of the generated schema, or changes that one if it is a function;
+        clients of the bridge's `contract_revision` see `contract_schema` instead of it.
         `defaults` are put into the schema: defaults known only when the bridge is made.
 
         `recall` runs first and may return the answer before the arguments are decoded. A tool whose calls

@@ -339,6 +339,20 @@ async def test_an_input_schema_can_be_given_instead_of_made() -> None:
         assert (await client.request("tools/list"))["tools"][0]["inputSchema"] == given
 
 
+async def test_the_schema_that_was_made_can_be_changed_before_it_is_listed() -> None:
+    def shorten(schema: dict[str, Any]) -> dict[str, Any]:
+        return {**schema, "properties": {"count": schema["properties"]["count"]}}
+
+    special: Bridge[None] = Bridge("special", "1")
+    special.tool("Take it.", input_schema=shorten)(order)
+    async with connect(special) as client:
+        listed = (await client.request("tools/list"))["tools"][0]["inputSchema"]
+        taken = await client.call("order", {"count": 3, "color": "blue"})
+
+    assert (list(listed["properties"]), listed["properties"]["count"]["maximum"]) == (["count"], 9)
+    assert not taken.get("isError")
+
+
 async def test_a_whole_float_is_an_integer_as_json_schema_has_it() -> None:
     async with connect(bridge) as client:
         assert (await client.call("order", {"count": 3.0}))["structuredContent"]["total"] == 3

@@ -5,6 +5,8 @@ from typing import Any
 import msgspec
 import pytest
 
+from bridgehead.mercury.bridge import make_bridge
+from bridgehead.mercury.settings import MercurySettings
 from bridgehead.mercury.tools.arguments import Chat, CompletionArguments, Edit, Fim
 
 MESSAGE = {"role": "user", "content": "Well?"}
@@ -47,3 +49,31 @@ def test_an_edit_is_sent_as_one_message() -> None:
         "top_p": 0.5,
         "messages": [{"role": "user", "content": "<|code_to_edit|>"}],
     }
+
+
+def listed(**settings: str) -> dict[str, Any]:
+    tools = make_bridge(MercurySettings(settings)).tools
+    return {name: tool.input_schema["properties"] for name, tool in tools.items()}
+
+
+def test_files_are_listed_only_where_the_server_reads_them() -> None:
+    without, with_files = listed(), listed(MERCURY_FILES="1")
+
+    assert not any({"files", "file"} & properties.keys() for properties in without.values())
+    assert "file" in with_files["mercury_apply_edit"]
+    assert "files" in with_files["mercury_chat_completion"]
+    assert "files" in with_files["mercury_batch"]
+
+
+def test_a_chat_lists_every_argument_that_it_takes() -> None:
+    taken = {field.encode_name for field in msgspec.structs.fields(Chat)}
+
+    assert listed(MERCURY_FILES="1")["mercury_chat_completion"].keys() == taken
+
+
+def test_a_stream_takes_more_than_it_lists_and_its_schema_allows_that() -> None:
+    stream = make_bridge(MercurySettings({})).tools["mercury_chat_stream"]
+
+    assert stream.input_schema["properties"].keys() < listed()["mercury_chat_completion"].keys()
+    assert "additionalProperties" not in stream.input_schema
+    assert "all of whose arguments it takes" in stream.description

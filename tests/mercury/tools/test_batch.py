@@ -1,5 +1,6 @@
 """`mercury_batch`: many prompts, some at once, each with its own end."""
 
+import asyncio
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -53,6 +54,27 @@ async def test_one_that_fails_stops_no_other(client: BridgeProcess, api: Simulat
     assert "content" not in first
     assert all("error" not in item for item in others)
     assert (result["succeeded"], result["failed"]) == (2, 1)
+
+
+async def test_a_batch_waits_for_its_turn_and_leaves_room_for_calls_beside_it(
+    api: Simulator, tmp_path: Path
+) -> None:
+    limits = {"RATE_LIMIT_MAX": "10", "RATE_LIMIT_WINDOW": "400", HEARTBEAT_SECONDS: "0.05"}
+    ask = {"messages": [{"role": "user", "content": "Beside it, in 5 words"}]}
+    async with bridge_process(api.url, tmp_path, **limits) as client:
+        batch = asyncio.create_task(
+            client.call(BATCH, {"prompts": [f"p{number}" for number in range(25)]}, progress=7)
+        )
+        # Eight of the ten calls of a window are the batch's; then it waits.
+        await mercury_journal.until(api.requests, lambda journal: len(journal.to("/chat/completions")) >= 8)
+        beside = await client.call("mercury_chat_completion", ask)
+        result = (await batch)["structuredContent"]
+
+    assert "isError" not in beside
+    assert (result["succeeded"], result["failed"]) == (25, 0)
+    told = [note["params"]["progress"] for note in client.notifications]
+    assert told == sorted(set(told))
+    assert any(value % 1 for value in told)  # heartbeats, while it waited
 
 
 async def test_progress_counts_the_prompts(client: BridgeProcess) -> None:

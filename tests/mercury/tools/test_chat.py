@@ -123,8 +123,8 @@ async def test_arguments_out_of_range_are_a_validation_error_that_says_where(
     assert not api.requests.to("/chat/completions")
 
 
-async def test_tool_calls_come_back_as_structure(client: BridgeProcess) -> None:
-    choice = {"type": "function", "function": {"name": "weather"}}
+@pytest.mark.parametrize("choice", [{"type": "function", "function": {"name": "weather"}}, "weather"])
+async def test_tool_calls_come_back_as_structure(client: BridgeProcess, choice: Any) -> None:
     result = await client.call(TOOL, {"messages": ASK, "tools": [WEATHER], "tool_choice": choice})
 
     (call,) = result["structuredContent"]["tool_calls"]

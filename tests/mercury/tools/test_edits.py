@@ -86,8 +86,8 @@ async def test_without_a_region_the_whole_file_may_change(api: Simulator, bridge
         ),
         (NEXT, {"content": FILE, "cursor": {"line": 1, "column": 11}}, "cursor"),
         (APPLY, {"original": "a"}, "update"),
-        (APPLY, {"update": "a"}, "original"),
-        (APPLY, {"original": "a", "file": "b", "update": "a"}, "original"),
+        (APPLY, {"update": "a"}, "original cannot be used: it is missing; give the whole file."),
+        (APPLY, {"original": "a", "file": "b", "update": "a"}, "`original` is given too"),
     ],
 )
 async def test_what_cannot_be_an_edit_is_refused_with_the_argument_that_is_wrong(

@@ -65,6 +65,8 @@ class ToolItem(Wire, frozen=True, kw_only=True):
 
 
 Handler = Callable[[Any, Any], Any | Awaitable[Any]]
+InputSchema = dict[str, Any] | Callable[[dict[str, Any]], dict[str, Any]]
+"""The schema to list, or a function that makes it from the generated one."""
 Recall = Callable[[Any], Encoded | None]
 """Returns the known answer to an earlier call with the same `ctx.arguments`, or None."""
 
@@ -84,7 +86,7 @@ class Tool:
         hints: ToolHints,
         paid: bool = False,
         icons: tuple[Icon, ...] = (),
-        input_schema: dict[str, Any] | None = None,
+        input_schema: InputSchema | None = None,
         contract_schema: dict[str, Any] | None = None,
         defaults: dict[str, Any] | None = None,
         meta: dict[str, Any] | None = None,
@@ -167,7 +169,10 @@ class Tool:
     @cached_property
     def input_schema(self) -> dict[str, Any]:
         """The JSON Schema of the input, as listed."""
-        schema = self._input_schema or input_schema(self.input_type)
+        declared = self._input_schema
+        schema = declared if isinstance(declared, dict) else input_schema(self.input_type)
+        if callable(declared):
+            schema = declared(schema)
         for name, value in self._defaults.items():
             schema["properties"][name]["default"] = value
         return schema

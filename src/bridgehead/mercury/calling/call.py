@@ -16,7 +16,15 @@ from bridgehead.mcp import Context
 from ..api import wire
 from ..errors import MercuryError
 from ..settings import MercurySettings
-from ..tools.arguments import CallArguments, Chat, CompletionArguments, ResponseFormat
+from ..tools.arguments import (
+    CallArguments,
+    Chat,
+    CompletionArguments,
+    NamedFunction,
+    NamedTool,
+    OfferedTool,
+    ResponseFormat,
+)
 from .routes import MERCURY, Routes, Target
 
 ANONYMOUS = "(no token)"
@@ -25,6 +33,7 @@ CONNECTION = "connection "
 """Prefix of an account that is a connection, which only this process knows."""
 CacheKey = tuple[str, bytes]
 """The path and the complete body of a request."""
+TOOL_CHOICES = ("auto", "none", "required")
 CacheUse = Literal["use", "bypass", "refresh"]
 
 
@@ -43,6 +52,9 @@ class Call(wire.Request, kw_only=True):
     request_seconds: float | None = None
     """Time limit of one request; None is the provider's."""
     cache: CacheUse
+    is_patient: bool = False
+    """Whether it waits for room under the limits of this server, however long that takes, as a part of a
+    batch; its time begins after the wait."""
     max_tokens: int | None = None
     response_format: ResponseFormat | None = None
     is_model_named: bool = False
@@ -155,6 +167,8 @@ class CallFactory:
             args.model = own_default or self._model
         if self._allowed_models and args.model not in (*self._allowed_models, *self._routes.names):
             raise _not_allowed(args.model, self._allowed_models)
+        if isinstance(args, Chat) and isinstance(args.tool_choice, str):
+            args.tool_choice = _read_tool_choice(args.tool_choice, args.tools or [])
         body = wire.write(args.to_body())
         if len(body) > self._max_bytes:
             problem = f"The arguments have {len(body):,} bytes, and this server takes {self._max_bytes:,}."
@@ -210,6 +224,20 @@ def _carry_on(trace: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
         return ()
     own = (("traceparent", parent),)
     return (*own, ("tracestate", state)) if _TRACE_STATE.fullmatch(state) else own
+
+
+def _read_tool_choice(choice: str, tools: list[OfferedTool]) -> str | NamedTool:
+    """Return the choice as the API takes it; an agent may give just the name of a function."""
+    if choice in TOOL_CHOICES:
+        return choice
+    names = [tool.function.name for tool in tools]
+    if choice not in names:
+        raise MercuryError(
+            "INVALID_ARGUMENTS",
+            f"tool_choice must be {', '.join(TOOL_CHOICES)} or the name of a function in tools "
+            f"({', '.join(names) or 'there are none'}), not {choice!r}.",
+        )
+    return NamedTool(NamedFunction(choice))
 
 
 def _wrong(argument: str, why: str) -> MercuryError:

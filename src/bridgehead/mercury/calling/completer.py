@@ -196,6 +196,11 @@ class Completer:
                         key = provider.keys.pick()
                     return await self._send(call, provider, key, deadline, report)
                 except MercuryError as error:
+                    wait = error.retry_after
+                    if error.code == "LOCAL_RATE_LIMIT" and call.is_patient and not pending and wait:
+                        await asyncio.sleep(wait)
+                        deadline = self._clock.monotonic() + call.seconds
+                        continue
                     # At once, and not as a retry: nothing is wrong with the service.
                     another = _replace_key(provider, key, error, refused_keys)
                     if another is not None:

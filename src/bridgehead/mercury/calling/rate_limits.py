@@ -25,6 +25,8 @@ from ..settings import MercurySettings
 from .call import CONNECTION
 
 MAX_CLIENTS = 10_000
+SPARE_SHARE = 0.2
+"""The share of a client's calls that a batch leaves for calls beside it."""
 UNKNOWN = 2**53
 """An amount without a known bound: it never fits under a limit."""
 _log = logs.logger("mercury.rate_limits")
@@ -123,7 +125,8 @@ class RateLimits:
         self.needs_output_length = self._enabled and bool(self._each.output_tokens or everyone.output_tokens)
         """Whether the longest possible answer has to be known before a send."""
         self._server = Scope("this server", everyone, self._seconds, "server", "the RATE_LIMIT settings")
-        self._clients: dict[str, Scope] = {}
+        self._clients: dict[tuple[str, bool], Scope] = {}
+        """By account; true is the part of its calls that batches may use."""
         self._process = secrets.token_hex(4)
         """Part of the keys of connections: other replicas may have connections with the same ids."""
 
@@ -133,6 +136,7 @@ class RateLimits:
         provider: Scope | None,
         *,
         is_first: bool,
+        is_patient: bool = False,
         input_tokens: int,
         output_tokens: int | None,
         deadline: float,
@@ -140,7 +144,7 @@ class RateLimits:
         """Take the worst case of one send; None if nothing is limited.
 
         A client's limit counts calls, so only the first send of a call counts; those of the server and the
-        provider count all sends.
+        provider count all sends. Patient sends, which take all that they get, leave the client some calls.
         """
         output = UNKNOWN if output_tokens is None else output_tokens
         asked: list[tuple[Scope, Amounts]] = []
@@ -149,6 +153,8 @@ class RateLimits:
                 (self._client(account), Amounts(int(is_first), input_tokens, output)),
                 (self._server, Amounts(1, input_tokens, output)),
             )
+            if is_patient:
+                asked.append((self._client(account, is_patient=True), Amounts(int(is_first))))
         if provider is not None:
             asked.append((provider, Amounts(1)))
         parts: list[tuple[Scope, Amounts, list[tuple[str, Window, int]]]] = []
@@ -222,8 +228,8 @@ class RateLimits:
                 pass
         return scope.left(self._clock.monotonic())
 
-    def _client(self, account: str) -> Scope:
-        scope = self._clients.get(account)
+    def _client(self, account: str, *, is_patient: bool = False) -> Scope:
+        scope = self._clients.get((account, is_patient))
         if scope is None:
             # A client without an entry in its windows has nothing to lose.
             if len(self._clients) >= MAX_CLIENTS:
@@ -232,6 +238,10 @@ class RateLimits:
             key = (
                 f"client:{self._process}:{account}" if account.startswith(CONNECTION) else f"client:{account}"
             )
-            scope = Scope("this client", self._each, self._seconds, key, "the RATE_LIMIT settings")
-            self._clients[account] = scope
+            name, limits = "this client", self._each
+            if is_patient:
+                limit = limits.requests
+                name, key, limits = "batches", f"{key}:batch", Amounts(limit - int(limit * SPARE_SHARE))
+            scope = Scope(name, limits, self._seconds, key, "the RATE_LIMIT settings")
+            self._clients[account, is_patient] = scope
         return scope

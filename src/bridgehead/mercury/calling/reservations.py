@@ -80,6 +80,7 @@ class Reservations:
                 call.account,
                 provider.rate_limit,
                 is_first=not call.is_counted,
+                is_patient=call.is_patient,
                 input_tokens=call.max_input_tokens,
                 # Only looked up if it is limited.
                 output_tokens=longest_answer(call, catalogue) if self._rate_limits.needs_output_length else 0,

@@ -7,11 +7,14 @@ The fields are the API's, so the arguments become the request's body, without th
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Annotated, Any, Literal, TypeVar
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from bridgehead.mcp import Arguments, Bridge
+
+from ..settings import MercurySettings
 
 LONGEST_TIMEOUT_MS = 3_600_000
 GRACE_SECONDS = 5.0
@@ -22,18 +25,14 @@ BATCH_GRACE_SECONDS = 2.0
 Handler = TypeVar("Handler", bound=Callable[..., Any])
 
 Model = Annotated[str, Meta(min_length=1, description="See mercury_list_models")]
-Temperature = Annotated[float, Meta(ge=0, le=2)]
+# Limits are in words as well: some clients drop minimum, maximum and default before a model sees them.
+Temperature = Annotated[float, Meta(ge=0, le=2, description="0 to 2")]
 MaxTokens = Annotated[int, Meta(ge=1)]
 Stop = list[str]
-Penalty = Annotated[float, Meta(ge=-2, le=2)]
-Probability = Annotated[float, Meta(ge=0, le=1)]
-CacheUse = Annotated[
-    Literal["use", "bypass", "refresh"],
-    Meta(description="refresh: ask anew and keep the answer; bypass: no cache at all"),
-]
-Timeout = Annotated[
-    int, Meta(ge=1, le=LONGEST_TIMEOUT_MS, description="For the whole call, retries included")
-]
+Penalty = Annotated[float, Meta(ge=-2, le=2, description="-2 to 2")]
+Probability = Annotated[float, Meta(ge=0, le=1, description="0 to 1")]
+CacheUse = Literal["use", "bypass", "refresh"]
+Timeout = Annotated[int, Meta(ge=1, le=LONGEST_TIMEOUT_MS, description="At most an hour")]
 
 
 def completion_tool(
@@ -42,8 +41,10 @@ def completion_tool(
     *,
     name: str,
     title: str,
-    model: str,
+    settings: MercurySettings,
+    model: str = "",
     grace_seconds: float = GRACE_SECONDS,
+    input_schema: Callable[[dict[str, Any]], dict[str, Any]] | None = None,
     **options: Any,
 ) -> Callable[[Handler], Handler]:
     """Declare a tool that calls a model: it changes nothing, costs money, and may become a task."""
@@ -54,11 +55,68 @@ def completion_tool(
         read_only=True,
         paid=True,
         open_world=True,
-        defaults={"model": model},
+        input_schema=input_schema or partial(shorten, with_files=settings.files),
+        defaults={"model": model or settings.model},
         task="optional",
         task_grace_seconds=grace_seconds,
         **options,
     )
+
+
+_LISTED_LIMITS = ("temperature", "top_p", "frequency_penalty", "presence_penalty", "max_tokens")
+"""Fields of the contract, whose limits are listed as it has them."""
+STREAM_LISTED = (
+    *("messages", "model", "temperature", "max_tokens", "top_p", "frequency_penalty", "presence_penalty"),
+    *("stop", "user", "diffusing"),
+)
+"""What a stream lists: the contract's arguments and its own. It takes those of a chat too, and says so."""
+_LIMITS = ("minimum", "maximum", "minLength", "minItems", "maxItems")
+_OUTLINES: dict[str, dict[str, Any]] = {
+    "tools": {
+        "type": "array",
+        "items": {"type": "object"},
+        "description": "Functions it may call, in OpenAI's form",
+    },
+    "tool_calls": {"type": "array", "items": {"type": "object"}, "description": "As they came"},
+    "tool_choice": {"type": "string", "description": "auto, none, required, or a function's name"},
+    "response_format": {
+        "type": "object",
+        "description": "OpenAI's json_object or json_schema; the answer is checked",
+    },
+}
+"""How nested arguments of OpenAI's are listed: every model knows them, and they are half of the list."""
+
+
+def shorten(schema: dict[str, Any], *, with_files: bool) -> dict[str, Any]:
+    """Shorten the generated schema of a tool, which every conversation carries; calls are checked in full.
+
+    Files are listed only where the server reads them.
+    """
+    if "properties" not in schema:
+        return (
+            {**schema, "items": shorten(schema["items"], with_files=with_files)}
+            if "items" in schema
+            else schema
+        )
+    properties = {}
+    for name, declared in schema["properties"].items():
+        if name in ("files", "file") and not with_files:
+            continue
+        listed = _OUTLINES.get(name) or shorten(declared, with_files=with_files)
+        dropped = () if name in _LISTED_LIMITS else _LIMITS
+        properties[name] = {word: value for word, value in listed.items() if word not in dropped}
+    return {**schema, "properties": properties}
+
+
+def shorten_stream(schema: dict[str, Any]) -> dict[str, Any]:
+    """Shorten the schema of a stream, which is that of a chat, to `STREAM_LISTED`."""
+    short = shorten(schema, with_files=False)
+    message = short["properties"]["messages"]["items"]["properties"]
+    short["properties"]["messages"]["items"]["properties"] = {
+        name: message[name] for name in ("role", "content")
+    }
+    del short["additionalProperties"]  # what is not listed is taken too
+    return {**short, "properties": {name: short["properties"][name] for name in STREAM_LISTED}}
 
 
 class Function(Struct, forbid_unknown_fields=True):
@@ -157,7 +215,7 @@ class CompletionArguments(CallArguments):
 
 Files = Annotated[
     list[str],
-    Meta(min_length=1, max_length=50, description="Added to the prompt; relative to your roots"),
+    Meta(min_length=1, max_length=50, description="At most 50 paths in your roots; added to the prompt"),
 ]
 
 
@@ -170,12 +228,10 @@ class ChatOptions(CompletionArguments):
     stop: Stop | UnsetType = UNSET
     user: str | UnsetType = UNSET
     max_completion_tokens: (
-        Annotated[int, Meta(ge=1, description="Instead of max_tokens; counts reasoning too")] | UnsetType
+        Annotated[int, Meta(ge=1, description="Like max_tokens, reasoning included")] | UnsetType
     ) = UNSET
     reasoning_effort: Literal["instant", "low", "medium", "high"] | UnsetType = UNSET
-    response_format: (
-        Annotated[ResponseFormat, Meta(description="The answer is checked against it")] | UnsetType
-    ) = UNSET
+    response_format: ResponseFormat | UnsetType = UNSET
     seed: int | UnsetType = UNSET
     files: Files | UnsetType = UNSET
 
@@ -184,13 +240,12 @@ class Chat(ChatOptions, kw_only=True):
     """A conversation to continue."""
 
     messages: Annotated[list[ChatMessage], Meta(min_length=1)]
-    tools: Annotated[list[OfferedTool], Meta(description="Functions that the model may call")] | UnsetType = (
-        UNSET
-    )
-    tool_choice: Literal["auto", "required", "none"] | NamedTool | UnsetType = UNSET
-    diffusing: (
-        Annotated[bool, Meta(description="Stream each refined state of the whole text")] | UnsetType
-    ) = UNSET
+    tools: list[OfferedTool] | UnsetType = UNSET
+    tool_choice: str | NamedTool | UnsetType = UNSET
+    diffusing: bool | UnsetType = UNSET
+    reasoning_summary: bool | UnsetType = UNSET
+    reasoning_summary_wait: bool | UnsetType = UNSET
+    realtime: Annotated[bool, Meta(description="First token sooner")] | UnsetType = UNSET
 
 
 class Fim(CompletionArguments, kw_only=True):

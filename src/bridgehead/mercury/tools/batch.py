@@ -28,10 +28,11 @@ class Batch(ChatOptions, kw_only=True):
     """Prompts, and the options for all of them."""
 
     prompts: Annotated[
-        list[str], Meta(min_length=1, max_length=MAX_PROMPTS, description="One user message each")
+        list[str],
+        Meta(min_length=1, max_length=MAX_PROMPTS, description="At most 500 user messages"),
     ]
     system: Annotated[str, Meta(description="System message for all of them")] | UnsetType = UNSET
-    concurrency: Annotated[int, Meta(ge=1, le=MAX_CONCURRENCY, description="How many at once")] = 4
+    concurrency: Annotated[int, Meta(ge=1, le=MAX_CONCURRENCY, description="At once; 1 to 32")] = 4
 
 
 class BatchItem(Struct, omit_defaults=True):
@@ -68,11 +69,11 @@ def declare(bridge: Bridge[Service], settings: MercurySettings) -> None:
     """Declare the tool."""
     completion_tool(
         bridge,
-        "Answer many independent prompts in one call, several at once. Returns `results` in the order of the "
-        "prompts; one that fails stops no other, and `errors` says why. The call fails only if all do.",
+        "Answer many independent prompts in one call, several at once; it waits where a rate limit needs it. "
+        "Returns `results` in the order of the prompts; `errors` tells which of them failed, and why.",
         name=BATCH,
         title="Mercury batch",
-        model=settings.model,
+        settings=settings,
         grace_seconds=BATCH_GRACE_SECONDS,
     )(run)
 
@@ -97,6 +98,7 @@ async def run(args: Batch, ctx: Context[Service]) -> BatchResult:
             messages = [*system, ChatMessage("user", args.prompts[index])]
             try:
                 call = service.make_call(BATCH, CHAT, Chat(messages=messages, **options), ctx)
+                call.is_patient = True
                 now = service.clock.monotonic()
                 cached = service.completer.lookup(call, ctx, now)
                 items[index] = (

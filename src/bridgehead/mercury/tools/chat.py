@@ -15,7 +15,7 @@ from ..calling.service import Service
 from ..completion import Completion
 from ..settings import MercurySettings
 from . import diffusion
-from .arguments import Chat, ChatMessage, completion_tool
+from .arguments import Chat, ChatMessage, completion_tool, shorten_stream
 
 if TYPE_CHECKING:
     from .progress import Growing
@@ -33,17 +33,18 @@ def declare(bridge: Bridge[Service], settings: MercurySettings) -> None:
         "prompts use mercury_batch.",
         name=COMPLETION,
         title="Mercury chat",
-        model=settings.model,
+        settings=settings,
         recall=recall,
     )(complete)
     completion_tool(
         bridge,
-        f"Like {COMPLETION}, but progress notifications carry the answer as it grows: each has the new text "
-        "(with diffusing, the whole text so far, which replaces the last). Returns the whole answer, with "
-        "time to first token and tokens a second in `metadata`.",
+        f"Like {COMPLETION}, all of whose arguments it takes, but progress notifications carry the answer as "
+        "it grows: each has the new text (with diffusing, the whole text so far, which replaces the last). "
+        "Returns the whole answer, with time to first token and tokens a second in `metadata`.",
         name=STREAM,
         title="Mercury chat, streamed",
-        model=settings.model,
+        settings=settings,
+        input_schema=shorten_stream,
         app=diffusion.URI,
     )(stream)
 

@@ -25,7 +25,8 @@ def declare(bridge: Bridge[Service], settings: MercurySettings) -> None:
         "`max_tokens` does.",
         name=FIM_COMPLETION,
         title="Mercury fill in the middle",
-        model=settings.fim_model or settings.model,
+        settings=settings,
+        model=settings.fim_model,
     )(fill_in)
     completion_tool(
         bridge,
@@ -33,7 +34,8 @@ def declare(bridge: Bridge[Service], settings: MercurySettings) -> None:
         "write these for you. Gives the edited code.",
         name=EDIT_COMPLETION,
         title="Mercury edit",
-        model=settings.edit_model or settings.model,
+        settings=settings,
+        model=settings.edit_model,
     )(edit)
 
 

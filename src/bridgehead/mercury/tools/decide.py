@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Annotated, Any, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType, json
@@ -13,7 +14,7 @@ from ..calling.service import Service
 from ..completion import Metadata, encode_result
 from ..errors import MercuryError
 from ..settings import MercurySettings
-from .arguments import CallArguments
+from .arguments import CallArguments, shorten
 from .chat import complete_call
 
 DECIDE = "mercury_decide"
@@ -36,7 +37,7 @@ class Question(Struct, forbid_unknown_fields=True):
     name: Annotated[str, Meta(min_length=1, description="Yours; the answer has it too")]
     type: Annotated[
         Literal["noul", "choice", "score"],
-        Meta(description="noul: yes or no; choice: one of the options; score: a number on their scale"),
+        Meta(description="noul: yes or no; choice: an option; score: a number on the options' scale"),
     ]
     instructions: Annotated[str, Meta(description="What is asked")] | UnsetType = UNSET
     options: (
@@ -45,7 +46,7 @@ class Question(Struct, forbid_unknown_fields=True):
             Meta(
                 min_length=1,
                 max_length=MAX_OPTIONS,
-                description="choice: the labels; score: the scale from low to high; noul: true and false",
+                description="At most 255; for a score from low to high; for a noul true and false",
             ),
         ]
         | UnsetType
@@ -121,6 +122,7 @@ def declare(bridge: Bridge[Service], settings: MercurySettings) -> None:
         read_only=True,
         paid=True,
         open_world=True,
+        input_schema=partial(shorten, with_files=False),
         defaults={"model": settings.decide_model or settings.model},
     )(decide)
 

@@ -37,7 +37,7 @@ class ApplyEdit(CompletionArguments, kw_only=True):
     """A file, and the update to merge into it."""
 
     original: Annotated[str, Meta(min_length=1, description="The whole file")] | UnsetType = UNSET
-    file: Annotated[str, Meta(description="Its name instead, relative to your roots")] | UnsetType = UNSET
+    file: Annotated[str, Meta(description="Its path in your roots instead")] | UnsetType = UNSET
     update: Annotated[
         str, Meta(min_length=1, description="The changed parts; a comment may stand for what stays as it is")
     ]
@@ -78,11 +78,12 @@ class NextEdit(CompletionArguments, kw_only=True):
     region: Annotated[Region, Meta(description="Lines that may change; default: all")] | UnsetType = UNSET
     cursor: Cursor | UnsetType = UNSET
     recent_edits: (
-        Annotated[list[str], Meta(max_length=MAX_SNIPPETS, description="Unified diffs, oldest first")]
+        Annotated[list[str], Meta(max_length=MAX_SNIPPETS, description="At most 50 diffs, oldest first")]
         | UnsetType
     ) = UNSET
     snippets: (
-        Annotated[list[Snippet], Meta(max_length=MAX_SNIPPETS, description="Code viewed lately")] | UnsetType
+        Annotated[list[Snippet], Meta(max_length=MAX_SNIPPETS, description="At most 50, viewed lately")]
+        | UnsetType
     ) = UNSET
 
     def to_body(self) -> Any:
@@ -127,14 +128,14 @@ class NextEdit(CompletionArguments, kw_only=True):
 
 def declare(bridge: Bridge[Service], settings: MercurySettings) -> None:
     """Declare the edit tools."""
-    model = settings.edit_model or settings.model
     completion_tool(
         bridge,
         "Merge an update into a file: give the original and a snippet with the changes. Returns the whole "
         "file as it is after the edit.",
         name=APPLY_EDIT,
         title="Mercury apply edit",
-        model=model,
+        settings=settings,
+        model=settings.edit_model,
     )(apply_edit)
     completion_tool(
         bridge,
@@ -142,14 +143,18 @@ def declare(bridge: Bridge[Service], settings: MercurySettings) -> None:
         "after the edit.",
         name=NEXT_EDIT,
         title="Mercury next edit",
-        model=model,
+        settings=settings,
+        model=settings.edit_model,
     )(next_edit)
 
 
 async def apply_edit(args: ApplyEdit, ctx: Context[Service]) -> Encoded | Answer[Completion]:
     """Apply an update to a file."""
-    if bool(args.original) == bool(args.file):
-        raise _wrong("original", "give either it or `file`, not both")
+    if args.original and args.file:
+        raise _wrong("file", "`original` is given too; give one of them")
+    if not args.original and not args.file:
+        or_file = ", or its path as `file`" if ctx.state.settings.files else ""
+        raise _wrong("original", f"it is missing; give the whole file{or_file}")
     if args.file:
         from .files import read_files
 
