@@ -111,6 +111,12 @@ class Declined(BridgeError):
     code = "declined"
 
 
+class NotConfirmed(BridgeError):
+    """The user was to be asked, and nobody answered."""
+
+    code = "not_confirmed"
+
+
 class PatternTooSlow(InvalidArgument):
     """A search pattern took too long."""
 

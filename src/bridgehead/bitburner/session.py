@@ -29,6 +29,10 @@ if TYPE_CHECKING:
     from .settings import BitburnerSettings
 
 
+TOLD = "bridgehead/told"
+"""The owner's notification with a sentence for the agents of a guest."""
+
+
 class Session:
     """The parts that tools use, and the notices of changes between them."""
 
@@ -38,6 +42,7 @@ class Session:
         import asyncio
         from weakref import WeakKeyDictionary
 
+        from .changes.batches import BATCH, BatchWriter, Journal
         from .changes.differences import Differences
         from .changes.file_writer import FileWriter
         from .changes.history import History
@@ -76,7 +81,11 @@ class Session:
         self._agents: WeakKeyDictionary[object, int] = WeakKeyDictionary()
         self._last_agent = 0
         self._background: set[asyncio.Task[None]] = set()
-        relay.operations = self.writer.operations
+        self.batches = BatchWriter(connection, self.writer, self.last_seen, Journal(settings))
+        self.batches.on_unfinished = self._take_back_batches
+        relay.operations = {**self.writer.operations, BATCH: self.batches.serve}
+        self._notices: list[str] = []
+        """Told with the next answer of this process, whoever asks."""
         self.writer.on_change.append(self._handle_change)
         connection.on_change.append(self._check_new_game)
         connection.on_notice.append(self._handle_notice)
@@ -110,12 +119,16 @@ class Session:
         differences = decode_notice(notice, DIFFERENCES, list[Difference])
         if differences is not None:
             self._differing = {(one.server, one.filename): one for one in differences}
+        told = decode_notice(notice, TOLD, str)
+        if told is not None:
+            self._notices.append(told)
 
     def take_notices(self, agent: str) -> list[str]:
         """Return what an agent has to be told with its next answer, once."""
         from .changes.differences import describe_differences
 
-        notices = self.last_seen.take_notices(agent)
+        notices = [*self.last_seen.take_notices(agent), *self._notices]
+        self._notices = []
         if self._differing:
             notices.append(describe_differences(list(self._differing.values())))
             self.forget_differences()
@@ -137,12 +150,24 @@ class Session:
             from .changes.file_writer import DIFFERENCES
             from .game import wire
 
+            # First: what was not finished is no difference.
+            await self.batches.take_back_all(self._tell_all)
             differences = await self.differences.check_all(self.remote)
             self._differing = {(one.server, one.filename): one for one in differences}
             if differences:
                 self.relay.broadcast(wire.encode_notification(DIFFERENCES, differences))
 
         self._start(check())
+
+    def _take_back_batches(self) -> None:
+        self._start(self.batches.take_back_all(self._tell_all))
+
+    def _tell_all(self, notice: str) -> None:
+        """Tell the agents of this process and of those that share its game."""
+        from .game import wire
+
+        self._notices.append(notice)
+        self.relay.broadcast(wire.encode_notification(TOLD, notice))
 
     def _start(self, work: Coroutine[Any, Any, None]) -> None:
         import asyncio

@@ -94,7 +94,7 @@ FOLDER = Kind(_folder, "a path, or off")
 TOOLSETS = Toolsets(
     "BITBURNER_TOOLSETS",
     {
-        "edits": ("edit_file", "move_file", "restore_file"),
+        "edits": ("edit_file", "write_files", "move_file", "restore_file"),
         "search": ("search_files", "get_file_metadata"),
         "servers": ("list_servers",),
         "saves": ("backup_save",),

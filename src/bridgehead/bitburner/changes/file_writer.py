@@ -9,7 +9,7 @@ every acknowledged content is in the game or kept.
 from __future__ import annotations
 
 import asyncio
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, asynccontextmanager
 from typing import TYPE_CHECKING, TypeVar
 from weakref import WeakValueDictionary
 
@@ -30,7 +30,7 @@ from .last_seen import NO_FILE, Author, LastSeen, Overwritten, describe_loss
 from .version_index import Kind
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping
+    from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
 
     from bridgehead.runtime.timing import Clock
 
@@ -113,6 +113,7 @@ class Restore(AgentChange, tag="restore", frozen=True):
 
 
 Change = Write | EditText | Delete | Move | Restore
+C = TypeVar("C", bound=Change)
 
 
 class ChangeResult(Struct, frozen=True, omit_defaults=True):
@@ -185,51 +186,50 @@ class FileWriter:
 
     async def apply(self, change: Change, agent: str = "") -> ChangeResult:
         """Make a change completely, or raise an error that says whether anything was changed."""
-        place = (change.server, change.filename)
         if agent:
-            change = replace(
-                change,
-                agent=agent,
-                seen=self._last_seen.find_seen(agent, place),
-                refuses_newer=self._refuses_newer,
-            )
+            change = self.sign(change, agent)
         result = await self._apply(change)
         if agent:
             new_digest = NO_FILE if isinstance(change, Delete | Move) else digest(result.content)
-            self._last_seen.record_seen(agent, place, new_digest)
+            self._last_seen.record_seen(agent, (change.server, change.filename), new_digest)
         return result
+
+    def sign(self, change: C, agent: str) -> C:
+        """Return a change with its agent, and what that has seen of the file."""
+        return replace(
+            change,
+            agent=agent,
+            seen=self._last_seen.find_seen(agent, (change.server, change.filename)),
+            refuses_newer=self._refuses_newer,
+        )
 
     async def _apply(self, change: Change) -> ChangeResult:
         link = self._connection.link or await self._connection.require_link()
         if link.is_shared:
             try:
-                return await self._ask_owner(link, CHANGE, change, ChangeResult)
+                return await self.ask_owner(link, CHANGE, change, ChangeResult)
             except (Disconnected, ReplyTimeout) as lost:
                 raise add_note(lost, UNKNOWN) from None
         places = {(change.server, change.filename)}
         if isinstance(change, Move):
             places.add((change.to_server, change.to_filename))
-        async with AsyncExitStack() as locks:
-            # Lock order: by server and name. Only a move takes two, and two moves in opposite directions
-            # would otherwise wait for each other.
-            for place in sorted(places):
-                await locks.enter_async_context(self._locks.setdefault(place, asyncio.Lock()))
+        async with self.locked(places):
             match change:
                 case Write() | Delete():
                     previous = None
                     is_known = self._history.is_on or (change.if_match, change.seen) != (None, None)
                     if is_known:
-                        previous = await self._read(change.server, change.filename)
+                        previous = await self.read(change.server, change.filename)
                     overwritten = None
                     if change.if_match is not None:
                         check_match(change.server, change.filename, previous, change.if_match)
                     elif not isinstance(change, Write) or previous != change.content:
-                        overwritten = await self._find_overwritten(change, previous)
+                        overwritten = await self.find_overwritten(change, previous)
                     if isinstance(change, Delete):
-                        return await self._remove(change, previous, overwritten)
+                        return await self.remove(change, previous, overwritten)
                     # Without backups and if_match the file is not read, so whether it is new stays unknown.
                     is_new = is_known and previous is None
-                    return await self._put(
+                    return await self.put(
                         change, previous, change.content, is_new=is_new, overwritten=overwritten
                     )
                 case EditText():
@@ -239,13 +239,23 @@ class FileWriter:
                         apply_replacements, change.filename, previous, change.replacements
                     )
                     check_size(content, change.max_bytes)
-                    return await self._put(change, previous, content)
+                    return await self.put(change, previous, content)
                 case Move():
                     return await self._move(change)
                 case Restore():
                     return await self._restore(change)
 
-    async def _find_overwritten(self, change: Change, previous: str | None) -> Overwritten | None:
+    @asynccontextmanager
+    async def locked(self, places: Iterable[tuple[str, str]]) -> AsyncIterator[None]:
+        """Hold the locks of files."""
+        async with AsyncExitStack() as locks:
+            # Lock order: by server and name. Two moves in opposite directions would otherwise wait for each
+            # other.
+            for place in sorted(places):
+                await locks.enter_async_context(self._locks.setdefault(place, asyncio.Lock()))
+            yield
+
+    async def find_overwritten(self, change: Change, previous: str | None) -> Overwritten | None:
         """Return what a change would replace unseen by its agent; raise `Conflict` if it refuses that."""
         if not change.agent or previous is None:
             return None
@@ -295,7 +305,7 @@ class FileWriter:
         if (change.server, change.filename) == (change.to_server, change.to_filename):
             raise InvalidArgument(f"The two names are the same. {NOTHING_CHANGED}")
         content = await self._read_existing(change)
-        there = await self._read(change.to_server, change.to_filename)
+        there = await self.read(change.to_server, change.to_filename)
         if there is not None and not change.overwrite:
             raise Conflict(
                 f"{change.to_filename} is on {change.to_server} already. {NOTHING_CHANGED}",
@@ -303,9 +313,9 @@ class FileWriter:
             )
         # Write first, then delete: a failure in between leaves two copies, never none.
         target = Write(change.to_server, change.to_filename, content, change.because, agent=change.agent)
-        written = await self._put(target, there, content)
+        written = await self.put(target, there, content)
         try:
-            removed = await self._remove(change, content)
+            removed = await self.remove(change, content)
         except BackupFailed:
             raise
         except BridgeError as error:
@@ -327,7 +337,7 @@ class FileWriter:
                 "Backups are off.", next_step="Unset BITBURNER_BACKUP_DIR to have them kept."
             )
         server, filename = change.server, change.filename
-        previous = await self._read(server, filename)
+        previous = await self.read(server, filename)
         version = None
         if change.version is not None:
             version = await asyncio.to_thread(self._history.load, server, filename, change.version)
@@ -336,9 +346,9 @@ class FileWriter:
             version = await asyncio.to_thread(self._history.find_last_write, server, filename)
         if version is None or (change.version is None and version.content == previous):
             version = await asyncio.to_thread(self._history.find_undo, server, filename, previous)
-        return await self._put(change, previous, version.content or "", restored=version.name)
+        return await self.put(change, previous, version.content or "", restored=version.name)
 
-    async def _put(
+    async def put(
         self,
         change: Change,
         previous: str | None,
@@ -365,7 +375,7 @@ class FileWriter:
         self.announce(FileChange(server, filename, author.digest, is_new, author, overwritten))
         return ChangeResult(content, is_new, kept, restored, warning, overwritten, dropped)
 
-    async def _remove(
+    async def remove(
         self, change: Change, previous: str | None, overwritten: Overwritten | None = None
     ) -> ChangeResult:
         """Keep the content, delete the file and announce it."""
@@ -435,7 +445,7 @@ class FileWriter:
         dropped = await asyncio.to_thread(self._history.drop_oldest)
         return [DroppedVersion(entry.name, entry.filename, entry.server) for entry in dropped]
 
-    async def _read(self, server: str, filename: str) -> str | None:
+    async def read(self, server: str, filename: str) -> str | None:
         """Return the content of a file, or None if it does not exist."""
         try:
             return await self._remote.read(filename, server)
@@ -445,7 +455,7 @@ class FileWriter:
             raise add_note(error, NOTHING_CHANGED) from None
 
     async def _read_existing(self, change: EditText | Move) -> str:
-        content = await self._read(change.server, change.filename)
+        content = await self.read(change.server, change.filename)
         if content is None:
             raise NotFound(
                 f"{change.filename} is not on {change.server}. {NOTHING_CHANGED}",
@@ -459,13 +469,14 @@ class FileWriter:
         """Return the files that differ from the content last written, and mark them as reported."""
         link = self._connection.link
         if link is not None and link.is_shared:
-            return await self._ask_owner(link, DIFFERENCES, {}, list[Difference])
+            return await self.ask_owner(link, DIFFERENCES, {}, list[Difference])
         differences = list(self._differences.found.values())
         if link is not None:
             await self._differences.acknowledge(self._remote)
         return differences
 
-    async def _ask_owner(self, link: Link, method: str, params: object, kind: type[T]) -> T:
+    async def ask_owner(self, link: Link, method: str, params: object, kind: type[T]) -> T:
+        """Ask the process that owns the shared game."""
         try:
             raw = await link.call(method, msgspec.json.encode(params), self._owner_timeout)
         except CallFailed as failed:
@@ -505,11 +516,12 @@ def check_match(server: str, filename: str, previous: str | None, wanted: str) -
     )
 
 
-def check_size(content: str, limit: int) -> None:
+def check_size(content: str, limit: int, filename: str = "") -> None:
     """Raise `InvalidArgument` if a content has more bytes than `limit`."""
     size = len(content.encode())
     if size > limit:
+        of = f" of {filename}" if filename else ""
         raise InvalidArgument(
-            f"The content has {size} bytes, and at most {limit} may be written.",
+            f"The content{of} has {size} bytes, and at most {limit} may be written.",
             next_step="Split it into several files, or raise FILE_WRITE_MAX_BYTES.",
         )

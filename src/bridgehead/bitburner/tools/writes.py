@@ -9,7 +9,7 @@ from msgspec import Meta, Struct
 from bridgehead.mcp import Answer, Arguments, Context, elicitation
 from bridgehead.runtime.errors import InvalidArgument
 
-from ..errors import Declined
+from ..errors import Declined, NotConfirmed
 from ..game import paths
 from ..session import Session
 from .declaring import Filename, Server, ToolDeclarer
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 NOTHING_CHANGED = "Nothing was changed."
 _MAX_NAMED = 5
+MAX_BATCH = 50
 _AGREEMENT: dict[str, Any] = {"type": "object", "properties": {}}
 
 
@@ -46,6 +47,22 @@ class WriteFile(Arguments):
         ]
         | None
     ) = None
+
+
+class NewFile(Struct, forbid_unknown_fields=True):
+    """A file of several."""
+
+    filename: str
+    content: str
+
+
+class WriteFiles(Arguments):
+    """Input of write_files."""
+
+    files: Annotated[
+        list[NewFile], Meta(min_length=1, max_length=MAX_BATCH, description=f"Up to {MAX_BATCH}")
+    ]
+    server: Server = paths.HOME
 
 
 class EditFile(Arguments):
@@ -109,6 +126,13 @@ class Written(Struct):
     problems: list[ScriptProblem] = []
 
 
+class WrittenFiles(Struct):
+    """Output of write_files."""
+
+    result: Literal["OK"]
+    files: list[Written]
+
+
 class Moved(Struct):
     """Output of move_file."""
 
@@ -137,6 +161,13 @@ def declare(tools: ToolDeclarer) -> None:
         destructive=True,
         idempotent=True,
     )(write_file)
+    tools.write_tool(
+        "Write several files",
+        "Write whole files in the Bitburner game: all or, if one fails, none. restore_file undoes it. "
+        "Answers as write_file.",
+        destructive=True,
+        idempotent=True,
+    )(write_files)
     tools.write_tool(
         "Delete a file",
         "Delete a script or text file; its content is kept for restore_file. The user may be asked first. "
@@ -170,6 +201,31 @@ async def write_file(args: WriteFile, ctx: Context[Session]) -> Answer[Written]:
     return Answer("OK", written, notes=notes)
 
 
+async def write_files(args: WriteFiles, ctx: Context[Session]) -> Answer[WrittenFiles]:
+    """Write several files, all or none."""
+    from ..changes.file_writer import Write, check_size
+
+    session, on = ctx.state, paths.validate_server(args.server)
+    writes: dict[str, Write] = {}
+    for one in args.files:
+        name = paths.validate_filename(one.filename)
+        check_size(one.content, session.write_max_bytes, name)
+        if name in writes:
+            raise InvalidArgument(
+                f"{name} is given twice. {NOTHING_CHANGED}", next_step="Give each file once."
+            )
+        writes[name] = Write(on, name, one.content, "write_files")
+    outcomes = await session.batches.write(list(writes.values()), session.name_agent(ctx))
+    files: list[Written] = []
+    notes: list[str] = []
+    for name, outcome in zip(writes, outcomes, strict=True):
+        # After all are written: a script may import another one of them.
+        written, found = await describe_written(session, on, name, outcome)
+        files.append(written)
+        notes += [f"{name}: {note}" for note in found]
+    return Answer(f"OK. Wrote {len(files)} files.", WrittenFiles("OK", files), notes=tuple(notes))
+
+
 async def edit_file(args: EditFile, ctx: Context[Session]) -> Answer[Written]:
     """Replace exact texts in a file."""
     from ..changes.edits import Replacement
@@ -197,15 +253,24 @@ async def delete_file(args: DeleteFile, ctx: Context[Session]) -> Answer[Deleted
     # Before the delete: the user is asked with the scripts that would break.
     importers = await find_importers(ctx.state, on, name)
     imported = f"It is imported by {', '.join(importers)}." if importers else ""
-    question = elicitation(f"Delete {name} on {on}?{f' {imported}' if imported else ''}", _AGREEMENT)
+    undo = "restore_file can bring it back." if ctx.state.history.is_on else ""
+    words = " ".join(part for part in (f"Delete {name} on {on}?", imported, undo) if part)
+    question = elicitation(words, _AGREEMENT)
     # A client without elicitation cannot ask: the delete goes ahead, and the content is kept for
     # restore_file.
     if ctx.state.settings.confirm_delete and ctx.can_ask(question):
         answer = (await ctx.ask({"delete": question}))["delete"]
-        if not answer.accepted:
+        if answer.action == "decline":
             raise Declined(
                 f"The user was asked and did not agree. {NOTHING_CHANGED}",
                 next_step="Ask the user what to do.",
+            )
+        # Clients without a user, such as agents that run in a pipeline, cancel every question.
+        if answer.action == "cancel":
+            raise NotConfirmed(
+                f"Nobody answered the question whether to delete {name}. {NOTHING_CHANGED}",
+                next_step="Ask the user. Where nobody can be asked, the user can set "
+                f"BITBURNER_CONFIRM_DELETE=0. {undo}".rstrip(),
             )
     outcome = await ctx.state.writer.apply(Delete(on, name), ctx.state.name_agent(ctx))
     notes = [f"{imported} These scripts no longer run."] if imported else []
@@ -236,12 +301,19 @@ async def apply_change(ctx: Context[Session], change: Change) -> tuple[Written, 
     """Change one file; return the output, and notes: cost, problems, what was replaced or dropped."""
     session = ctx.state
     outcome = await session.writer.apply(change, session.name_agent(ctx))
-    cost, problem = await measure_cost(session.remote, change.filename, change.server)
-    problems = await inspect_script(session, change.filename, outcome.content)
+    return await describe_written(session, change.server, change.filename, outcome)
+
+
+async def describe_written(
+    session: Session, on: str, name: str, outcome: ChangeResult
+) -> tuple[Written, tuple[str, ...]]:
+    """Return the output for a file that was written, and the notes."""
+    cost, problem = await measure_cost(session.remote, name, on)
+    problems = await inspect_script(session, name, outcome.content)
     written = Written(
         "OK",
-        change.filename,
-        change.server,
+        name,
+        on,
         len(outcome.content.encode()),
         cost,
         problem,
