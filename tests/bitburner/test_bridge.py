@@ -34,6 +34,7 @@ BUDGETS = {
     "get_file_metadata": 150,
     "search_files": 280,
     "write_file": 340,
+    "write_files": 215,
     "delete_file": 215,
     "edit_file": 420,
     "move_file": 300,
