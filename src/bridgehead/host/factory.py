@@ -249,6 +249,16 @@ class ApplicationFactory:
             return MemoryNonces()
         return SqliteNonces(directories.open_state(self._settings, "host"), self._clock.now)
 
+    @cached_property
+    def _ended_sessions(self) -> RedisNonces | SqliteNonces | MemoryNonces:
+        """Browser sessions that were signed out: where every process that accepts their cookies finds them."""
+        if self._replica is not None:
+            return RedisNonces(self._replica.redis, self._clock.now)
+        # With keys of the operator's own, cookies survive a restart, so the ends of sessions must as well.
+        if self._peers is not None or self._settings.state_keys:
+            return SqliteNonces(directories.open_state(self._settings, "host"), self._clock.now)
+        return MemoryNonces(self._clock.now)
+
     # --- metrics, logs, events, dashboard ------------------------------------------------------------------
 
     @cached_property
@@ -311,7 +321,15 @@ class ApplicationFactory:
         return Dashboard(
             self._registry,
             self._views,
-            SignIn(self._authenticator, self._tokens, self._page_keys, self._clock, public_url, issuer),
+            SignIn(
+                self._authenticator,
+                self._tokens,
+                self._page_keys,
+                self._clock,
+                public_url,
+                self._ended_sessions,
+                issuer,
+            ),
             SnapshotCollector(self._registry, self._metrics, self._views, self._history, self._clock, worker),
             self._history,
             self._clock,

@@ -69,7 +69,7 @@ async def test_the_page_that_a_browser_lands_on_sets_no_cookie_and_the_cookie_ha
         await come_back(browser, back)
 
         session = browser.cookies[f"bridgehead_token_{host.port}"]
-        assert session.startswith("g1.")
+        assert session.startswith("g2.")
         assert (await host.get("/metrics", {"Authorization": f"Bearer {session}"})).status == 401
 
 

@@ -41,6 +41,53 @@ async def test_a_token_that_may_look_opens_the_page_until_signing_out(tmp_path: 
         assert browser.cookies.keys() == {f"bridgehead_page_{host.port}"}
 
 
+async def test_a_copy_of_the_cookie_opens_nothing_after_signing_out(tmp_path: Path) -> None:
+    async with hosting(tmp_path, tokens=TOKENS) as host:
+        browser, thief, other = Browser(host), Browser(host), Browser(host)
+        await browser.sign_in(host.secrets["ann"])
+        await other.sign_in(host.secrets["ann"])
+        thief.cookies = dict(browser.cookies)
+        assert "The far side of alpha is there." in await thief.open("/")
+
+        await browser.submit("/dashboard/sign-out")
+
+        assert "Sign in with a token" in await thief.open("/")
+        # Another sign-in with the same token is a session of its own, and so is the next one here.
+        assert "The far side of alpha is there." in await other.open("/")
+        assert "The far side of alpha is there." in await browser.sign_in(host.secrets["ann"])
+
+
+async def test_a_session_that_was_signed_out_stays_ended_when_the_host_starts_again(tmp_path: Path) -> None:
+    settings = {"BRIDGEHEAD_STATE_KEYS": "k" * 32}
+    async with hosting(tmp_path, settings, tokens=TOKENS) as host:
+        browser, thief = Browser(host), Browser(host)
+        await browser.sign_in(host.secrets["ann"])
+        thief.cookies = dict(browser.cookies)
+        await browser.submit("/dashboard/sign-out")
+        old_port, secret = host.port, host.secrets["ann"]
+    settings["BRIDGEHEAD_TOKENS_FILE"] = str(tmp_path / "tokens.json")
+    async with hosting(tmp_path, settings) as host:
+        again = Browser(host)
+        # Cookies are named after the port, which is another one now.
+        again.cookies = {name.replace(str(old_port), str(host.port)): v for name, v in thief.cookies.items()}
+
+        assert "Sign in with a token" in await again.open("/")
+        assert "The far side of alpha is there." in await again.sign_in(secret)
+
+
+async def test_signing_out_that_cannot_be_stored_says_that_the_session_goes_on(tmp_path: Path) -> None:
+    (tmp_path / "host" / "nonces.sqlite3").mkdir(parents=True)  # a file cannot be there
+    settings = {"BRIDGEHEAD_STATE_KEYS": "k" * 32}
+    async with hosting(tmp_path, settings, tokens=TOKENS) as host:
+        browser = Browser(host)
+        await browser.sign_in(host.secrets["ann"])
+
+        text = await browser.submit("/dashboard/sign-out")
+
+        assert (browser.status, "You are still signed in" in text) == (503, True)
+        assert "The far side of alpha is there." in await browser.open("/")
+
+
 async def test_the_cookie_is_for_this_server_and_its_own_pages_alone(tmp_path: Path) -> None:
     async with hosting(tmp_path, tokens=TOKENS) as host:
         browser = Browser(host)

@@ -38,19 +38,38 @@ async def test_a_confirmation_is_used_once_by_all_replicas_together(redis_server
         assert await consents[0].use("m", time() + 60)
 
 
+Store = RedisNonces | SqliteNonces | MemoryNonces
+
+
 @pytest.fixture(params=["memory", "sqlite", "redis"])
-async def consent(
+async def nonces(
     request: pytest.FixtureRequest, tmp_path: Path, redis_server: RedisServer
-) -> AsyncIterator[Use]:
+) -> AsyncIterator[Store]:
     """Each place where it is noted that a confirmation was used."""
     if request.param == "redis":
         async with connected(redis_server.url) as redis:
-            yield RedisNonces(redis, time).use
+            yield RedisNonces(redis, time)
     elif request.param == "sqlite":
         with closing(SqliteNonces(tmp_path, time)) as shared:
-            yield shared.use
+            yield shared
     else:
-        yield MemoryNonces(time).use
+        yield MemoryNonces(time)
+
+
+@pytest.fixture
+def consent(nonces: Store) -> Use:
+    """The function that uses one."""
+    return nonces.use
+
+
+async def test_whether_a_nonce_was_used_can_be_asked_without_using_it(nonces: Store) -> None:
+    async def is_used(nonce: str) -> bool:
+        answer = nonces.is_used(nonce)
+        return answer if isinstance(answer, bool) else await answer
+
+    assert not await is_used("n")
+    assert await use(nonces.use, "n")
+    assert (await is_used("n"), await is_used("m")) == (True, False)
 
 
 async def use(consent: Use, nonce: str) -> bool:

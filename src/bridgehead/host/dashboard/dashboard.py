@@ -193,7 +193,7 @@ class Dashboard:
         if request.path == layout.SIGN_IN:
             return await self._open_session(request, form.get("token", "").strip())
         if request.path == layout.SIGN_OUT:
-            return layout.redirect(layout.OVERVIEW, self._sign_in.sign_out(request))
+            return layout.redirect(layout.OVERVIEW, await self._sign_in.sign_out(request, session))
         grant = session.grant
         if grant is None:
             raise HostRejection(401, "Sign in first.", "token_missing")

@@ -2,7 +2,8 @@
 
 A token is shown once, in a form or through the authorisation server. The cookie never contains it. For one
 of ours the cookie has its id and a seal (HMAC) that ends after some hours, or with the token. For an access
-token it has the grant and its expiry, sealed as well.
+token it has the grant and its expiry, sealed as well. Each cookie has an id of its own, and signing out notes
+that id where all processes of the host find it, so a copy of the cookie opens nothing afterwards.
 
 A form carries a proof made from two cookies and a key of ours. No other site can read or make one, and the
 cookies are SameSite=Strict, so no other site can act for a person who is signed in.
@@ -14,14 +15,18 @@ import base64
 import hmac
 import re
 import secrets
+from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl, urlsplit
 
 import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from bridgehead.mcp import Limits
+from bridgehead.mcp import OVERLOADED, Limits
 from bridgehead.mcp.http.guard import check_length, read_body, whole_body
+from bridgehead.runtime import logs
+from bridgehead.runtime.errors import StorageError
+from bridgehead.runtime.stores import StoreError, StoreUnavailable
 from bridgehead.runtime.timing import Clock
 
 from ..auth.authenticator import Authenticator
@@ -29,6 +34,11 @@ from ..auth.grants import ANYONE, DASHBOARD_SCOPE, Grant
 from ..auth.rejection import HostRejection
 from ..auth.tokens import Tokens
 from ..request import HostRequest
+
+if TYPE_CHECKING:
+    from bridgehead.mcp import MemoryNonces
+
+    from ..ownership.nonces import RedisNonces, SqliteNonces
 
 SESSION_SECONDS = 12 * 3600.0
 FORM_TYPE = b"application/x-www-form-urlencoded"
@@ -41,11 +51,15 @@ _MAX_FIELDS = 200
 _PAGE, _TOKEN = "bridgehead_page", "bridgehead_token"
 _PORT = re.compile(rb":([0-9]{1,5})$")
 _VALID_VALUE = re.compile(r"[A-Za-z0-9._~-]{1,4000}")
-_SEAL, _GRANT = "s1", "g1"
-"""Cookie formats: a token of ours, and the grant of an access token."""
-_SEAL_PARTS, _GRANT_PARTS = 4, 3
+_SEAL, _GRANT = "s2", "g2"
+"""Cookie formats: a token of ours, and the grant of an access token. Both have a random id before the seal."""
+_SEAL_PARTS, _GRANT_PARTS = 5, 4
+_ENDED = "session "
+"""Begins the nonce of a session that was ended, so that it is no nonce of anything else."""
 
 Form = dict[str, str]
+
+log = logs.logger("host.dashboard")
 
 
 class BrowserSession(Struct):
@@ -71,8 +85,11 @@ class SignIn:
         keys: tuple[bytes, ...],
         clock: Clock,
         public_url: str | None,
+        ended: RedisNonces | SqliteNonces | MemoryNonces,
         issuer: str = "",
     ) -> None:
+        self._ended = ended
+        """The ids of sessions that were signed out, until they would have expired."""
         self._authenticator = authenticator
         self._tokens = tokens
         self._keys = keys
@@ -102,8 +119,11 @@ class SignIn:
         elif sealed:
             parts = sealed.split(".")
             grant = self._read_grant(parts) if parts[0] == _GRANT else self._read_token(parts)
-            has_ended = grant is not None and grant.expires is not None and grant.expires <= self._clock.now()
-            session.grant = None if has_ended else grant
+            has_expired = (
+                grant is not None and grant.expires is not None and grant.expires <= self._clock.now()
+            )
+            is_open = grant is not None and not has_expired and not await self._has_ended(parts[-2])
+            session.grant = grant if is_open else None
             if session.grant is None:
                 session.cookies.append(make_cookie(request, _TOKEN, ""))
         return session
@@ -112,8 +132,8 @@ class SignIn:
         if len(parts) != _GRANT_PARTS or not self._issuer:
             return None
         # The issuer is part of the seal, so a change of issuer or audience ends all browser sessions.
-        seals = (make_digest(key, "grant", self._issuer, parts[1]) for key in self._keys)
-        if not any(hmac.compare_digest(seal, parts[2]) for seal in seals):
+        seals = (make_digest(key, "grant", self._issuer, *parts[1:3]) for key in self._keys)
+        if not any(hmac.compare_digest(seal, parts[3]) for seal in seals):
             return None
         padding = "=" * (-len(parts[1]) % 4)
         return msgspec.json.decode(base64.urlsafe_b64decode(parts[1] + padding), type=Grant)
@@ -124,8 +144,8 @@ class SignIn:
             return None
         token_hash, grant = entry
         # The hash of the secret is part of the seal: another token under the same id does not match it.
-        seals = (self._seal(key, parts[1], parts[2], token_hash) for key in self._keys)
-        if not any(hmac.compare_digest(seal, parts[3]) for seal in seals):
+        seals = (self._seal(key, *parts[1:4], token_hash) for key in self._keys)
+        if not any(hmac.compare_digest(seal, parts[4]) for seal in seals):
             return None
         return grant
 
@@ -149,21 +169,45 @@ class SignIn:
             raise HostRejection(403, f"This token does not open the dashboard. {remedy}", "grant")
 
         entry = None if self._tokens is None or not grant.token_id else self._tokens.find(grant.token_id)
-        end = self._clock.now() + SESSION_SECONDS
+        end, session_id = self._clock.now() + SESSION_SECONDS, secrets.token_urlsafe(12)
         if entry is None:
             # An access token cannot be looked up later, so the cookie carries its grant and expiry.
             limited = replace(grant, expires=min(end, grant.expires or end))
             encoded = _encode(msgspec.json.encode(limited))
-            value = f"{_GRANT}.{encoded}.{make_digest(self._keys[0], 'grant', self._issuer, encoded)}"
+            seal = make_digest(self._keys[0], "grant", self._issuer, encoded, session_id)
+            value = f"{_GRANT}.{encoded}.{session_id}.{seal}"
         else:
             until = str(int(end))
-            seal = self._seal(self._keys[0], grant.token_id, until, entry[0])
-            value = f"{_SEAL}.{grant.token_id}.{until}.{seal}"
+            seal = self._seal(self._keys[0], grant.token_id, until, session_id, entry[0])
+            value = f"{_SEAL}.{grant.token_id}.{until}.{session_id}.{seal}"
         return grant, make_cookie(request, _TOKEN, value)
 
-    def sign_out(self, request: HostRequest) -> list[tuple[bytes, bytes]]:
-        """Return the headers that delete our cookies."""
+    async def sign_out(
+        self, request: HostRequest, session: BrowserSession
+    ) -> list[tuple[bytes, bytes]]:
+        """End the session for every copy of its cookie; return the headers that delete our cookies.
+
+        Raises HostRejection if it cannot be ended everywhere.
+        """
+        sealed = read_cookies(request).get(_TOKEN, "")
+        # Without a grant the seal is not ours, or the session has ended: anybody could fill the store.
+        if sealed and session.grant is not None:
+            session_id = sealed.split(".")[-2]
+            used = self._ended.use(_ENDED + session_id, self._clock.now() + SESSION_SECONDS)
+            is_noted = used if isinstance(used, bool) else await used
+            if not is_noted and not await self._has_ended(session_id):
+                message = "You are still signed in: the end of the session cannot be stored. Try again in a moment."
+                raise HostRejection(503, message, "store", code=OVERLOADED)
         return [make_cookie(request, name, "") for name in (_TOKEN, _PAGE)]
+
+    async def _has_ended(self, session_id: str) -> bool:
+        try:
+            used = self._ended.is_used(_ENDED + session_id)
+            return used if isinstance(used, bool) else await used
+        except (StoreUnavailable, StoreError, StorageError) as problem:
+            # Open, because operators need the page most while a store is down.
+            log.warn("it is not known whether a session was signed out elsewhere", problem=str(problem))
+            return False
 
     # --- forms ---------------------------------------------------------------------------------------------
 
@@ -204,8 +248,8 @@ class SignIn:
     def _prove(self, key: bytes, page: str, sealed: str) -> str:
         return make_digest(key, "form", page, sealed)
 
-    def _seal(self, key: bytes, token_id: str, until: str, token_hash: str) -> str:
-        return make_digest(key, "session", token_id, until, token_hash)
+    def _seal(self, key: bytes, token_id: str, until: str, session_id: str, token_hash: str) -> str:
+        return make_digest(key, "session", token_id, until, session_id, token_hash)
 
 
 def make_digest(key: bytes, *parts: str) -> str:

@@ -51,6 +51,10 @@ class RedisNonces:
             return False
         return answer is not None
 
+    async def is_used(self, nonce: str) -> bool:
+        """Return whether the nonce was used; raises StoreUnavailable and StoreError."""
+        return bool(await self._redis.call("EXISTS", f"bridgehead:nonce:{nonce}"))
+
 
 class SqliteNonces:
     """The used nonces of one machine's workers, in a file."""
@@ -66,6 +70,10 @@ class SqliteNonces:
     def use(self, nonce: str, expires: float) -> Awaitable[bool]:
         """Return whether the nonce is new; it stays used until it expires."""
         return asyncio.to_thread(self._use, nonce, expires)
+
+    def is_used(self, nonce: str) -> Awaitable[bool]:
+        """Return whether the nonce was used; raises StorageError."""
+        return asyncio.to_thread(self._is_used, nonce)
 
     def close(self) -> None:
         """Close the file; the next use opens it again."""
@@ -87,6 +95,14 @@ class SqliteNonces:
         except (sqlite3.Error, OSError, StorageError) as problem:
             log.warn("a nonce cannot be checked, so it is refused", problem=str(problem))
             return False
+
+    def _is_used(self, nonce: str) -> bool:
+        try:
+            with self._lock:
+                connection = self._connection = self._connection or self._open()
+                return connection.execute("SELECT 1 FROM used WHERE nonce = ?", (nonce,)).fetchone() is not None
+        except (sqlite3.Error, OSError) as problem:
+            raise StorageError("The file of nonces cannot be read.") from problem
 
     def _open(self) -> sqlite3.Connection:
         sqlite.create_private(self._path)

@@ -92,6 +92,10 @@ class MemoryNonces:
         self._used[nonce] = expires
         return True
 
+    def is_used(self, nonce: str) -> bool:
+        """Return whether the nonce was used."""
+        return nonce in self._used
+
 
 def refuse_used() -> ProtocolError:
     """Make the refusal of a state that was used before."""
