@@ -51,6 +51,8 @@ def main(arguments: "list[str] | None" = None) -> int:
 
     `arguments` replace the command line. The script of another distribution passes its bridge's name.
     """
+    if None in (sys.stdin, sys.stdout, sys.stderr):
+        _open_closed_streams()
     match sys.argv[1:] if arguments is None else arguments:
         case ["--version" | "-V"]:
             return _print(f"bridgehead {__version__}\n")
@@ -62,6 +64,18 @@ def main(arguments: "list[str] | None" = None) -> int:
             return _refuse(f"{option} takes {'one command' if option == 'help' else 'no arguments'}.")
         case words:
             return _run(words[0], words[1:])
+
+
+def _open_closed_streams() -> None:
+    """Open the null device in place of closed standard streams (`>&-`): a socket would get their numbers."""
+    for descriptor in (0, 1, 2):
+        try:
+            os.fstat(descriptor)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # gets the lowest free number, which is this one
+    sys.stdin = sys.stdin or os.fdopen(0, closefd=False)
+    sys.stdout = sys.stdout or os.fdopen(1, "w", closefd=False)
+    sys.stderr = sys.stderr or os.fdopen(2, "w", closefd=False)
 
 
 def _run(name: str, arguments: list[str]) -> int:

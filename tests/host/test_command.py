@@ -3,6 +3,8 @@
 import asyncio
 import signal
 import socket
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -11,12 +13,15 @@ from bridgehead.host.command import open_listener
 from bridgehead.host.settings import HostSettings
 from bridgehead.runtime.errors import BridgeError
 from tests.host.conftest import Dial
-from tests.support.host_command import add_token, run, serving
+from tests.support.host_command import PATIENCE, add_token, environment, run, serving
 from tests.support.host_server import bearer
 from tests.support.http_client import Headers, HttpClient, Response
 from tests.support.http_server import JSON_POST, mirrored
 from tests.support.messages import Json, call, encode, initialize, stateless, text
+from tests.support.ports import free_port
+from tests.support.stdio_peer import ROOT
 from tests.support.tcp import reset_when_closed
+from tests.support.waiting import until
 
 NOWHERE = str(Path("/nowhere.pem").absolute())
 RESETS = 200
@@ -143,3 +148,29 @@ async def test_bridges_are_chosen_by_name(tmp_path: Path, dial: Dial) -> None:
         http = dial(host.port)
         assert text(await called(http, "beta_echo")) == "hi"
         assert (await http.request("GET", "/readyz/alpha")).status == 404
+
+
+def is_listening(port: int) -> bool:
+    """Tell whether somebody accepts connections there."""
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
+@pytest.mark.parametrize("closed", ["1", "2"])
+async def test_it_serves_although_a_standard_stream_is_closed(
+    tmp_path: Path, dial: Dial, closed: str
+) -> None:
+    port = free_port()
+    words = [sys.executable, "-m", "bridgehead", "serve", "aoc", "--port", str(port)]
+    process = subprocess.Popen(
+        ["sh", "-c", f'exec "$@" {closed}>&-', "sh", *words],
+        cwd=ROOT,
+        env=environment(tmp_path, AOC_DATA_DIR=str(tmp_path)),
+        stderr=subprocess.DEVNULL,
+    )
+    try:
+        await until(lambda: process.poll() is not None or is_listening(port))
+        assert (await dial(port).request("GET", "/healthz", {"Content-Length": None})).status == 200
+    finally:
+        process.terminate()
+        assert process.wait(PATIENCE) == 0

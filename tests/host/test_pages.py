@@ -68,7 +68,7 @@ async def test_a_bridge_with_wrong_settings_says_so_and_leaves_the_others_alone(
     async with hosting(tmp_path, stand_ins=stand_ins) as host:
         response = await host.try_call("/alpha/mcp", "alpha_echo")
 
-        assert "ALPHA_PORT is 'many': expected a number." in await host.refused(response, 503)
+        assert "ALPHA_PORT is not a valid value: expected a number." in await host.refused(response, 503)
         assert response.headers["retry-after"] == "5"
         assert all(name.startswith("beta") for name in await host.tools("/mcp"))
         told = await host.page("/readyz")
@@ -76,7 +76,7 @@ async def test_a_bridge_with_wrong_settings_says_so_and_leaves_the_others_alone(
         assert told["bridges"]["alpha"] == {
             "serves": False,
             "far_side": False,
-            "says": "ALPHA_PORT is 'many': expected a number.",
+            "says": "ALPHA_PORT is not a valid value: expected a number.",
         }
 
 

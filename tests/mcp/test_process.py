@@ -160,3 +160,31 @@ async def test_work_that_never_waits_may_be_done_when_it_is_started_and_else_at_
 
     assert task.done() == (sys.version_info >= (3, 12))
     assert await task == 7
+
+
+NO_THREADS = """
+import asyncio, os, signal, threading
+from bridgehead.mcp.process import run_to_end, shutdown_signals
+
+def refuse(thread):
+    raise RuntimeError("can't start new thread")
+
+async def main():
+    with shutdown_signals() as told:
+        hung = threading.Thread(target=threading.Event().wait)  # and one that never ends
+        hung.start()
+        threading.Thread.start = refuse
+        asyncio.get_running_loop().call_later(0.01, os.kill, os.getpid(), signal.SIGTERM)
+        await told.wait()
+        print("told", flush=True)
+
+run_to_end(main(), None, 5.0)
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGTERM that a process could hear")
+def test_a_signal_ends_it_although_no_thread_can_be_started() -> None:
+    """As under a limit of processes or of memory: the guard against a stuck loop cannot run then."""
+    status, said, _ = run_program(NO_THREADS)
+
+    assert (status, said) == (0, "told\n")

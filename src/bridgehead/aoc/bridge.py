@@ -99,6 +99,9 @@ def make_bridge(
     return bridge
 
 
+_NO_FILES = "There is no folder with puzzles or records: set AOC_DATA_DIR, or run `bridgehead doctor aoc`."
+
+
 def far_side(workspace: Workspace | None) -> FarSide:
     """Report whether there is a folder with puzzles or records."""
     if workspace is None:
@@ -107,9 +110,9 @@ def far_side(workspace: Workspace | None) -> FarSide:
     if workspace.database is not None and not workspace.database.is_up:
         return FarSide(is_up=False, detail=workspace.database.detail)
     if not any(os.path.isdir(folder) for folder in (places.instructions, places.speeds)):
-        return FarSide(is_up=False, detail=f"There is neither {places.instructions} nor {places.speeds}.")
+        return FarSide(is_up=False, detail=_NO_FILES)
     count = len(workspace.days())
-    detail = f"{count} day{'' if count == 1 else 's'} in {places.instructions}."
+    detail = f"{count} day{'' if count == 1 else 's'} with instructions."
     if workspace.database is not None:
         detail += f" {workspace.database.detail}"
     return FarSide(is_up=True, detail=detail)

@@ -48,8 +48,14 @@ class AocDialect(Dialect):
         if isinstance(error, InvalidArgument):
             return ToolError(f"{_INVALID}: {error}")
         if isinstance(error, BridgeError):
-            return ToolError(str(error))
+            return ToolError(_word(error))
         return _reword(error) if isinstance(error, ProtocolError) else super().translate(error)
+
+
+def _word(error: BridgeError) -> str:
+    from bridgehead.runtime.callers import word_error  # late: the server's first answer does not need it
+
+    return word_error(error)
 
 
 class ContractDialect(Dialect):
@@ -64,7 +70,7 @@ class ContractDialect(Dialect):
         if isinstance(error, InvalidArgument):
             return ProtocolError(INVALID_PARAMS, f"{_INVALID}: {error}")
         if isinstance(error, BridgeError):
-            return ProtocolError(APPLICATION_ERROR, str(error))
+            return ProtocolError(APPLICATION_ERROR, _word(error))
         if isinstance(error, ProtocolError):
             return _reword(error)
         return None

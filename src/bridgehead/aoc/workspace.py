@@ -202,7 +202,8 @@ class Workspace:
         """Rank the models; only files that changed are read again."""
         if client is not None:
             await self.settled(client)
-        return await self.run_in_thread(self.board_now, filters)
+        view = await self.run_in_thread(self.board_now, filters)
+        return replace(view, skipped=_shown(view.skipped)) if view.skipped else view
 
     def board_now(self, filters: Filters) -> BoardView:
         """Blocking version of `board`.
@@ -279,7 +280,8 @@ class Workspace:
 
         if client is not None:
             await self.settled(client)
-        return await self.run_in_thread(read)
+        view = await self.run_in_thread(read)
+        return replace(view, skipped=_shown(view.skipped)) if view.skipped else view
 
     def runs_now(self, filters: Filters) -> tuple[list[Run], list[Skipped]]:
         """List every run that passes the filters. Blocks."""
@@ -347,3 +349,10 @@ def open_workspace(
     seals = Seals(key_file)
     clock = clock or SystemClock()
     return Workspace(settings.year, folders, wait, clock, key, seals=seals, database=database)
+
+
+def _shown(skipped: list[Skipped]) -> list[Skipped]:
+    """Return the skipped files as the caller may see them."""
+    from bridgehead.runtime.callers import hide_folder
+
+    return [Skipped(hide_folder(one.file, one.file), hide_folder(one.problem, one.file)) for one in skipped]

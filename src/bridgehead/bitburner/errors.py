@@ -158,7 +158,11 @@ class BitburnerDialect(Dialect):
 
 
 def _to_tool_error(error: BridgeError) -> ToolError:
-    problem = Problem(error.code, error.message, error.next_step, error.is_transient)
+    from bridgehead.runtime.callers import word_error  # late: the server's first answer does not need it
+
+    shown = word_error(error)
+    message = shown.removesuffix(f" {error.next_step}")
+    problem = Problem(error.code, message, error.next_step, error.is_transient)
     if isinstance(error, RemoteFailure):
         problem = Problem(
             error.code,
@@ -168,4 +172,4 @@ def _to_tool_error(error: BridgeError) -> ToolError:
             error.remote_message,
             error.remote_code,
         )
-    return ToolError(str(error), problem)
+    return ToolError(shown, problem)

@@ -18,6 +18,7 @@ from bridgehead.mcp import OVERLOADED, FairThreads, ProtocolError, jsonrpc
 from bridgehead.mcp.http.message import ClientGone, Handled, Handler, Request, Response, ResponseStream
 from bridgehead.mcp.http.rejection import Rejection
 from bridgehead.runtime import events
+from bridgehead.runtime.callers import is_operator
 
 from .auth.grants import Grant
 from .auth.rejection import HostRejection
@@ -92,7 +93,10 @@ class HostApplication:
         replica: Replica | None = None,
         database: HostDatabase | None = None,
         dashboard: Dashboard | None = None,
+        mount: str = "",
     ) -> None:
+        self._mount = mount
+        """The path of the public address: a proxy offers the server under it, and may leave it in or out."""
         self._registry = registry
         self._views = views
         self._admission = admission
@@ -103,7 +107,7 @@ class HostApplication:
         self.reload = reloader.reload
         self._now = clock.monotonic
         self._watch = watch
-        """None if callers need no token: nothing can be revoked then."""
+        """None if there are no tokens: nothing can be revoked then."""
         self._shutdown_seconds = shutdown_seconds
         self._telemetry = telemetry
         self._webhook = webhook
@@ -142,6 +146,10 @@ class HostApplication:
         if self.proxies.trusted:  # without a trusted proxy, X-Forwarded headers are not even read
             address, scheme = self.proxies.origin(address, scheme, http.headers)
         http.address = address
+        if self._mount and http.mount != self._mount:
+            http.mount = self._mount
+            if http.path == self._mount or http.path.startswith(f"{self._mount}/"):
+                http.path = http.path.removeprefix(self._mount) or "/"
         return HostRequest(http, self._ids.find(http.headers), self._now(), address, scheme)
 
     # --- from admission to the answer ----------------------------------------------------------------------
@@ -168,6 +176,8 @@ class HostApplication:
     ) -> Handled:
         """Answer a known caller, within its rate and its rights."""
         request.grant = grant
+        # Not reset: every request of a caller comes here, and the context ends with its connection.
+        is_operator.set(grant.may_look)
         if route.access == "probe":  # probes do not count against the caller's rate limit
             return self.pages.answer(request, route)
         if grant.per_minute and not is_counted:

@@ -54,6 +54,8 @@ class HostDatabase:
         self._due = asyncio.Event()
         self._writing: asyncio.Task[None] | None = None
         self.tokens: SharedTokens | None = None
+        self.needs_tokens = False
+        """Whether callers need a token; if not, the host is ready before it has read any."""
         self.metrics = Metrics()
         self.dropped = self.metrics.counter(
             "bridgehead_audit_dropped_total", "Audit lines that are in the log and not in the database."
@@ -84,7 +86,7 @@ class HostDatabase:
     @property
     def has_tokens(self) -> bool:
         """Whether callers can be identified; False until the tokens have been read from the database."""
-        return self.tokens is None or self.tokens.is_known
+        return self.tokens is None or self.tokens.is_known or not self.needs_tokens
 
     # --- audit ---------------------------------------------------------------------------------------------
 

@@ -136,9 +136,10 @@ def _tokens(settings: HostSettings) -> Finding:
     except BridgeError as error:
         return Finding("tokens", "note", error.message, error.next_step)
     if tokens is not None and tokens.problem:
-        return Finding("tokens", "wrong", tokens.problem, "Until they can be read, nobody is let in.")
-    if tokens is None:
-        return Finding("tokens", "right", "not needed: only this machine can reach the address")
+        return Finding("tokens", "wrong", tokens.problem, "Until they can be read, no token is accepted.")
+    if tokens is None or not settings.needs_auth:
+        count = f"; {len(tokens)} that a caller may show, for its own limits and budgets" if tokens else ""
+        return Finding("tokens", "right", f"not needed: only this machine can reach the address{count}")
     issuer = f", and those of {settings.oauth_issuer}" if settings.oauth_issuer else ""
     return Finding(
         "tokens", "right", f"everyone needs one; {len(tokens)} in {token_store(settings).where}{issuer}"

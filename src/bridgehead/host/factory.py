@@ -6,6 +6,7 @@ import hmac
 from collections.abc import Mapping
 from functools import cached_property, partial
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 from bridgehead.mcp import Limits, MemoryNonces, Tasks
 from bridgehead.mcp.http.guard import Guard
@@ -128,13 +129,14 @@ class ApplicationFactory:
                 access_log=self._access_log,
             ),
             clock=self._clock,
-            watch=TokenWatch(tokens, self._clock) if self._authenticator.needs_token else None,
+            watch=None if tokens is None and not settings.needs_auth else TokenWatch(tokens, self._clock),
             shutdown_seconds=settings.shutdown_seconds,
             telemetry=self._telemetry,
             webhook=self._make_webhook(),
             replica=self._replica,
             database=self._database,
             dashboard=self._make_dashboard() if settings.dashboard else None,
+            mount=urlsplit(settings.public_url or "").path.rstrip("/"),
         )
 
     # --- auth ----------------------------------------------------------------------------------------------
@@ -171,7 +173,12 @@ class ApplicationFactory:
         issuers: list[Issuer] = [] if self._tokens is None else [FileIssuer(self._tokens, self._clock)]
         if self._oauth is not None:
             issuers.append(self._oauth)
-        return Authenticator(issuers, self._clock, self._metrics.auth_failures.add)
+        return Authenticator(
+            issuers,
+            self._clock,
+            self._metrics.auth_failures.add,
+            needs_token=self._settings.needs_auth,
+        )
 
     @cached_property
     def _admission(self) -> Admission:
@@ -198,7 +205,7 @@ class ApplicationFactory:
 
         database = open_host_database(self._settings)
         if database is not None and isinstance(self._tokens, SharedTokens):
-            database.tokens = self._tokens
+            database.tokens, database.needs_tokens = self._tokens, self._settings.needs_auth
         return database
 
     @cached_property
@@ -251,7 +258,7 @@ class ApplicationFactory:
 
     @cached_property
     def _ended_sessions(self) -> RedisNonces | SqliteNonces | MemoryNonces:
-        """Browser sessions that were signed out: where every process that accepts their cookies finds them."""
+        """The ends of browser sessions, where every process that accepts their cookies finds them."""
         if self._replica is not None:
             return RedisNonces(self._replica.redis, self._clock.now)
         # With keys of the operator's own, cookies survive a restart, so the ends of sessions must as well.
@@ -326,9 +333,9 @@ class ApplicationFactory:
                 self._tokens,
                 self._page_keys,
                 self._clock,
-                public_url,
-                self._ended_sessions,
-                issuer,
+                ended=self._ended_sessions,
+                public_url=public_url,
+                issuer=issuer,
             ),
             SnapshotCollector(self._registry, self._metrics, self._views, self._history, self._clock, worker),
             self._history,

@@ -13,7 +13,7 @@ from typing import Any
 
 from bridgehead.mcp import Bridge, Lifespans, current_worker
 from bridgehead.runtime import bridge_files, events, logs, plugins
-from bridgehead.runtime.errors import BridgeError
+from bridgehead.runtime.errors import BridgeError, StorageError
 from bridgehead.runtime.manifest import FarSide, Manifest, read_settings
 from bridgehead.runtime.metrics import Metrics
 from bridgehead.runtime.settings import SettingError
@@ -119,21 +119,21 @@ class Registry:
 
     async def _keep(self, status: BridgeStatus, bridge: Bridge[Any], first: asyncio.Future[None]) -> None:
         """Start a bridge, retrying until it does, then watch its far side."""
-        attempt = 0
+        attempt, cause = 0, Exception()
         current_worker.set((status.name, ""))  # the lifespan's task inherits it
         while True:
             try:
                 await self.lifespans[bridge].wait_until_entered()
                 status.problem = ""
             except Exception as failure:  # noqa: BLE001  (one bridge's failure must not stop the others)
-                status.problem = _reason(failure)
+                status.problem, cause = _reason(failure), failure
             if not first.done():
                 first.set_result(None)
             if not status.problem:
                 log.info("a bridge has started", bridge=status.name, tries=attempt + 1)
                 await self._watch_far_side(status, bridge)
                 return
-            log.error("a bridge could not start", bridge=status.name, problem=status.problem)
+            log.error("a bridge could not start", bridge=status.name, problem=str(cause) or status.problem)
             await asyncio.sleep(RETRY_BACKOFF.delay(attempt, self._draw))
             attempt += 1
             del self.lifespans[bridge]  # a lifespan is entered once; the next access makes a new one
@@ -216,6 +216,7 @@ def installed(names: Collection[str] = ()) -> dict[str, Manifest]:
 def _make_status(manifest: Manifest, environment: Mapping[str, str]) -> BridgeStatus:
     metrics, problem, prefix = Metrics(), "", ""
     bridge: Bridge[Any] | None = None
+    cause: object = ""
     try:
         settings = read_settings(manifest, environment)
         prefix = prefix_of(settings)
@@ -223,14 +224,18 @@ def _make_status(manifest: Manifest, environment: Mapping[str, str]) -> BridgeSt
         add_prefix(made, settings, prefix)  # refuses one that is too long before anything is served
         bridge = made
     except Exception as failure:  # noqa: BLE001  (one bridge's failure must not stop the others)
-        problem = _reason(failure)
+        problem, cause = _reason(failure), failure
     if bridge is None:
-        log.error("a bridge cannot be served", bridge=manifest.name, problem=problem)
+        log.error("a bridge cannot be served", bridge=manifest.name, problem=str(cause) or problem)
     return BridgeStatus(manifest, bridge, metrics, problem, prefix)
 
 
 def _reason(failure: Exception) -> str:
     """Word a failure for callers; unexpected details go only to the log."""
+    if isinstance(failure, StorageError) and failure.path:
+        return "The bridge could not start: its files cannot be used. The host's log has the details."
+    if isinstance(failure, SettingError):
+        return failure.without_value
     if isinstance(failure, BridgeError):
         return str(failure)
     if isinstance(failure, OSError) and failure.strerror:

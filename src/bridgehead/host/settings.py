@@ -60,6 +60,18 @@ SECURE_URL = Kind(_url, "an https:// address (http:// only on this machine)")
 PUBLIC_URL = Kind(_public_url, SECURE_URL.wanted)
 
 
+def _webhook_secret(text: str) -> str:
+    if text.startswith("whsec_"):
+        import base64
+
+        if not base64.b64decode(text.removeprefix("whsec_"), validate=True):
+            raise ValueError(text)
+    return text
+
+
+WEBHOOK_SECRET = Kind(_webhook_secret, "a text, or whsec_ and base64")
+
+
 def is_loopback(host: str) -> bool:
     """Tell whether only this machine can reach an address."""
     if host == "localhost":
@@ -273,7 +285,7 @@ class HostSettings(OAuthSettings, ToolFilterSettings, StateSettings, DatabaseSet
     )
     webhook_secret = Setting(
         "BRIDGEHEAD_WEBHOOK_SECRET",
-        TEXT,
+        WEBHOOK_SECRET,
         "",
         "The key that signs events (HMAC-SHA256): a text, or `whsec_` and base64.",
         secret=True,

@@ -123,7 +123,10 @@ def run_to_end(main: Coroutine[Any, Any, None], loop_factory: LoopFactory | None
                 sys.stderr.flush()
             end = threading.Timer(within, os._exit, (0,))
             end.daemon = True
-            end.start()
+            try:
+                end.start()
+            except RuntimeError:  # no thread can be started, so nothing would limit the wait for the others
+                os._exit(0)
 
 
 def hear_end(act: Callable[[], None], within: float) -> None:
@@ -134,7 +137,12 @@ def hear_end(act: Callable[[], None], within: float) -> None:
     loop = asyncio.get_running_loop()
 
     def note(*_: object) -> None:
-        threading.Thread(target=_end_if_stuck, args=(loop, act, within), daemon=True).start()
+        try:
+            threading.Thread(target=_end_if_stuck, args=(loop, act, within), daemon=True).start()
+        except RuntimeError:
+            # No thread can be started (a limit of processes, no memory): end without the guard against a
+            # loop that is stuck, rather than not at all.
+            loop.call_soon_threadsafe(act)
 
     for number in end_signals():
         with suppress(NotImplementedError):  # Windows

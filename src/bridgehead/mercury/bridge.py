@@ -103,11 +103,7 @@ def _declare_metrics(metrics: Metrics, opened: list[Service]) -> None:
         }
 
     def read_budget() -> dict[tuple[str, ...], float]:
-        return {
-            (period,): spending.left
-            for service in opened
-            for period, spending in service.budget.latest.items()
-        }
+        return {(period,): left for service in opened for period, left in service.budget.left().items()}
 
     for field, about in _USED.items():
         metrics.total(f"bridgehead_mercury_{field}_total", about, partial(read_usage, field), "model")
@@ -137,6 +133,8 @@ def far_side(service: Service | None) -> FarSide:
         return FarSide(is_up=False, detail="The API has not been called yet.")
     if not service.keys.count:
         return FarSide(is_up=False, detail="There is no API key: set MERCURY_API_KEY.")
+    if problem := service.budget.problem:
+        return FarSide(is_up=False, detail=f"Paid calls fail, because there is a budget: {problem}")
     down = service.providers_down
     if MERCURY in down:
         return FarSide(is_up=False, detail="The API keeps failing, so nothing is sent to it for a moment.")

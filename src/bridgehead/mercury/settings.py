@@ -255,6 +255,14 @@ class MercurySettings(StateSettings, DatabaseSettings, ReplicaSettings, LogSetti
         "CACHE_MAX_BYTES", BYTES, 64_000_000, "How many bytes of completions the cache holds.", shown="64mb"
     )
 
+    cache_shared = Setting(
+        "CACHE_SHARED",
+        FLAG,
+        default=False,
+        about="Answer a token from the cached answers of others too, and send equal calls of several tokens "
+        "once. A token can then find out what others have asked.",
+    )
+
     rate_limit_enabled = Setting("RATE_LIMIT_ENABLED", FLAG, default=True, about="Turn rate limits on.")
     rate_limit_window = Setting(
         "RATE_LIMIT_WINDOW", _MS, 60_000, "The length of the window that limits apply to, in milliseconds."

@@ -139,6 +139,7 @@ def make_private(folder: Path) -> Path:
         raise StorageError(
             f"The folder {folder} cannot be made: {failure.strerror}.",
             next_step="Set BRIDGEHEAD_STATE_DIR to a folder that can be written to.",
+            path=str(folder),
         ) from failure
     return folder
 

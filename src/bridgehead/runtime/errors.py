@@ -53,3 +53,10 @@ class StorageError(BridgeError):
     """A file of ours cannot be read or written; its content is intact."""
 
     code = "storage"
+
+    def __init__(
+        self, message: str, *, next_step: str = "", retry_after: float | None = None, path: str = ""
+    ) -> None:
+        super().__init__(message, next_step=next_step, retry_after=retry_after)
+        self.path = path
+        """The file or folder that the message names; `callers.word_error` shows its name alone to others."""

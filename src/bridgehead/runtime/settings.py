@@ -42,9 +42,11 @@ class SettingError(BridgeError):
         self, name: str, value: str, wanted: str, *, is_secret: bool = False, noun: str = "value"
     ) -> None:
         quoted = repr(hide_credentials(value)).replace("\\\\", "\\")  # paths of Windows stay readable
-        shown = f"is not a valid {noun}" if is_secret else f"is {quoted}"
-        super().__init__(f"{name} {shown}: expected {wanted}.")
+        hidden = f"{name} is not a valid {noun}: expected {wanted}."
+        super().__init__(hidden if is_secret else f"{name} is {quoted}: expected {wanted}.")
         self.name = name
+        self.without_value = hidden
+        """The message for others than whoever has set it."""
 
 
 class Kind(Struct, Generic[T_co], frozen=True):

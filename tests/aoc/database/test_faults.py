@@ -4,12 +4,8 @@ Each has a bounded time and a clear error, and nothing that was acknowledged is 
 """
 
 import asyncio
-import subprocess
-import sys
-import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import suppress
 from pathlib import Path
 from statistics import median
 
@@ -23,8 +19,8 @@ from bridgehead.aoc.workspace import Workspace
 from bridgehead.runtime.errors import BridgeError, StorageError, TimedOut, Unavailable
 from bridgehead.runtime.stores.postgres import RECONNECTING_SECONDS
 from tests.aoc.database_data import DatabaseData, faulty_replica, replica
-from tests.support.posix import is_root
 from tests.support.postgres_server import PostgresServer
+from tests.support.small_disk import SmallDisk, mount_small_disk
 from tests.support.waiting import PATIENCE, until
 
 RUN = NewRun(1, 1, "gpt4", 5)
@@ -81,7 +77,7 @@ async def test_a_full_disk_is_told_and_records_go_on_when_there_is_room(
     async with replica(data) as workspace:
         await workspace.recorder.record(RUN)
         await asyncio.to_thread(postgres_server.execute, full, name)
-        with pytest.raises(StorageError, match="No space left on device"):
+        with pytest.raises(StorageError, match="its disk is full"):
             await workspace.recorder.record(RUN)
         view = await workspace.board(Filters())
         await asyncio.to_thread(postgres_server.execute, "drop trigger full_disk on aoc_records", name)
@@ -92,34 +88,22 @@ async def test_a_full_disk_is_told_and_records_go_on_when_there_is_room(
 
 
 @pytest.fixture
-def small_disk() -> Iterator[Path]:
+def small_disk() -> Iterator[SmallDisk]:
     """A file system with little room."""
-    if not is_root or sys.platform != "linux":
-        pytest.skip("only root can mount a file system with little room")
-    folder = Path(tempfile.mkdtemp(prefix="bridgehead-disk-"))
-    mount = ["mount", "-t", "tmpfs", "-o", "size=24m,mode=0777", "tmpfs", str(folder)]
-    if subprocess.run(mount, check=False, capture_output=True).returncode:
-        folder.rmdir()
-        pytest.skip("no file system can be mounted here")
-    try:
-        yield folder
-    finally:
-        subprocess.run(["umount", "--lazy", str(folder)], check=True)
-        folder.rmdir()
+    with mount_small_disk() as disk:
+        yield disk
 
 
 async def test_nothing_acknowledged_is_lost_on_a_disk_that_is_really_full(
-    tmp_path: Path, small_disk: Path, breakable_postgres: PostgresServer
+    tmp_path: Path, small_disk: SmallDisk, breakable_postgres: PostgresServer
 ) -> None:
-    url = await asyncio.to_thread(breakable_postgres.make_database_in, small_disk / "tables")
+    url = await asyncio.to_thread(breakable_postgres.make_database_in, small_disk.path / "tables")
     data = await asyncio.to_thread(DatabaseData, tmp_path, url)
     acknowledged = 0
     async with replica(data) as workspace:
         await workspace.recorder.record(RUN)
         acknowledged += 1
-        with (small_disk / "filler").open("wb", buffering=0) as filler, suppress(OSError):
-            while True:
-                filler.write(bytes(4096))
+        small_disk.fill()
         refusal: BridgeError | None = None
         while refusal is None:
             try:
@@ -128,12 +112,12 @@ async def test_nothing_acknowledged_is_lost_on_a_disk_that_is_really_full(
             except BridgeError as problem:
                 refusal = problem
         view = await workspace.board(Filters())
-        (small_disk / "filler").unlink()
+        small_disk.make_room()
         await recorded_again(workspace)
         acknowledged += 1
 
     assert isinstance(refusal, StorageError)
-    assert "No space left on device" in str(refusal)
+    assert "its disk is full" in str(refusal)
     assert view.rows[0].n == acknowledged - 1
     assert len(await asyncio.to_thread(data.entries, 1)) == acknowledged
 

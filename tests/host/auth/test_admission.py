@@ -40,7 +40,7 @@ class Gate:
         self.admission = Admission(
             ROUTES,
             Guard(),
-            Authenticator(issuers, clock, self.failures.append),
+            Authenticator(issuers, clock, self.failures.append, needs_token=bool(issuers)),
             Throttle(clock.monotonic),
             lambda _request: where,
             **more,

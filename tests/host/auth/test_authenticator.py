@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from bridgehead.host.auth.authenticator import FAILURES_PER_MINUTE
+from bridgehead.host.auth.tokens import TokenFile, create_token
 from tests.support.clock import Clock
 from tests.support.host_server import bearer, hosting
 from tests.support.http_client import Headers
@@ -14,6 +15,30 @@ from tests.support.messages import call, request, stateless
 from tests.support.waiting import until
 
 TOKENS: dict[str, dict[str, object]] = {"alice": {}}
+
+
+async def test_on_loopback_a_token_that_is_sent_counts_with_its_name_and_its_rights(tmp_path: Path) -> None:
+    """Limits and budgets of a client hold for whoever shows its token, needed or not."""
+    file = TokenFile(tmp_path / "host" / "tokens.json")
+    entry, secret = create_token("reader", 1_800_000_000.0, read_only=True, per_minute=3)
+    file.add(entry)
+    async with hosting(tmp_path) as host:
+        names = await host.tools("/mcp", bearer(secret))
+        assert names
+        assert len(names) < len(await host.tools("/mcp"))
+        for _ in range(2):
+            await host.tools("/mcp", bearer(secret))
+        assert (await host.try_call("/mcp", "alpha_echo", bearer(secret))).status == 429
+        assert (await host.try_call("/mcp", "alpha_echo")).status == 200
+        metrics = (await (await host.get("/metrics")).body()).decode()
+        assert 'bridgehead_client_requests_total{client="reader"}' in metrics
+
+        revoked = bearer(secret[:-3] + "xyz")
+        words = await host.refused(await host.try_call("/mcp", "alpha_echo", revoked), 401)
+        assert words == "The token is not known here, or was revoked."
+        for foreign in ("Bearer sk-of-another-service", "Basic YTpi"):
+            sent: Headers = {"Authorization": foreign}
+            assert (await host.try_call("/mcp", "alpha_echo", sent)).status == 200
 
 
 async def test_on_loopback_nobody_is_asked_for_a_token(tmp_path: Path) -> None:

@@ -73,6 +73,10 @@ async def test_there_is_room_for_some_readers_and_a_place_comes_free(
         first = await opened(host)
         assert "operators read the events already" in await host.refused(await host.get("/events"), 429)
         await first.hang_up()
+        for _ in range(3):  # a HEAD has no body, so it takes nobody's place
+            head = await host.http.request("HEAD", "/events", {"Content-Length": None})
+            assert (head.status, head.headers["content-type"]) == (200, "text/event-stream")
+            await head.hang_up()
         async with asyncio.timeout(PATIENCE):
             while (await scraped(host))["bridgehead_event_readers"]:
                 await asyncio.sleep(0.01)

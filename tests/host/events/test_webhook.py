@@ -4,6 +4,7 @@ import asyncio
 import re
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -161,5 +162,38 @@ async def test_calls_are_told_without_content_unless_that_is_asked_for(tmp_path:
 
 def test_a_secret_is_base64_after_its_prefix_or_a_text_as_it_is() -> None:
     assert read_secret("whsec_aGVsbG8=") == b"hello"
-    assert read_secret("whsec_not base64") == b"whsec_not base64"
     assert read_secret("plain words") == b"plain words"
+    with pytest.raises(ValueError, match="base64"):
+        read_secret("whsec_not base64")
+
+
+def has_dropped(hook: Webhook, count: int) -> bool:
+    """Tell whether so many events were dropped."""
+    return hook.dropped == count
+
+
+async def test_a_receiver_that_refuses_everything_fills_no_log(caplog: pytest.LogCaptureFixture) -> None:
+    async with receiving() as receiver:
+        receiver.answers = [403] * 200
+        hook, feed = make(receiver.url)
+        with caplog.at_level("WARNING", "bridgehead"):
+            for number in range(50):
+                feed.publish("call.ended")
+                await until(partial(has_dropped, hook, number + 1))
+        await hook.stop(feed)
+
+    (line,) = [record for record in caplog.records if "webhook" in record.getMessage()]
+    assert line.getMessage() == "the webhook refuses events"
+
+
+async def test_events_that_overflow_the_queue_are_logged(caplog: pytest.LogCaptureFixture) -> None:
+    async with receiving() as receiver:
+        hook, feed = make(receiver.url)
+        with caplog.at_level("WARNING", "bridgehead"):
+            for _ in range(1500):  # in one turn of the loop: nothing can be posted meanwhile
+                feed.publish("call.ended")
+            await until(lambda: hook.delivered == 1000)
+        await hook.stop(feed)
+
+    (line,) = [record for record in caplog.records if "webhook" in record.getMessage()]
+    assert line.getMessage() == "the webhook is too slow, so events were dropped"

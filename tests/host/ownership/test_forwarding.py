@@ -3,6 +3,7 @@
 import asyncio
 import itertools
 import socket
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -15,6 +16,7 @@ from bridgehead.host.ownership.forwarding import (
     OWN_METRICS,
     PEER,
     SIGNATURE_SECONDS,
+    ClocksDiffer,
     OwnerGone,
     PeerEndpoint,
     Peers,
@@ -284,8 +286,7 @@ def test_what_a_replica_forwarded_is_answered_for_its_client() -> None:
     [
         forwarded(peers(THEIRS, (OTHER,))),
         forwarded(peers(THEIRS), owner=THEIRS),
-        forwarded(peers(THEIRS, now=1e9 - SIGNATURE_SECONDS - 1)),
-        forwarded(peers(THEIRS, now=1e9 + SIGNATURE_SECONDS + 1)),
+        forwarded(peers(THEIRS, (OTHER,), now=1e9 - SIGNATURE_SECONDS - 1)),
         forwarded(peers(THEIRS, (OTHER, KEY))),
         Asked("POST", b"/mcp", "/mcp", b"", []),
         Asked("POST", b"/mcp", "/mcp", b"", [(PEER, b"aaaaaaaaaaaa.0 x y")]),
@@ -302,20 +303,45 @@ def test_anything_else_is_turned_away(arrived: Asked) -> None:
     assert [what[0] for what in rejected] == ["peer"]
 
 
+@pytest.mark.parametrize("seconds", [-SIGNATURE_SECONDS - 1, SIGNATURE_SECONDS + 1])
+def test_a_clock_that_differs_too_much_is_named_and_logged_once_a_minute(
+    seconds: float, caplog: pytest.LogCaptureFixture
+) -> None:
+    rejected: list[tuple[str, str, int]] = []
+    endpoint = PeerEndpoint(peers(), lambda _: Response(200), {}, lambda *what: rejected.append(what))
+
+    with caplog.at_level("ERROR", "bridgehead"):
+        answers = [endpoint(forwarded(peers(THEIRS, now=1e9 + seconds))) for _ in range(2)]
+
+    assert answers == [Response(403, headers=((PEER, b"clock 301"),))] * 2
+    assert [what[0] for what in rejected] == ["clock", "clock"]
+    assert len([record for record in caplog.records if "clocks of two servers differ" in record.message]) == 1
+
+
+async def test_who_forwards_to_a_process_with_another_clock_is_told_by_how_much_it_differs() -> None:
+    async with pair() as (workers, app, _port):
+        workers._now = lambda: time.time() - 400  # noqa: SLF001 - the clock of a replica that lags
+        with pytest.raises(ClocksDiffer, match=r"differ by 40[01] s; 300 s are allowed"):
+            await workers.forward(SIBLING, Client(), b"body")
+
+    assert app.request is None
+    assert [what[0] for what in app.rejected] == ["clock"]
+
+
 def test_on_whose_behalf_cannot_be_changed_on_the_way() -> None:
     arrived = forwarded(peers(THEIRS))
     arrived.headers[CLIENT] = b"https 127.0.0.1"
 
-    assert not peers().is_peer(arrived)
+    assert peers().read_age(arrived) is None
 
 
 def test_a_signature_is_valid_although_a_second_ends_while_it_is_made() -> None:
     theirs, ticks = peers(THEIRS), itertools.count(10**9)
     theirs._now = lambda: float(next(ticks))  # noqa: SLF001
 
-    assert peers().is_peer(forwarded(theirs))
+    assert peers().read_age(forwarded(theirs)) == 0.0
 
 
 def test_keys_rotate() -> None:
-    assert peers(keys=(OTHER, KEY)).is_peer(forwarded(peers(THEIRS, (KEY,))))
-    assert peers(keys=(KEY, OTHER)).is_peer(forwarded(peers(THEIRS, (OTHER, KEY))))
+    assert peers(keys=(OTHER, KEY)).read_age(forwarded(peers(THEIRS, (KEY,)))) == 0.0
+    assert peers(keys=(KEY, OTHER)).read_age(forwarded(peers(THEIRS, (OTHER, KEY)))) == 0.0

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from bridgehead.host.ownership.forwarding import OwnerGone, Peers
+from bridgehead.host.ownership.forwarding import ClocksDiffer, OwnerGone, Peers
 from bridgehead.host.ownership.owners import Owners
 from bridgehead.host.ownership.routing import OwnerRouter
 from bridgehead.mcp import Limits
@@ -160,3 +160,14 @@ async def test_a_body_on_its_way_is_read_before_it_is_forwarded_unless_its_head_
     assert await route(Arriving(owned, b"la", b"te"), Limits()) == "aaaaaaaaaaaa.0: late"
     assert await route(Arriving({**owned, b"unknown": b""}, b"late"), Limits()) == Response(401)
     assert await route(Arriving(owned, b"late"), Limits(message_bytes=3)) == "rejected: 413"
+
+
+async def test_clocks_that_differ_are_the_operators_to_set_and_no_lost_session() -> None:
+    class LateWorkers(Workers):
+        async def forward(self, owner: str, request: Any, body: bytes) -> Any:
+            raise ClocksDiffer(400.0)
+
+    rejection = await rejection_of(session(b"aaaaaaaaaaaa.2~x"), LateWorkers())
+
+    assert (rejection.response.status, rejection.reason) == (503, "clock")
+    assert "differ by 400 s" in rejection.error.message

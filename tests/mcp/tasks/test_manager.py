@@ -278,3 +278,17 @@ async def test_nothing_is_left_of_thousands_of_tasks_that_have_expired() -> None
 
         assert len(store._records) == 1  # type: ignore[attr-defined]  # noqa: SLF001
         assert len(store._expiring) == 1  # type: ignore[attr-defined]  # noqa: SLF001
+
+
+async def test_a_store_that_fails_at_the_end_does_not_keep_a_process_from_ending(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    class FullDisk(MemoryTaskStore):
+        async def close(self, left: Sequence[TaskRecord] = ()) -> None:
+            raise OSError(28, "No space left on device")
+
+    tasks = Tasks(Limits(), FullDisk)
+    await tasks.read("any")  # which opens the store
+    await tasks.stop()
+
+    assert "the final states of tasks were not stored" in caplog.text

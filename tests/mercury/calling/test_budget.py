@@ -518,10 +518,7 @@ async def test_every_share_is_published_when_it_is_reached_and_only_then(budgete
         percents = [[], [50.0], [80.0], [90.0], [100.0]]
         assert published == [[("budget.threshold", percent) for percent in those] for those in percents]
         assert await told.take() == [("budget.refused", 100.0)]
-        assert {period: one.committed for period, one in payer.budget.latest.items()} == {
-            "day": 2.0,
-            "month": 2.0,
-        }
+        assert payer.budget.left() == {"day": 0.0, "month": 98.0}
 
 
 async def test_an_event_says_whose_budget_it_is_and_what_is_committed_of_it(
@@ -546,7 +543,7 @@ async def test_an_event_says_whose_budget_it_is_and_what_is_committed_of_it(
             "uncertain_usd": 0.25,
             "reserved_usd": 1.1,
         }
-        assert payer.budget.latest == {}  # which is everybody's
+        assert payer.budget.left() == {}  # which is everybody's
 
 
 async def test_a_new_day_is_published_anew(budgeted: Open, told: Told) -> None:
@@ -590,7 +587,14 @@ async def test_a_look_without_a_client_is_at_the_budgets_of_everybody(budgeted: 
     async with budgeted(Amounts(2.0, 3.0), Amounts(0.5, 0.6)) as payer:
         await payer.budget.check()
 
-    assert {period: spending.cap.limit for period, spending in payer.budget.latest.items()} == {
-        "day": 2.0,
-        "month": 3.0,
-    }
+        assert payer.budget.left() == {"day": 2.0, "month": 3.0}
+
+
+async def test_on_a_new_day_its_whole_budget_is_left_before_anybody_calls(budgeted: Open) -> None:
+    """The gauge of it feeds an alert, which would go on firing."""
+    async with budgeted(Amounts(1.0, 3.0)) as payer:
+        await payer.reserve("me", 0.9)
+        assert payer.budget.left()["day"] == pytest.approx(0.1)
+        payer.clock.advance(DAY)
+
+        assert payer.budget.left() == {"day": 1.0, "month": pytest.approx(2.1)}

@@ -100,7 +100,7 @@ async def test_looking_at_the_budget_while_the_database_is_gone_fails_nobody() -
     async with paying(f"postgresql://127.0.0.1:{free_port()}/none") as payer:
         await payer.budget.check()
 
-        assert payer.budget.latest == {}
+        assert payer.budget.left() == {}
         with pytest.raises(BridgeError, match="database"):
             await payer.budget.spending("")
 

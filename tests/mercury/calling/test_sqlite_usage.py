@@ -473,7 +473,8 @@ async def test_a_file_that_fails_is_opened_anew_and_everybody_in_the_transaction
         works = [store.submit(work) for work in (fail, lambda _: None)]
         for one in await asyncio.gather(*works, return_exceptions=True):
             assert isinstance(one, StorageError)
-            assert f"{tmp_path / FILE} cannot be used: disk I/O error." in str(one)
+            assert f"The usage database {FILE} cannot be used: " in str(one)
+            assert str(tmp_path) not in str(one)  # a path is for the log
         await store.submit(lambda _: None)
 
         assert trace.opened == 2
@@ -502,7 +503,7 @@ async def test_a_folder_that_cannot_be_made_is_told(tmp_path: Path) -> None:
         raise PermissionError(13, "Permission denied")
 
     store = SqliteUsage(refuse, Clock(NOON), keep_days=2)
-    with pytest.raises(StorageError, match=f"The usage database {FILE} cannot be used: .*Permission denied"):
+    with pytest.raises(StorageError, match=f"The usage database {FILE} cannot be used: Permission denied"):
         await store.submit(lambda _: None)
     await store.close()
     assert list(tmp_path.iterdir()) == []

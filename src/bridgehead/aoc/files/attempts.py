@@ -145,6 +145,7 @@ class Attempts:
             raise StorageError(
                 f"{path} cannot be written: {failure.strerror or failure}.",
                 next_step="Make room or give this user the right to write there, then try again.",
+                path=path,
             ) from failure
 
     def _write(self, day: int, path: str, steps: list[AttemptStep]) -> None:

@@ -60,6 +60,7 @@ def corrupt_file(path: str, problem: CorruptDay) -> StorageError:
     return StorageError(
         f"{path} is corrupt and was left as it is: {problem}.",
         next_step="Fix or move the file; `bridgehead aoc check` lists every problem.",
+        path=path,
     )
 
 

@@ -294,6 +294,7 @@ class DayFile:
             raise StorageError(
                 f"{self._path} is full: the limit is {day_document.MAX_BYTES:,} bytes. Nothing was recorded.",
                 next_step="Move it away to begin a new one.",
+                path=self._path,
             )
 
     def _unwritable(self, failure: OSError) -> StorageError:
@@ -305,6 +306,7 @@ class DayFile:
         return StorageError(
             f"{self._path} cannot be written: {failure.strerror or failure}{where}. Nothing was recorded.",
             next_step="Make room or give this user the right to write there, then record again.",
+            path=self._path,
         )
 
 

@@ -132,7 +132,9 @@ def _decode_text(path: str, data: bytes) -> str:
         return with_line_feeds(data.removeprefix(BYTE_ORDER_MARK).decode())
     except UnicodeDecodeError as error:
         raise StorageError(
-            f"{path} is not UTF-8 text: {error.reason} at byte {error.start}.", next_step="Save it as UTF-8."
+            f"{path} is not UTF-8 text: {error.reason} at byte {error.start}.",
+            next_step="Save it as UTF-8.",
+            path=path,
         ) from error
 
 
@@ -152,6 +154,7 @@ def _broken(path: str, day: int, problem: str) -> StorageError:
     return StorageError(
         f"{path} is broken: {problem}.",
         next_step=f"Write it as {form}, or put the text into {layout.markdown_name(day, 1)} beside it.",
+        path=path,
     )
 
 

@@ -117,7 +117,9 @@ def read_aliases(path: str) -> Aliases:
         return Aliases(names, stored.identity)
     except (*UNDECODABLE, ValueError) as error:
         raise StorageError(
-            f"{path} is broken: {error}.", next_step='Write it like {"gpt4": ["gpt-4", "gpt4agent"]}.'
+            f"{path} is broken: {error}.",
+            next_step='Write it like {"gpt4": ["gpt-4", "gpt4agent"]}.',
+            path=path,
         ) from error
 
 

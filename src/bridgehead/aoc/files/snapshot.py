@@ -88,4 +88,5 @@ def unreadable(path: str, problem: str) -> StorageError:
     return StorageError(
         f"{path} cannot be read: {problem}.",
         next_step="Put a readable file in its place, or move away what is there.",
+        path=path,
     )

@@ -101,5 +101,6 @@ def _store(settings: BitburnerSettings, name: str, data: bytes) -> Path:
         raise StorageError(
             f"The save cannot be written to {place}: {failure.strerror or failure}.",
             next_step="Make room, or set BITBURNER_BACKUP_DIR to another folder.",
+            path=str(place),
         ) from failure
     return place / os.fspath(name)

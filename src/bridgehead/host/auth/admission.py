@@ -57,7 +57,8 @@ class Admission:
 
     def authenticate(self, request: HostRequest) -> PendingGrant:
         """Return the grant of the caller. Raises Rejection, at once or when awaited."""
-        if not self._authenticator.needs_token:
+        authenticator = self._authenticator
+        if not authenticator.needs_token and not authenticator.has_own_token(request.headers):
             return ANYONE
 
         def challenge_details() -> str:
@@ -68,7 +69,7 @@ class Admission:
             scope = needed_scope(route.bridge, is_mcp=route.is_mcp, page=route.name)
             return f'{details}, scope="{scope}"'
 
-        return self._authenticator.check(request.headers, request.address, challenge_details)
+        return authenticator.check(request.headers, request.address, challenge_details)
 
     def is_anonymous(self, request: HostRequest) -> bool:
         """Tell whether a probe is answered without identifying its caller."""

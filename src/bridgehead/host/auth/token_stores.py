@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from bridgehead.runtime import directories
-from bridgehead.runtime.errors import BridgeError
+from bridgehead.runtime.errors import BridgeError, StorageError
 from bridgehead.runtime.stores import open_own_redis
 
 from ..settings import HostSettings
@@ -31,24 +31,29 @@ def announced_tokens(settings: HostSettings) -> TokenStore:
 
 
 def open_tokens(settings: HostSettings) -> Tokens | None:
-    """Read the tokens that let callers in; None if callers need none.
+    """Read the tokens. Where callers need none, one that is sent still says whose limits and budgets apply.
 
-    Raises BridgeError if callers need a token and none exists.
+    Raises BridgeError if callers need a token and none exists; returns None if they need none and the state
+    directory cannot be used.
     """
-    if not settings.needs_auth:
+    try:
+        store = token_store(settings)
+    except StorageError:
+        if settings.needs_auth:
+            raise
         return None
-    store = token_store(settings)
     tokens: Tokens
     if isinstance(store, TokenFile):
         # Raises for a broken file: at the start that is an error, later the last tokens stay valid.
-        store.read()
+        if settings.needs_auth:
+            store.read()
         tokens = FileTokens(store)
     else:
         from .token_database import SharedTokens
 
         tokens = SharedTokens(store)
     tokens.read()
-    if not tokens and not tokens.problem and not settings.oauth_issuer:
+    if settings.needs_auth and not tokens and not tokens.problem and not settings.oauth_issuer:
         raise BridgeError(
             f"Callers of this server (MCP_SERVER_HOST is {settings.host!r}) need a token, and there is none.",
             next_step="Make one with bridgehead token add NAME, or set BRIDGEHEAD_OAUTH_ISSUER. Without "

@@ -29,7 +29,7 @@ from ..request import HostRequest
 from . import clients, layout, overview, tools
 from .forms import InvalidField, read_arguments, read_fields
 from .history import History
-from .html import Html, link, tag
+from .html import Html, link, mount, tag
 from .layout import Page
 from .oauth_sign_in import OAuthSignIn, read_answer, write_landing
 from .sign_in import BrowserSession, Form, SignIn, is_cross_site
@@ -130,6 +130,7 @@ class Dashboard:
 
     def answer(self, request: HostRequest) -> Handled:
         """Answer a browser. A client that does not accept HTML gets 404 at `/`."""
+        mount.set(request.http.mount)
         if request.path == layout.OVERVIEW and b"text/html" not in request.headers.get(b"accept", b""):
             request.route = "other"
             raise reject_path(request.path)
@@ -282,7 +283,8 @@ class Dashboard:
         return overview.write_bridge(snapshot, state, await self._report(status))
 
     async def _show_clients(self, _request: HostRequest, session: BrowserSession, grant: Grant) -> Page:
-        grants = None if self._tokens is None else self._tokens.grants
+        has_tokens = self._tokens is not None and (self._sign_in.is_needed or len(self._tokens) > 0)
+        grants = self._tokens.grants if self._tokens is not None and has_tokens else None
         # Signing in again can add a right only with OAuth; the rights of one of our tokens are fixed.
         may_ask = self._oauth is not None and self._sign_in.is_needed and not (grant.admin or grant.token_id)
         return clients.write_clients(

@@ -9,6 +9,7 @@ always quoted. Addresses come from `link`, which encodes its query and leads to 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextvars import ContextVar
 from html import escape as _escape
 from urllib.parse import urlencode
 
@@ -82,6 +83,7 @@ def _attribute(name: str, value: object) -> str:
         return f" {name}"
     if name in _ADDRESSES:
         _check_address(str(value))
+        value = under_mount(str(value))
     if name.startswith("on") or name == "style":
         message = f"{name} would be refused by the policy of the page"
         raise ValueError(message)
@@ -94,6 +96,15 @@ def _check_address(address: str) -> None:
     if not (is_local or address.startswith(("#", *_IMAGE))):
         message = f"{address[:50]!r} is not an address of this server"
         raise ValueError(message)
+
+
+mount: ContextVar[str] = ContextVar("mount", default="")
+"""The path under which a proxy offers this server, such as `/tools`; set for each request."""
+
+
+def under_mount(address: str) -> str:
+    """Put the proxy's path in front of an address of this server."""
+    return mount.get() + address if address.startswith("/") else address
 
 
 def link(path: str, **query: object) -> str:

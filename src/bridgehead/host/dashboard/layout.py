@@ -16,7 +16,7 @@ from msgspec import Struct
 
 from bridgehead.mcp.http.message import HeaderPairs, Response
 
-from .html import NOTHING, Child, Html, join, link, tag
+from .html import NOTHING, Child, Html, join, link, tag, under_mount
 from .sign_in import OAUTH, PROOF
 
 OVERVIEW = "/"
@@ -97,7 +97,9 @@ def render(
         tag("title", f"{page.title} · Bridgehead"),
         tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
         tag("meta", name="color-scheme", content="light dark"),
-        tag("meta", http_equiv="refresh", content=f"0;url={page.forward}") if page.forward else NOTHING,
+        tag("meta", http_equiv="refresh", content=f"0;url={under_mount(page.forward)}")
+        if page.forward
+        else NOTHING,
         # The version in the address: browsers keep these files for a year (see `serve_file`).
         tag("link", rel="icon", href=link(ICON, v=version_of(ICON)), type="image/svg+xml"),
         tag("link", rel="stylesheet", href=link(STYLE, v=version_of(STYLE))),
@@ -160,7 +162,9 @@ def render_forward(page: Page) -> Response:
 def redirect(path: str, cookies: HeaderPairs = ()) -> Response:
     """Redirect after a form, or to the authorisation server."""
     # 303, so that the browser follows with GET, whatever the method was.
-    return Response(303, b"", ((b"location", path.encode()), (b"cache-control", b"no-store"), *cookies))
+    return Response(
+        303, b"", ((b"location", under_mount(path).encode()), (b"cache-control", b"no-store"), *cookies)
+    )
 
 
 @cache

@@ -52,7 +52,7 @@ _PAGE, _TOKEN = "bridgehead_page", "bridgehead_token"
 _PORT = re.compile(rb":([0-9]{1,5})$")
 _VALID_VALUE = re.compile(r"[A-Za-z0-9._~-]{1,4000}")
 _SEAL, _GRANT = "s2", "g2"
-"""Cookie formats: a token of ours, and the grant of an access token. Both have a random id before the seal."""
+"""Cookie formats: a token of ours, and the grant of an access token; a random id comes before the seal."""
 _SEAL_PARTS, _GRANT_PARTS = 5, 4
 _ENDED = "session "
 """Begins the nonce of a session that was ended, so that it is no nonce of anything else."""
@@ -84,8 +84,9 @@ class SignIn:
         tokens: Tokens | None,
         keys: tuple[bytes, ...],
         clock: Clock,
-        public_url: str | None,
+        *,
         ended: RedisNonces | SqliteNonces | MemoryNonces,
+        public_url: str | None = None,
         issuer: str = "",
     ) -> None:
         self._ended = ended
@@ -182,9 +183,7 @@ class SignIn:
             value = f"{_SEAL}.{grant.token_id}.{until}.{session_id}.{seal}"
         return grant, make_cookie(request, _TOKEN, value)
 
-    async def sign_out(
-        self, request: HostRequest, session: BrowserSession
-    ) -> list[tuple[bytes, bytes]]:
+    async def sign_out(self, request: HostRequest, session: BrowserSession) -> list[tuple[bytes, bytes]]:
         """End the session for every copy of its cookie; return the headers that delete our cookies.
 
         Raises HostRejection if it cannot be ended everywhere.
@@ -196,7 +195,9 @@ class SignIn:
             used = self._ended.use(_ENDED + session_id, self._clock.now() + SESSION_SECONDS)
             is_noted = used if isinstance(used, bool) else await used
             if not is_noted and not await self._has_ended(session_id):
-                message = "You are still signed in: the end of the session cannot be stored. Try again in a moment."
+                message = (
+                    "You are still signed in: the end of the session cannot be stored. Try again in a moment."
+                )
                 raise HostRejection(503, message, "store", code=OVERLOADED)
         return [make_cookie(request, name, "") for name in (_TOKEN, _PAGE)]
 
@@ -248,8 +249,8 @@ class SignIn:
     def _prove(self, key: bytes, page: str, sealed: str) -> str:
         return make_digest(key, "form", page, sealed)
 
-    def _seal(self, key: bytes, token_id: str, until: str, session_id: str, token_hash: str) -> str:
-        return make_digest(key, "session", token_id, until, session_id, token_hash)
+    def _seal(self, key: bytes, *parts: str) -> str:
+        return make_digest(key, "session", *parts)
 
 
 def make_digest(key: bytes, *parts: str) -> str:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import base64
-import binascii
 import hmac
 import random
 from collections.abc import Callable, Mapping
@@ -29,6 +28,8 @@ CLOSE_SECONDS = 3.0
 """How long a stopping process waits for undelivered events."""
 MAX_ATTEMPTS = 10
 RETRY_BACKOFF = Backoff(base=1.0, limit=60.0)
+LOG_SECONDS = 60.0
+"""How often a receiver that takes no events is logged."""
 _MAX_ANSWER = 65_536
 _TRANSIENT = frozenset({408, 425, 429})
 _OK, _SERVER_FAULT = range(200, 300), 500
@@ -38,10 +39,9 @@ log = logs.logger("host.webhook")
 
 
 def read_secret(text: str) -> bytes:
-    """Return the key of a secret: base64 after `whsec_`, otherwise the text itself."""
+    """Return the key of a secret: base64 after `whsec_`, otherwise the text itself. Raises ValueError."""
     if text.startswith(_SECRET):
-        with suppress(binascii.Error, ValueError):
-            return base64.b64decode(text.removeprefix(_SECRET), validate=True)
+        return base64.b64decode(text.removeprefix(_SECRET), validate=True)
     return text.encode()
 
 
@@ -77,6 +77,10 @@ class Webhook:
         self._draw = draw
         self.listener = Listener(patterns)
         self.delivered = self._refused = 0
+        self._next_line = 0.0
+        """When a loss is logged again, by the monotonic clock."""
+        self._logged = 0
+        """How many of the dropped events the log knows of."""
         self._sending: list[Event] = []
         self._is_idle = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
@@ -124,9 +128,13 @@ class Webhook:
     async def _run(self) -> None:
         # One connection and one batch at a time keep the events in order, also across retries.
         pool = Pool(self._origin, max_connections=1, proxy=self._proxies.choose(self._origin))
+        overflown = 0
         try:
             while True:
                 self._sending = await self.listener.take(BATCH)
+                if self.listener.dropped > overflown:  # the receiver is slower than the events
+                    overflown = self.listener.dropped
+                    self._log_loss("the webhook is too slow, so events were dropped")
                 if await self._deliver(pool, self._sending):
                     self.delivered += len(self._sending)
                 else:
@@ -148,11 +156,19 @@ class Webhook:
             problem = f"status {status}" if status else "no answer"
             # Other 4xx would be the same next time: dropped, so that later events are not held up.
             if status and status < _SERVER_FAULT and status not in _TRANSIENT:
-                log.error("the webhook refused events", problem=problem, events=len(events))
+                self._log_loss("the webhook refuses events", problem=problem)
                 return False
-            log.warn("the webhook took no events", problem=problem, events=len(events), tries=attempt + 1)
+            self._log_loss("the webhook takes no events", problem=problem, tries=attempt + 1)
             await asyncio.sleep(max(wait, self._backoff.delay(attempt, self._draw)))
         return False
+
+    def _log_loss(self, words: str, **fields: object) -> None:
+        """Log that events are not delivered: at once, then once a minute with what was lost meanwhile."""
+        now = self._clock.monotonic()
+        if now >= self._next_line:
+            self._next_line = now + LOG_SECONDS
+            lost, self._logged = self.dropped - self._logged, self.dropped
+            log.error(words, **fields, dropped=lost, waiting=len(self.listener) + len(self._sending))
 
     async def _post(self, pool: Pool, message_id: str, body: bytes) -> tuple[int, float]:
         """Post once; return the status (0 without an answer) and the receiver's Retry-After in seconds."""

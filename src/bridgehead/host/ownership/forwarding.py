@@ -22,6 +22,7 @@ import msgspec
 
 from bridgehead.mcp.http.message import ClientGone, Handled, Handler, Request, Response, ResponseStream
 from bridgehead.mcp.http.server.connections import OnReject, log_rejection
+from bridgehead.runtime import logs
 from bridgehead.runtime.events import Event
 from bridgehead.runtime.http import BodyTooLarge, ConnectFailed, ConnectionBroken, Pool
 from bridgehead.runtime.stores import StoreUnavailable
@@ -35,6 +36,8 @@ PEER = b"x-bridgehead-peer"
 """Carries the signature: the name of the addressed process, a time in seconds, and an HMAC."""
 GONE = b"gone"
 """The value of `PEER` in the response of a process that has the address of the one that was meant."""
+CLOCK = b"clock "
+"""Begins the value of `PEER` in the response to a signature that is too old or too new; seconds follow."""
 CLIENT = b"x-bridgehead-client"
 """Scheme and address of the client that a request is forwarded for; absent if a process asks for itself."""
 HOST = b"x-bridgehead-host"
@@ -52,12 +55,25 @@ FOLLOW_SECONDS = 1.0
 _HOP_BY_HOP = {b"connection", b"keep-alive", b"transfer-encoding", b"expect", b"upgrade", b"te"}
 _NOT_FORWARDED = frozenset({*_HOP_BY_HOP, b"host", b"content-length", PEER, CLIENT, HOST})
 _NOT_RETURNED = frozenset({b"connection", b"transfer-encoding", b"date"})
+_CLOCK_LINE_SECONDS = 60.0
 _MAX_POOLS = 256
 _MAX_ANSWER_BYTES = 16 * 1024 * 1024
 
 
+log = logs.logger("host.forwarding")
+
+
 class OwnerGone(Exception):
     """The process cannot be reached."""
+
+
+class ClocksDiffer(Exception):
+    """The owner refuses our signatures: its clock and ours are too far apart."""
+
+    def __init__(self, seconds: float) -> None:
+        super().__init__(
+            f"The clocks of two servers differ by {seconds:.0f} s; {SIGNATURE_SECONDS:.0f} s are allowed."
+        )
 
 
 class Peers:
@@ -92,6 +108,9 @@ class Peers:
             async with asking as response:
                 if (PEER, GONE) in response.headers:
                     raise OwnerGone  # noqa: TRY301 - the address is forgotten below
+                skew = (response.header(PEER.decode()) or "").encode()
+                if skew.startswith(CLOCK):
+                    raise ClocksDiffer(float(skew.removeprefix(CLOCK)))
                 returned = [pair for pair in response.headers if pair[0] not in _NOT_RETURNED]
                 stream = await request.open_stream(response.status, returned)
                 while piece := await response.read():
@@ -181,18 +200,21 @@ class Peers:
     def _sign_own(self, owner: str, target: str) -> list[tuple[str, str]]:
         return _decode([(PEER, self._sign(owner, b"GET", target.encode()))])
 
-    def is_peer(self, request: Request) -> bool:
-        """Tell whether a request was sent to this process by one that has our keys."""
+    def read_age(self, request: Request) -> float | None:
+        """Return the age in seconds of the signature that a process with our keys made for this one.
+
+        None if there is no such signature. It is valid up to an age of `SIGNATURE_SECONDS`, also of less
+        than zero: the clock of the other process may be ahead.
+        """
         _, _, rest = request.headers.get(PEER, b"").partition(b" ")
         stamp, _, mac = rest.partition(b" ")
         if self.is_for_another(request) or not stamp.isdigit() or len(stamp) > len("9" * 12):
-            return False
-        if abs(int(stamp) - self._now()) > SIGNATURE_SECONDS:
-            return False
+            return None
         target = request.raw_path + (b"?" + request.query if request.query else b"")
         client, host = request.headers.get(CLIENT, b""), request.headers.get(HOST, b"")
         signed = b"\n".join((self.owners.name.encode(), stamp, request.method.encode(), target, client, host))
-        return any(hmac.compare_digest(mac, _mac(key, signed)) for key in self._keys)
+        is_signed = any(hmac.compare_digest(mac, _mac(key, signed)) for key in self._keys)
+        return self._now() - int(stamp) if is_signed else None
 
     def is_for_another(self, request: Request) -> bool:
         """Tell whether a request was meant for a process that had our address before us."""
@@ -214,13 +236,29 @@ class PeerEndpoint:
         self._app = app
         self._own = own
         self._on_reject = on_reject
+        self._next_clock_line = 0.0
+        """When a clock that differs is logged again, by the monotonic clock."""
 
     def __call__(self, request: Request) -> Handled:
         """Answer another process."""
-        if not self._peers.is_peer(request):
+        age = self._peers.read_age(request)
+        if age is None:
             self._on_reject("peer", request.address, 403)
             is_gone = PEER in request.headers and self._peers.is_for_another(request)
             return Response(403, headers=((PEER, GONE),) if is_gone else ())
+        if abs(age) > SIGNATURE_SECONDS:
+            self._on_reject("clock", request.address, 403)
+            now = time.monotonic()
+            if now >= self._next_clock_line:  # once a minute is enough to be found
+                self._next_clock_line = now + _CLOCK_LINE_SECONDS
+                log.error(
+                    "the clocks of two servers differ, so neither accepts the other's requests",
+                    address=request.address,
+                    seconds=round(abs(age)),
+                    allowed=SIGNATURE_SECONDS,
+                    next_step="Synchronise the clocks of all servers (NTP).",
+                )
+            return Response(403, headers=((PEER, CLOCK + b"%d" % abs(age)),))
         client = request.headers.get(CLIENT)
         if client is None:  # so a client's request, whatever its path, never gets what is for processes alone
             handler = self._own.get(request.path)

@@ -100,7 +100,9 @@ class SqliteNonces:
         try:
             with self._lock:
                 connection = self._connection = self._connection or self._open()
-                return connection.execute("SELECT 1 FROM used WHERE nonce = ?", (nonce,)).fetchone() is not None
+                return (
+                    connection.execute("SELECT 1 FROM used WHERE nonce = ?", (nonce,)).fetchone() is not None
+                )
         except (sqlite3.Error, OSError) as problem:
             raise StorageError("The file of nonces cannot be read.") from problem
 

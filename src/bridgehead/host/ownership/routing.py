@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from bridgehead.mcp import Limits
+from bridgehead.mcp import OVERLOADED, Limits
 from bridgehead.mcp.http.guard import read_body
 from bridgehead.mcp.http.message import Handled, Request, Response, ResponseStream
 from bridgehead.mcp.http.rejection import Rejection
 from bridgehead.runtime.stores import StoreUnavailable
 
 from ..auth.rejection import HostRejection
-from .forwarding import OwnerGone, Peers
+from .forwarding import ClocksDiffer, OwnerGone, Peers
 
 if TYPE_CHECKING:
     from ..app import HostApplication
@@ -69,6 +69,11 @@ class OwnerRouter:
             # The session has gone with its process: the client starts again.
             problem = "The session is unknown or has expired: start again with initialize"
             return self._app.reject(request, HostRejection(404, problem, "session"))
+        except ClocksDiffer as problem:
+            advice = "Whoever runs them has to synchronise their clocks (NTP)."
+            return self._app.reject(
+                request, HostRejection(503, f"{problem} {advice}", "clock", code=OVERLOADED)
+            )
         except StoreUnavailable:
             subject = "task" if is_task else "session"
             problem = f"The {subject}'s server cannot be found: Redis is unavailable. Try again in a moment."

@@ -341,7 +341,12 @@ class Tasks:
             await asyncio.wait(self._background, timeout=_STOP_SECONDS)
         for task in self._background:
             task.cancel()
-        await (await self._open()).close(list(self._unstored.values()))
+        try:
+            await (await self._open()).close(list(self._unstored.values()))
+        except Exception as problem:  # noqa: BLE001  (a full disk must not keep the process from ending)
+            logging.getLogger("bridgehead.mcp").error(
+                "the final states of tasks were not stored, so they read as interrupted: %s", problem
+            )
 
 
 async def _end_work(work: asyncio.Task[Any]) -> None:

@@ -176,6 +176,13 @@ class BudgetStore(Protocol):
     async def spending(self, day: str, caps: Sequence[Cap]) -> list[Spending]:
         """Return the committed amount under each cap; raises `BridgeError`."""
 
+    @property
+    def problem(self) -> str:
+        """Why nothing can be booked; empty as long as it can."""
+
+    async def check(self) -> None:
+        """See whether something can be booked; raises `BridgeError`."""
+
     async def close(self) -> None:
         """Book the ended sends, and close."""
 
@@ -189,8 +196,8 @@ class Budget:
         self._limits = limits
         self.is_set = limits != BudgetLimits()
         """Whether money is limited at all."""
-        self.latest: dict[str, Spending] = {}
-        """The shared budgets by period, as of the last read."""
+        self._latest: dict[str, tuple[str, Spending]] = {}
+        """The shared budgets by period, as of the last read, with the key of their period."""
         self._published: dict[tuple[str, str | None, str], float] = {}
         """The highest published share, by setting, client and period."""
 
@@ -250,10 +257,25 @@ class Budget:
         return today, spendings
 
     async def check(self) -> None:
-        """Read the shared budgets, so that `latest` is no older than this check."""
+        """Read the shared budgets, so that `left` is no older than this check, and try to write."""
         if self.is_set:
-            with suppress(BridgeError):  # the next call reports it
+            with suppress(BridgeError):  # `problem` reports it
                 await self.spending("")
+                await self._store.check()
+
+    def left(self) -> dict[str, float]:
+        """Return what is left of the shared budgets by period, as of the last read."""
+        today = utc_day(self._clock.now())
+        return {
+            # A period that has begun since the last read has its whole budget: nobody has called yet.
+            period: spending.left if key == spending.cap.key(today)[0] else spending.cap.limit
+            for period, (key, spending) in self._latest.items()
+        }
+
+    @property
+    def problem(self) -> str:
+        """Why paid calls fail: there is a budget, and its books cannot be written. Empty otherwise."""
+        return self._store.problem if self.is_set else ""
 
     async def _refuse(self, reservation: Reservation, cap: Cap) -> MercuryError:
         [spending] = await self._store.spending(reservation.day, [cap])
@@ -281,7 +303,7 @@ class Budget:
         for spending in spendings:
             cap = spending.cap
             if cap.client is None:
-                self.latest[cap.period] = spending
+                self._latest[cap.period] = cap.key(day)[0], spending
             reached = [share for share in SHARES if spending.committed >= share * cap.limit]
             if reached and self._published.get((cap.setting, *cap.key(day)), 0.0) < reached[-1]:
                 # A reservation returns totals only: the uncertain part is read when there is an event to

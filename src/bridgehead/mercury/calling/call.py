@@ -32,7 +32,7 @@ ANONYMOUS = "(no token)"
 CONNECTION = "connection "
 """Prefix of an account that is a connection, which only this process knows."""
 CacheKey = tuple[str, bytes]
-"""The path and the complete body of a request."""
+"""The owner and the path, and the complete body of a request."""
 TOOL_CHOICES = ("auto", "none", "required")
 CacheUse = Literal["use", "bypass", "refresh"]
 
@@ -62,6 +62,8 @@ class Call(wire.Request, kw_only=True):
     is_default_model: bool = False
     """Whether the settings chose its model, so that another one may take its place."""
     asks_diffusing: bool = False
+    cache_owner: str = ""
+    """Whose cached answers it may get, and who may get its own: those of its token, or everybody's."""
     provider: str = MERCURY
     """The name of the current provider."""
     warnings: tuple[str, ...] = ()
@@ -97,8 +99,8 @@ class Call(wire.Request, kw_only=True):
 
     @property
     def cache_key(self) -> CacheKey:
-        """The path and the body, which do not depend on the route."""
-        return self.path, self.body
+        """Whose answer it is, the path and the body, which do not depend on the route."""
+        return f"{self.cache_owner}\0{self.path}", self.body
 
 
 def identify_client(context: Context[Any]) -> str:
@@ -140,6 +142,7 @@ class CallFactory:
         self._allowed_models = settings.allowed_models
         self._max_bytes = settings.max_request_size
         self._total_timeout = settings.total_timeout
+        self._shares_cache = settings.cache_shared
         self._cache: CacheUse = "use" if settings.cache_completions else "bypass"
 
     def make(
@@ -190,6 +193,8 @@ class CallFactory:
             max_tokens=(args.max_tokens or None) if isinstance(args, CompletionArguments) else None,
             is_model_named=not is_default_model or bool(own_default),
             is_default_model=is_default_model,
+            # Not even the time or the price of an answer may tell that another token has asked the same.
+            cache_owner="" if self._shares_cache else context.connection.principal or "",
         )
         if trace := context.trace:
             call.trace = _carry_on(trace)

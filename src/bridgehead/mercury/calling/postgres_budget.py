@@ -235,6 +235,15 @@ class PostgresBudget:
 
         return await database.writer.run(read)
 
+    @property
+    def problem(self) -> str:
+        """Why nothing can be booked; empty as long as it can."""
+        is_away = self._database is not None and bool(self._database.writer.problem)
+        return "The database is unavailable." if is_away else ""
+
+    async def check(self) -> None:
+        """Do nothing: the connection finds out by itself when the database is back."""
+
     # --- ends, booked in the background --------------------------------------------------------------------
 
     def finish(self, reservation: Reservation) -> None:

@@ -51,10 +51,10 @@ on conflict (day, model, client) do update set
 _HISTORY = """
 with sends as (
     select day, model, client, sends, usd, reserved_until <= now() as is_over
-    from mercury_sends where state = 'open' and day between $1 and $2
+    from mercury_sends where state = 'open' and day between $1 and $2 and client = coalesce($7, client)
 ), rows as (
     select *, 0 as uncertain_sends, 0 as uncertain_usd, 0 as reserved_usd
-    from mercury_usage where day between $1 and $2
+    from mercury_usage where day between $1 and $2 and client = coalesce($7, client)
     union all
     select day, model, client, 0, 0, 0, 0, 0, 0, 0, 0,
         case when is_over then sends else 0 end, case when is_over then usd else 0 end,
@@ -79,10 +79,12 @@ def read_schema() -> migrations.Schema:
     return migrations.read_schema("mercury", Path(__file__).parents[1] / "migrations")
 
 
-async def read_history(connection: postgres.Connection, span: Span, by: Collection[str]) -> list[UsageRow]:
-    """Read the counts of a span, grouped by some of `DIMENSIONS`."""
+async def read_history(
+    connection: postgres.Connection, span: Span, by: Collection[str], client: str | None = None
+) -> list[UsageRow]:
+    """Read the counts of a span, grouped by some of `DIMENSIONS`; with `client`, only its own."""
     chosen = [name in by for name in DIMENSIONS]
-    rows = await connection.fetch(_HISTORY, span.first, span.last, *chosen, MAX_ROWS)
+    rows = await connection.fetch(_HISTORY, span.first, span.last, *chosen, MAX_ROWS, client)
     return [UsageRow(UsageCounts(*counts), day, model, client) for day, model, client, *counts in rows]
 
 
@@ -177,11 +179,11 @@ class PostgresUsage:
         await connection.execute("delete from mercury_usage_batches where at < now() - interval '1 day'")
         self._pruned_on = today
 
-    async def history(self, span: Span, by: Collection[str]) -> list[UsageRow]:
+    async def history(self, span: Span, by: Collection[str], client: str | None = None) -> list[UsageRow]:
         """Return the counts of all replicas, including those that this one has not written yet."""
         await self.write()
         database = await self._open()
-        return await database.reader.run(partial(read_history, span=span, by=by))
+        return await database.reader.run(partial(read_history, span=span, by=by, client=client))
 
     async def _open(self) -> postgres.Database:
         if self._database is None:

@@ -59,6 +59,7 @@ class SqliteBudget:
         booked = await self._store.submit(partial(_reserve, reservation=reservation, caps=caps))
         if isinstance(booked, OverBudget):
             raise booked
+        self._store.note_write()
         return booked
 
     def finish(self, reservation: Reservation) -> None:
@@ -68,6 +69,15 @@ class SqliteBudget:
     async def spending(self, day: str, caps: Sequence[Cap]) -> list[Spending]:
         """Return the committed amount under each cap."""
         return await self._store.submit(lambda connection: [_spending(connection, cap, day) for cap in caps])
+
+    @property
+    def problem(self) -> str:
+        """Why nothing can be booked; empty as long as it can."""
+        return self._store.problem
+
+    async def check(self) -> None:
+        """See whether something can be booked; raises `StorageError`."""
+        await self._store.check()
 
     async def close(self) -> None:
         """The store is closed by its owner."""

@@ -16,7 +16,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from bridgehead.runtime import logs
+from bridgehead.runtime import events, logs
 from bridgehead.runtime.errors import StorageError
 from bridgehead.runtime.stores import sqlite
 from bridgehead.runtime.timing import Clock
@@ -101,6 +101,8 @@ class SqliteUsage:
         self._timer: asyncio.TimerHandle | None = None
         self._is_due = False
         """Whether the counts are to be written now."""
+        self.problem = ""
+        """Why nothing can be written; empty as long as it can."""
 
     def add_source(self, source: Usage, /) -> None:
         """Write the counts of `source` with every transaction."""
@@ -121,9 +123,15 @@ class SqliteUsage:
         self._begin()
         return future
 
-    async def history(self, span: Span, by: Collection[str]) -> list[UsageRow]:
+    async def history(self, span: Span, by: Collection[str], client: str | None = None) -> list[UsageRow]:
         """Return the counts of a span, including those that are not written yet."""
-        return await self.submit(lambda connection: read_history(connection, span, by))
+        return await self.submit(lambda connection: read_history(connection, span, by, client))
+
+    async def check(self) -> None:
+        """See whether the file can be written; raises `StorageError`. `problem` then has the reason."""
+        # Setting the version writes a page although the value stays. A read would succeed on a full disk.
+        await self.submit(lambda connection: connection.execute(f"PRAGMA user_version = {_VERSION}"))
+        self.note_write()
 
     async def close(self) -> None:
         """Write the rest, and close the file."""
@@ -170,7 +178,7 @@ class SqliteUsage:
                     can_write = False
                     if counts and self._usage is not None:
                         self._usage.restore_counts(counts)
-                        _log.warn("usage not written", reason=str(error))
+                    self._note_failure(error)
                     for _, future in batch:
                         if not future.done():
                             future.set_exception(error)
@@ -178,8 +186,27 @@ class SqliteUsage:
                     for (_, future), result in zip(batch, results, strict=True):
                         if not future.done():  # its caller was cancelled
                             future.set_result(result)
+                    if counts:
+                        self.note_write()
         finally:
             self._committing = None
+
+    def _note_failure(self, error: Exception) -> None:
+        """Log and publish the first of a series of failures."""
+        problem = error.message if isinstance(error, StorageError) else str(error)
+        if problem == self.problem:
+            return
+        self.problem = problem
+        where = FILE if self._folder is None else str(self._folder / FILE)
+        _log.error("the usage database cannot be used", file=where, reason=repr(error.__cause__ or error))
+        events.publish("store.lost", bridge="mercury", store="usage", says=problem)
+
+    def note_write(self) -> None:
+        """Note that something was written; reads succeed on a full disk too."""
+        if self.problem:
+            self.problem = ""
+            _log.info("the usage database can be used again")
+            events.publish("store.returned", bridge="mercury", store="usage")
 
     # --- on the thread -------------------------------------------------------------------------------------
 
@@ -195,16 +222,20 @@ class SqliteUsage:
                 return [work(connection) for work in works]
         except (sqlite3.Error, OSError) as problem:
             self._disconnect()
-            where = FILE if self._folder is None else str(self._folder / FILE)
+            # The path and the database's own words are for the log alone: `_note_failure` writes them.
             raise StorageError(
-                f"The usage database {where} cannot be used: {problem}.",
-                next_step="Check the file, its folder and the disk. If the file is damaged, move it away: "
-                "usage and the budget then start from zero.",
+                f"The usage database {FILE} cannot be used: {sqlite.explain(problem)}.",
+                next_step="Whoever runs this server has to look at its state directory and the disk; "
+                "the log names the file. If the file is damaged, move it away: usage and the budget then "
+                "start from zero.",
             ) from problem
 
     def _connect(self) -> sqlite3.Connection:
         """Open the file once, and again if it was removed or replaced."""
-        folder = self._folder = self._folder or self._open_folder()
+        try:
+            folder = self._folder = self._folder or self._open_folder()
+        except StorageError as problem:  # its message names the folder
+            raise problem.__cause__ or OSError() from None
         path = folder / FILE
         # Compared by inode: writes to a deleted or replaced file would succeed, and be lost.
         if self._connection is not None:

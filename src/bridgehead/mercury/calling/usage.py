@@ -53,10 +53,10 @@ _HISTORY = f"""
 WITH open_sends AS (
     SELECT day, model, client, sends, usd,
         reserved_until <= {SQLITE_NOW} AS is_over
-    FROM sends WHERE state = 'open' AND day BETWEEN ?1 AND ?2
+    FROM sends WHERE state = 'open' AND day BETWEEN ?1 AND ?2 AND client = ifnull(?7, client)
 ), rows AS (
     SELECT *, 0 AS uncertain_sends, 0.0 AS uncertain_usd, 0.0 AS reserved_usd
-    FROM usage WHERE day BETWEEN ?1 AND ?2
+    FROM usage WHERE day BETWEEN ?1 AND ?2 AND client = ifnull(?7, client)
     UNION ALL
     SELECT day, model, client, 0, 0, 0, 0, 0, 0, 0.0, 0,
         iif(is_over, sends, 0), iif(is_over, usd, 0), iif(is_over, 0, usd)
@@ -169,8 +169,11 @@ class UsageBackend(Protocol):
     def write_soon(self) -> None:
         """Write the counts, a little later."""
 
-    async def history(self, span: Span, by: Collection[str]) -> list[UsageRow]:
-        """Return the counts of a span, grouped by some of `DIMENSIONS`; raises `BridgeError`."""
+    async def history(self, span: Span, by: Collection[str], client: str | None = None) -> list[UsageRow]:
+        """Return the counts of a span, grouped by some of `DIMENSIONS`; raises `BridgeError`.
+
+        With `client`, only that client's.
+        """
 
     async def close(self) -> None:
         """Write the rest, and close."""
@@ -304,9 +307,9 @@ class Usage:
             return self.models
         return {row.model: row.counts for row in rows}
 
-    async def history(self, span: Span, by: Collection[str]) -> list[UsageRow]:
-        """Return the counts of a span, of all processes; raises `BridgeError`."""
-        return await self._store.history(span, by)
+    async def history(self, span: Span, by: Collection[str], client: str | None = None) -> list[UsageRow]:
+        """Return the counts of a span, of all processes; with `client`, only its own."""
+        return await self._store.history(span, by, None if client is None else _storable(client))
 
     def take_counts(self) -> dict[Key, UsageCounts]:
         """Return the unwritten counts and forget them; `restore_counts` undoes it."""
@@ -330,8 +333,10 @@ def add_usage(connection: sqlite3.Connection, day: str, model: str, client: str,
     connection.execute(_ADD, (day, model, client, *(getattr(counts, field) for field in COUNTED)))
 
 
-def read_history(connection: sqlite3.Connection, span: Span, by: Collection[str]) -> list[UsageRow]:
-    """Read the counts of a span, grouped by some of `DIMENSIONS`."""
+def read_history(
+    connection: sqlite3.Connection, span: Span, by: Collection[str], client: str | None = None
+) -> list[UsageRow]:
+    """Read the counts of a span, grouped by some of `DIMENSIONS`; with `client`, only its own."""
     chosen = [name in by for name in DIMENSIONS]
-    rows = connection.execute(_HISTORY, (span.first, span.last, *chosen, MAX_ROWS)).fetchall()
+    rows = connection.execute(_HISTORY, (span.first, span.last, *chosen, MAX_ROWS, client)).fetchall()
     return [UsageRow(UsageCounts(*counts), day, model, client) for day, model, client, *counts in rows]

@@ -7,13 +7,18 @@ from typing import Annotated, Literal
 from msgspec import Meta, Struct
 from msgspec.structs import asdict
 
-from bridgehead.mcp import Bridge, Context
+from bridgehead.mcp import Answer, Bridge, Context
+from bridgehead.runtime.callers import is_operator
 
 from ..calling.call import ANONYMOUS, identify_account
 from ..calling.service import Service
 from ..calling.usage import Span, UsageCounts
 
 USAGE = "mercury_usage"
+_OWN_HISTORY = (
+    "history is that of your own token; since_start and today are everybody's. "
+    "A token made with --dashboard or --admin sees the history of all clients."
+)
 
 
 class UsedByModel(Struct):
@@ -85,7 +90,7 @@ def declare(bridge: Bridge[Service]) -> None:
     )(report)
 
 
-async def report(args: UsageArguments, ctx: Context[Service]) -> UsageReport:
+async def report(args: UsageArguments, ctx: Context[Service]) -> Answer[UsageReport]:
     """Report usage, cache, limits and budgets."""
     service, cache = ctx.state, ctx.state.cache
     day, budgets = await service.budget.spending(ctx.connection.principal or ANONYMOUS)
@@ -109,10 +114,15 @@ async def report(args: UsageArguments, ctx: Context[Service]) -> UsageReport:
             client = {} if cap.client is None else {"client": cap.client}
             further.append({"period": cap.period, **client, **rounded})
     history: list[Row] = []
+    notes: tuple[str, ...] = ()
     if args.days:
-        rows = await service.usage.history(Span.ending(service.usage.today, args.days), args.by)
+        # A token sees its own history alone: with fewer dimensions, the sums would tell what others did.
+        own = None if is_operator.get() else ctx.connection.principal or ANONYMOUS
+        if own is not None:
+            notes = (_OWN_HISTORY,)
+        rows = await service.usage.history(Span.ending(service.usage.today, args.days), args.by, own)
         history = [{**{name: getattr(row, name) for name in args.by}, **asdict(row.counts)} for row in rows]
-    return UsageReport(
+    usage = UsageReport(
         _by_model(service.usage.models),
         _by_model(await service.usage.read_today()),
         CacheState(cache.entries, cache.size, cache.hits, cache.misses, cache.joined),
@@ -122,6 +132,7 @@ async def report(args: UsageArguments, ctx: Context[Service]) -> UsageReport:
         history,
         bool(service.providers_down),
     )
+    return Answer(structured=usage, notes=notes)
 
 
 def _by_model(models: dict[str, UsageCounts]) -> UsedByModel:

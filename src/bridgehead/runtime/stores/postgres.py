@@ -24,6 +24,7 @@ from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 from msgspec import Struct
 
 from .. import logs
+from ..callers import is_operator
 from ..errors import BridgeError, StorageError, TimedOut, Unavailable
 from ..metrics import Metrics
 from ..timing import Backoff
@@ -60,6 +61,14 @@ _CACHED_STATEMENTS = 100
 _MAX_THREADS = 8
 """Threads that wait for one database. Few, because its one read connection serves one at a time."""
 _SLOW = "it did not answer in time"
+_REASONS = {
+    "53100": "its disk is full",
+    "53200": "it is out of memory",
+    "53300": "it has too many connections",
+    "42501": "this user lacks a right",
+    "58030": "its disk fails",
+}
+"""What a client may know of a refusal, by PostgreSQL's code; the rest is in the log."""
 
 log = logs.logger("postgres")
 
@@ -69,10 +78,8 @@ class ConnectionLost(Unavailable):
 
     code = "connection_lost"
 
-    def __init__(self, problem: str) -> None:
-        super().__init__(
-            f"The connection to the database was lost: {problem}.", next_step="Try again.", retry_after=1.0
-        )
+    def __init__(self) -> None:
+        super().__init__("The connection to the database was lost.", next_step="Try again.", retry_after=1.0)
 
 
 class Unanswered(TimedOut):
@@ -160,7 +167,7 @@ class ReconnectingConnection:
     def _unavailable(self) -> Unavailable:
         self.outcomes["refused"] += 1
         return Unavailable(
-            f"The database is unavailable: {self.problem or 'the connection was lost'}.",
+            f"The database is unavailable{f': {_SLOW}' if self.problem == _SLOW else ''}.",
             next_step="Try again in a moment; the connection is opened again as soon as it can be.",
             retry_after=1.0,
         )
@@ -248,7 +255,8 @@ class ReconnectingConnection:
             return not_in_time(seconds, Unanswered)
         if isinstance(failure, asyncpg.QueryCanceledError | asyncpg.LockNotAvailableError):
             self.outcomes["timeout"] += 1
-            return TimedOut(f"The database took too long: {failure}.", next_step="Try again later.")
+            log.warn("the database ended a statement", role=self.role, problem=str(failure))
+            return TimedOut("The database took too long.", next_step="Try again later.")
         if isinstance(failure, asyncpg.ReadOnlySQLTransactionError):
             # After a failover the old primary is read-only. It certainly stored nothing, so the caller may
             # try again: Unavailable, not ConnectionLost.
@@ -266,7 +274,7 @@ class ReconnectingConnection:
         ):
             if connection is not None and connection is self._connection:
                 self.lose(describe(failure))
-            return self._unavailable() if connection is None else ConnectionLost(describe(failure))
+            return self._unavailable() if connection is None else ConnectionLost()
         if not isinstance(failure, asyncpg.PostgresError):
             return failure
         self.outcomes["failed"] += 1
@@ -275,8 +283,13 @@ class ReconnectingConnection:
                 "The tables of the database are not those of this version.",
                 next_step="Run `bridgehead db migrate`.",
             )
+        # The words of PostgreSQL name tables, columns and values: they are for the log alone.
+        log.error(
+            "the database refused a statement", role=self.role, code=failure.sqlstate, problem=str(failure)
+        )
+        reason = _REASONS.get(failure.sqlstate or "", f"error {failure.sqlstate}")
         return StorageError(
-            f"The database refused it: {failure}.", next_step="Nothing was stored; its log says more."
+            f"The database refused it: {reason}.", next_step="Nothing was stored; the log says more."
         )
 
 
@@ -413,11 +426,12 @@ class Database:
 
     @property
     def detail(self) -> str:
-        """The state of the database, in a sentence."""
+        """The state of the database, in a sentence; where it is and what it says is for operators alone."""
+        where = f" at {self.address.shown}" if is_operator.get() else ""
         if self.is_up:
-            return f"The database at {self.address.shown} is up."
+            return f"The database{where} is up."
         problem = self.writer.problem or self.reader.problem or "it is being connected to"
-        return f"The database at {self.address.shown} is down: {problem}."
+        return f"The database{where} is down{f': {problem}' if where else ''}."
 
     def count_in(self, metrics: Metrics) -> None:
         """Declare the metrics of the connections."""

@@ -19,6 +19,26 @@ BUSY_SECONDS = 10.0
 """How long a statement waits for the lock of another process."""
 _MAX_WAL_BYTES = 4 * 1024 * 1024
 _RETRY_SECONDS = 0.02
+_HELD = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED})
+_REASONS = {
+    sqlite3.SQLITE_FULL: "the disk is full",
+    sqlite3.SQLITE_BUSY: "another process has locked it",
+    sqlite3.SQLITE_LOCKED: "another process has locked it",
+    sqlite3.SQLITE_READONLY: "it is read-only",
+    sqlite3.SQLITE_PERM: "this user may not write there",
+    sqlite3.SQLITE_CANTOPEN: "it cannot be opened",
+    sqlite3.SQLITE_CORRUPT: "it is damaged",
+    sqlite3.SQLITE_NOTADB: "it is damaged",
+    sqlite3.SQLITE_IOERR: "the disk fails",
+}
+"""Primary result codes; the low byte of an extended one."""
+
+
+def explain(problem: sqlite3.Error | OSError) -> str:
+    """Return the reason in a few words that a client may read: no path, no statement."""
+    if isinstance(problem, OSError):
+        return problem.strerror or type(problem).__name__
+    return _REASONS.get(getattr(problem, "sqlite_errorcode", 0) & 0xFF, "the log has the details")
 
 
 @contextmanager
@@ -60,8 +80,9 @@ def open_database(
             try:
                 connection.execute("PRAGMA journal_mode=WAL")
                 break
-            except sqlite3.OperationalError:
-                if time.monotonic() > deadline:
+            except sqlite3.OperationalError as problem:
+                # A full disk or a missing right is final: waiting would only delay the error.
+                if problem.sqlite_errorcode & 0xFF not in _HELD or time.monotonic() > deadline:
                     raise
                 time.sleep(_RETRY_SECONDS)
         connection.execute("PRAGMA synchronous=FULL")
@@ -72,7 +93,7 @@ def open_database(
         existing = connection.execute("PRAGMA user_version").fetchone()[0]
         if existing > version:
             raise StorageError(  # noqa: TRY301 - closes the connection below
-                f"The {what} {path} was written by a newer version of Bridgehead.",
+                f"The {what} was written by a newer version of Bridgehead.",
                 next_step="Use that version, or set BRIDGEHEAD_STATE_DIR to another folder.",
             )
         if existing < version:

@@ -392,3 +392,13 @@ def mutated(draw: st.DrawFn) -> bytes:
 @given(data=st.binary(max_size=400) | mutated(), seed=st.integers(0, 1000))
 def test_no_bytes_break_a_connection(data: bytes, seed: int) -> None:
     asyncio.run(check(data, seed))
+
+
+@pytest.mark.parametrize("line", [b"GET /mcp\r\n\r\n", b"GET /mcp HTTP/0.9\r\nHost: localhost\r\n\r\n"])
+async def test_a_request_line_without_a_version_is_refused(server: Server, line: bytes) -> None:
+    response, _ = await server.http.begin(line)
+    await response.begin()
+
+    assert response.status == 400
+    assert await response.body() == b"The request line has no HTTP version: send HTTP/1.1"
+    assert await response.closed_by_server()

@@ -43,6 +43,7 @@ def load_key(settings: StateSettings) -> bytes:
         raise StorageError(
             f"The key for sharing a game cannot be read or made in {path}: {failure}.",
             next_step="Set BRIDGEHEAD_STATE_DIR to a folder that can be written to.",
+            path=str(path),
         ) from failure
 
 

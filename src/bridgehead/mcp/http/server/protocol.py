@@ -53,6 +53,7 @@ _MAX_FRAMING = 8
 STATUS_LINES = {s.value: f"HTTP/1.1 {s.value} {s.phrase}\r\n".encode() for s in HTTPStatus}
 
 _MALFORMED = ClosingResponse(400, "malformed", b"Not a valid HTTP request")
+_NO_VERSION = ClosingResponse(400, "malformed", b"The request line has no HTTP version: send HTTP/1.1")
 _CUT_HEAD = ClosingResponse(400, "malformed", b"The request ended within its head")
 _REPEATED = ClosingResponse(400, "malformed", b"Host, Origin and Authorization may be given once")
 _HEAD_TOO_LARGE = ClosingResponse(431, "head_size", b"Too many header fields")
@@ -201,6 +202,8 @@ class RequestParser:
         raw_path, _, query = self._url.partition(b"?")
         path = raw_path.decode("latin-1")
         version = parser.get_http_version()
+        if version == "0.9":  # a line without a version, whose answer would have no head either (RFC 1945)
+            raise Malformed(_NO_VERSION)
         self.is_in_head = False
         self._framing_bytes = self._body_bytes = 0
         self.receiving = request = Http1Request(

@@ -1,0 +1,35 @@
+"""Callers: what the current caller may know of the machine and of other callers. The host sets it.
+
+Without a host there is one user, who may know everything.
+"""
+
+from __future__ import annotations
+
+import os
+from contextvars import ContextVar
+
+from . import logs
+from .errors import BridgeError, StorageError
+
+is_operator: ContextVar[bool] = ContextVar("is_operator", default=True)
+"""Whether the caller may see paths, and what other callers did: True without tokens, and for tokens that open
+the dashboard, which shows the same."""
+
+_log = logs.logger("storage")
+
+
+def hide_folder(text: str, path: str) -> str:
+    """Leave the folder of a file out of a text, unless the caller is an operator."""
+    if is_operator.get() or not path:
+        return text
+    folder, name = os.path.split(path)
+    return text.replace(path, name).replace(folder, "its folder") if folder.strip("/\\") else text
+
+
+def word_error(error: BridgeError) -> str:
+    """Return the message and the next step of an error as the caller may read them; log what is left out."""
+    text = str(error)
+    shown = hide_folder(text, error.path) if isinstance(error, StorageError) else text
+    if shown != text:
+        _log.warn("a file cannot be used", path=error.path, problem=error.message)  # type: ignore[attr-defined]
+    return shown
