@@ -139,7 +139,14 @@ PURPOSES: Mapping[str, tuple[str, ...]] = {
         *("RATE_LIMIT_INPUT_TOKENS", "RATE_LIMIT_OUTPUT_TOKENS", "RATE_LIMIT_SERVER_MAX"),
         *("RATE_LIMIT_SERVER_INPUT_TOKENS", "RATE_LIMIT_SERVER_OUTPUT_TOKENS"),
     ),
-    "Cache": ("CACHE_ENABLED", "CACHE_COMPLETIONS", "CACHE_TTL", "CACHE_MAX_SIZE", "CACHE_MAX_BYTES"),
+    "Cache": (
+        "CACHE_ENABLED",
+        "CACHE_COMPLETIONS",
+        "CACHE_SHARED",
+        "CACHE_TTL",
+        "CACHE_MAX_SIZE",
+        "CACHE_MAX_BYTES",
+    ),
 }
 """What settings are for: the headings of configuration.md within a part, and their order."""
 

@@ -69,11 +69,9 @@ class OwnerRouter:
             # The session has gone with its process: the client starts again.
             problem = "The session is unknown or has expired: start again with initialize"
             return self._app.reject(request, HostRejection(404, problem, "session"))
-        except ClocksDiffer as problem:
+        except ClocksDiffer as skew:
             advice = "Whoever runs them has to synchronise their clocks (NTP)."
-            return self._app.reject(
-                request, HostRejection(503, f"{problem} {advice}", "clock", code=OVERLOADED)
-            )
+            return self._app.reject(request, HostRejection(503, f"{skew} {advice}", "clock", code=OVERLOADED))
         except StoreUnavailable:
             subject = "task" if is_task else "session"
             problem = f"The {subject}'s server cannot be found: Redis is unavailable. Try again in a moment."
