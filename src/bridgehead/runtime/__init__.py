@@ -9,6 +9,7 @@ from bridgehead import msgspec_loader  # noqa: F401 - before anything that impor
 
 __all__ = [
     "bridge_files",
+    "callers",
     "command_line",
     "demo_script",
     "directories",
