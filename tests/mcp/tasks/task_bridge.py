@@ -55,6 +55,14 @@ class Workshop:
         async def maybe(_args: NoArguments, ctx: Context[None]) -> str:
             return await wait()
 
+        @self.bridge.tool("The same, as a task at once.", task="optional", task_grace_seconds=0)
+        async def at_once(_args: NoArguments, ctx: Context[None]) -> str:
+            return f"{await wait()}, {await ctx.detach()}"
+
+        @self.bridge.tool("The same, a task a little later.", task="required", task_grace_seconds=0.01)
+        async def soon(_args: NoArguments, ctx: Context[None]) -> str:
+            return await wait()
+
         @self.bridge.tool("The same, and patient.", task="optional", task_grace_seconds=60)
         async def patient(_args: NoArguments, ctx: Context[None]) -> str:
             return await wait()

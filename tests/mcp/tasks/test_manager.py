@@ -12,6 +12,7 @@ from bridgehead.mcp.tasks.manager import Tasks
 from bridgehead.mcp.tasks.record import INTERRUPTED, TaskRecord
 from bridgehead.mcp.tasks.store import MemoryTaskStore
 from tests.mcp.tasks.task_bridge import Workshop
+from tests.support.clock import Clock
 from tests.support.task_client import CAPABILITIES, TaskClient, connect, join
 from tests.support.waiting import until
 
@@ -245,6 +246,81 @@ async def test_a_store_that_fails_takes_no_result_away(opens: bool) -> None:  # 
     assert done["status"] == "completed"
     assert await client.get(task_id) == done
     await tasks.stop()
+
+
+async def test_without_room_an_optional_task_is_a_call_and_a_required_one_is_refused() -> None:
+    workshop = Workshop()
+    async with connect(workshop.bridge, Limits(tasks=1)) as client:
+        await client.make("work")
+        for tool in ("work", "soon"):
+            with pytest.raises(ProtocolError, match="which is its limit"):
+                await client.call(tool)
+        calls = [asyncio.create_task(client.call(tool)) for tool in ("at_once", "maybe")]
+        await until(lambda: workshop.begun == 4)  # the first task, the refused "soon", and these two
+        workshop.open.set()
+        answers = [(await call)["content"][0]["text"] for call in calls]
+
+        assert answers == ["done, False", "done"]
+
+
+async def test_what_the_store_never_took_is_forgotten_with_its_time() -> None:
+    workshop, clock = Workshop(), Clock(1000.0)
+    tasks = Tasks(Limits(task_seconds=60), lambda: BrokenStore(opens=True), clock.now)
+    client = join(Dispatcher(workshop.bridge, tasks=tasks))
+    workshop.open.set()
+    task_id = await client.make("work")
+    await client.end(task_id)
+
+    clock.set(1060.0)
+
+    await until(lambda: not tasks._running)  # noqa: SLF001 - a host that never forgets fills up
+    assert not tasks._unstored  # noqa: SLF001
+    await tasks.stop()
+
+
+class SlowStore(MemoryTaskStore):
+    """A store that takes its time to keep a new task."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.is_asked = asyncio.Event()
+
+    async def create(self, record: TaskRecord) -> None:
+        await super().create(record)
+        self.is_asked.set()
+        await asyncio.Event().wait()
+
+
+async def test_a_task_whose_id_no_client_learns_is_forgotten() -> None:
+    workshop, store = Workshop(), SlowStore()
+    tasks = Tasks(Limits(), lambda: store)
+    client = join(Dispatcher(workshop.bridge, tasks=tasks))
+    call = asyncio.create_task(client.call("maybe"))
+    await store.is_asked.wait()
+
+    call.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await call
+
+    await until(lambda: not store._records)  # noqa: SLF001 - it would count against the caller's limit
+    await until(lambda: workshop.stopped == 1)
+    await tasks.stop()
+
+
+async def test_the_tasks_of_a_caller_who_may_not_have_them_any_more_are_cancelled_and_others_go_on() -> None:
+    workshop, tasks = Workshop(), Tasks(Limits())
+    dispatcher = Dispatcher(workshop.bridge, tasks=tasks)
+    ann, bob = join(dispatcher, "ann"), join(dispatcher, "bob")
+    gone, stays = await ann.make("work"), await bob.make("work")
+
+    tasks.cancel_where(lambda context: context.connection.principal == "ann", "The token was revoked.")
+    task = await ann.get(gone)
+    other = await bob.get(stays)
+    await until(lambda: workshop.stopped == 1)
+    await tasks.stop()
+
+    assert (task["status"], task["statusMessage"]) == ("cancelled", "The token was revoked.")
+    assert other["status"] == "working"
 
 
 async def test_ended_tasks_are_counted_by_status() -> None:
