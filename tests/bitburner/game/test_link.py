@@ -13,9 +13,10 @@ from msgspec import Raw
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.asyncio.server import ServerConnection, serve
 from websockets.exceptions import ConnectionClosed
+from websockets.protocol import State
 
 from bridgehead.bitburner.errors import Disconnected, InvalidReply, ReplyTimeout, ReplyTooLarge
-from bridgehead.bitburner.game.link import CallFailed, Deadlines, Link
+from bridgehead.bitburner.game.link import CallFailed, Deadlines, Link, Outbox
 from bridgehead.bitburner.simulator import Faults
 from bridgehead.runtime.metrics import Counter
 from tests.bitburner.playing import FILES, Play, played
@@ -378,3 +379,95 @@ async def test_a_call_that_is_given_up_before_it_was_sent_is_never_sent(tmp_path
         link = play.session.connection.link
         assert link is not None
         await until(lambda: link.pending == 0)
+
+
+class Socket:
+    """The part of a connection that an outbox uses: it counts the writes, and can be slow to take them."""
+
+    def __init__(self) -> None:
+        self.state = State.OPEN
+        self.transport = self.protocol = self
+        self.writes: list[bytes] = []
+        self.unsent = 0
+        self._frames: list[bytes] = []
+
+    def get_write_buffer_size(self) -> int:
+        return self.unsent
+
+    def send_text(self, frame: bytes) -> None:
+        self._frames.append(frame)
+
+    def data_to_send(self) -> list[bytes]:
+        frames, self._frames = self._frames, []
+        return frames
+
+    def write(self, data: bytes) -> None:
+        self.writes.append(data)
+
+
+def outbox_of(socket: Any) -> Outbox:
+    return Outbox(socket)
+
+
+async def test_requests_of_one_turn_leave_in_one_write() -> None:
+    socket = Socket()
+    outbox = outbox_of(socket)
+    for turn in range(2):
+        for number in range(3):
+            outbox.post(3 * turn + number, b"%d" % number)
+        assert len(socket.writes) == turn
+        await asyncio.sleep(0)
+
+    assert socket.writes == [b"012", b"012"]
+
+
+async def test_requests_that_are_enough_for_a_write_do_not_wait_for_the_end_of_the_turn() -> None:
+    socket = Socket()
+    outbox = outbox_of(socket)
+    outbox.post(1, b"a" * 4095)
+    assert socket.writes == []
+    outbox.post(2, b"b")
+    assert socket.writes == [b"a" * 4095 + b"b"]
+
+    outbox.post(3, b"c")
+    assert len(socket.writes) == 1, "what follows is counted anew"
+    await asyncio.sleep(0)
+    assert socket.writes[1:] == [b"c"]
+
+
+async def test_a_game_that_reads_slowly_gets_no_more_until_it_has_read() -> None:
+    socket = Socket()
+    outbox = outbox_of(socket)
+    socket.unsent = 256 * 1024 + 1
+    outbox.post(1, b"first")
+    await asyncio.sleep(0)
+    outbox.post(2, b"second")
+    assert socket.writes == []
+
+    socket.unsent = 256 * 1024
+    await until(lambda: socket.writes == [b"firstsecond"])
+    outbox.post(3, b"third")
+    await asyncio.sleep(0)
+    assert socket.writes == [b"firstsecond", b"third"]
+
+
+async def test_much_at_once_is_split_into_writes_of_a_bounded_size() -> None:
+    socket = Socket()
+    outbox = outbox_of(socket)
+    socket.unsent = 256 * 1024 + 1
+    for number in range(6):
+        outbox.post(number, b"x" * 128 * 1024)
+    socket.unsent = 0
+
+    await until(lambda: len(socket.writes) == 2)
+    assert [len(data) // 1024 for data in socket.writes] == [3 * 128, 3 * 128]
+
+
+async def test_nothing_is_queued_for_a_socket_that_has_closed() -> None:
+    socket = Socket()
+    outbox = outbox_of(socket)
+    socket.state = State.CLOSED
+    outbox.post(1, b"late")
+    await asyncio.sleep(0)
+
+    assert (socket.writes, outbox.waiting) == ([], {})
