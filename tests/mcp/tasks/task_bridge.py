@@ -72,6 +72,10 @@ class Workshop:
         async def quick(_args: NoArguments, ctx: Context[None]) -> str:
             return "quick"
 
+        @self.bridge.tool("Answer at once, as a task.", task="required", task_grace_seconds=0)
+        async def quick_task(_args: NoArguments, ctx: Context[None]) -> str:
+            return "quick"
+
         @self.bridge.tool("Answer a quick call without a task.", task="required")
         def plain(_args: NoArguments, ctx: Context[None]) -> str:
             return "plain"

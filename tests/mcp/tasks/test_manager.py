@@ -8,6 +8,7 @@ import pytest
 from bridgehead.mcp import OVERLOADED, Limits, ProtocolError, in_memory
 from bridgehead.mcp.dispatch import Dispatcher
 from bridgehead.mcp.revisions import V2026_07_28
+from bridgehead.mcp.tasks import manager
 from bridgehead.mcp.tasks.manager import Tasks
 from bridgehead.mcp.tasks.record import INTERRUPTED, TaskRecord
 from bridgehead.mcp.tasks.store import MemoryTaskStore
@@ -276,6 +277,47 @@ async def test_what_the_store_never_took_is_forgotten_with_its_time() -> None:
     await until(lambda: not tasks._running)  # noqa: SLF001 - a host that never forgets fills up
     assert not tasks._unstored  # noqa: SLF001
     await tasks.stop()
+
+
+async def test_a_task_that_has_ended_does_not_count_as_running_although_it_is_not_stored() -> None:
+    workshop = Workshop()
+    tasks = Tasks(Limits(), lambda: BrokenStore(opens=True))
+    client = join(Dispatcher(workshop.bridge, tasks=tasks))
+    ended, running = await client.make("quick_task"), await client.make("work")
+    await client.end(ended)
+
+    assert tasks.count_running() == {"working": 1}
+    assert (await client.get(running))["status"] == "working"
+    await tasks.stop()
+
+
+async def test_the_limits_hold_where_tasks_are_kept_in_memory_because_the_disk_fails() -> None:
+    workshop = Workshop()
+    tasks = Tasks(Limits(tasks=1), lambda: BrokenStore(opens=False))
+    client = join(Dispatcher(workshop.bridge, tasks=tasks))
+    await client.make("work")
+    with pytest.raises(ProtocolError, match="which is its limit"):
+        await client.call("work")
+    await tasks.stop()
+
+
+async def test_a_store_that_hangs_does_not_keep_the_process_nor_go_on_after_its_end(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(manager, "_STOP_SECONDS", 0.01)
+    workshop, store = Workshop(), SharedStore()
+    tasks = Tasks(Limits(), lambda: store)
+    client = join(Dispatcher(workshop.bridge, tasks=tasks))
+    store.gate.clear()
+    await client.cancel(await client.make("work"))
+    background = set(tasks._background)  # noqa: SLF001 - they would be destroyed while they are pending
+
+    stopping = asyncio.create_task(tasks.stop())
+    await until(lambda: bool(background) and all(task.done() for task in background))
+    store.gate.set()
+    await stopping
+
+    assert [record.status for record in store.written] == ["cancelled"]
 
 
 class SlowStore(MemoryTaskStore):

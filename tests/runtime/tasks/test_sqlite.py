@@ -185,9 +185,9 @@ async def test_what_a_killed_process_left_is_cleared_by_the_next_start_and_what_
     for _ in range(2):  # the second start finds nothing left to do
         after = SqliteTaskStore(lambda: tmp_path)
         await after.open(Limits())
-        found = [await after.read(name) for name in ("running", "left")]
         with closing(sqlite3.connect(tmp_path / FILE)) as connection:
             kept = connection.execute("SELECT id, status FROM tasks ORDER BY id").fetchall()
+        found = [await after.read(name) for name in ("running", "left")]
         await after.close()
 
         assert [record and record.status for record in found] == ["working", "failed"]
@@ -195,3 +195,16 @@ async def test_what_a_killed_process_left_is_cleared_by_the_next_start_and_what_
         assert not left.exists()
     assert len(list((tmp_path / "tasks.running").iterdir())) == 1
     await running.close()
+
+
+async def test_a_task_whose_process_left_no_sign_of_life_reads_as_interrupted(tmp_path: Path) -> None:
+    store = SqliteTaskStore(lambda: tmp_path)
+    await store.open(Limits())
+    await store.create(task("left"))
+    with closing(sqlite3.connect(tmp_path / FILE)) as connection, connection:
+        connection.execute("UPDATE tasks SET runner = 'gone'")
+    found = await store.read("left")
+    await store.close()
+
+    assert found is not None
+    assert (found.status, found.message) == ("failed", INTERRUPTED)
