@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
-from bench.aoc import kills, large, ranking, recording, start
+from bench.aoc import boards, kills, large, recording, start
 from bench.aoc.row import Row, table
 from bench.machine import machine
 
@@ -49,7 +49,7 @@ def _rows(folder: Path, *, quick: bool) -> Iterator[Row]:
     ours, peer, first_ms = large.measured(_made(folder / "large"), rounds)
     yield Row("records, 300,000 there", "the same, none there", ours, peer, "/s", "≥", 0.5)
     yield Row("the first of them", "one second", first_ms, 1000.0, "ms", "≤", None)
-    first, again, called, decoding = ranking.measured(_made(folder / "ranking"), rounds * 3)
+    first, again, called, decoding = boards.measured(_made(folder / "ranking"), rounds * 3)
     yield Row("leaderboard of 300,000 runs, new process", "one second", first, 1000.0, "ms", "≤", 1.0)
     yield Row("the same", "only decoding the files", first, decoding, "ms", "≤", None)
     yield Row(

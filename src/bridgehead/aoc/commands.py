@@ -10,9 +10,12 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from msgspec.structs import replace
+
 from bridgehead.runtime.command_line import Parser
 from bridgehead.runtime.errors import InvalidArgument
 
+from .files.entries import GRADES
 from .files.layout import FIRST, LAST, default_data_dir
 from .ranking.board import Board, Filters, Skipped
 from .settings import AocSettings
@@ -85,11 +88,21 @@ def parser() -> Parser:
         command.add_argument("--phase", type=int, choices=(1, 2), help="one phase only")
         command.add_argument("--llm", metavar="NAME", help="one model only, by any of its names")
         command.add_argument("--measure", choices=("solving", "execution"), help="what was timed")
+        command.add_argument("--grade", choices=GRADES, help="runs of one grade only")
     run = _add(commands, "run", _run, "time a program on a day's input, check its answer, record it")
     run.add_argument("--llm", metavar="NAME", required=True, help="the model that wrote the program")
     run.add_argument("--day", type=int, choices=range(FIRST, LAST + 1), metavar="N", required=True)
     run.add_argument("--phase", type=int, choices=(1, 2), required=True)
-    run.add_argument("--runs", type=_positive, default=5, metavar="K", help="how many are timed (default: 5)")
+    run.add_argument(
+        "--runs",
+        type=_positive,
+        default=5,
+        metavar="K",
+        help="how many are timed at least (default: 5); more follow until the time is known to 5 %%",
+    )
+    run.add_argument(
+        "--max-runs", type=_positive, default=30, metavar="K", help="how many are timed at most (default: 30)"
+    )
     run.add_argument(
         "--warm-up",
         type=_natural,
@@ -103,6 +116,13 @@ def parser() -> Parser:
         default=60.0,
         metavar="S",
         help="time limit of one run in seconds (default: 60)",
+    )
+    run.add_argument(
+        "--memory",
+        type=_positive,
+        default=4096,
+        metavar="MB",
+        help="memory limit of one run, on Linux (default: 4096)",
     )
     run.add_argument("command", nargs=REMAINDER, metavar="-- COMMAND", help="the program and its arguments")
     init = _add(commands, "init", _init, "make a folder with a puzzle of our own to begin with")
@@ -147,7 +167,7 @@ def _seconds(text: str) -> float:
 
 
 def _filters(chosen: Namespace, order: Any = "speed") -> Filters:
-    return Filters(chosen.day, chosen.phase, chosen.llm, chosen.measure, order)
+    return Filters(chosen.day, chosen.phase, chosen.llm, chosen.measure, order, chosen.grade)
 
 
 # --- boards and runs ---------------------------------------------------------------------------------------
@@ -157,7 +177,7 @@ def _leaderboard(workspace: Workspace, chosen: Namespace, _settings: AocSettings
     from .ranking import rendering
 
     view = workspace.board_now(_filters(chosen, chosen.order))
-    board = Board(view.rows, view.board.measure, view.board.is_even, view.board.other_runs)
+    board = replace(view.board, rows=view.rows)
     if chosen.format == "table":
         _print_table(view, board, chosen)
     elif chosen.format == "csv":
@@ -184,11 +204,10 @@ def _print_table(view: BoardView, board: Board, chosen: Namespace) -> None:
     if not console.is_terminal and "COLUMNS" not in console._environ:  # noqa: SLF001 - as rich itself asks
         width = max(width, rendering.natural_width(board))  # a pipe has no edge: show every column
         console = Console(width=width, legacy_windows=is_old)
-    console.print(Text(wording.measure_name(board.measure).capitalize(), style="bold"))
+    console.print(Text(wording.board_title(board), style="bold"))
     console.print(rendering.table(board, width))
     for note in wording.notes(board):
-        mark = "* " if note == wording.PROVISIONAL else ""
-        console.print(Text(mark + note, style="dim"))
+        console.print(Text(note, style="dim"))
 
 
 def _name_skipped(skipped: list[Skipped]) -> None:
@@ -293,9 +312,10 @@ def _init(workspace: Workspace, chosen: Namespace, settings: AocSettings) -> int
     return 0
 
 
-def _run(workspace: Workspace, chosen: Namespace, _settings: AocSettings) -> int:
+def _run(workspace: Workspace, chosen: Namespace, settings: AocSettings) -> int:
     from .files.names import clean_name
     from .measuring import Measurement, measure
+    from .sandbox.program import MEGABYTE, Limits
 
     # argparse keeps the `--` in front of the remaining words.
     command = chosen.command[1:] if chosen.command[:1] == ["--"] else chosen.command
@@ -303,14 +323,24 @@ def _run(workspace: Workspace, chosen: Namespace, _settings: AocSettings) -> int
         raise InvalidArgument(
             "There is no program to run.", next_step="Write it after --, with its arguments."
         )
+    limits = Limits(seconds=chosen.timeout, memory_bytes=chosen.memory * MEGABYTE)
     wanted = Measurement(
-        clean_name(chosen.llm), chosen.day, chosen.phase, command, chosen.runs, chosen.warm_up, chosen.timeout
+        llm=clean_name(chosen.llm),
+        day=chosen.day,
+        phase=chosen.phase,
+        command=command,
+        runs=chosen.runs,
+        max_runs=chosen.max_runs,
+        warm_up=chosen.warm_up,
+        limits=limits,
     )
 
     def report(line: str) -> None:
         sys.stderr.write(f"{line}\n")
 
-    outcome = measure(workspace, wanted, report)
+    # The whole environment, not ours alone: a solver's language has variables of its own.
+    secrets = (settings.state_dir, settings.grade_key_file, settings.session_file)
+    outcome = measure(workspace, wanted, report, os.environ, tuple(path for path in secrets if path))
     sys.stdout.write(f"{outcome.summary}\n")
     return 0 if outcome.outcome != "failed" else 1
 

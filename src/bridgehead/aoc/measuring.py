@@ -1,35 +1,46 @@
-"""Measuring: run a program on a day's input, time it, check its answer and record it. Blocks.
+"""Measuring: run a solver on a day's input until its time is known well, check and record it. Blocks.
 
-The clock is monotonic and runs from just before the start of the program to its end. A program that exceeds
-the time limit is killed with everything it started.
+Every run has a fresh folder with nothing but the input, in isolation where the system has bubblewrap. What a
+run leaves behind (caches, files, processes) is gone before the next one begins.
 """
 
 from __future__ import annotations
 
-import os
-import signal
-import subprocess
-import sys
-import tempfile
-import threading
+import math
+import shutil
+import socket
 import time
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Mapping
+from io import BytesIO
 from pathlib import Path
-from typing import IO, Literal, NamedTuple
+from secrets import token_hex
+from statistics import stdev
+from tempfile import TemporaryDirectory
+from typing import Literal
 
 from msgspec import Struct
 
 from bridgehead.runtime.errors import InvalidArgument, NotFound
 
 from .files import layout
-from .files.entries import CLAIMED, EXECUTION, MEASURED
+from .files.entries import CLAIMED, EXECUTION, MEASURED, VERIFIED, Details, Grade
 from .files.instructions import Verdict
 from .files.recorder import NewRun
+from .ranking.student_t import two_sided_quantile
+from .sandbox.isolation import View, find_bubblewrap, find_parts
+from .sandbox.program import EndedProgram, Job, Limits, run_program
 from .workspace import Workspace
 
-MAX_OUTPUT = 1024 * 1024
+SMALL = 0.05
+"""The runs go on until the 95 % interval of the time is this narrow, to either side."""
+MAX_RUNS = 30
+MAX_SECONDS = 120.0
+"""After this long no further run is begun, beyond the least number of runs."""
 MAX_SHOWN = 2000
+NOT_ISOLATED = (
+    "Not isolated: bubblewrap is not available here, so the runs count as measured at best. "
+    "On Debian or Ubuntu: apt install bubblewrap."
+)
 _VERDICTS = {
     "wrong": "wrong",
     "too_high": "wrong: too high",
@@ -40,23 +51,17 @@ _VERDICTS = {
 
 
 class Measurement(Struct, frozen=True):
-    """A program to run, the number of runs, and the model that wrote it."""
+    """A program to run, how often, and the model that wrote it."""
 
     llm: str
     day: int
     phase: int
     command: list[str]
     runs: int = 5
+    """The least; more follow until the interval is small."""
+    max_runs: int = MAX_RUNS
     warm_up: int = 1
-    timeout: float = 60.0
-
-
-class _CompletedRun(NamedTuple):
-    milliseconds: int
-    output: bytes
-    errors: bytes
-    status: int
-    is_late: bool
+    limits: Limits = Limits()
 
 
 class MeasuredRuns(Struct, frozen=True):
@@ -67,105 +72,146 @@ class MeasuredRuns(Struct, frozen=True):
     summary: str
 
 
-def measure(workspace: Workspace, wanted: Measurement, report: Callable[[str], None]) -> MeasuredRuns:
+def measure(
+    workspace: Workspace,
+    wanted: Measurement,
+    report: Callable[[str], None],
+    environment: Mapping[str, str],
+    hidden: tuple[Path, ...] = (),
+) -> MeasuredRuns:
     """Run the program; record its times if every run succeeded, and the attempt in any case."""
     path = Path(workspace.folders.inputs) / layout.input_name(wanted.day)
     if not path.is_file():
         raise NotFound(f"There is no input for day {wanted.day}.", next_step=f"Put it into {path}.")
-    times: list[int] = []
+    bubblewrap = find_bubblewrap()
+    if bubblewrap is None:
+        report(NOT_ISOLATED)
+    solver = Solver(workspace, wanted, path, environment, hidden, bubblewrap)
     verdict: Verdict = "unknown"
+    ends: list[EndedProgram] = []
+    until = time.monotonic() + MAX_SECONDS
     # Negative numbers are warm-up runs: checked like the others, but their times are not recorded.
-    for number in range(-wanted.warm_up, wanted.runs):
-        ended = _run(wanted.command, path, wanted.timeout)
-        what = (
-            f"warm-up {number + wanted.warm_up + 1}" if number < 0 else f"run {number + 1} of {wanted.runs}"
-        )
-        problem = _problem(ended, wanted)
+    number = -wanted.warm_up
+    while number < min(wanted.runs, wanted.max_runs) or (
+        number < wanted.max_runs and half_width(ends) > SMALL and time.monotonic() < until
+    ):
+        ended, problem, answer = solver.run()
         if not problem:
-            verdict = workspace.check_answer(wanted.day, wanted.phase, _answer(ended.output))
+            verdict = workspace.check_answer(wanted.day, wanted.phase, answer)
             problem = "" if verdict in {"right", "unknown"} else f"The answer is {_VERDICTS[verdict]}."
-        report(f"{what}: {ended.milliseconds} ms, {problem or _VERDICTS[verdict]}")
+        cpu = "" if ended.cpu_ms is None else f", {ended.cpu_ms} ms of CPU"
+        what = f"warm-up {number + wanted.warm_up + 1}" if number < 0 else f"run {number + 1}"
+        report(f"{what}: {_milliseconds(ended)} ms{cpu}, {problem or _VERDICTS[verdict]}")
         if problem:
             workspace.stopwatch.note_run(
-                wanted.day, wanted.phase, wanted.llm, "failed", ended.milliseconds, EXECUTION
+                wanted.day, wanted.phase, wanted.llm, "failed", _milliseconds(ended), EXECUTION
             )
             return MeasuredRuns(
                 "failed", [], f"{problem} No time was recorded; the attempt counts as not solved."
             )
         if number >= 0:
-            times.append(ended.milliseconds)
-    grade = MEASURED if verdict == "right" else CLAIMED
+            ends.append(ended)
+        number += 1
+    grade: Grade = CLAIMED if verdict != "right" else MEASURED if bubblewrap is None else VERIFIED
+    host, batch = socket.gethostname(), token_hex(6)
     workspace.recorder.record_now(
-        [NewRun(wanted.day, wanted.phase, wanted.llm, time, EXECUTION, grade) for time in times]
+        [
+            NewRun(
+                wanted.day,
+                wanted.phase,
+                wanted.llm,
+                _milliseconds(ended),
+                EXECUTION,
+                grade,
+                # Named one by one: equal times of one moment would look like copies of one record.
+                Details(attempt=f"{batch}-{place}", cpu_ms=ended.cpu_ms, host=host),
+            )
+            for place, ended in enumerate(ends, start=1)
+        ]
     )
     outcome: Literal["solved", "unchecked"] = "solved" if verdict == "right" else "unchecked"
+    times = [_milliseconds(ended) for ended in ends]
     typical = sorted(times)[len(times) // 2]
     workspace.stopwatch.note_run(wanted.day, wanted.phase, wanted.llm, outcome, typical, EXECUTION)
+    width = half_width(ends)
+    known = f" ± {100 * width:.0f} %" if width < math.inf else ""
     return MeasuredRuns(
-        outcome, times, f"Recorded {len(times)} runs of {wanted.llm}, median {typical} ms, {grade}."
+        outcome, times, f"Recorded {len(times)} runs of {wanted.llm}, median {typical} ms{known}, {grade}."
     )
 
 
-def _problem(ended: _CompletedRun, wanted: Measurement) -> str:
-    if ended.is_late:
-        return f"The program did not end within {wanted.timeout:g} s and was ended."
-    if ended.status:
-        stderr = ended.errors[-MAX_SHOWN:].decode(errors="replace").strip()
-        return f"The program ended with status {ended.status}.{f' It said: {stderr}' if stderr else ''}"
-    return "" if _answer(ended.output) else "The program printed no answer."
+class Solver:
+    """A program that is run again and again, each time as if for the first time."""
 
-
-def _answer(output: bytes) -> str:
-    """Return the last line that is not empty: programs may print other things before their answer."""
-    lines = [line.strip() for line in output.decode(errors="replace").splitlines()]
-    return next((line for line in reversed(lines) if line), "")
-
-
-def _run(command: list[str], path: Path, timeout: float) -> _CompletedRun:
-    """Run a program once, with the puzzle input on standard input."""
-    # Output goes to files, not pipes: a full pipe would make the program wait for its reader.
-    with path.open("rb") as puzzle_input, tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
-        begin = time.perf_counter()
-        try:
-            # Its own session, so that everything it starts can be killed with it.
-            process = subprocess.Popen(  # noqa: S603 - what the person typed
-                command, stdin=puzzle_input, stdout=out, stderr=err, start_new_session=True
-            )
-        except OSError as failure:
+    def __init__(
+        self,
+        workspace: Workspace,
+        wanted: Measurement,
+        puzzle_input: Path,
+        environment: Mapping[str, str],
+        hidden: tuple[Path, ...],
+        bubblewrap: str | None,
+    ) -> None:
+        if shutil.which(wanted.command[0]) is None:
             raise InvalidArgument(
-                f"{command[0]} cannot be run: {failure.strerror or failure}.",
+                f"{wanted.command[0]} cannot be run: no such program.",
                 next_step="Write the program and its arguments after --.",
-            ) from failure
-        is_late = threading.Event()
+            )
+        self._command, self._needed = find_parts(wanted.command, Path.cwd())
+        self._limits = wanted.limits
+        self._input = puzzle_input
+        # Settings of ours would tell the program where the answers are.
+        self._environment = {
+            name: value for name, value in environment.items() if not name.startswith(("AOC_", "BRIDGEHEAD_"))
+        }
+        folders = workspace.folders
+        ours = (folders.answers, folders.speeds, folders.attempts, folders.inputs)
+        self._hidden = (*map(Path, ours), *hidden)
+        self._bubblewrap = bubblewrap
 
-        def kill_late() -> None:
-            is_late.set()
-            _kill_group(process)
+    def run(self) -> tuple[EndedProgram, str, str]:
+        """Run the program once; return how it ended, what is wrong with it, and its answer."""
+        with TemporaryDirectory(ignore_cleanup_errors=True) as fresh:
+            folder = Path(fresh).resolve()
+            given = folder / "input.txt"
+            shutil.copyfile(self._input, given)
+            out, err = BytesIO(), BytesIO()
+            places = {"HOME": fresh, "TMPDIR": fresh, "TEMP": fresh, "TMP": fresh}
+            job = Job(
+                command=self._command,
+                puzzle_input=given,
+                environment={**self._environment, **places},
+                view=View(folder, tuple(self._needed), self._hidden),
+                bubblewrap=self._bubblewrap,
+                limits=self._limits,
+            )
+            try:
+                ended = run_program(job, out, err)
+            except OSError as failure:
+                raise InvalidArgument(
+                    f"{self._command[0]} cannot be run: {failure.strerror or failure}.",
+                    next_step="Write the program and its arguments after --.",
+                ) from failure
+        # The last line that is not empty: programs may print other things before their answer.
+        lines = [line.strip() for line in out.getvalue().decode(errors="replace").splitlines()]
+        answer = next((line for line in reversed(lines) if line), "")
+        problem = f"{ended.problem} It was ended." if ended.problem else ""
+        if not problem and ended.status:
+            said = err.getvalue()[-MAX_SHOWN:].decode(errors="replace").strip()
+            problem = f"The program ended with status {ended.status}.{f' It said: {said}' if said else ''}"
+        if not problem and not answer:
+            problem = "The program printed no answer."
+        return ended, problem, answer
 
-        timer = threading.Timer(timeout, kill_late)
-        timer.start()
-        try:
-            # No timeout here: `wait` with one polls every few milliseconds, which would be measured too.
-            status = process.wait()
-            spent = time.perf_counter() - begin
-        finally:
-            timer.cancel()
-            # After a normal end too: children that it left behind would disturb the next run.
-            _kill_group(process)
-        return _CompletedRun(max(1, round(spent * 1000)), _read(out), _read(err), status, is_late.is_set())
+
+def half_width(ends: list[EndedProgram]) -> float:
+    """Return half of the 95 % interval of the time, as a share of it; infinite for a single run."""
+    if len(ends) < 2:  # noqa: PLR2004 - one run has no spread
+        return math.inf
+    logs = [math.log(max(ended.wall_ms, 0.001)) for ended in ends]
+    spread = two_sided_quantile(0.05, len(logs) - 1) * stdev(logs) / math.sqrt(len(logs))
+    return math.expm1(min(spread, 700.0))
 
 
-def _kill_group(process: subprocess.Popen[bytes]) -> None:
-    """Kill a program and everything it started (on Windows, the program alone)."""
-    if sys.platform == "win32":
-        process.kill()
-        return
-    with suppress(ProcessLookupError, PermissionError):
-        os.killpg(process.pid, signal.SIGKILL)
-
-
-def _read(file: IO[bytes]) -> bytes:
-    """Return the end of a file, where answers and error messages are."""
-    size = file.seek(0, os.SEEK_END)
-    file.seek(max(0, size - MAX_OUTPUT))
-    return file.read()
+def _milliseconds(ended: EndedProgram) -> int:
+    return max(1, round(ended.wall_ms))

@@ -22,7 +22,7 @@ from .files import instructions, layout
 from .files.instructions import Instruction
 from .files.layout import Folders, find_folders
 from .handouts import Handouts
-from .ranking.board import Board, Filters, Row, Skipped
+from .ranking.board import Board, Filters, Puzzle, Row, Skipped
 from .ranking.history import Page, Run
 
 if TYPE_CHECKING:
@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from .files.recorder import RecordWriter
     from .files.records import RecordReader
     from .files.seals import Seals
-    from .ranking.comparison import Puzzle
     from .settings import AocSettings
 
 T = TypeVar("T")
@@ -250,7 +249,7 @@ class Workspace:
             return cached[1]
         counts = self.attempts.counts(filters, aliases.of, self.clock.now())
         board = rank({day: runs.groups for day, runs in records.items()}, filters, aliases.of, counts)
-        names = [row.llm for row in board.rows]
+        names = sorted({row.llm for row in board.rows})  # a model may have ranked and claimed times
         view = BoardView(board, board.rows, skipped, self.records.days(), names)
         # Boards are made in threads, but without a lock: at worst one is computed twice.
         if len(self._boards) >= MAX_BOARDS:
@@ -258,15 +257,20 @@ class Workspace:
         self._boards[filters] = state, view
         return view
 
-    def tallies_now(self, filters: Filters, board: Board) -> dict[str, dict[Puzzle, list[int]]]:
-        """Return each model's times by puzzle, sorted. Blocks."""
-        from .ranking.standings import tally
+    def times_now(self, filters: Filters, board: Board) -> Callable[[Row], dict[Puzzle, list[int]]]:
+        """Return a function from a row of a board to its times by puzzle, sorted. Blocks."""
+        from .files.entries import CLAIMED, MEASURED, VERIFIED
+        from .ranking.standings import merge, tally
 
         records = {day: runs.groups for day, runs in self.records.runs(filters.day, []).items()}
-        models = tally(records, filters, self._aliases([]).of, board.measure)
-        return {
-            llm: {puzzle: runs.ordered for puzzle, runs in puzzles.items()} for llm, puzzles in models.items()
-        }
+        tallies = tally(records, filters, self._aliases([]).of, board.measure)
+        ranked = tallies[board.grade] if board.grade else merge(tallies[VERIFIED], tallies[MEASURED])
+
+        def times_of(row: Row) -> dict[Puzzle, list[int]]:
+            models = tallies[CLAIMED] if row.unranked == CLAIMED else ranked
+            return {puzzle: runs.ordered for puzzle, runs in models.get(row.llm, {}).items()}
+
+        return times_of
 
     async def history(
         self, filters: Filters, limit: int, older: int | None, client: int | None = None

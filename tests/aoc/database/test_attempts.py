@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from bridgehead.aoc.files.attempts import MAX_TRIES, AttemptOutcome, AttemptStep
-from bridgehead.aoc.ranking.board import AttemptCounts, Filters
+from bridgehead.aoc.ranking.board import AttemptCounts, Filters, Tries
 from bridgehead.aoc.workspace import Workspace
 from tests.aoc.database_data import DatabaseData, faulty_replica, replica
 from tests.support.postgres_server import PostgresServer
@@ -56,8 +56,21 @@ async def test_the_last_step_of_an_attempt_counts_and_only_on_the_day_that_is_as
         everything = await asyncio.to_thread(count)
         second = await asyncio.to_thread(count, day=2)
 
-    assert everything == {"solving": {"gpt4": AttemptCounts(attempts=2, solved=1, failed=1, tokens=10.0)}}
-    assert second == {"solving": {"gpt4": AttemptCounts(attempts=1, failed=1)}}
+    assert everything == {
+        "solving": {
+            "gpt4": AttemptCounts(
+                attempts=2,
+                solved=1,
+                failed=1,
+                wrong=1,
+                tokens=10.0,
+                by_puzzle={(1, 1): Tries(1, 1), (2, 1): Tries(0, 1)},
+            )
+        }
+    }
+    assert second == {
+        "solving": {"gpt4": AttemptCounts(attempts=1, failed=1, by_puzzle={(2, 1): Tries(0, 1)})}
+    }
 
 
 async def test_the_identity_changes_with_every_step(data: DatabaseData) -> None:

@@ -19,7 +19,7 @@ from bridgehead.aoc.files.attempts import (
 )
 from bridgehead.aoc.files.entries import CLAIMED, MEASURED
 from bridgehead.aoc.files.seals import Seals
-from bridgehead.aoc.ranking.board import AttemptCounts, Filters
+from bridgehead.aoc.ranking.board import AttemptCounts, Filters, Tries
 from bridgehead.runtime.errors import NotFound, StorageError
 from tests.aoc.data import SECONDS
 from tests.support.clock import START, Clock
@@ -122,8 +122,16 @@ def test_the_last_step_of_an_attempt_says_what_became_of_it(attempts: Attempts) 
 
     assert count(attempts) == {
         "solving": {
-            "gpt4": AttemptCounts(attempts=3, solved=1, failed=1, tokens=20.0, cost_usd=0.5),
-            "o1": AttemptCounts(attempts=1, solved=1),
+            "gpt4": AttemptCounts(
+                attempts=3,
+                solved=1,
+                failed=1,
+                wrong=1,
+                tokens=20.0,
+                cost_usd=0.5,
+                by_puzzle={(1, 1): Tries(1, 1), (2, 1): Tries(0, 1)},
+            ),
+            "o1": AttemptCounts(attempts=1, solved=1, by_puzzle={(2, 1): Tries(1, 1)}),
         }
     }
 
@@ -141,7 +149,8 @@ def test_an_open_attempt_counts_as_failed_only_after_a_day(attempts: Attempts) -
     attempts.append(1, [step("a", "started"), step("a", "wrong")])
 
     assert count(attempts, NOW + OPEN_SECONDS) == {}
-    assert count(attempts, NOW + OPEN_SECONDS + 1)["solving"]["gpt4"] == AttemptCounts(attempts=1, failed=1)
+    late = count(attempts, NOW + OPEN_SECONDS + 1)["solving"]["gpt4"]
+    assert late == AttemptCounts(attempts=1, failed=1, wrong=1, by_puzzle={(1, 1): Tries(0, 1)})
 
 
 # --- timed -------------------------------------------------------------------------------------------------

@@ -13,6 +13,7 @@ def test_an_argument_that_is_missing_or_empty_lets_every_run_count() -> None:
 
 def test_an_argument_that_is_given_narrows_the_question() -> None:
     assert make_filters(3, 2, "gpt4", "execution") == Filters(3, 2, "gpt4", "execution", "speed")
+    assert make_filters(grade="verified").grade == "verified"
 
 
 @pytest.mark.parametrize(

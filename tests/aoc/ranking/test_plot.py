@@ -102,11 +102,11 @@ def test_the_picture_explains_its_marks_axes_and_method(data: Data, monkeypatch:
     said = [text for text, _ in texts(drawn(data, monkeypatch))]
     of_one_puzzle = [text for text, _ in texts(drawn(data, monkeypatch, day=1, phase=1))]
 
-    for words in ("one run", "middle half, from 5 runs", "median", "95 % interval of the median"):
+    for words in ("one run", "middle half, from 5 runs", "per solved answer", "95 % interval"):
         assert words in said
     assert "Times the leader's median on the same puzzle (logarithmic)" in said
     assert "Time of a run (logarithmic)" in of_one_puzzle
-    assert any(text.startswith("Ranked by the geometric mean") for text in said)
+    assert any(text.startswith("1.8× = takes 1.8 times as long") for text in said)
 
 
 def test_the_figures_in_the_picture_are_those_of_the_board(

@@ -25,7 +25,7 @@ async def test_models_are_ranked_and_runs_counted(tmp_path: Path) -> None:
     told = await report(open_workspace(AocSettings({"AOC_DATA_DIR": str(tmp_path)})))
 
     facts = {fact.label: fact.value for fact in told.facts}
-    assert (facts["Puzzles"], facts["Runs"], facts["Fastest"]) == ("0 of 2025", "11 on 1 day", "fox")
+    assert (facts["Puzzles"], facts["Runs"], facts["Leader"]) == ("0 of 2025", "11 on 1 day", "fox")
     assert [(bar.label, bar.shown) for bar in told.charts[0].bars] == [("fox", "1.00×"), ("otter", "2.00×")]
     (table,) = told.tables
     assert [row[:3] for row in table.rows] == [("1", "fox", "1.00×"), ("2", "otter", "2.00×")]
@@ -35,7 +35,7 @@ async def test_models_are_ranked_and_runs_counted(tmp_path: Path) -> None:
 async def test_an_empty_folder_has_nobody_on_the_board(tmp_path: Path) -> None:
     told = await report(open_workspace(AocSettings({"AOC_DATA_DIR": str(tmp_path)})))
 
-    assert ("Fastest", "nobody yet") in [(fact.label, fact.value) for fact in told.facts]
+    assert ("Leader", "nobody yet") in [(fact.label, fact.value) for fact in told.facts]
     assert (told.charts, told.tables[0].rows) == ((), ())
 
 

@@ -86,7 +86,7 @@ async def test_giving_up_counts_as_not_solved_and_records_no_time(answered: Data
         "next": None,
     }
     assert (row["n"], row["attempts"], row["solve_rate"]) == (0, 1, 0.0)
-    assert "gpt4 (provisional): no solved runs; solved 0 of 1" in text
+    assert "– gpt4 (nothing solved); solved 0 of 1, 0 wrong answers" in text
     assert not answered.speeds.exists()
 
 

@@ -36,12 +36,12 @@ def put_aliases(data: Data, aliases: Any) -> None:
     (data.folder / "aliases.json").write_bytes(text)
 
 
-def standing(answer: Any) -> list[tuple[int, str]]:
+def standing(answer: Any) -> list[tuple[int | None, str]]:
     return [(row["rank"], row["llm"]) for row in answer["rows"]]
 
 
 async def test_a_row_has_everything_that_a_ranking_is_judged_by(data: Data) -> None:
-    data.put_speeds(1, [*(entry("steady", time) for time in (28, 29, 30, 31, 32)), entry("late", 60)])
+    data.put_speeds(1, [entry(llm, time) for llm, n in (("steady", 1), ("late", 2)) for time in times(n)])
 
     answer = await board(data)
 
@@ -49,7 +49,7 @@ async def test_a_row_has_everything_that_a_ranking_is_judged_by(data: Data) -> N
         "rows": [],
         "total": 2,
         "measure": "solving",
-        "even": True,
+        "grades": ["claimed"],
         "method": answer["method"],
         "next_offset": None,
         "skipped": [],
@@ -57,14 +57,17 @@ async def test_a_row_has_everything_that_a_ranking_is_judged_by(data: Data) -> N
     first, second = answer["rows"]
     assert first == {
         "rank": 1,
+        "rank_high": 1,
         "llm": "steady",
+        "group": 1,
+        "unranked": None,
         "slower": 1.0,
         "low": 1.0,
         "high": 1.0,
-        "provisional": False,
         "puzzles": 1,
-        "shared": 1,
         "n": 5,
+        "verified": 0,
+        "measured": 0,
         "claimed": 5,
         "best": 28,
         "median": 30,
@@ -73,13 +76,18 @@ async def test_a_row_has_everything_that_a_ranking_is_judged_by(data: Data) -> N
         "p95": None,
         "attempts": 0,
         "solved": 0,
+        "wrong": 0,
         "solve_rate": None,
         "tokens": None,
         "cost_usd": None,
     }
-    assert (second["llm"], second["rank"], second["provisional"]) == ("late", 2, True)
+    assert (second["llm"], second["rank"], second["rank_high"]) == ("late", 2, 2)
     assert second["slower"] == pytest.approx(2.0)
     assert 1.8 < second["low"] <= 2.0 <= second["high"] < 2.2
+
+
+def times(factor: int) -> list[int]:
+    return [factor * time for time in (28, 29, 30, 31, 32)]
 
 
 async def test_from_twenty_runs_on_the_95th_percentile_is_given(data: Data) -> None:
@@ -88,7 +96,7 @@ async def test_from_twenty_runs_on_the_95th_percentile_is_given(data: Data) -> N
     assert (await board(data))["rows"][0]["p95"] == 19
 
 
-async def test_models_that_cannot_be_told_apart_share_a_rank(data: Data) -> None:
+async def test_models_that_cannot_be_told_apart_have_ranks_that_overlap(data: Data) -> None:
     data.put_speeds(
         1,
         [
@@ -98,26 +106,29 @@ async def test_models_that_cannot_be_told_apart_share_a_rank(data: Data) -> None
         ],
     )
 
-    assert standing(await board(data)) == [(1, "a"), (1, "b"), (3, "c")]
+    answer = await board(data)
+
+    assert standing(answer) == [(1, "a"), (1, "b"), (3, "c")]
+    assert [row["rank_high"] for row in answer["rows"]] == [2, 2, 3]
 
 
 async def test_no_time_at_all_counts_as_half_a_millisecond(data: Data) -> None:
-    data.put_speeds(1, [entry("zero", 0), entry("some", 5)])
+    data.put_speeds(1, [entry(llm, time) for llm, time in (("zero", 0), ("some", 5)) for _ in range(3)])
 
     assert [row["slower"] for row in (await board(data))["rows"]] == [1.0, pytest.approx(10.0)]
 
 
 async def test_the_board_of_one_day_and_phase_counts_only_those(data: Data) -> None:
-    data.put_speeds(1, [entry("a", 1), entry("b", 2), entry("a", 50, 2)])
-    data.put_speeds(2, [entry("c", 1), entry("b", 99)])
+    data.put_speeds(1, [entry("a", 1), entry("b", 2), entry("a", 50, 2)] * 3)
+    data.put_speeds(2, [entry("c", 1), entry("b", 99)] * 3)
 
     assert standing(await board(data, day=1, phase=1)) == [(1, "a"), (2, "b")]
     assert standing(await board(data, day=2)) == [(1, "c"), (2, "b")]
-    assert standing(await board(data, phase=2)) == [(1, "a")]
+    assert standing(await board(data, phase=2)) == [(None, "a")]
 
 
 async def test_one_llm_keeps_the_rank_that_it_has_among_all(data: Data) -> None:
-    data.put_speeds(1, [entry("a", 1), entry("b", 3)])
+    data.put_speeds(1, [entry("a", 1), entry("b", 3)] * 3)
 
     answer = await board(data, llm="b")
 
@@ -132,12 +143,12 @@ async def test_the_board_comes_in_pages(data: Data) -> None:
     beyond = await board(data, offset=50)
 
     assert (len(first["rows"]), first["next_offset"], first["total"]) == (5, 5, 7)
-    assert (standing(last), last["next_offset"]) == ([(6, "llm5"), (7, "llm6")], None)
+    assert (standing(last), last["next_offset"]) == ([(None, "llm5"), (None, "llm6")], None)
     assert (beyond["rows"], beyond["total"]) == ([], 7)
 
 
 async def test_the_text_of_the_board_has_the_same_figures_and_says_how_they_came_about(data: Data) -> None:
-    data.put_speeds(1, [entry("a", 100), entry("a", 101), entry("b", 150)])
+    data.put_speeds(1, [entry(llm, time) for llm in ("a", "b") for time in (100, 101, 102)])
     data.put_speeds(2, [*(entry("b", 168_000) for _ in range(20))])
 
     text = await said(data, "speed_leaderboard", day=1, limit=1)
@@ -145,12 +156,14 @@ async def test_the_text_of_the_board_has_the_same_figures_and_says_how_they_came
     beyond = await said(data, "speed_leaderboard", offset=9, day=2)
 
     assert text.startswith(
-        "Solving time:\n1. a (provisional): median 100 ms, 1.00× the leader; 2 runs on 1 puzzle, "
-        "best 100 ms, stdev 0.707 ms; claimed\n"
+        "Solving time, claimed:\n1–2. a: 1.00× the leader, median 101 ms; 3 runs on 1 puzzle, "
+        "best 100 ms, stdev 1 ms\n1.8× = takes 1.8 times as long as the leader per solved answer, puzzle by "
+        "puzzle; a rank like 2–4 is all the runs can tell, at 95 % for the whole board.\n"
+        "With fewer than 3 shared puzzles, this is about these puzzles alone.\n"
     )
-    assert "Ranked by the geometric mean of the ratios to the leader's medians on shared puzzles" in text
     assert text.endswith("2 in all; for more: offset 1")
-    assert "1. b: median 2.8 min, 1.00× the leader; 20 runs on 1 puzzle, best 2.8 min" in slow
+    assert "– b (too few puzzles): median 2.8 min; 20 runs on 1 puzzle, best 2.8 min" in slow
+    assert "Nobody is ranked yet." in slow
     assert "p95 2.8 min" in slow
     assert beyond == "There is no row at this offset: the board has 1 row."
 
@@ -171,15 +184,19 @@ async def test_without_runs_the_text_says_what_there_is_and_never_asks_for_a_rec
 
 async def test_measures_never_meet_on_one_board(data: Data) -> None:
     data.put_speeds(
-        1, [entry("a", 90_000), entry("a", 4, measure="execution"), entry("b", 5, measure="execution")]
+        1,
+        [
+            entry("a", 90_000),
+            *(entry(llm, time, measure="execution") for llm, time in (("a", 4), ("b", 9)) for _ in range(3)),
+        ],
     )
 
     solving, execution = await board(data), await board(data, measure="execution")
     text = await said(data, "speed_leaderboard")
 
-    assert (solving["measure"], standing(solving)) == ("solving", [(1, "a")])
+    assert (solving["measure"], standing(solving)) == ("solving", [(None, "a")])
     assert (execution["measure"], standing(execution)) == ("execution", [(1, "a"), (2, "b")])
-    assert "2 runs of execution time not shown: measure=execution." in text
+    assert "6 runs of execution time not shown: measure=execution." in text
 
 
 async def test_a_model_without_solving_times_is_found_on_the_other_board(data: Data) -> None:
@@ -190,7 +207,7 @@ async def test_a_model_without_solving_times_is_found_on_the_other_board(data: D
         not_solving = await client.text("speed_leaderboard", {"llm": "runner", "measure": "solving"})
 
     assert found["structuredContent"]["measure"] == "execution"
-    assert standing(found["structuredContent"]) == [(1, "runner")]
+    assert standing(found["structuredContent"]) == [(None, "runner")]
     assert missing == "No runs of 'walker' are recorded. Known models: runner, solver."
     assert not_solving.startswith("No runs are recorded for this.")
 
@@ -199,9 +216,10 @@ async def test_a_model_without_a_puzzle_in_common_is_not_compared(data: Data) ->
     data.put_speeds(1, [entry("often", time) for time in (28, 29, 30, 31, 32)])
     data.put_speeds(2, [entry("once", 2)])
 
-    assert "once (provisional): median 2 ms, no puzzle shared with the leader; " in await said(
-        data, "speed_leaderboard"
-    )
+    text = await said(data, "speed_leaderboard")
+
+    assert "– once (too few runs): median 2 ms; 1 run on 1 puzzle" in text
+    assert "the leader" not in text
 
 
 async def test_a_board_of_nothing_but_execution_time_is_shown_without_asking(data: Data) -> None:
@@ -218,8 +236,14 @@ async def test_what_is_claimed_and_what_is_measured_is_marked(data: Data) -> Non
     answer = await board(data)
     text = await said(data, "speed_leaderboard")
 
-    assert [(row["n"], row["claimed"]) for row in answer["rows"]] == [(2, 1), (2, 2)]
-    assert "; 1 of them claimed" in text
+    assert [(row["llm"], row["measured"], row["claimed"]) for row in answer["rows"]] == [
+        ("a", 1, 0),
+        ("a", 0, 1),
+        ("b", 0, 2),
+    ]
+    assert [row["unranked"] for row in answer["rows"]] == ["too few runs", "claimed", "claimed"]
+    assert "Claimed, not ranked:\n– a: median 4 ms" in text
+    assert (await board(data, grade="measured"))["total"] == 1
 
 
 @ONLY_FILES
@@ -298,7 +322,7 @@ async def test_the_leaderboard_is_a_resource_that_can_be_subscribed_to(data: Dat
         heard = await client.inbox.of("notifications/resources/updated")
 
     assert [item["uri"] for item in listed] == ["aoc://leaderboard"]
-    assert "1. a (provisional): median 100 ms" in read["contents"][0]["text"]
+    assert "– a (too few runs): median 100 ms" in read["contents"][0]["text"]
     assert heard[0]["params"]["uri"] == "aoc://leaderboard"
 
 

@@ -81,15 +81,14 @@ async def test_what_does_not_fit_is_invalid_params(data: Data, name: str, argume
 
 
 async def test_compare_models_gives_the_ranking_and_how_to_read_it(data: Data) -> None:
-    data.put_speeds(1, [entry("slow", 40), entry("fast", 20), entry("other", 1, 2)])
+    times = {"slow": (39, 40, 41), "fast": (19, 20, 21)}
+    data.put_speeds(1, [entry(llm, time) for llm, of_model in times.items() for time in of_model])
 
     text = await prompted(data, "compare_models", day="1", phase="1", llm_name="slow")
 
     assert "recorded times on day 1 in phase 1." in text
-    assert text.index("1. fast (provisional): median 20 ms") < text.index(
-        "2. slow (provisional): median 40 ms, 2.00×"
-    )
-    assert "share a rank" in text
+    assert text.index("1. fast: 1.00× the leader, median 20 ms") < text.index("2. slow: 2.00× the leader (")
+    assert "Models whose ranges overlap" in text
     assert "other" not in text
     assert "Look closely at slow." in text
 
@@ -97,7 +96,7 @@ async def test_compare_models_gives_the_ranking_and_how_to_read_it(data: Data) -
 async def test_compare_models_shows_only_the_fastest_of_many(data: Data) -> None:
     data.put_speeds(1, [entry(f"llm{number}", number) for number in range(40)])
 
-    assert "10 more are slower than these." in await prompted(data, "compare_models")
+    assert "10 more are not shown." in await prompted(data, "compare_models")
 
 
 async def completed(client: CheckedClient, prompt: str, argument: str, value: str) -> list[str]:

@@ -12,7 +12,7 @@ import msgspec
 
 from bridgehead.runtime.errors import Unavailable
 
-from ..files.attempts import AttemptStep, count_attempts, follow
+from ..files.attempts import AttemptEnd, AttemptStep, count_attempts, follow
 from ..files.entries import Measure
 from ..ranking.board import AttemptCounts, Filters
 from .recorder import RETRY_PAUSE, SETTLE_SECONDS
@@ -32,10 +32,11 @@ _LOCK = "select pg_advisory_xact_lock(hashtextextended('aoc attempt ' || $1, 0))
 _KEYED = "select key from aoc_steps where year = $1 and attempt = $2"
 _FIND = "select day, step::text from aoc_steps where year = $1 and attempt = $2 order by id"
 _STEPS = "select step::text from aoc_steps where year = $1 and day = $2 order by id"
-# One row per attempt, its newest step: only that one says how the attempt ended.
-_LAST = """\
-select distinct on (attempt) step::text from aoc_steps
-where year = $1 and ($2::smallint is null or day = $2) order by attempt, id desc"""
+# One row per attempt: its newest step, which says how it ended, and its wrong answers.
+_ENDS = """\
+select distinct on (attempt) day, step::text,
+    count(*) filter (where step->>'outcome' = 'wrong') over (partition by attempt) as wrong
+from aoc_steps where year = $1 and ($2::smallint is null or day = $2) order by attempt, id desc"""
 # Steps are only ever added. The count is needed too: ids are assigned before the commit, so a lower one can
 # become visible after a higher one.
 _IDENTITY = "select count(*), max(id) from aoc_steps where year = $1"
@@ -113,8 +114,9 @@ class DatabaseAttempts:
         self, filters: Filters, name_of: Callable[[str], str], now: float
     ) -> dict[Measure, dict[str, AttemptCounts]]:
         """Count attempts by measure and model; the last step of each decides."""
-        lasts = [_decode(row["step"]) for row in self._fetch(_LAST, self._year, filters.day)]
-        return count_attempts(lasts, filters, name_of, now)
+        rows = self._fetch(_ENDS, self._year, filters.day)
+        ends = (AttemptEnd(row["day"], _decode(row["step"]), row["wrong"]) for row in rows)
+        return count_attempts(ends, filters, name_of, now)
 
     def _fetch(self, sql: str, *values: object) -> list[postgres.Record]:
         async def read(connection: postgres.Connection) -> list[postgres.Record]:

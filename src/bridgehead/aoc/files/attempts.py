@@ -29,7 +29,7 @@ from bridgehead.runtime import durable
 from bridgehead.runtime.errors import NotFound, StorageError
 from bridgehead.runtime.timing import Clock
 
-from ..ranking.board import AttemptCounts, Filters
+from ..ranking.board import AttemptCounts, Filters, Puzzle, Tries
 from . import layout
 from .entries import CLAIMED, SOLVING, Grade, Measure, Name, format_timestamp
 from .instructions import Verdict
@@ -200,8 +200,20 @@ class Attempts:
         self, filters: Filters, name_of: Callable[[str], str], now: float
     ) -> dict[Measure, dict[str, AttemptCounts]]:
         """Count attempts by measure and model, on the day and phase that the filters name."""
-        days = layout.DAYS if filters.day is None else (filters.day,)
-        return count_attempts((step for day in days for step in self.steps(day)), filters, name_of, now)
+        ends: dict[str, AttemptEnd] = {}
+        for day in layout.DAYS if filters.day is None else (filters.day,):
+            for step in self.steps(day):
+                wrong = ends[step.attempt].wrong if step.attempt in ends else 0
+                ends[step.attempt] = AttemptEnd(day, step, wrong + (step.outcome == "wrong"))
+        return count_attempts(ends.values(), filters, name_of, now)
+
+
+class AttemptEnd(NamedTuple):
+    """The last step of an attempt, and how many wrong answers came before it."""
+
+    day: int
+    step: AttemptStep
+    wrong: int
 
 
 def follow(steps: list[AttemptStep], step: AttemptStep) -> list[AttemptStep]:
@@ -215,29 +227,35 @@ def follow(steps: list[AttemptStep], step: AttemptStep) -> list[AttemptStep]:
 
 
 def count_attempts(
-    steps: Iterable[AttemptStep], filters: Filters, name_of: Callable[[str], str], now: float
+    ends: Iterable[AttemptEnd], filters: Filters, name_of: Callable[[str], str], now: float
 ) -> dict[Measure, dict[str, AttemptCounts]]:
-    """Count attempts by measure and model. `steps` are in order; only the last one of an attempt counts."""
-    lasts: dict[tuple[Measure, str], dict[str, AttemptStep]] = {}
-    for step in steps:
-        if filters.phase in {None, step.phase}:
-            model = step.measure, name_of(canonical_name(step.llm))
-            lasts.setdefault(model, {})[step.attempt] = step
+    """Count attempts by measure and model. One that is open does not count until it is abandoned."""
+    by_model: dict[tuple[Measure, str], list[AttemptEnd]] = {}
+    for end in ends:
+        step = end.step
+        is_over = step.outcome in ENDED or now - step.seconds > OPEN_SECONDS
+        if is_over and filters.phase in {None, step.phase}:
+            by_model.setdefault((step.measure, name_of(canonical_name(step.llm))), []).append(end)
     by_measure: dict[Measure, dict[str, AttemptCounts]] = {}
-    for (measure, llm), of_model in lasts.items():
-        ended = [last for last in of_model.values() if last.outcome in ENDED]
-        is_open = (last for last in of_model.values() if last.outcome not in ENDED)
-        abandoned = sum(now - last.seconds > OPEN_SECONDS for last in is_open)
-        if not ended and not abandoned:
-            continue
-        tokens = [last.tokens for last in ended if last.tokens is not None]
-        costs = [last.cost_usd for last in ended if last.cost_usd is not None]
+    for (measure, llm), of_model in by_model.items():
+        by_puzzle: dict[Puzzle, Tries] = {}
+        for end in of_model:
+            # An answer that nobody could check says nothing about how often the model is right.
+            if end.step.outcome != "unchecked":
+                puzzle = (end.day, end.step.phase)
+                solved, attempts = by_puzzle.get(puzzle, (0, 0))
+                by_puzzle[puzzle] = Tries(solved + (end.step.outcome == "solved"), attempts + 1)
+        tokens = [end.step.tokens for end in of_model if end.step.tokens is not None]
+        costs = [end.step.cost_usd for end in of_model if end.step.cost_usd is not None]
+        solved = sum(one.solved for one in by_puzzle.values())
         by_measure.setdefault(measure, {})[llm] = AttemptCounts(
-            attempts=len(ended) + abandoned,
-            solved=sum(last.outcome == "solved" for last in ended),
-            failed=sum(last.outcome == "failed" for last in ended) + abandoned,
+            attempts=len(of_model),
+            solved=solved,
+            failed=sum(one.attempts for one in by_puzzle.values()) - solved,
+            wrong=sum(end.wrong for end in of_model),
             tokens=sum(tokens) / len(tokens) if tokens else None,
             cost_usd=sum(costs) / len(costs) if costs else None,
+            by_puzzle=by_puzzle,
         )
     return by_measure
 

@@ -5,13 +5,15 @@ Separate because the list of tools needs the types at start-up, and `standings` 
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, NamedTuple
 
-from msgspec import UNSET, Struct, UnsetType
+from msgspec import UNSET, Struct, UnsetType, field
 
-from ..files.entries import Measure
+from ..files.entries import Grade, Measure
 
 Order = Literal["speed", "solve_rate"]
+Puzzle = tuple[int, int]
+"""A day and a phase."""
 
 
 class Filters(Struct, frozen=True):
@@ -22,6 +24,8 @@ class Filters(Struct, frozen=True):
     llm: str | None = None
     measure: Measure | None = None
     order: Order = "speed"
+    grade: Grade | None = None
+    """None ranks verified and measured runs, and lists claimed ones after them."""
 
 
 def make_filters(
@@ -30,9 +34,17 @@ def make_filters(
     llm: str | UnsetType = UNSET,
     measure: Measure | UnsetType = UNSET,
     order: Order = "speed",
+    grade: Grade | UnsetType = UNSET,
 ) -> Filters:
     """Make filters from optional arguments of a call; UNSET is falsy and becomes None."""
-    return Filters(day or None, phase or None, llm or None, measure or None, order)
+    return Filters(day or None, phase or None, llm or None, measure or None, order, grade or None)
+
+
+class Tries(NamedTuple):
+    """A model's attempts at one puzzle that were checked, and how many of them it solved."""
+
+    solved: int
+    attempts: int
 
 
 class AttemptCounts(Struct, frozen=True):
@@ -41,9 +53,12 @@ class AttemptCounts(Struct, frozen=True):
     attempts: int = 0
     solved: int = 0
     failed: int = 0
+    wrong: int = 0
+    """Wrong answers, over all attempts."""
     tokens: float | None = None
     """Mean over the attempts that report tokens."""
     cost_usd: float | None = None
+    by_puzzle: dict[Puzzle, Tries] = field(default_factory=dict)
 
     @property
     def solve_rate(self) -> float | None:
@@ -55,19 +70,25 @@ class AttemptCounts(Struct, frozen=True):
 class Row(Struct, frozen=True, kw_only=True):
     """One model on the board; times are in milliseconds."""
 
-    rank: int
+    rank: int | None
+    """The best rank that the runs allow; None if the model is not ranked."""
+    rank_high: int | None
+    """The worst one."""
     llm: str
+    group: int | None
+    """Models of different groups share no puzzle, not even through others; each group has a leader."""
+    unranked: str | None
+    """Why the model has no rank."""
     slower: float | None
-    """How many times slower than the leader; None without a shared puzzle."""
+    """How many times as long as the leader it takes for a solved answer."""
     low: float | None
     high: float | None
-    provisional: bool
     puzzles: int
-    shared: int
-    """Puzzles that the leader ran too."""
     n: int
+    verified: int
+    measured: int
     claimed: int
-    """Runs whose time a model reported; the others were measured by a clock."""
+    """Runs by grade."""
     best: int | None
     median: float | None
     """Over several puzzles, the geometric mean of their medians."""
@@ -76,6 +97,8 @@ class Row(Struct, frozen=True, kw_only=True):
     p95: int | None
     attempts: int
     solved: int
+    wrong: int
+    """Wrong answers handed in."""
     solve_rate: float | None
     tokens: float | None
     cost_usd: float | None
@@ -89,11 +112,15 @@ class Skipped(Struct, frozen=True):
 
 
 class Board(Struct, frozen=True):
-    """All models, ranked."""
+    """All models: ranked ones by group, then those without a rank, then claimed times."""
 
     rows: list[Row]
     measure: Measure
-    is_even: bool
-    """Whether all models ran the same puzzles."""
+    grade: Grade | None
+    """The only grade on the board; None if verified and measured runs are ranked together."""
+    unit: Literal["puzzles", "runs"]
+    """What a claim is about: puzzles like these, or, with one or two puzzles, further runs of the same."""
+    counts_failures: bool
+    """False if a ranked model has no attempts: then the ratio is of times alone."""
     other_runs: int
     """Runs of the other measure, which this board does not show."""

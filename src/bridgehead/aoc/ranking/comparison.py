@@ -1,136 +1,340 @@
-"""Comparison: how many times slower one model is than another, with a 95 % interval. Pure and deterministic.
+"""Comparison: which models of one group are surely faster, by how much, and what rank that leaves them. Pure.
 
-Two models are compared puzzle by puzzle: the ratio of their medians on each puzzle that both ran, and the
-geometric mean of these ratios. The interval comes from a bootstrap: puzzles and runs are resampled, and the
-middle 95 % of the results are the interval.
+The model: log time = speed of the model + difficulty of the puzzle + noise of that model. How well a model
+suits a puzzle is part of its noise, so a claim is about puzzles like these. With one or two puzzles no such
+claim can be made; there the runs are the unit, and a claim is about those puzzles only.
+
+The procedure and its constants were found by simulation; `bench/aoc/ranking.py` repeats it. No random
+numbers: the same records always give the same board.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from functools import cached_property
-from random import Random
+from collections.abc import Mapping, Sequence
+from itertools import combinations
+from statistics import fmean, median
+from typing import NamedTuple
 
-from msgspec import Struct
+from .board import Puzzle, Tries
+from .student_t import two_sided_p, two_sided_quantile
 
-from .figures import Runs, median_of
+Logs = Mapping[str, Mapping[Puzzle, float]]
+"""The logarithm of each model's time on each puzzle."""
 
-Puzzle = tuple[int, int]
-"""A day and a phase."""
+LEVEL = 0.05
+"""The chance that any two equal models of a group are told apart."""
+ENOUGH_TO_CUT = 12
+"""Puzzles of a model from which on single extreme times are cut."""
+CUT_SPREADS = 3 * 1.4826
+"""How far a time may be from its model's own level: three standard deviations, estimated by the MAD."""
+PRIOR_DF = 4
+"""The noise of all models counts as this many more puzzles of each model."""
+OUTLIER_FACTOR = 16
+"""A model this many times as noisy as the median one has no part in the noise that all share."""
+NOISE_ROUNDS = 12
+LEAST_NOISE_SHARE, LEAST_VARIANCE = 0.1, 1e-4
 
-MIN_DRAWS, MAX_DRAWS = 100, 400
-MAX_TOTAL_DRAWS = 120_000
-"""Over all models and puzzles of a board; takes a tenth of a second."""
-TAIL = 0.025
-"""Share of the draws below the interval, and above it."""
-ZERO_MS = 0.5
-"""The value of 0 ms in a ratio: half of the millisecond that times are rounded to."""
-_FIT_ROUNDS = 30
 
+class Place(NamedTuple):
+    """One model of a group, with the ranks that the runs leave open to it."""
 
-class Ratio(Struct, frozen=True):
-    """How many times slower a model is than the leader, and the interval of that."""
-
-    value: float
+    llm: str
+    rank: int
+    rank_high: int
+    ratio: float
+    """How many times as long as the leader it takes for a solved answer."""
     low: float
     high: float
 
 
-class Model:
-    """One model's runs by puzzle, with the logarithms of their medians."""
+class Fit(NamedTuple):
+    """Speeds of the models of a group, with what is needed to compare two of them."""
 
-    def __init__(self, llm: str, puzzles: Mapping[Puzzle, Runs], draws: int) -> None:
-        self.llm = llm
-        self.puzzles = puzzles
-        self.n = sum(len(runs.ordered) for runs in puzzles.values())
-        self._draws = draws
-        self._drawn: dict[Puzzle, list[float]] = {}
+    llms: list[str]
+    speed: list[float]
+    """Logarithm of the time, up to a constant of the group."""
+    covariance: list[list[float]]
+    noise: list[float]
+    """Variance of one cell of each model, or of one run."""
+    cells: list[int]
+    df: list[float]
+    """Degrees of freedom of each noise."""
+    max_df: float
 
-    @cached_property
-    def logs(self) -> dict[Puzzle, float]:
-        """The logarithm of the median on each puzzle."""
-        return {puzzle: _log(median_of(runs.ordered)) for puzzle, runs in self.puzzles.items()}
+    def error(self, i: int, j: int) -> float:
+        """Return the standard error of the difference of two speeds."""
+        g = self.covariance
+        return math.sqrt(g[i][i] + g[j][j] - 2 * g[i][j])
 
-    def drawn(self, puzzle: Puzzle) -> list[float]:
-        """Return the logarithms of resampled medians of a puzzle.
-
-        The median of n times resampled from n is one of them, at a rank around the middle that has a beta
-        distribution. So one random rank replaces n random times.
-        """
-        if puzzle not in self._drawn:
-            ordered = self.puzzles[puzzle].ordered
-            n = len(ordered)
-            if n == 1:
-                self._drawn[puzzle] = [_log(ordered[0])] * self._draws
-            else:
-                # Seeded by model and puzzle: the same records always give the same board.
-                gauss = Random(f"{self.llm} {puzzle}").gauss  # noqa: S311
-                # The standard deviation of Beta((n + 1) / 2, (n + 1) / 2), of which this is the normal
-                # approximation.
-                spread = 0.5 / math.sqrt(n + 2)
-                places = (int(n * gauss(0.5, spread)) for _ in range(self._draws))
-                self._drawn[puzzle] = [_log(ordered[min(max(place, 0), n - 1)]) for place in places]
-        return self._drawn[puzzle]
+    def freedom(self, i: int, j: int) -> float:
+        """Return Welch's degrees of freedom of that difference."""
+        a, b = self.noise[i], self.noise[j]
+        return min((a + b) ** 2 / (a * a / self.df[i] + b * b / self.df[j]), self.max_df)
 
 
-def _log(milliseconds: float) -> float:
-    return math.log(milliseconds or ZERO_MS)
+def place_models(fit: Fit) -> list[Place]:
+    """Give each model the range of ranks that the comparison of every two models leaves; the leader first."""
+    pairs, level = sure_pairs(fit)
+    count = len(fit.llms)
+    faster, slower = [0] * count, [0] * count
+    for quick, slow in pairs:
+        faster[slow] += 1
+        slower[quick] += 1
+
+    def order(i: int) -> tuple[int, int, float, str]:
+        # Among models with the same range, one with few or noisy runs comes after one that is well known.
+        margin = two_sided_quantile(level, fit.df[i]) * math.sqrt(fit.noise[i] / fit.cells[i])
+        return faster[i], -slower[i], round(fit.speed[i] + margin, 9), fit.llms[i]
+
+    ordered = sorted(range(count), key=order)
+    leader = ordered[0]
+    places = []
+    for i in ordered:
+        difference, margin = fit.speed[i] - fit.speed[leader], 0.0
+        if i != leader:
+            margin = two_sided_quantile(level, fit.freedom(i, leader)) * fit.error(i, leader)
+        interval = _exp(difference - margin), _exp(difference + margin)
+        places.append(Place(fit.llms[i], 1 + faster[i], count - slower[i], _exp(difference), *interval))
+    return places
 
 
-def draws_for(cells: int) -> int:
-    """Return the draws per median for a board of `cells` medians."""
-    return max(MIN_DRAWS, min(MAX_DRAWS, MAX_TOTAL_DRAWS // max(cells, 1)))
+def sure_pairs(fit: Fit) -> tuple[list[tuple[int, int]], float]:
+    """Return the pairs whose first model is surely faster, and the level of the intervals that agree."""
+    tested = []
+    for i, j in combinations(range(len(fit.llms)), 2):
+        p = two_sided_p((fit.speed[i] - fit.speed[j]) / fit.error(i, j), fit.freedom(i, j))
+        tested.append((p, (i, j) if fit.speed[i] < fit.speed[j] else (j, i)))
+    tested.sort()
+    # Holm: the smallest p is compared with 0.05 / all pairs, the next with one pair less, up to the first
+    # that is too large. Then the chance that any of the claims is wrong is at most 0.05.
+    count = len(tested)
+    rejected = next((n for n, (p, _) in enumerate(tested) if p > LEVEL / (count - n)), count)
+    return [pair for _, pair in tested[:rejected]], LEVEL / max(1, count - rejected)
 
 
-def compare(model: Model, leader: Model) -> Ratio | None:
-    """Compare a model with the leader over the puzzles that both ran; None if they share none."""
-    shared = sorted(model.puzzles.keys() & leader.puzzles.keys())
-    if not shared:
-        return None
-    value = math.exp(sum(model.logs[puzzle] - leader.logs[puzzle] for puzzle in shared) / len(shared))
-    if model is leader:
-        return Ratio(1.0, 1.0, 1.0)
-    ratios = [
-        [mine - theirs for mine, theirs in zip(model.drawn(puzzle), leader.drawn(puzzle), strict=True)]
-        for puzzle in shared
-    ]
-    means = sorted(_redrawn_means(ratios))
-    tail = int(len(means) * TAIL)
-    low, high = math.exp(means[tail]), math.exp(means[-1 - tail])
-    # Resampling can miss the value itself; the interval always includes it.
-    return Ratio(value, min(low, value), max(high, value))
+def count_failures(fit: Fit, tries: Mapping[str, Mapping[Puzzle, Tries]]) -> Fit:
+    """Return the fit of time ÷ solve rate: what a solved answer costs when trying until solved."""
+    costs = failure_costs(fit.llms, tries)
+    covariance = [list(row) for row in fit.covariance]
+    for i, (_, spread) in enumerate(costs):
+        covariance[i][i] += spread
+    speed = [speed + cost for speed, (cost, _) in zip(fit.speed, costs, strict=True)]
+    return fit._replace(speed=speed, covariance=covariance)
 
 
-def _redrawn_means(ratios: list[list[float]]) -> list[float]:
-    """Return the mean over the puzzles for each draw, with the puzzles resampled too."""
-    count = len(ratios)
-    if count == 1:
-        return ratios[0]
-    # A fixed seed: the same records always give the same board.
-    choices = Random(count).choices  # noqa: S311
-    return [
-        sum(puzzle[draw] for puzzle in choices(ratios, k=count)) / count for draw in range(len(ratios[0]))
-    ]
+def failure_costs(
+    llms: Sequence[str], tries: Mapping[str, Mapping[Puzzle, Tries]]
+) -> list[tuple[float, float]]:
+    """Return each model's ln(expected ÷ actual solves), and the variance of that.
 
-
-def find_leader(models: list[Model], candidates: list[Model]) -> Model:
-    """Return the fastest of the candidates, corrected for the difficulty of the puzzles they ran.
-
-    Each median is modelled as the model's speed times the puzzle's difficulty; both are fitted to the
-    logarithms in turns. The time is linear in the number of medians; comparing all pairs would be quadratic.
+    Expected is what the group would have solved of the same puzzles. Every model needs attempts.
     """
-    speeds = {model.llm: 0.0 for model in models}
-    solvers: dict[Puzzle, list[tuple[str, float]]] = {}
-    for model in models:
-        for puzzle, log in model.logs.items():
-            solvers.setdefault(puzzle, []).append((model.llm, log))
-    for _ in range(_FIT_ROUNDS):
-        difficulty = {
-            puzzle: sum(log - speeds[llm] for llm, log in logs) / len(logs)
-            for puzzle, logs in solvers.items()
+    totals: dict[Puzzle, Tries] = {}
+    for llm in llms:
+        for puzzle, (solved, attempts) in tries[llm].items():
+            before = totals.get(puzzle, Tries(0, 0))
+            totals[puzzle] = Tries(before.solved + solved, before.attempts + attempts)
+    rates = {puzzle: (solved + 0.5) / (attempts + 1) for puzzle, (solved, attempts) in totals.items()}
+    costs = []
+    for llm in llms:
+        own = tries[llm]
+        expected = {puzzle: attempts * rates[puzzle] for puzzle, (_, attempts) in own.items()}
+        solved, attempts = sum(one.solved for one in own.values()), sum(one.attempts for one in own.values())
+        smoothed, total, k = solved + 0.5, sum(expected.values()), len(own)
+        # Two estimates of the variance, and the larger counts: independent attempts, or puzzles that a model
+        # solves always or never.
+        spread = (1 - smoothed / (attempts + 1)) / smoothed
+        if k > 1:
+            share = solved / total
+            squares = sum((own[puzzle].solved - share * expected[puzzle]) ** 2 for puzzle in own)
+            spread = max(spread, k / (k - 1) * squares / smoothed**2)
+        costs.append((math.log((total + 0.5) / smoothed), spread))
+    return costs
+
+
+def _variance(values: Sequence[float]) -> float:
+    # `statistics.variance` computes in fractions: a tenth of a second for a board of 30 models.
+    mean = fmean(values)
+    return sum((value - mean) ** 2 for value in values) / (len(values) - 1)
+
+
+def _exp(value: float) -> float:
+    # An interval from two or three noisy puzzles can be wider than a float.
+    return math.exp(max(-700.0, min(700.0, value)))
+
+
+# --- three puzzles and more: the puzzles are the unit -----------------------------------------------------
+
+
+def fit_puzzles(logs: Logs) -> Fit | None:
+    """Fit the models of a connected group; None if no two of them share two puzzles.
+
+    `logs` has a cell for each model and puzzle that it solved: the median of ln(time).
+    """
+    cut, factors = cut_extremes(logs)
+    estimated = estimate_noise(cut)
+    if estimated is None:
+        return None
+    shared_noise, df = estimated
+    noise = [value * factor for value, factor in zip(shared_noise, factors, strict=True)]
+    weights = {llm: dict.fromkeys(cut[llm], 1 / value) for llm, value in zip(cut, noise, strict=True)}
+    speed, covariance = least_squares(cut, weights)
+    cells = [len(of_model) for of_model in cut.values()]
+    puzzles = {puzzle for of_model in cut.values() for puzzle in of_model}
+    max_df = sum(cells) - len(cut) - len(puzzles) + 1
+    return Fit(list(cut), speed, covariance, noise, cells, df, max_df)
+
+
+def cut_extremes(logs: Logs) -> tuple[dict[str, dict[Puzzle, float]], list[float]]:
+    """Clamp single extreme times of models with many puzzles; return the factors that their noise gains."""
+    columns: dict[Puzzle, list[float]] = {}
+    for of_model in logs.values():
+        for puzzle, value in of_model.items():
+            columns.setdefault(puzzle, []).append(value)
+    usual = {puzzle: median(values) for puzzle, values in columns.items()}
+    level = {
+        llm: median(value - usual[puzzle] for puzzle, value in cells.items()) for llm, cells in logs.items()
+    }
+    distances = {
+        llm: [abs(value - usual[puzzle] - level[llm]) for puzzle, value in cells.items()]
+        for llm, cells in logs.items()
+    }
+    group_mad = median(distance for of_model in distances.values() for distance in of_model)
+    kept: dict[str, dict[Puzzle, float]] = {}
+    factors = []
+    for llm, cells in logs.items():
+        count = len(cells)
+        limit = math.inf
+        if count >= ENOUGH_TO_CUT:
+            limit = CUT_SPREADS * max(median(distances[llm]), group_mad)
+        middles = {puzzle: usual[puzzle] + level[llm] for puzzle in cells}
+        kept[llm] = {
+            puzzle: min(max(value, middles[puzzle] - limit), middles[puzzle] + limit)
+            for puzzle, value in cells.items()
         }
-        for model in models:
-            speeds[model.llm] = sum(log - difficulty[p] for p, log in model.logs.items()) / len(model.logs)
-    # Rounded: a difference in the last bits must not decide between two equally fast models.
-    return min(candidates, key=lambda model: (round(speeds[model.llm], 9), -model.n, model.llm))
+        clamped = sum(distance > limit for distance in distances[llm])
+        factors.append((count / (count - clamped)) ** 2)
+    return kept, factors
+
+
+def estimate_noise(logs: Logs) -> tuple[list[float], list[float]] | None:
+    """Return each model's variance per cell and its degrees of freedom; None without any two shared puzzles.
+
+    The variance of the differences of two models is the sum of theirs: so many sums, solved for the parts.
+    """
+    llms = list(logs)
+    sums: list[list[tuple[int, float, int]]] = [[] for _ in llms]
+    """For each model: the other one, the variance of the differences, and its degrees of freedom."""
+    for i, j in combinations(range(len(llms)), 2):
+        mine, theirs = logs[llms[i]], logs[llms[j]]
+        differences = [value - theirs[puzzle] for puzzle, value in mine.items() if puzzle in theirs]
+        if len(differences) > 1:
+            spread = _variance(differences)
+            sums[i].append((j, spread, len(differences) - 1))
+            sums[j].append((i, spread, len(differences) - 1))
+    total = sum(df for of_model in sums for _, _, df in of_model)
+    if not total:
+        return None
+    mean = sum(spread * df for of_model in sums for _, spread, df in of_model) / total / 2
+    noise = [mean] * len(llms)
+    if len(llms) > 2:  # noqa: PLR2004 - of two models only the sum is known, and each has half of it
+        for _ in range(NOISE_ROUNDS):
+            for i, of_model in enumerate(sums):
+                if of_model:
+                    part = sum((spread - noise[j]) * df for j, spread, df in of_model)
+                    noise[i] = max(part / sum(df for _, _, df in of_model), LEAST_NOISE_SHARE * mean)
+    return share_noise(noise, [len(cells) - 1 for cells in logs.values()])
+
+
+def share_noise(noise: Sequence[float], df: Sequence[float]) -> tuple[list[float], list[float]]:
+    """Draw each model's variance up to the common one; return the variances and degrees of freedom."""
+    limit = OUTLIER_FACTOR * median(noise)
+    # At most a quarter of the models can be outliers.
+    outliers = sorted((i for i, value in enumerate(noise) if value > limit), key=lambda i: -noise[i])
+    left_out = set(outliers[: len(noise) // 4])
+    common = fmean(value for i, value in enumerate(noise) if i not in left_out)
+    shared, degrees = [], []
+    for i, (value, d) in enumerate(zip(noise, df, strict=True)):
+        if i in left_out:
+            shared.append(max(value, LEAST_VARIANCE))
+            degrees.append(float(d))
+        else:
+            drawn = (PRIOR_DF * common + d * value) / (PRIOR_DF + d)
+            shared.append(max(value, drawn, LEAST_VARIANCE))
+            degrees.append(float(d + PRIOR_DF))
+    return shared, degrees
+
+
+def least_squares(
+    logs: Logs, weights: Mapping[str, Mapping[Puzzle, float]]
+) -> tuple[list[float], list[list[float]]]:
+    """Fit speeds and difficulties to the cells; return the speeds, the last one 0, and their covariance."""
+    llms = list(logs)
+    place = {llm: i for i, llm in enumerate(llms)}
+    size = len(llms) - 1
+    normal = [[0.0] * size for _ in range(size)]
+    right = [0.0] * size
+    columns: dict[Puzzle, list[tuple[int, float, float]]] = {}
+    for llm, cells in logs.items():
+        for puzzle, value in cells.items():
+            columns.setdefault(puzzle, []).append((place[llm], value, weights[llm][puzzle]))
+    # The puzzles' difficulties are eliminated: what remains has a row and a column for each model but one.
+    for column in columns.values():
+        total = sum(weight for _, _, weight in column)
+        mean = sum(weight * value for _, value, weight in column) / total
+        for i, value, weight in column:
+            if i == size:
+                continue
+            right[i] += weight * (value - mean)
+            normal[i][i] += weight
+            row = normal[i]
+            share = weight / total
+            for j, _, other in column:
+                if j != size:
+                    row[j] -= share * other
+    inverse = invert(normal)
+    speed = [sum(g * r for g, r in zip(row, right, strict=True)) for row in inverse]
+    return [*speed, 0.0], [*([*row, 0.0] for row in inverse), [0.0] * (size + 1)]
+
+
+def invert(matrix: list[list[float]]) -> list[list[float]]:
+    """Invert a symmetric positive definite matrix by Gauss–Jordan elimination."""
+    size = len(matrix)
+    # Without pivoting: the pivots of a positive definite matrix are positive.
+    rows = [[*row, *(float(i == j) for j in range(size))] for i, row in enumerate(matrix)]
+    for i in range(size):
+        pivot = rows[i][i]
+        rows[i] = top = [value / pivot for value in rows[i]]
+        for j, row in enumerate(rows):
+            factor = row[i]
+            if j != i and factor:
+                rows[j] = [value - factor * other for value, other in zip(row, top, strict=True)]
+    return [row[size:] for row in rows]
+
+
+# --- one or two puzzles: the runs are the unit -------------------------------------------------------------
+
+
+def fit_runs(runs: Mapping[str, Mapping[Puzzle, Sequence[float]]]) -> Fit:
+    """Fit models that all ran the same one or two puzzles; `runs` has ln(time) of every solved run.
+
+    A model's speed is its mean over the puzzles, its noise the variance of its runs on a puzzle.
+    """
+    llms = list(runs)
+    speed, own, degrees, counts = [], [], [], []
+    shares = []
+    for of_model in runs.values():
+        k, n = len(of_model), sum(map(len, of_model.values()))
+        speed.append(fmean(map(fmean, of_model.values())))
+        squares = sum(_variance(logs) * (len(logs) - 1) for logs in of_model.values())
+        own.append(squares / (n - k))
+        degrees.append(n - k)
+        # The variance of the mean over puzzles of the means over runs, in units of one run's.
+        shares.append(sum(1 / len(logs) for logs in of_model.values()) / k**2)
+        counts.append(n)
+    noise, df = share_noise(own, degrees)
+    covariance = [
+        [noise[i] * shares[i] if i == j else 0.0 for j in range(len(llms))] for i in range(len(llms))
+    ]
+    return Fit(llms, speed, covariance, noise, counts, df, math.inf)

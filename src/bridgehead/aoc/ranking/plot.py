@@ -16,10 +16,11 @@ from msgspec import Struct
 
 from bridgehead.runtime.errors import InvalidArgument, StorageError, Unavailable
 
+from ..files.entries import CLAIMED
 from .board import Board, Filters, Row
-from .comparison import ZERO_MS
 from .figures import median_of
-from .wording import duration, interval, measure_name, no_runs_text, notes, ratio, solved
+from .standings import ZERO_MS
+from .wording import board_title, count, duration, interval, no_runs_text, notes, rank, ratio, solved
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -36,7 +37,7 @@ ENOUGH_FOR_BOX = 5
 
 WIDTH, ROW, HEAD, AXIS, NOTE = 12.0, 0.52, 1.34, 0.72, 0.2
 """In inches: the picture's width; the heights of a row, the heading, the axis and a line of notes."""
-MARGIN, GAP, MAX_LABEL = 0.32, 0.26, 2.7
+MARGIN, GAP, MAX_LABEL, RANK = 0.32, 0.26, 2.7, 0.58
 
 _BASE = "DejaVu Sans"
 _PREFERRED = ("Noto Sans CJK SC", "Noto Sans CJK JP", "Noto Emoji", "Noto Sans")
@@ -68,7 +69,7 @@ THEMES = {
 
 
 class Line(Struct, frozen=True):
-    """One model in axis units: its runs, its median and the interval of the median."""
+    """One model in axis units: its runs, its ratio to the leader and the interval of that."""
 
     row: Row
     places: list[float]
@@ -85,40 +86,48 @@ def draw(workspace: Workspace, filters: Filters, path: str, theme: str = "light"
             f"{path} is not a picture.", next_step="Name a file that ends with .svg, .png or .pdf."
         )
     view = workspace.board_now(filters)
-    rows = [row for row in view.rows if row.n and row.slower is not None]
+    # Other groups share no puzzle with the first one, so they have no place on its axis.
+    rows = [row for row in view.rows if row.n and row.group in {None, 1} and row.unranked != CLAIMED]
     if not rows:
         raise Unavailable(no_runs_text(filters.llm, view.known, filters.day, view.days))
-    shown = rows[:MAX_MODELS]
-    lines, is_relative = _lines(workspace, filters, view.board, shown)
+    lines, is_relative = _lines(workspace, filters, view.board, rows)
+    shown = lines[:MAX_MODELS]
     footnotes = notes(view.board)
     footnotes += [f"Left out: {skipped.problem}" for skipped in view.skipped]
-    if len(rows) > len(shown):
-        footnotes.append(f"The first {len(shown)} of {len(rows)} models.")
+    if len(view.rows) > len(shown):
+        footnotes.append(f"{len(shown)} of {len(view.rows)} rows of the board.")
     day = "" if filters.day is None else f", day {filters.day}"
     phase = "" if filters.phase is None else f", phase {filters.phase}"
-    title = f"Advent of Code {workspace.year}{day}{phase}: {measure_name(view.board.measure)}"
-    _save(lines, title, footnotes, path, suffix, THEMES[theme], is_relative=is_relative)
-    return f"{path}: {len(shown)} models, {sum(row.n for row in shown)} runs"
+    title = f"Advent of Code {workspace.year}{day}{phase}: {board_title(view.board).lower()}"
+    _save(shown, title, footnotes, path, suffix, THEMES[theme], is_relative=is_relative)
+    return f"{path}: {count(len(shown), 'model')}, {count(sum(line.row.n for line in shown), 'run')}"
 
 
 def _lines(workspace: Workspace, filters: Filters, board: Board, rows: list[Row]) -> tuple[list[Line], bool]:
-    """Convert runs and intervals to axis units; return also whether these are ratios to the leader."""
-    times = workspace.tallies_now(filters, board)
-    # Only the leader's interval is a point: it is compared with itself.
-    leader = times[next(row for row in board.rows if row.slower == row.low == row.high).llm]
+    """Convert runs and intervals to axis units; return also whether these are ratios to the leader.
+
+    A model that shares no puzzle with the leader has no place and is left out.
+    """
+    times_of = workspace.times_now(filters, board)
+    # Without any rank the model with the most puzzles stands for the leader.
+    leader = times_of(next((row for row in board.rows if row.slower is not None), rows[0]))
     medians = {puzzle: max(median_of(runs), ZERO_MS) for puzzle, runs in leader.items()}
-    is_relative = len({puzzle for row in rows for puzzle in times[row.llm]}) > 1
+    times = [(row, times_of(row)) for row in rows]
+    is_relative = len({puzzle for _, of_row in times for puzzle in of_row}) > 1
     unit = 1.0 if is_relative else next(iter(medians.values()))
     lines = []
-    for row in rows:
+    for row, of_row in times:
         places = sorted(
             max(time, ZERO_MS) / (medians[puzzle] if is_relative else 1.0)
-            for puzzle, runs in times[row.llm].items()
+            for puzzle, runs in of_row.items()
             if puzzle in medians
             for time in runs
         )
-        slower, low, high = (value or 1.0 for value in (row.slower, row.low, row.high))
-        lines.append(Line(row, places, slower * unit, low * unit, high * unit))
+        if not places:
+            continue
+        middle = places[len(places) // 2] if row.slower is None else row.slower * unit
+        low, high = (middle if end is None else end * unit for end in (row.low, row.high))
+        lines.append(Line(row, places, middle, low, high))
     return lines, is_relative
 
 
@@ -180,7 +189,7 @@ class _Picture:
             for heading, cells in self._columns.items()
         }
         self._notes = [part for note in footnotes for part in fonts.wrap(note, WIDTH - 2 * MARGIN, 8.5)]
-        self._left = MARGIN + 0.42 + max(fonts.width(label, 10) for label in self._labels) + GAP
+        self._left = MARGIN + RANK + max(fonts.width(label, 10) for label in self._labels) + GAP
         self._right = MARGIN + sum(width + GAP for width in self._widths.values())
         body = ROW * len(lines)
         self._height = HEAD + body + AXIS + NOTE * len(self._notes) + 0.25
@@ -198,15 +207,15 @@ class _Picture:
         self._write(MARGIN, self._height - 0.36, title, fontsize=14, fontweight="bold")
         _draw_key(self._figure, self._height, self._theme)
         # Left of the runs: rank and name.
-        faint, x = self._theme.faint, MARGIN + 0.42
+        faint, x = self._theme.faint, MARGIN + RANK
         for place, (line, label) in enumerate(zip(self._lines, self._labels, strict=True)):
             y, row = self._row_middle(place), line.row
-            colour = faint if row.provisional else self._theme.ink
-            self._write(MARGIN + 0.24, y, str(row.rank), ha="right", color=faint, fontsize=10)
+            colour = faint if row.rank is None else self._theme.ink
+            self._write(MARGIN + RANK - 0.12, y, rank(row), ha="right", color=faint, fontsize=10)
             self._write(x, y, label, color=colour, fontsize=10, linespacing=1.15)
-            if row.provisional:
+            if row.unranked is not None:
                 lower = 0.17 if "\n" not in label else 0.26
-                self._write(x, y - lower, "provisional", color=faint, fontsize=7.5, style="italic")
+                self._write(x, y - lower, row.unranked, color=faint, fontsize=7.5, style="italic")
 
         # Right of the runs: the figures.
         x = WIDTH - self._right
@@ -244,7 +253,7 @@ def _draw_model(axes: Axes, place: int, line: Line, theme: Theme) -> None:
     from matplotlib.patches import Rectangle
 
     row = line.row
-    colour = theme.unsure if row.provisional else theme.leader if row.rank == 1 else theme.other
+    colour = theme.unsure if row.rank is None else theme.leader if row.rank == 1 else theme.other
     dots = line.places[:: max(1, -(-len(line.places) // MAX_DOTS))]
     # Vertical jitter from a fixed sequence (multiples of the golden ratio), not random: the same runs always
     # give the same picture.
@@ -306,7 +315,14 @@ def _draw_key(figure: Figure, height: float, theme: Theme) -> None:
         Line2D([], [], marker="o", markersize=4.5, color=colour, alpha=0.7, linewidth=0, label="one run"),
         Patch(facecolor=colour, alpha=0.3, edgecolor=colour, label="middle half, from 5 runs"),
         Line2D(
-            [], [], marker="|", markersize=12, markeredgewidth=2.6, color=colour, linewidth=0, label="median"
+            [],
+            [],
+            marker="|",
+            markersize=12,
+            markeredgewidth=2.6,
+            color=colour,
+            linewidth=0,
+            label="per solved answer",
         ),
         Line2D(
             [],
@@ -315,7 +331,7 @@ def _draw_key(figure: Figure, height: float, theme: Theme) -> None:
             markersize=6,
             color=theme.ink,
             linewidth=1.1,
-            label="95 % interval of the median",
+            label="95 % interval",
         ),
     ]
     figure.legend(

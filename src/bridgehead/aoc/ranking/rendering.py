@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from ..files.entries import CLAIMED
 from .board import Board, Row
 from .history import Run
-from .wording import duration, interval, ratio, solved
+from .wording import duration, grades, interval, rank, ratio, solved
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -18,6 +19,7 @@ COLUMNS = tuple(Row.__struct_fields__)
 RUN_COLUMNS = tuple(Run.__struct_fields__)
 
 _HEADINGS = (
+    "group",
     "rank",
     "model",
     "slower",
@@ -27,7 +29,8 @@ _HEADINGS = (
     "puzzles",
     "best",
     "solved",
-    "claimed",
+    "wrong",
+    "grade",
     "mean",
     "stdev",
     "p95",
@@ -40,11 +43,12 @@ _DROPPED_FIRST = (
     "p95",
     "stdev",
     "mean",
-    "claimed",
+    "wrong",
     "tokens",
     "cost",
     "best",
     "puzzles",
+    "grade",
     "95 %",
     "solved",
     "runs",
@@ -52,10 +56,15 @@ _DROPPED_FIRST = (
 _GAP = 2
 
 
-def _cells(row: Row) -> dict[str, str]:
-    """Write a row for people, by heading."""
+def _cells(board: Board) -> list[dict[str, str]]:
+    """Write the rows for people, by heading."""
+    is_split = any(row.group not in {None, 1} for row in board.rows)
+    return [{"group": str(row.group or "") if is_split else "", **_row_cells(row)} for row in board.rows]
+
+
+def _row_cells(row: Row) -> dict[str, str]:
     return {
-        "rank": f"{row.rank}{'*' if row.provisional else ''}",
+        "rank": rank(row),
         "model": row.llm,
         "slower": ratio(row.slower),
         "95 %": interval(row),
@@ -64,7 +73,8 @@ def _cells(row: Row) -> dict[str, str]:
         "puzzles": f"{row.puzzles:,}",
         "best": _time(row.best),
         "solved": solved(row),
-        "claimed": f"{row.claimed:,}" if row.claimed else "",
+        "wrong": f"{row.wrong:,}" if row.attempts else "",
+        "grade": row.unranked if row.unranked and row.unranked != CLAIMED else grades(row),
         "mean": _time(row.mean),
         "stdev": _time(row.stdev),
         "p95": _time(row.p95),
@@ -85,7 +95,7 @@ def table(board: Board, width: int | None) -> Table:
     from rich.table import Table
     from rich.text import Text
 
-    rows = [_cells(row) for row in board.rows]
+    rows = _cells(board)
     made = Table(box=None, padding=(0, _GAP, 0, 0), pad_edge=False, header_style="dim")
     headings = _fitting(rows, width)
     for heading in headings:
@@ -94,7 +104,7 @@ def table(board: Board, width: int | None) -> Table:
         else:
             made.add_column(heading, justify="right", no_wrap=True)
     for row, cells in zip(board.rows, rows, strict=True):
-        style = "bold green" if row.rank == 1 and not row.provisional else None
+        style = "bold green" if row.rank == 1 else "dim" if row.rank is None else None
         made.add_row(*(Text(cells[heading]) for heading in headings), style=style)
     return made
 
@@ -122,7 +132,7 @@ def table_width(rows: list[dict[str, str]], headings: Iterable[str]) -> int:
 
 def natural_width(board: Board) -> int:
     """Return the width of the table with every column that is not empty."""
-    rows = [_cells(row) for row in board.rows]
+    rows = _cells(board)
     return table_width(rows, _fitting(rows, None))
 
 
@@ -140,7 +150,7 @@ def json(value: object) -> str:
 
 def markdown(board: Board) -> str:
     """Write the board as a Markdown table."""
-    rows = [_cells(row) for row in board.rows]
+    rows = _cells(board)
     headings = _fitting(rows, None)
     rules = ("---" if heading == "model" else "---:" for heading in headings)
     # A pipe in a model's name would begin another column.

@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING
 from bridgehead.runtime.findings import Chart, ChartBar, Fact, Report, ReportTable
 
 from .board import Filters
+from .wording import METHOD, board_title, interval, rank, ratio, solved
 
 if TYPE_CHECKING:
     from ..workspace import Workspace
 
 MAX_ROWS = 20
-_COLUMNS = ("Rank", "Model", "Slower", "Interval", "Median", "Runs", "Puzzles", "Solved")
+_COLUMNS = ("Rank", "Model", "Slower", "Interval", "Median", "Runs", "Puzzles", "Solved", "Wrong answers")
 _SECOND, _MINUTE = 1000.0, 60_000.0
 
 
@@ -27,33 +28,36 @@ async def report(workspace: Workspace) -> Report:
     facts = (
         Fact("Puzzles", f"{len(days)} of {workspace.year}"),
         Fact("Runs", f"{runs:,} on {len(view.days)} day{'' if len(view.days) == 1 else 's'}"),
-        Fact("Models", str(len(view.rows))),
-        Fact("Fastest", next((row.llm for row in view.rows if row.n), "nobody yet")),
+        Fact("Models", str(len(view.known))),
+        Fact("Leader", next((row.llm for row in view.rows if row.slower is not None), "nobody yet")),
         Fact("Measure", "time to the right answer" if is_solving else "run of the program"),
         Fact("Stored in", "PostgreSQL" if workspace.database is not None else "files"),
         *(Fact("Left out", f"{skipped.file}: {skipped.problem}") for skipped in view.skipped),
     )
+    # One chart for one scale: other groups have a leader of their own.
     bars = tuple(
-        ChartBar(row.llm, row.slower, f"{row.slower:.2f}×") for row in rows if row.slower is not None
+        ChartBar(row.llm, row.slower, ratio(row.slower))
+        for row in rows
+        if row.slower is not None and row.group == 1
     )
-    even = "" if view.board.is_even else ", on the puzzles that both ran"
     written = tuple(
         (
-            f"{row.rank}{' (few runs)' if row.provisional else ''}",
+            rank(row) if row.unranked is None else row.unranked,
             row.llm,
-            "–" if row.slower is None else f"{row.slower:.2f}×",
-            "–" if row.low is None or row.high is None else f"{row.low:.2f}–{row.high:.2f}",
+            ratio(row.slower),
+            interval(row) or "–",
             "–" if row.median is None else format_time(row.median),
             f"{row.n:,}",
             str(row.puzzles),
-            "–" if row.solve_rate is None else f"{100 * row.solve_rate:.0f} %",
+            solved(row) or "–",
+            f"{row.wrong:,}" if row.attempts else "–",
         )
         for row in rows
     )
+    charts = (Chart(f"{board_title(view.board)}: {METHOD}", bars),) if bars else ()
+    numbers = frozenset(_COLUMNS) - {"Model", "Rank"}
     return Report(
-        facts=facts,
-        charts=(Chart(f"Leaderboard: times slower than the leader{even}", bars),) if bars else (),
-        tables=(ReportTable("Leaderboard", _COLUMNS, written, frozenset(_COLUMNS) - {"Model", "Rank"}),),
+        facts=facts, charts=charts, tables=(ReportTable("Leaderboard", _COLUMNS, written, numbers),)
     )
 
 

@@ -1,32 +1,41 @@
-"""Standings: rank models by how many times slower they are than the leader on shared puzzles. Pure.
+"""Standings: choose the runs of a board, find the groups that can be compared, and rank each. Pure.
 
-A board has runs of one measure only. A model with few runs, or few puzzles in common with the leader, is
-provisional and comes after those that are not.
+A board has runs of one measure only. Verified and measured runs are ranked; claimed ones are listed after
+them, or ranked among themselves if there is nothing else.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from statistics import median as middle
-from typing import Any
+from typing import Literal
 
-from msgspec import Struct
 from msgspec.structs import replace
 
-from ..files.entries import EXECUTION, SOLVING, Group, Measure
-from .board import AttemptCounts, Board, Filters, Order, Row
-from .comparison import ZERO_MS, Model, Puzzle, Ratio, compare, draws_for, find_leader
+from ..files.entries import CLAIMED, EXECUTION, GRADES, MEASURED, SOLVING, VERIFIED, Grade, Group, Measure
+from .board import AttemptCounts, Board, Filters, Puzzle, Row
+from .comparison import Fit, Place, count_failures, fit_puzzles, fit_runs, place_models
 from .figures import Runs, figures, median_of
 
-ENOUGH_RUNS = 5
-MAX_CHANGES = 5
-"""How often the leader may change: three models that beat each other in a circle would never settle."""
+ENOUGH_PUZZLES = 3
+"""With fewer, a claim is about those puzzles alone, and runs are counted instead."""
+ENOUGH_RUNS = 3
+"""Of each puzzle, where runs are counted."""
+MAX_RANKED = 60
+"""Models of a group: the work grows with the third power, to 0.1 s here. Clients can invent names."""
+ZERO_MS = 0.5
+"""The value of 0 ms: half of the millisecond that times are rounded to."""
+TOO_FEW_PUZZLES = "too few puzzles"
+NOT_SHARED = "too few shared puzzles"
+TOO_FEW_RUNS = "too few runs"
+NOTHING_SOLVED = "nothing solved"
+TOO_MANY = f"not among the {MAX_RANKED} models with the most puzzles"
 
 RunsByDay = Mapping[int, Mapping[Group, Runs]]
 """The runs of each day, by recorded name."""
-Tally = dict[Puzzle, Runs]
-"""The runs of one model, under all of its names, by puzzle."""
+Times = dict[str, dict[Puzzle, Runs]]
+"""The runs of each model, under all of its names, by puzzle."""
+Unit = Literal["puzzles", "runs"]
 
 
 def rank(
@@ -43,160 +52,262 @@ def rank(
     measure = filters.measure
     if measure is None:
         # Solving time is what the contract means; execution time only if there is nothing else.
-        has_solving = tallies[SOLVING] or attempts.get(SOLVING)
-        has_execution = tallies[EXECUTION] or attempts.get(EXECUTION)
+        has_solving = any(tallies[SOLVING].values()) or attempts.get(SOLVING)
+        has_execution = any(tallies[EXECUTION].values()) or attempts.get(EXECUTION)
         measure = EXECUTION if has_execution and not has_solving else SOLVING
-    chosen = tallies[measure]
-    other = tallies[EXECUTION if measure == SOLVING else SOLVING]
-    counts = attempts.get(measure, {})
-    rows = [*_rank_runs(chosen, counts), *_unsolved(counts.keys() - chosen.keys(), counts)]
+    chosen, counts = tallies[measure], attempts.get(measure, {})
+    grade = filters.grade
+    ranked, listed = merge(chosen[VERIFIED], chosen[MEASURED]), chosen[CLAIMED]
+    unsolved = {llm for llm, of_llm in counts.items() if of_llm.failed and not of_llm.solved}
+    if grade is None and listed and not ranked and not unsolved:
+        grade = CLAIMED
+    if grade is not None:
+        ranked, listed = chosen[grade], {}
+    # Behind a claimed time is no attempt that says anything about it.
+    rows, unit, counts_failures = _rank_runs(ranked, counts, is_checked=grade != CLAIMED)
+    if grade in {None, MEASURED}:
+        rows += [
+            _row(llm, {}, counts[llm], unranked=NOTHING_SOLVED) for llm in sorted(unsolved - ranked.keys())
+        ]
     if filters.order == "solve_rate":
-        rows.sort(
-            key=lambda row: (row.solve_rate is None, -(row.solve_rate or 0.0), not row.n, row.rank, row.llm)
+        rows = _order_by_solve_rate(rows)
+    shown = (VERIFIED, MEASURED) if grade is None else (grade,)
+    rows = [replace(row, **{one: _count(chosen[one].get(row.llm, {})) for one in shown}) for row in rows]
+    rows += [
+        replace(
+            _row(llm, puzzles, None if llm in ranked else counts.get(llm), unranked=CLAIMED),
+            claimed=_count(puzzles),
         )
-    is_even = len({frozenset(puzzles) for puzzles in chosen.values()}) <= 1
-    other_runs = sum(len(runs.ordered) for puzzles in other.values() for runs in puzzles.values())
-    return Board(_number(rows, filters.order), measure, is_even, other_runs)
+        for llm, puzzles in sorted(listed.items())
+    ]
+    other = tallies[EXECUTION if measure == SOLVING else SOLVING]
+    other_runs = sum(_count(puzzles) for times in other.values() for puzzles in times.values())
+    return Board(rows, measure, grade, unit, counts_failures, other_runs)
 
 
 def tally(
     records: RunsByDay, filters: Filters, name_of: Callable[[str], str], measure: Measure
-) -> dict[str, Tally]:
-    """Collect each model's runs of a measure, for the day and phase of the filters."""
-    tallies: dict[str, Tally] = {}
+) -> dict[Grade, Times]:
+    """Collect each model's runs of a measure by grade, for the day and phase of the filters."""
+    tallies: dict[Grade, Times] = {grade: {} for grade in GRADES}
     for day, groups in records.items():
         if filters.day not in {None, day}:
             continue
         for group, runs in groups.items():
-            if group.measure == measure and filters.phase in {None, group.phase}:
-                of_model = tallies.setdefault(name_of(group.llm), {})
+            if group.measure == measure and filters.phase in {None, group.phase} and runs.ordered:
+                of_model = tallies[group.grade].setdefault(name_of(group.llm), {})
                 puzzle = (day, group.phase)
                 of_model[puzzle] = of_model[puzzle].merged(runs) if puzzle in of_model else runs
     return tallies
 
 
-# --- ranking -----------------------------------------------------------------------------------------------
+def merge(some: Times, more: Times) -> Times:
+    """Return the runs of both; neither is changed."""
+    merged = {llm: dict(puzzles) for llm, puzzles in some.items()}
+    for llm, puzzles in more.items():
+        of_model = merged.setdefault(llm, {})
+        for puzzle, runs in puzzles.items():
+            of_model[puzzle] = of_model[puzzle].merged(runs) if puzzle in of_model else runs
+    return merged
 
 
-class _Place(Struct, frozen=True):
-    """A model compared with the leader, before ranks are assigned."""
-
-    model: Model
-    ratio: Ratio | None
-    shared: int
-    provisional: bool
+# --- groups ------------------------------------------------------------------------------------------------
 
 
-def _rank_runs(tallies: dict[str, Tally], counts: Mapping[str, AttemptCounts]) -> list[Row]:
-    if not tallies:
-        return []
-    draws = draws_for(sum(len(puzzles) for puzzles in tallies.values()))
-    models = [Model(llm, puzzles, draws) for llm, puzzles in sorted(tallies.items())]
-    places = _places(models)
+def find_groups(times: Times) -> tuple[list[Times], Unit]:
+    """Split the models into groups that can be ranked, the largest first; leave out the rest.
+
+    With one or two shared puzzles in all, each model needs several runs of all puzzles of its group.
+    """
+    solvers: dict[Puzzle, set[str]] = {}
+    for llm, puzzles in times.items():
+        for puzzle in puzzles:
+            solvers.setdefault(puzzle, set()).add(llm)
+    shared = {puzzle: llms for puzzle, llms in solvers.items() if len(llms) > 1}
+    if len(shared) < ENOUGH_PUZZLES:
+        groups = []
+        for llms, of_group in _connected(shared):
+            enough = [
+                llm
+                for llm in llms
+                if all(
+                    puzzle in times[llm] and len(times[llm][puzzle].ordered) >= ENOUGH_RUNS
+                    for puzzle in of_group
+                )
+            ]
+            groups.append(
+                {llm: {puzzle: times[llm][puzzle] for puzzle in sorted(of_group)} for llm in enough}
+            )
+        return [group for group in groups if len(group) > 1], "runs"
+    kept = {llm: set(of_model) & shared.keys() for llm, of_model in times.items()}
+    # Dropping a model may leave a puzzle with one model, and dropping that a model with two puzzles.
+    dropped = [llm for llm, left in kept.items() if len(left) < ENOUGH_PUZZLES]
+    while dropped:
+        llm = dropped.pop()
+        for puzzle in kept.pop(llm, ()):
+            shared[puzzle].discard(llm)
+            if len(shared[puzzle]) == 1:
+                (last,) = shared.pop(puzzle)
+                kept[last].discard(puzzle)
+                if len(kept[last]) == ENOUGH_PUZZLES - 1:
+                    dropped.append(last)
+    groups = [
+        {llm: {puzzle: times[llm][puzzle] for puzzle in sorted(kept[llm])} for llm in sorted(llms)}
+        for llms, _ in _connected(shared)
+    ]
+    return groups, "puzzles"
+
+
+def _connected(solvers: Mapping[Puzzle, set[str]]) -> list[tuple[list[str], set[Puzzle]]]:
+    """Return models and puzzles that hang together, also through others; the most models first."""
+    ran: dict[str, list[Puzzle]] = {}
+    for puzzle, llms in solvers.items():
+        for llm in llms:
+            ran.setdefault(llm, []).append(puzzle)
+    groups = []
+    seen: set[Puzzle] = set()
+    for start in sorted(solvers):
+        if start in seen:
+            continue
+        seen.add(start)
+        puzzles, waiting = {start}, [start]
+        models: set[str] = set()
+        while waiting:
+            for llm in solvers[waiting.pop()] - models:
+                models.add(llm)
+                new = set(ran[llm]) - puzzles
+                puzzles |= new
+                waiting += new
+        seen |= puzzles
+        groups.append((sorted(models), puzzles))
+    return sorted(groups, key=lambda group: -len(group[0]))
+
+
+# --- rows --------------------------------------------------------------------------------------------------
+
+
+def _rank_runs(
+    times: Times, counts: Mapping[str, AttemptCounts], *, is_checked: bool
+) -> tuple[list[Row], Unit, bool]:
     rows: list[Row] = []
-    # The rank under way, and the upper end of its first model's interval.
-    rank, first_high = 0, -1.0
-    for place, standing in enumerate(places, start=1):
-        ratio = standing.ratio
-        # A model shares the rank if its interval overlaps that of the first one on it. Comparing with the
-        # neighbour instead would let a chain of small steps put the fastest and the slowest on one rank.
-        starts_group = ratio is None or ratio.low > first_high
-        starts_group = starts_group or standing.provisional != places[place - 2].provisional
-        if starts_group:
-            rank, first_high = place, ratio.high if ratio is not None else math.inf
-        rows.append(_row(standing, rank, counts.get(standing.model.llm, AttemptCounts())))
-    return rows
+    groups, unit = find_groups(times)
+    # Failures count for all ranked models or for none: a model without attempts has no solve rate.
+    counts_failures = (
+        is_checked
+        and bool(groups)
+        and all(llm in counts and counts[llm].by_puzzle for group in groups for llm in group)
+    )
+    left_out: set[str] = set()
+    number = 0
+    for group in groups:
+        by_puzzles = sorted(group, key=lambda llm: (-len(group[llm]), -_count(group[llm]), llm))
+        compared = sorted(by_puzzles[:MAX_RANKED])
+        left_out.update(by_puzzles[MAX_RANKED:])
+        fit = _fit({llm: group[llm] for llm in compared}, unit)
+        if fit is None:
+            continue
+        if counts_failures:
+            fit = count_failures(fit, {llm: counts[llm].by_puzzle for llm in compared})
+        number += 1
+        rows += [
+            _row(place.llm, times[place.llm], counts.get(place.llm), place, number)
+            for place in place_models(fit)
+        ]
+    ranked = {row.llm for row in rows}
+    unranked = sorted(times.keys() - ranked, key=lambda llm: (-len(times[llm]), -_count(times[llm]), llm))
+    for llm in unranked:
+        reason = TOO_FEW_PUZZLES if len(times[llm]) < ENOUGH_PUZZLES else NOT_SHARED
+        if llm in left_out:
+            reason = TOO_MANY
+        elif unit == "runs" and any(len(runs.ordered) < ENOUGH_RUNS for runs in times[llm].values()):
+            reason = TOO_FEW_RUNS
+        rows.append(_row(llm, times[llm], counts.get(llm), unranked=reason))
+    return rows, unit, counts_failures
 
 
-def _places(models: list[Model]) -> list[_Place]:
-    """Compare all models with the leader; if one turns out faster, start again with that one."""
-    # A leader needs enough runs, and at least half as many puzzles as is usual on this board.
-    tried = [model for model in models if model.n >= ENOUGH_RUNS] or models
-    usual = middle(len(model.puzzles) for model in tried)
-    leader = find_leader(models, [model for model in tried if 2 * len(model.puzzles) >= usual])
-    seen = {leader.llm}
-    for _ in range(MAX_CHANGES):
-        places = sorted((_place(model, leader) for model in models), key=_order)
-        first = places[0].model
-        if first.llm in seen:
-            break
-        leader = first
-        seen.add(leader.llm)
-    else:
-        places = sorted((_place(model, leader) for model in models), key=_order)
-    return places
+def _fit(group: Times, unit: Unit) -> Fit | None:
+    if unit == "runs":
+        return fit_runs(
+            {
+                llm: {puzzle: [_log(time) for time in runs.ordered] for puzzle, runs in puzzles.items()}
+                for llm, puzzles in group.items()
+            }
+        )
+    return fit_puzzles(
+        {
+            llm: {puzzle: _middle_log(runs.ordered) for puzzle, runs in puzzles.items()}
+            for llm, puzzles in group.items()
+        }
+    )
 
 
-def _order(place: _Place) -> tuple[bool, float, int, str]:
-    ratio = math.inf if place.ratio is None else place.ratio.value
-    return place.provisional, ratio, -place.model.n, place.model.llm
+def _log(milliseconds: int) -> float:
+    return math.log(milliseconds or ZERO_MS)
 
 
-def _place(model: Model, leader: Model) -> _Place:
-    shared = len(model.puzzles.keys() & leader.puzzles.keys())
-    # Less than half in common: the ratio says little about the puzzles that only one of them ran.
-    is_thin = 2 * shared < max(len(model.puzzles), len(leader.puzzles))
-    return _Place(model, compare(model, leader), shared, is_thin or model.n < ENOUGH_RUNS)
+def _middle_log(ordered: list[int]) -> float:
+    """Return the median of the logarithms."""
+    return (_log(ordered[(len(ordered) - 1) // 2]) + _log(ordered[len(ordered) // 2])) / 2
 
 
-def _row(place: _Place, rank: int, counts: AttemptCounts) -> Row:
-    puzzles = list(place.model.puzzles.values())
+def _count(puzzles: Mapping[Puzzle, Runs]) -> int:
+    return sum(len(runs.ordered) for runs in puzzles.values())
+
+
+def _row(
+    llm: str,
+    puzzles: Mapping[Puzzle, Runs],
+    counts: AttemptCounts | None,
+    place: Place | None = None,
+    group: int | None = None,
+    unranked: str | None = None,
+) -> Row:
+    """Make a row; the caller fills in how many of its runs have which grade."""
+    counts = counts or AttemptCounts()
+    of_puzzles = list(puzzles.values())
     # Mean, deviation and percentile mean nothing over puzzles of different difficulty.
-    single = figures(puzzles) if len(puzzles) == 1 else None
-    medians = [median_of(runs.ordered) for runs in puzzles]
-    median = medians[0]
+    single = figures(of_puzzles) if len(of_puzzles) == 1 else None
+    medians = [median_of(runs.ordered) for runs in of_puzzles]
+    median = medians[0] if medians else None
     if len(medians) > 1:
         median = round(math.exp(sum(math.log(value or ZERO_MS) for value in medians) / len(medians)), 1)
-    ratio = place.ratio
     return Row(
-        rank=rank,
-        llm=place.model.llm,
-        slower=None if ratio is None else ratio.value,
-        low=None if ratio is None else ratio.low,
-        high=None if ratio is None else ratio.high,
-        provisional=place.provisional,
-        puzzles=len(puzzles),
-        shared=place.shared,
-        n=place.model.n,
-        claimed=sum(runs.claimed for runs in puzzles),
-        best=min(runs.ordered[0] for runs in puzzles),
+        rank=None if place is None else place.rank,
+        rank_high=None if place is None else place.rank_high,
+        llm=llm,
+        group=group,
+        unranked=unranked,
+        slower=None if place is None else place.ratio,
+        low=None if place is None else place.low,
+        high=None if place is None else place.high,
+        puzzles=len(of_puzzles),
+        n=_count(puzzles),
+        verified=0,
+        measured=0,
+        claimed=0,
+        best=min((runs.ordered[0] for runs in of_puzzles), default=None),
         median=median,
         mean=None if single is None else single.mean,
         stdev=None if single is None else single.stdev,
         p95=None if single is None else single.p95,
-        **_correctness(counts),
+        attempts=counts.attempts,
+        solved=counts.solved,
+        wrong=counts.wrong,
+        solve_rate=counts.solve_rate,
+        tokens=counts.tokens,
+        cost_usd=counts.cost_usd,
     )
 
 
-def _correctness(counts: AttemptCounts) -> dict[str, Any]:
-    return {
-        "attempts": counts.attempts,
-        "solved": counts.solved,
-        "solve_rate": counts.solve_rate,
-        "tokens": counts.tokens,
-        "cost_usd": counts.cost_usd,
-    }
-
-
-def _unsolved(llms: set[str], counts: Mapping[str, AttemptCounts]) -> list[Row]:
-    """Make rows for models that have attempts but no run; they come last."""
-    empty: dict[str, Any] = dict.fromkeys(("slower", "low", "high", "best", "median", "mean", "stdev", "p95"))
-    zero: dict[str, Any] = dict.fromkeys(("rank", "puzzles", "shared", "n", "claimed"), 0)
+def _order_by_solve_rate(rows: list[Row]) -> list[Row]:
+    """Sort by solve rate, then by speed; models with the same rate share a rank. Without a rate: no rank."""
+    ordered = sorted(rows, key=lambda row: math.inf if row.solve_rate is None else -row.solve_rate)
+    rates = [row.solve_rate for row in ordered]
+    first = {rate: place for place, rate in reversed(list(enumerate(rates, start=1)))}
+    last = {rate: place for place, rate in enumerate(rates, start=1)}
     return [
-        Row(llm=llm, provisional=True, **zero, **empty, **_correctness(counts[llm])) for llm in sorted(llms)
+        replace(row, rank=None, rank_high=None, unranked=row.unranked or "no attempts")
+        if row.solve_rate is None
+        else replace(row, rank=first[row.solve_rate], rank_high=last[row.solve_rate], unranked=None)
+        for row in ordered
     ]
-
-
-def _number(rows: list[Row], order: Order) -> list[Row]:
-    """Assign ranks to rows without runs, or to all rows if they were sorted by solve rate."""
-    # By speed, all models without a run share the rank behind the last one with runs.
-    if order == "speed":
-        last = sum(row.n > 0 for row in rows) + 1
-        return [row if row.n else replace(row, rank=last) for row in rows]
-    numbered: list[Row] = []
-    before: tuple[float | None, int] | None = None
-    for place, row in enumerate(rows, start=1):
-        same = (row.solve_rate, row.rank)
-        numbered.append(replace(row, rank=numbered[-1].rank if same == before else place))
-        before = same
-    return numbered

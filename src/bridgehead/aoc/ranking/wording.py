@@ -13,10 +13,11 @@ from .board import Board, Row, Skipped
 from .history import Page
 
 METHOD = (
-    "Ranked by the geometric mean of the ratios to the leader's medians on shared puzzles; "
-    "models whose 95 % intervals overlap share a rank."
+    "1.8× = takes 1.8 times as long as the leader per solved answer, puzzle by puzzle; a rank like 2–4 is "
+    "all the runs can tell, at 95 % for the whole board."
 )
-PROVISIONAL = "Provisional: fewer than 5 runs, or fewer than half of the puzzles shared with the leader."
+FEW_PUZZLES = "With fewer than 3 shared puzzles, this is about these puzzles alone."
+NO_FAILURES = "Failed attempts are not counted: not every ranked model has attempts."
 _UNITS = (("h", 3_600_000), ("min", 60_000), ("s", 1000))
 _MEASURES = {"solving": "solving time", "execution": "execution time"}
 
@@ -32,6 +33,13 @@ def duration(milliseconds: float) -> str:
 
 def _three_digits(value: float) -> str:
     return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"  # noqa: PLR2004 - whole numbers from here
+
+
+def rank(row: Row) -> str:
+    """Format the range of ranks; a dash for a model without a rank."""
+    if row.rank is None:
+        return "–"
+    return str(row.rank) if row.rank == row.rank_high else f"{row.rank}–{row.rank_high}"
 
 
 def ratio(value: float | None) -> str:
@@ -60,35 +68,57 @@ def measure_name(measure: Measure) -> str:
     return _MEASURES[measure]
 
 
+def board_title(board: Board) -> str:
+    """Say what was timed, and the grade if there is only one."""
+    grade = "" if board.grade is None else f", {board.grade}"
+    return f"{measure_name(board.measure).capitalize()}{grade}"
+
+
 def board_text(board: Board, rows: list[Row], total: int, next_offset: int | None = None) -> str:
     """Format one page of a board, with its notes below."""
-    lines = [f"{measure_name(board.measure).capitalize()}:", *map(_row_text, rows), *notes(board)]
+    lines = [f"{board_title(board)}:"]
+    before: Row | None = None
+    for row in rows:
+        if row.group not in {None, 1} and (before is None or before.group != row.group):
+            lines.append(f"Group {row.group}, which shares no puzzle with the others:")
+        if is_listed(board, row) and (before is None or not is_listed(board, before)):
+            lines.append("Claimed, not ranked:")
+        lines.append(_row_text(row))
+        before = row
+    lines += notes(board)
     if next_offset is not None:
         lines.append(f"{total} in all; for more: offset {next_offset}")
     return "\n".join(lines)
 
 
+def is_listed(board: Board, row: Row) -> bool:
+    """Return whether a row shows claimed times beside a ranking of better ones."""
+    return row.unranked == CLAIMED and board.grade is None
+
+
 def _row_text(row: Row) -> str:
-    mark = " (provisional)" if row.provisional else ""
+    place = f"{rank(row)}." if row.rank is not None else "–"
+    why = f" ({row.unranked})" if row.unranked not in {None, CLAIMED} else ""
     if row.best is None or row.median is None:
-        return f"{row.rank}. {row.llm}{mark}: no solved runs{_correctness(row)}"
-    compared = "no puzzle shared with the leader" if row.slower is None else f"{ratio(row.slower)} the leader"
-    between = f" ({interval(row)})" if interval(row) else ""
+        return f"{place} {row.llm}{why}{_correctness(row)}"
+    compared = "" if row.slower is None else f"{ratio(row.slower)} the leader"
+    compared += f" ({interval(row)}), " if interval(row) else ", " if compared else ""
     spread = "" if row.stdev is None else f", stdev {duration(row.stdev)}"
     slowest = "" if row.p95 is None else f", p95 {duration(row.p95)}"
     return (
-        f"{row.rank}. {row.llm}{mark}: "
-        f"median {duration(row.median)}, {compared}{between}; "
+        f"{place} {row.llm}{why}: {compared}median {duration(row.median)}; "
         f"{count(row.n, 'run')} on {count(row.puzzles, 'puzzle')}, best {duration(row.best)}{spread}{slowest}"
-        f"{claims(row)}{_correctness(row)}"
+        f"{_correctness(row)}"
     )
 
 
-def claims(row: Row) -> str:
-    """Format how many of the runs were claimed, not measured; empty if none."""
-    if not row.claimed:
-        return ""
-    return "; claimed" if row.claimed == row.n else f"; {row.claimed:,} of them claimed"
+def grades(row: Row) -> str:
+    """Format how many runs have which grade."""
+    counts = {"verified": row.verified, "measured": row.measured, "claimed": row.claimed}
+    present = {grade: number for grade, number in counts.items() if number}
+    if len(present) == 1:
+        return next(iter(present))
+    return ", ".join(f"{number:,} {grade}" for grade, number in present.items())
 
 
 def solved(row: Row) -> str:
@@ -97,7 +127,9 @@ def solved(row: Row) -> str:
 
 
 def _correctness(row: Row) -> str:
-    parts = [f"; solved {solved(row)}"] if row.attempts else []
+    parts = [f"; {grades(row)}"] if row.verified else []
+    if row.attempts:
+        parts.append(f"; solved {solved(row)}, {count(row.wrong, 'wrong answer')}")
     if row.tokens is not None:
         parts.append(f", {row.tokens:,.0f} tokens")
     if row.cost_usd is not None:
@@ -107,19 +139,21 @@ def _correctness(row: Row) -> str:
 
 def notes(board: Board) -> list[str]:
     """Explain how the board was made and what it does not show."""
-    lines = [METHOD] if board.rows else []
-    if any(row.provisional for row in board.rows):
-        lines.append(PROVISIONAL)
-    if not board.is_even:
+    lines = []
+    if any(row.slower is not None for row in board.rows):
+        lines.append(METHOD)
+        if board.unit == "runs":
+            lines.append(FEW_PUZZLES)
+        if any(row.group not in {None, 1} for row in board.rows):
+            lines.append("Models of different groups share no puzzle, so nothing compares them.")
+        if not board.counts_failures and any(row.attempts for row in board.rows):
+            lines.append(NO_FAILURES)
+    elif board.rows:
         lines.append(
-            "Not every model ran the same puzzles: filter by day and phase to compare like with like."
+            "Nobody is ranked yet. That takes 2 models with 3 shared puzzles, or 3 runs each of one puzzle."
         )
-    claimed = sum(row.claimed for row in board.rows)
-    if claimed:
-        total = sum(row.n for row in board.rows)
-        lines.append(
-            f"{claimed:,} of {count(total, 'run')} {'was' if claimed == 1 else 'were'} claimed, not measured."
-        )
+    if board.grade == CLAIMED:
+        lines.append("All of these times are claimed: nobody measured them.")
     if board.other_runs:
         other: Measure = "solving" if board.measure == EXECUTION else EXECUTION
         lines.append(f"{count(board.other_runs, 'run')} of {measure_name(other)} not shown: measure={other}.")

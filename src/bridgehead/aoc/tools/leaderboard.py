@@ -10,7 +10,7 @@ from bridgehead.mcp import Answer, Arguments, Bridge, Context
 
 from ..errors import contract_errors
 from ..files import layout
-from ..files.entries import Measure, Name
+from ..files.entries import Grade, Measure, Name
 from ..ranking.board import Order, Row, Skipped, make_filters
 from ..ranking.history import Run
 from ..workspace import BoardView, Workspace
@@ -32,7 +32,8 @@ class SpeedLeaderboard(Arguments):
     llm: Llm | UnsetType = UNSET
     llm_name: Annotated[str, Meta(min_length=1)] | UnsetType = UNSET
     measure: MeasureFilter | UnsetType = UNSET
-    order: Annotated[Order, Meta(description="What is ranked first")] = "speed"
+    grade: Annotated[Grade, Meta(description="One grade only")] | UnsetType = UNSET
+    order: Order = "speed"
     limit: Annotated[int, Meta(ge=1, le=100)] = 20
     offset: Annotated[int, Meta(ge=0, le=2**31, description="Rows to skip")] = 0
 
@@ -43,7 +44,7 @@ class Leaderboard(Struct, frozen=True):
     rows: list[Row]
     total: int
     measure: Measure
-    even: Annotated[bool, Meta(description="Whether all LLMs ran the same puzzles")]
+    grades: Annotated[list[str], Meta(description="What is ranked")]
     method: str
     next_offset: int | None
     skipped: list[Skipped]
@@ -73,8 +74,8 @@ class History(Struct, frozen=True):
 def declare(bridge: Bridge[Workspace]) -> None:
     """Declare the tools and the resource."""
     bridge.tool(
-        "Rank LLMs by how many times slower they are than the leader on the puzzles that both ran: medians, "
-        "ratios with intervals, runs, and how often the answer was right. One measure at a time.",
+        "Rank LLMs by how many times as long as the leader they take per solved answer, with intervals, "
+        "runs, solved attempts and wrong answers. Claimed times are listed unranked. One measure at a time.",
         app=leaderboard_app.URI,
         read_only=True,
         open_world=False,
@@ -97,7 +98,7 @@ async def speed_leaderboard(args: SpeedLeaderboard, ctx: Context[Workspace]) -> 
     from ..ranking.wording import METHOD
 
     llm = choose_name(args.llm_name, args.llm)
-    filters = make_filters(args.day, args.phase, llm, args.measure, args.order)
+    filters = make_filters(args.day, args.phase, llm, args.measure, args.order, args.grade)
     view = await ctx.state.board(filters, id(ctx.connection))
     total, end = len(view.rows), args.offset + args.limit
     rows = view.rows[args.offset : end]
@@ -106,7 +107,7 @@ async def speed_leaderboard(args: SpeedLeaderboard, ctx: Context[Workspace]) -> 
         rows=rows,
         total=total,
         measure=view.board.measure,
-        even=view.board.is_even,
+        grades=["verified", "measured"] if view.board.grade is None else [view.board.grade],
         method=METHOD,
         next_offset=next_offset,
         skipped=view.skipped,

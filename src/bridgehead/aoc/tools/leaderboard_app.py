@@ -9,7 +9,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 
 from bridgehead.mcp import Answer, Arguments, Bridge, Context
 
-from ..files.entries import Measure, Name
+from ..files.entries import Grade, Measure, Name
 from ..files.layout import FIRST, LAST
 from ..ranking.board import make_filters
 from ..ranking.history import Run
@@ -29,6 +29,7 @@ class LeaderboardCells(Arguments):
     """Arguments of `leaderboard_cells`."""
 
     measure: Measure | UnsetType = UNSET
+    grade: Grade | UnsetType = UNSET
 
 
 class LeaderboardRuns(Arguments):
@@ -52,14 +53,21 @@ class Cell(Struct, frozen=True, array_like=True):
 class ModelCells(Struct, frozen=True):
     """One model, with its time on each puzzle that it ran."""
 
-    rank: int
+    rank: int | None
+    rank_high: int | None
     llm: str
+    group: int | None
+    unranked: str | None
     slower: float | None
     low: float | None
     high: float | None
-    provisional: bool
     n: int
+    attempts: int
+    solved: int
+    wrong: int
     solve_rate: float | None
+    tokens: float | None
+    cost_usd: float | None
     cells: list[Cell]
 
 
@@ -68,6 +76,7 @@ class Cells(Struct, frozen=True):
 
     year: int
     measure: Measure
+    grade: Grade | None
     other_runs: int
     puzzles: Annotated[list[list[int]], Meta(description="Day and phase of each")]
     models: list[ModelCells]
@@ -97,24 +106,26 @@ async def leaderboard_cells(args: LeaderboardCells, ctx: Context[Workspace]) -> 
     from ..ranking.figures import median_of
 
     workspace = ctx.state
-    view = await workspace.board(make_filters(measure=args.measure), id(ctx.connection))
+    view = await workspace.board(make_filters(measure=args.measure, grade=args.grade), id(ctx.connection))
     board = view.board
 
     def gather() -> Cells:
-        times = workspace.tallies_now(make_filters(measure=board.measure), board)
-        puzzles = sorted({puzzle for of_model in times.values() for puzzle in of_model})
+        times_of = workspace.times_now(make_filters(measure=board.measure), board)
+        times = [(row, times_of(row)) for row in view.rows[:MAX_MODELS]]
+        puzzles = sorted({puzzle for _, of_row in times for puzzle in of_row})
         places = {puzzle: place for place, puzzle in enumerate(puzzles)}
         models = []
-        for row in view.rows[:MAX_MODELS]:
+        for row, of_row in times:
             cells = [
                 Cell(places[puzzle], ordered[0], median_of(ordered), len(ordered))
-                for puzzle, ordered in sorted(times.get(row.llm, {}).items())
+                for puzzle, ordered in sorted(of_row.items())
             ]
-            rated = row.slower, row.low, row.high, row.provisional, row.n, row.solve_rate
-            models.append(ModelCells(row.rank, row.llm, *rated, cells))
+            shared = {name: getattr(row, name) for name in ModelCells.__struct_fields__ if name != "cells"}
+            models.append(ModelCells(**shared, cells=cells))
         return Cells(
             year=workspace.year,
             measure=board.measure,
+            grade=board.grade,
             other_runs=board.other_runs,
             puzzles=[list(puzzle) for puzzle in puzzles],
             models=models,

@@ -62,10 +62,10 @@ Compare these models by their recorded times{scope}.
 
 {board}
 
-1. Say first what was timed, and whether the runs can be compared: the same puzzles, enough runs (provisional
-   rows say little), measured or only claimed.
-2. Rank by the ratio to the leader, with its interval. Models that share a rank are a tie; do not break it.
-3. Say how often each model's answer was right, where that is known: a fast model that fails is not better.
+1. Say first what was timed, and how far it can be trusted: verified, measured or only claimed.
+2. Give each model's rank range and its ratio to the leader with the interval. Models whose ranges overlap
+   may be equally fast; do not order them. Those without a rank cannot be compared.
+3. Say how often each model's answer was right, where that is known: the ratio counts failures already.
 4. Never compare solving time with execution time.{focus}
 speed_history gives single runs; speed_leaderboard with a day and a phase gives the ranking of one puzzle."""
 
@@ -115,7 +115,7 @@ async def compare_models(args: CompareModels, ctx: Context[Workspace]) -> str:
         else "No runs are recorded yet."
     )
     if len(board.rows) > MAX_ROWS:
-        rows += f"\n{len(board.rows) - MAX_ROWS} more are slower than these."
+        rows += f"\n{len(board.rows) - MAX_ROWS} more are not shown."
     rows += skipped_text(view.skipped)
     day = "" if args.day is UNSET else f" on day {args.day}"
     phase = "" if args.phase is UNSET else f" in phase {args.phase}"

@@ -1,0 +1,1 @@
+"""Programs of others, run under limits and, where the system has bubblewrap, in isolation."""

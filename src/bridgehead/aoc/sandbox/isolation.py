@@ -1,0 +1,103 @@
+"""Isolation: what a program can see and reach under bubblewrap.
+
+The system is read-only; home, temporary folders and the hidden folders are empty. The program has a process
+namespace of its own, so everything that it started ends with it. Without bubblewrap, or where the system does
+not let it make namespaces, there is no isolation: `find_bubblewrap` says so, and the caller tells the person.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from functools import cache
+from pathlib import Path
+
+from msgspec import Struct
+
+_PROBE_SECONDS = 20.0
+_TOOLCHAINS = (
+    ".cargo/bin",
+    ".rustup",
+    ".pyenv",
+    ".nvm",
+    ".sdkman",
+    ".asdf",
+    ".bun",
+    ".deno",
+    ".dotnet",
+)
+"""Where people install languages below their home; shown read-only."""
+
+
+class View(Struct, frozen=True):
+    """What an isolated program sees beside the system."""
+
+    folder: Path
+    """Its current and home directory, the only one that it can write to."""
+    readable: tuple[Path, ...] = ()
+    """Shown read-only although they are in the home directory or a temporary one."""
+    hidden: tuple[Path, ...] = ()
+    """Empty inside, wherever they are."""
+    has_network: bool = False
+
+
+@cache
+def find_bubblewrap() -> str | None:
+    """Return bubblewrap's path; None where it is missing or may not make namespaces."""
+    path = shutil.which("bwrap") if sys.platform == "linux" else None
+    if path is None:
+        return None
+    command = [path, "--unshare-all", "--ro-bind", "/", "/", "--proc", "/proc", "--dev", "/dev", "--", "true"]
+    try:
+        done = subprocess.run(command, capture_output=True, timeout=_PROBE_SECONDS, check=False)  # noqa: S603
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return path if done.returncode == 0 else None
+
+
+def isolate(bubblewrap: str, command: list[str], view: View) -> list[str]:
+    """Return the command that runs another one in isolation."""
+    home = Path.home()
+    arguments = [bubblewrap, "--unshare-all", *(("--share-net",) if view.has_network else ())]
+    # Dying with the parent ends the whole namespace when we end bubblewrap, also by SIGKILL.
+    arguments += ["--die-with-parent", "--new-session", "--cap-drop", "ALL"]
+    arguments += ["--ro-bind", "/", "/", "--proc", "/proc", "--dev", "/dev"]
+    for path in (Path("/tmp"), Path("/var/tmp"), Path("/dev/shm"), home):  # noqa: S108 - hidden, not written to
+        if path.is_dir():
+            arguments += ["--tmpfs", str(path)]
+    for path in (*(home / name for name in _TOOLCHAINS), *view.readable):
+        arguments += ["--ro-bind-try", str(path), str(path)]
+    # After what is shown: a solver may lie in the folder whose answers are hidden.
+    for path in view.hidden:
+        if path.is_dir():
+            arguments += ["--tmpfs", str(path)]
+        elif path.exists():
+            arguments += ["--ro-bind", os.devnull, str(path)]
+    arguments += ["--bind", str(view.folder), str(view.folder), "--chdir", str(view.folder)]
+    return [*arguments, "--", *command]
+
+
+def find_parts(command: list[str], folder: Path) -> tuple[list[str], list[Path]]:
+    """Make the files in a command absolute; return it with the folders that it needs to be run.
+
+    A word that names a file relative to `folder` becomes its path, so that it works from another directory.
+    """
+    home = Path.home()
+    words, needed = [], []
+    for place, word in enumerate(command):
+        path = folder / word
+        # The first word is looked for in PATH, unless it has a slash.
+        # `os.path`, because a program given as an argument is too long for a file name.
+        is_file = os.path.isfile(path) and (place > 0 or os.sep in word)  # noqa: PTH113
+        found = str(path) if is_file else shutil.which(word) if place == 0 else None
+        words.append(str(path) if is_file else word)
+        if found is None:
+            continue
+        # Both ends of a link: a virtual environment's Python is a link to the real one.
+        for end in (Path(found), Path(found).resolve()):
+            parent = end.parent.parent if end.parent.name == "bin" else end.parent
+            # The home directory itself is never shown, only the file.
+            needed.append(end if parent == home or parent in home.parents else parent)
+    return words, needed
