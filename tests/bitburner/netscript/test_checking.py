@@ -1,9 +1,12 @@
 """Checking: what is wrong in a script is named, with its place and what to write instead."""
 
-from bridgehead.bitburner.netscript.checking import check_script
+import pytest
+
+from bridgehead.bitburner.netscript.checking import Problem, check_script
 from bridgehead.bitburner.netscript.definitions import Definitions
 from bridgehead.bitburner.netscript.search import DefinitionSearch
-from tests.bitburner.netscript.checking_scripts import check, in_main
+from tests.bitburner.netscript.checking_scripts import DEFINITIONS, SEARCH, check, in_main
+from tests.bitburner.netscript.corpus_cases import Case, load
 
 
 def test_a_function_that_does_not_exist_is_named_with_the_nearest_and_their_signatures() -> None:
@@ -18,3 +21,81 @@ def test_ns1_scripts_and_empty_definitions_are_not_checked() -> None:
     assert check("hakc('n00dles');", "a.script") == []
     empty = Definitions("")
     assert check_script(in_main("ns.hakc();"), "a.js", empty, DefinitionSearch(empty)) == []
+
+
+WRONG, RIGHT = load("wrong"), load("right")
+
+
+def check_case(case: Case) -> list[Problem]:
+    return check_script(case.files[case.filename], case.filename, DEFINITIONS, SEARCH, case.files)
+
+
+@pytest.mark.parametrize("case", RIGHT, ids=lambda case: case.filename)
+def test_a_script_that_works_raises_no_alarm(case: Case) -> None:
+    assert check_case(case) == []
+
+
+def test_most_mistakes_are_named_also_among_those_that_were_held_out() -> None:
+    named = {case.filename for case in WRONG if check_case(case)}
+    held_out = {case.filename for case in WRONG if case.is_held_out}
+
+    assert len(WRONG) >= 45
+    assert len(named) >= 33
+    assert len(named & held_out) >= 15
+
+
+@pytest.mark.parametrize("case", WRONG, ids=lambda case: case.filename)
+def test_a_script_is_said_not_to_start_only_if_it_does_not(case: Case) -> None:
+    fails_at_start = any(problem.when == "start" for problem in check_case(case))
+
+    assert not fails_at_start or "does not start" in case.verdict
+
+
+@pytest.mark.parametrize(
+    ("body", "code", "when"),
+    [
+        ("ns.hack('x'); ns.print(1);", "not_awaited", "line"),
+        ("ns.print(1); ns.hack('x');", "not_awaited", "maybe"),
+        ("ns.prompt('x'); ns.print(1);", "not_awaited", "maybe"),
+        ("ns.pid();", "not_a_function", "line"),
+        ("const n = ns.getHackingLevel - 1;", "not_called", "maybe"),
+        (
+            "for await (const a of b) {}\n} function f() { for await (const a of b) {}",
+            "syntax_error",
+            "start",
+        ),
+    ],
+)
+def test_a_problem_tells_what_it_does_to_the_script(body: str, code: str, when: str) -> None:
+    assert [(one.code, one.when) for one in check(in_main(body))] == [(code, when)]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "const later = ns.hack('x'); await later;",
+        "ns.hack('x').then(() => ns.print(1));",
+        "switch (1) { case 1: let a; } switch (2) { case 2: let a; }",
+        "let a = 1; { let a = 2; } for (let a of []) {} a = 3;",
+        "const f = async () => { await ns.sleep(1); }; await f();",
+        "while (true) { if (ns.args.length) return; }",
+        "while (true) ns.exit();",
+        "ns.run('a.js', 1, ...ns.args, [], true);",
+        "const sleep = (ms) => new Promise((done) => setTimeout(done, ms)); await sleep(5);",
+    ],
+)
+def test_what_only_looks_wrong_is_left_alone(body: str) -> None:
+    assert check(in_main(body)) == []
+
+
+def test_imports_are_checked_only_if_the_files_are_known() -> None:
+    source = "import { a } from './b.js';\nimport { c } from './gone.js';\n" + in_main("a(c);")
+    files = {"a.js": source, "b.js": "export const other = 1;"}
+
+    assert check(source) == []
+    found = check_script(source, "a.js", DEFINITIONS, SEARCH, files)
+    assert [(one.code, one.line, one.when) for one in found] == [
+        ("missing_export", 1, "start"),
+        ("missing_import", 2, "start"),
+    ]
+    assert "b.js does not export a. It exports other." in found[0].message

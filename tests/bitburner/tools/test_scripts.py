@@ -19,6 +19,7 @@ async def test_the_cost_is_itemised_by_function(play: Play) -> None:
     (note,) = structured.pop("notes")
     assert structured == {
         "ram_gb": 35.1,
+        "base_gb": 1.6,
         "items": [
             {"name": "ns.singularity.connect", "ram_gb": 32},
             {"name": "ns.exec", "ram_gb": 1.3},

@@ -41,7 +41,7 @@ async def test_a_script_that_cannot_run_is_written_and_the_problem_told(play: Pl
     assert text == "OK"
     assert written["ram_problem"] in written["notes"]
     assert written["ram_gb"] is None
-    assert "calculateRam" in written["ram_problem"]
+    assert "Syntax error in bad.js" in written["ram_problem"]
 
 
 async def test_the_size_is_counted_in_utf_8_bytes_before_any_call(tmp_path: Path) -> None:

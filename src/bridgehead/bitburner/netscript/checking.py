@@ -1,17 +1,23 @@
 """Checking: the problems of a script that the game accepts silently and that show only when it runs.
 
-Works on the syntax tree alone. Says nothing where it is not certain: a false alarm costs more than a missed
-problem.
+Each rule is a function over one `Subject` and works on the syntax tree alone. Says nothing where it is not
+certain: a false alarm costs more than a missed problem.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_right
+from collections.abc import Callable, Iterator, Mapping
+from functools import cached_property
 from typing import TYPE_CHECKING, Literal
 
 from msgspec import Struct
 
 from .guards import Guards
-from .scripts import ApiUse, Script, TooMuchWork
+from .modules import Module, is_definitions, resolve_module
+from .parsing import FUNCTIONS, Node, Tree
+from .scripts import ApiUse, Script, TooMuchWork, property_of
+from .signatures import describe, fits
 
 if TYPE_CHECKING:
     from .definitions import Definitions
@@ -30,6 +36,19 @@ _UNDOCUMENTED = frozenset(
     | {"printRaw", "rainbow", "tprintRaw", "break", "factionGains", "hacknetNodes"}
 )
 """Functions that the game has and its definitions leave out on purpose."""
+_WITHOUT_AWAIT = frozenset({"asleep", "nextUpdate"})
+"""Functions whose promise a script may leave alone."""
+_EXCLUSIVE = frozenset(
+    {"hack", "grow", "weaken", "sleep", "share", "installBackdoor", "manualHack", "chargeFragment"}
+)
+"""Functions during which every other call of the same script fails."""
+_PAGE_FUNCTIONS = frozenset({"alert", "print", "prompt", "sprintf", "vsprintf"})
+"""Functions of ns that the game's page has too, so that a call without `ns.` does something."""
+_ARITHMETIC = frozenset({"<", ">", "<=", ">=", "-", "*", "/", "%", "**"})
+_LOOPS = frozenset({"while_statement", "do_statement", "for_statement", "for_in_statement"})
+_LEAVING = frozenset(
+    {"await_expression", "break_statement", "return_statement", "throw_statement", "yield_expression"}
+)
 
 When = Literal["start", "line", "maybe"]
 """A script with a problem fails when it starts, fails when it reaches the line, or may do something else."""
@@ -45,57 +64,123 @@ class Problem(Struct, frozen=True):
     when: When = "line"
 
 
+class Finding(Struct, frozen=True):
+    """A problem at an offset in bytes."""
+
+    code: str
+    message: str
+    start: int
+    when: When = "line"
+
+
 def check_script(
-    source: str, filename: str, definitions: Definitions, search: DefinitionSearch
+    source: str,
+    filename: str,
+    definitions: Definitions,
+    search: DefinitionSearch,
+    files: Mapping[str, str] | None = None,
 ) -> list[Problem]:
-    """Return the syntax error of a script, or its other problems in order."""
+    """Return the problems of a script in order; of one that cannot be parsed, the syntax error alone.
+
+    `files` are the scripts that it can import; None if they are not known.
+    """
     if len(source) > MAX_CHARACTERS:
         return [_not_checked(f"it is longer than {MAX_CHARACTERS:,} characters")]
     try:
         script = Script(source, filename, definitions)
         broken = script.tree.problem
         if broken is not None:
-            place = script.tree.place_of(broken.start)
-            return [Problem("syntax_error", f"Syntax error: {broken.message}.", *place, "start")]
-        if filename.endswith(".script") or not definitions.namespaces or not definitions.members.get("NS"):
-            # A `.script` file is NS1, where functions are globals; without definitions nothing is certain.
-            return []
-        problems = _find_unknown(script, definitions, search)
+            findings = [Finding("syntax_error", f"Syntax error: {broken.message}.", broken.start, "start")]
+        elif filename.endswith(".script"):
+            findings = []  # NS1, where the functions of the API are globals
+        else:
+            subject = Subject(script, filename, definitions, search, files)
+            findings = [finding for rule in _RULES for finding in rule(subject)]
     except TooMuchWork:
         return [_not_checked("following its values would take too long")]
-    return sorted(problems, key=lambda problem: (problem.line, problem.column))[:_MAX_PROBLEMS]
+    findings.sort(key=lambda finding: finding.start)
+    return [
+        Problem(one.code, one.message, *script.tree.place_of(one.start), one.when)
+        for one in findings[:_MAX_PROBLEMS]
+    ]
 
 
 def _not_checked(why: str) -> Problem:
     return Problem("not_checked", f"The script was not checked: {why}.", 1, 1, "maybe")
 
 
-def _find_unknown(script: Script, definitions: Definitions, search: DefinitionSearch) -> list[Problem]:
-    """Find members of the API that do not exist; a name that is used often is reported once."""
-    guards = Guards(script)
+class Subject:
+    """A script with what the rules ask about it."""
+
+    def __init__(
+        self,
+        script: Script,
+        filename: str,
+        definitions: Definitions,
+        search: DefinitionSearch,
+        files: Mapping[str, str] | None,
+    ) -> None:
+        self.script = script
+        self.nodes = script.tree.nodes
+        self.filename = filename
+        self.definitions = definitions
+        self.search = search
+        self.files = files
+        self.module = Module(script.tree)
+        self.signatures = search.signatures
+        has_api = bool(definitions.namespaces and definitions.members.get("NS"))
+        self.uses = script.find_uses() if has_api else []  # without definitions nothing is certain
+        self.guards = Guards(script)
+
+    @cached_property
+    def calls(self) -> list[tuple[Node, str]]:
+        """Every call of a function that the API has, with its path."""
+        functions = {use.node: use.path for use in self.uses}
+        calls: list[tuple[Node, str]] = []
+        for node in self.nodes:
+            called = node.field("function") if node.type == "call_expression" else None
+            if called is None:
+                continue
+            path = functions.get(called)
+            if path is None and called.type == "identifier":
+                binding = self.script.scopes.bindings.get(called)
+                if binding is not None and not binding.is_foreign and len(binding.values) == 1:
+                    value, key = binding.values[0]
+                    if key:  # const { hack } = ns
+                        parent = self.script.resolve(value)
+                        path = None if parent is None else f"{parent}.{key}".lstrip(".")
+                    else:  # const hack = ns.hack
+                        path = functions.get(value)
+            if path is not None and self.signatures.of(path):
+                calls.append((node, path))
+        return calls
+
+
+# --- the API ------------------------------------------------------------------------------------------------
+
+
+def _find_unknown(subject: Subject) -> Iterator[Finding]:
+    """Members of the API that do not exist; a name that is used often is reported once."""
+    definitions = subject.definitions
     unknown: dict[str, ApiUse] = {}
-    for use in script.find_uses():
+    for use in subject.uses:
         if use.name in definitions.members[definitions.namespaces[use.parent]]:
             continue
-        if (
-            use.name in _OF_EVERY_OBJECT | _UNDOCUMENTED
-            or use.has_default
-            or guards.covers(use.node, use.name)
-        ):
+        if use.name in _OF_EVERY_OBJECT | _UNDOCUMENTED or use.has_default:
             continue
-        unknown.setdefault(use.path, use)
-    return [
-        _describe_unknown(use, script, definitions, search) for use in list(unknown.values())[:_MAX_PROBLEMS]
-    ]
+        if not subject.guards.covers(use.node, use.name):
+            unknown.setdefault(use.path, use)
+    for use in list(unknown.values())[:_MAX_PROBLEMS]:
+        yield Finding("unknown_api", f"ns.{use.path} does not exist.{_suggest(use, subject)}", use.start)
 
 
-def _describe_unknown(
-    use: ApiUse, script: Script, definitions: Definitions, search: DefinitionSearch
-) -> Problem:
+def _suggest(use: ApiUse, subject: Subject) -> str:
     """Suggest functions of that name in other namespaces first, then similar names."""
     # `ns.connect` most likely means `ns.singularity.connect`, the same name elsewhere.
+    definitions = subject.definitions
     interface = definitions.namespaces[use.parent]
-    near = [f"{use.parent}.{name}".lstrip(".") for name in search.suggest(use.name, interface, _MAX_NAMES)]
+    similar = subject.search.suggest(use.name, interface, _MAX_NAMES)
+    near = [f"{use.parent}.{name}".lstrip(".") for name in similar]
     elsewhere = [path for path, _ in definitions.functions_by_name.get(use.name, ())]
     shown = []
     for path in list(dict.fromkeys([*elsewhere[:_MAX_NAMES], *near]))[:_MAX_NAMES]:
@@ -104,6 +189,223 @@ def _describe_unknown(
         signature = " ".join(declaration.signature.split()) if declaration is not None else path
         prefix = f"ns.{parent}." if parent else "ns."
         shown.append(f"{prefix}{signature.removeprefix('readonly ').removesuffix(';')}")
-    suggestion = f" Nearest: {'; '.join(shown)}." if shown else ""
-    place = script.tree.place_of(use.start)
-    return Problem("unknown_api", f"ns.{use.path} does not exist.{suggestion}", *place)
+    return f" Nearest: {'; '.join(shown)}." if shown else ""
+
+
+def _find_missing_ns(subject: Subject) -> Iterator[Finding]:
+    """Calls such as `hack(target)` of a function that only ns has."""
+    members = subject.definitions.members.get("NS", {})
+    for node in subject.nodes:
+        called = node.field("function") if node.type == "call_expression" else None
+        if called is None or called.type != "identifier":
+            continue
+        name = called.text
+        member = members.get(name)
+        is_candidate = member is not None and member.is_function and name not in _PAGE_FUNCTIONS
+        if is_candidate and name not in subject.script.scopes.names and not subject.guards.covers(node, name):
+            yield Finding("missing_ns", f"{name} is not defined; ns.{name} is.", called.start)
+
+
+def _find_not_a_function(subject: Subject) -> Iterator[Finding]:
+    """Calls of what is a value or a namespace of the API."""
+    for use in subject.uses:
+        call = use.node.parent
+        if call is None or call.type != "call_expression" or call.field("function") is not use.node:
+            continue
+        declaration = subject.definitions.find_path(use.path)
+        if declaration is None or declaration.is_function or subject.guards.covers(use.node, use.name):
+            continue
+        if use.path in subject.definitions.namespaces:
+            yield Finding("not_a_function", f"ns.{use.path} is a namespace, not a function.", use.start)
+        elif declaration.type_name in ("", "string", "number") and "=>" not in declaration.signature:
+            yield Finding("not_a_function", f"ns.{use.path} is a value, not a function.", use.start)
+
+
+def _find_not_called(subject: Subject) -> Iterator[Finding]:
+    """Functions of the API in a calculation or comparison, where their result is meant."""
+    for use in subject.uses:
+        parent = use.node.parent
+        operator = (
+            parent.field("operator") if parent is not None and parent.type == "binary_expression" else None
+        )
+        if operator is not None and operator.type in _ARITHMETIC and subject.signatures.of(use.path):
+            message = f"ns.{use.path} is not called here; write ns.{use.path}(…)."
+            yield Finding("not_called", message, use.start, "maybe")
+
+
+def _find_wrong_arguments(subject: Subject) -> Iterator[Finding]:
+    """Too few arguments for every overload, and literals that no overload accepts."""
+    for call, path in subject.calls:
+        passed = call.field("arguments")
+        if passed is None or passed.type != "arguments" or call in subject.guards.protected:
+            continue
+        arguments = passed.named
+        overloads = subject.signatures.of(path)
+        if any(one.type == "spread_element" for one in arguments):
+            continue
+        least = min(overload.required for overload in overloads)
+        if len(arguments) < least:
+            shortest = min(overloads, key=lambda overload: overload.required)
+            names = ", ".join(one.name for one in shortest.parameters if one.is_required)
+            wanted = f"{least} argument{'s' if least != 1 else ''} ({names})"
+            message = f"ns.{path} needs {wanted}, got {len(arguments)}."
+            yield Finding("too_few_arguments", message, call.start)
+            continue
+        for index, argument in enumerate(arguments):
+            accepted = [one.parameters[index] for one in overloads if index < len(one.parameters)]
+            # A rest parameter, or an argument too many, which JavaScript ignores.
+            if len(accepted) < len(overloads) or any(fits(argument, one.kinds) for one in accepted):
+                continue
+            kinds = accepted[0].kinds
+            for one in accepted[1:]:
+                kinds |= one.kinds
+            message = f"ns.{path}: {accepted[0].name} takes {describe(kinds)}, not {argument.text[:30]}."
+            yield Finding("wrong_argument", message, argument.start)
+
+
+def _find_not_awaited(subject: Subject) -> Iterator[Finding]:
+    """Statements that leave the promise of an API function alone."""
+    starts = sorted(use.start for use in subject.uses)
+    for call, path in subject.calls:
+        name = path.rpartition(".")[2]
+        statement = call.parent
+        if statement is None or statement.type != "expression_statement" or name in _WITHOUT_AWAIT:
+            continue
+        if not all(overload.returns_promise for overload in subject.signatures.of(path)):
+            continue
+        # It fails if the script calls anything else meanwhile: further down in the block, or in a loop's next
+        # round. At the end of a block nobody can tell.
+        block = statement.parent
+        last = block.end if block is not None else statement.end
+        is_followed = bisect_right(starts, last) > bisect_right(starts, statement.end)
+        is_certain = name in _EXCLUSIVE and is_followed and not subject.guards.covers(call, name)
+        why = "other calls fail while it runs" if name in _EXCLUSIVE else "the script does not wait for it"
+        message = f"ns.{path} returns a promise and is not awaited: {why}. Write await ns.{path}(…)."
+        yield Finding("not_awaited", message, call.start, "line" if is_certain else "maybe")
+
+
+# --- modules ------------------------------------------------------------------------------------------------
+
+
+def _find_bad_imports(subject: Subject) -> Iterator[Finding]:
+    """Imports of files that are not there, and of names that those files do not export."""
+    files = subject.files
+    if files is None:
+        return
+    exports: dict[str, Module] = {}
+    for one in subject.module.imports:
+        if is_definitions(one.module, subject.filename):
+            continue
+        target = resolve_module(one.module, subject.filename, files.__contains__)
+        if target is None:
+            message = f"{one.module!r} is not on the server. Write it first, or correct the path."
+            if one.module in ("@ns", "@nsdefs"):
+                message = f"{one.module!r} can be imported in .ts and .tsx files only."
+            yield Finding("missing_import", message, one.node.start, "start")
+            continue
+        if one.is_type or target == subject.filename or len(files[target]) > MAX_CHARACTERS:
+            continue
+        if target not in exports:
+            subject.script.spend(len(files[target]))
+            exports[target] = Module(Tree(files[target], target))
+        module = exports[target]
+        if module.stars:
+            continue  # what it passes on is not known here
+        for name in one.names:
+            if name.name and name.name != "default" and name.name not in module.exports:
+                message = f"{target} does not export {name.name}.{_list_exports(module)}"
+                yield Finding("missing_export", message, name.node.start, "start")
+    for listed in subject.module.lists:
+        if listed.module is not None and listed.module not in files and not listed.is_type:
+            # The game's resolver leaves this text alone, unlike that of an import.
+            target = resolve_module(listed.module, subject.filename, files.__contains__)
+            hint = f"write {target!r}" if target is not None else "it is not on the server"
+            message = f"The game takes {listed.module!r} as a whole path here: {hint}."
+            yield Finding("missing_import", message, listed.node.start, "start")
+
+
+def _list_exports(module: Module) -> str:
+    names = sorted(module.exports)[:8]
+    return f" It exports {', '.join(names)}." if names else " It exports nothing."
+
+
+def _find_main(subject: Subject) -> Iterator[Finding]:
+    """A `main` that the game cannot see."""
+    if subject.module.exports or subject.module.stars:
+        return
+    for node in subject.script.tree.root.children:
+        declared = node.named if node.type in ("lexical_declaration", "variable_declaration") else [node]
+        for one in declared:
+            name = one.field("name")
+            value = one.field("value") or one
+            if name is not None and name.text == "main" and value.type in FUNCTIONS:
+                message = "main is not exported; write export before it."
+                yield Finding("main_not_exported", message, one.start, "start")
+
+
+# --- the language -------------------------------------------------------------------------------------------
+
+
+def _find_syntax(subject: Subject) -> Iterator[Finding]:
+    """What the parser here accepts and the game's does not."""
+    for node in subject.nodes:
+        is_await = node.type == "await_expression" or (
+            node.type == "for_in_statement" and node.has_token("await")
+        )
+        if is_await and node.function is not None and not node.function.has_token("async"):
+            message = "Syntax error: await in a function that is not async."
+            yield Finding("syntax_error", message, node.start, "start")
+            return
+        if node.type.startswith("jsx_") and subject.filename.endswith(".js"):
+            message = "Syntax error: the game reads JSX in .jsx and .tsx files only."
+            yield Finding("syntax_error", message, node.start, "start")
+            return
+    for name in subject.script.scopes.declared_twice:
+        message = f"Syntax error: {name.text} is declared twice in one block."
+        yield Finding("syntax_error", message, name.start, "start")
+        return
+
+
+def _find_assigned_constants(subject: Subject) -> Iterator[Finding]:
+    for name in subject.script.scopes.assigned_constants:
+        if name not in subject.guards.protected:
+            yield Finding("assigned_constant", f"{name.text} is a const and cannot be assigned.", name.start)
+
+
+def _find_endless_loops(subject: Subject) -> Iterator[Finding]:
+    """Loops that never end and never let the game go on."""
+    left: set[Node] = set()
+    for node in subject.nodes:
+        is_exit = node.type == "call_expression" and _called_name(node) in ("exit", "spawn", "kill")
+        around: Node | None = node if is_exit or node.type in _LEAVING else None
+        # Up to the function, or to what another way out has marked already: each node is marked once.
+        while around is not None and around not in left and around.type not in FUNCTIONS:
+            left.add(around)
+            around = around.parent
+    for node in subject.nodes:
+        if node.type != "while_statement" or node in left:
+            continue
+        condition = node.field("condition")
+        if condition is not None and condition.text in ("(true)", "(1)"):
+            message = "This loop never ends and never awaits, so the game freezes. Add await ns.sleep(…)."
+            yield Finding("endless_loop", message, node.start)
+
+
+def _called_name(call: Node) -> str:
+    called = call.field("function")
+    return property_of(called) if called is not None and called.type == "member_expression" else ""
+
+
+_RULES: tuple[Callable[[Subject], Iterator[Finding]], ...] = (
+    _find_unknown,
+    _find_missing_ns,
+    _find_not_a_function,
+    _find_not_called,
+    _find_wrong_arguments,
+    _find_not_awaited,
+    _find_bad_imports,
+    _find_main,
+    _find_syntax,
+    _find_assigned_constants,
+    _find_endless_loops,
+)

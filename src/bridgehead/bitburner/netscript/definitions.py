@@ -96,10 +96,13 @@ class Definitions:
     def __init__(self, text: str) -> None:
         self.declarations = list(_read(text))
         self.by_symbol: dict[str, Declaration] = {}
+        self.overloads: dict[str, list[Declaration]] = {}
+        """All declarations of a symbol: a function may be declared several times."""
         self.members: dict[str, dict[str, Declaration]] = {}
         """The members of each interface, with those that it inherits."""
         for declaration in self.declarations:
             self.by_symbol.setdefault(declaration.symbol, declaration)
+            self.overloads.setdefault(declaration.symbol, []).append(declaration)
             if declaration.owner:
                 self.members.setdefault(declaration.owner, {}).setdefault(declaration.name, declaration)
         # Each round copies members one level down, in whatever order the file declares the interfaces.

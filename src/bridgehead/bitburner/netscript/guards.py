@@ -26,13 +26,13 @@ class Guards:
     def __init__(self, script: Script) -> None:
         self._script = script
         self._names: set[str] = set()
-        self._protected: set[Node] = set()
+        self.protected: set[Node] = set()
         """Nodes inside of try with catch, `if (false)` and tests of the version."""
         for node in script.tree.nodes:
             script.spend()
             parent = node.parent
-            if parent is not None and (parent in self._protected or self._protects(parent, node)):
-                self._protected.add(node)
+            if parent is not None and (parent in self.protected or self._protects(parent, node)):
+                self.protected.add(node)
             if node.type in ("member_expression", "subscript_expression"):
                 if _is_tested(node):
                     self._names.add(property_of(node))
@@ -41,7 +41,7 @@ class Guards:
 
     def covers(self, node: Node, name: str) -> bool:
         """Return whether a script may use a name that does not exist here."""
-        return name in self._names or node in self._protected
+        return name in self._names or node in self.protected
 
     def _protects(self, parent: Node, node: Node) -> bool:
         if parent.type == "try_statement":

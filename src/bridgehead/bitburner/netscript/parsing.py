@@ -38,6 +38,7 @@ SCOPES = FUNCTIONS | {
     "catch_clause",
     "class_body",
     "class_static_block",
+    "switch_body",
 }
 _MAX_SHOWN = 30
 _TYPE_STAR = re.compile(rb"(\bexport\s+)type(\s*\*)")
@@ -113,7 +114,7 @@ class Tree:
     def __init__(self, source: str, filename: str) -> None:
         self.source = source.encode("utf-8", "replace")
         self.filename = filename
-        parsed = parse(self.source, filename)
+        parsed = _parse(self.source, filename)
         self.nodes: list[Node] = []
         """Every node in source order, a parent before its children."""
         self._copy(parsed)
@@ -181,10 +182,10 @@ def _make_parser(kind: str) -> Parser:
 
 def parse_definitions(text: str) -> tree_sitter.Node:
     """Return tree-sitter's own tree of a definition file: it is long, flat, and read once from the top."""
-    return parse(text.encode(), "definitions.d.ts")
+    return _parse(text.encode(), "definitions.d.ts")
 
 
-def parse(source: bytes, filename: str) -> tree_sitter.Node:
+def _parse(source: bytes, filename: str) -> tree_sitter.Node:
     """Return tree-sitter's own tree; the file's extension decides the language."""
     kind = {"ts": "ts", "tsx": "tsx"}.get(filename.rpartition(".")[2], "js")
     parser = _make_parser(kind)
@@ -212,12 +213,11 @@ def text_of(node: tree_sitter.Node) -> str:
     return (node.text or b"").decode("utf-8", "replace")
 
 
-def string_value(node: Node | tree_sitter.Node | None) -> str | None:
+def string_value(node: Node | None) -> str | None:
     """Return the value of a plain string literal; None for anything else."""
     if node is None or node.type != "string":
         return None
-    parts = node.named if isinstance(node, Node) else node.named_children
-    return "".join(part.text if isinstance(part, Node) else text_of(part) for part in parts)
+    return "".join(part.text for part in node.named)
 
 
 def _find_broken(root: tree_sitter.Node) -> SyntaxProblem:

@@ -18,7 +18,7 @@ _NAMES = frozenset({"identifier", "shorthand_property_identifier", "shorthand_pr
 class Binding:
     """A declared name: the values assigned to it, or a parameter."""
 
-    __slots__ = ("function", "index", "is_foreign", "parameter", "values")
+    __slots__ = ("function", "index", "is_constant", "is_foreign", "parameter", "values")
 
     def __init__(self, *, is_foreign: bool = False) -> None:
         self.values: list[tuple[Node, str]] = []
@@ -29,6 +29,7 @@ class Binding:
         self.parameter: Node | None = None
         self.is_foreign = is_foreign
         """Whether its value cannot be known."""
+        self.is_constant = False
 
 
 class Scopes:
@@ -45,6 +46,10 @@ class Scopes:
         self.fields: dict[str, list[Node]] = {}
         """The values assigned to `this.name`."""
         self.field_types: dict[str, Node] = {}
+        self.declared_twice: list[Node] = []
+        """Names that `let`, `const` or `class` declares again in one block, which is a syntax error."""
+        self.assigned_constants: list[Node] = []
+        self._lexical: set[tuple[Node, str]] = set()
         self.steps = 0
         assignments = []
         for node in tree.nodes:
@@ -85,8 +90,13 @@ class Scopes:
 
     def _collect_variable(self, node: Node) -> None:
         pattern, value = node.field("name"), node.field("value")
+        declaration = node.parent
+        kind = declaration.field("kind") if declaration is not None else None
+        if kind is not None and kind.type in ("let", "const") and pattern is not None:
+            self._declare_lexical(pattern, node.scope)
         if pattern is not None and pattern.type == "identifier":
             binding = Binding()
+            binding.is_constant = kind is not None and kind.type == "const"
             if value is not None and value.type not in _NOTHING:
                 binding.values.append((value, ""))
             self._declare(pattern, binding, node.scope)
@@ -94,6 +104,14 @@ class Scopes:
             self._declare_pattern(pattern, value, node.scope)
         else:
             self._declare_foreign(pattern, node.scope)
+
+    def _declare_lexical(self, pattern: Node, scope: Node | None) -> None:
+        for name in pattern_names(pattern):
+            key = (scope, name.text) if scope is not None else None
+            if key in self._lexical:
+                self.declared_twice.append(name)
+            elif key is not None:
+                self._lexical.add(key)
 
     def _collect_function(self, node: Node) -> None:
         name = node.field("name")
@@ -136,6 +154,8 @@ class Scopes:
             return
         if left.type == "identifier":
             binding = self.bindings.get(left)
+            if binding is not None and binding.is_constant:
+                self.assigned_constants.append(left)
             if binding is None or right.type in _NOTHING:
                 return
             # `ns ||= x`, or a parameter that is assigned again, has more values than one can follow.

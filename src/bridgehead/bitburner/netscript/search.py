@@ -11,12 +11,14 @@ import math
 import re
 from collections import Counter
 from difflib import get_close_matches
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 from msgspec import Struct
 
 from ..game import timestamps
 from .definitions import ROOT, Declaration, Definitions
+from .ram import Price, list_prices
+from .signatures import Signatures
 from .words import STOP, SYNONYMS
 
 _IN_NAME, _IN_OWNER, _IN_SUMMARY, _IN_COMMENT = 10.0, 5.0, 4.0, 1.0
@@ -60,6 +62,7 @@ class DefinitionSearch:
 
     def __init__(self, definitions: Definitions) -> None:
         self._definitions = definitions
+        self.signatures = Signatures(definitions)
         self._paths = {interface: path for path, interface in definitions.namespaces.items()}
         self._indexed: list[_Indexed] = []
         for declaration in definitions.declarations:
@@ -194,6 +197,11 @@ class Index:
         """The time at which the file was fetched, if the game is away now."""
         self.definitions = Definitions(text)
         self.search = DefinitionSearch(self.definitions)
+
+    @cached_property
+    def prices(self) -> dict[str, Price]:
+        """What each name adds to a script's RAM."""
+        return list_prices(self.definitions)
 
     @property
     def note(self) -> str:

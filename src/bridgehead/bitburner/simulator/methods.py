@@ -9,9 +9,10 @@ from typing import Any, NoReturn
 import msgspec
 from msgspec import UNSET, Struct
 
+from ..netscript.ram import RamRefused
 from .definitions import definitions
 from .paths import PROGRAM, is_script, is_text, resolve
-from .ram import BrokenScript, cost
+from .ram import cost
 from .world import World, save
 
 OK = "OK"
@@ -210,7 +211,7 @@ def calculate_ram(call: Call) -> float:
         call.refuse(Case.MISSING, filename)
     try:
         return cost(call.world, host, path)
-    except BrokenScript:
+    except RamRefused:
         call.refuse(Case.NO_RAM, filename)
 
 

@@ -177,6 +177,6 @@ async def files_ram(args: OfFiles, ctx: Context[Session]) -> Answer[Costs]:
     """Calculate the RAM costs of scripts; other files have none."""
     on = paths.validate_server(args.server)
     names = [paths.validate_filename(name) for name in args.filenames]
-    found = await asyncio.gather(*(measure_cost(ctx.state.remote, name, on) for name in names))
+    found = await asyncio.gather(*(measure_cost(ctx.state, name, on) for name in names))
     costs = dict(zip(args.filenames, (cost for cost, _ in found), strict=True))
     return Answer(f"{len(costs)} costs.", Costs(costs))

@@ -66,7 +66,7 @@ async def slim_script(args: SlimScript, ctx: Context[Session]) -> str:
     """Make the prompt for slimming a script."""
     name, on = paths.validate_script(args.filename), paths.validate_server(args.server)
     content = await ctx.state.remote.read(name, on)
-    cost, problem = await measure_cost(ctx.state.remote, name, on)
+    cost, problem = await measure_cost(ctx.state, name, on)
     itemised = await itemise_cost(ctx.state, on, name, cost)
     table = (
         f"What it is made of:\n\n{describe_items(itemised, cost)}\n\n"

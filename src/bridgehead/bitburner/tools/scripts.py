@@ -15,18 +15,21 @@ from bridgehead.mcp import Answer, Arguments, Context
 from bridgehead.mcp.lazy_imports import asyncio
 from bridgehead.runtime.errors import BridgeError
 
+from ..errors import RemoteFailure
 from ..game import paths
 from ..session import Session
 from .declaring import Filename, Server, ToolDeclarer
 from .definitions import load_index
 
 if TYPE_CHECKING:
-    from ..game.remote import Remote
-    from ..netscript.costs import Itemised, Source
+    from collections.abc import Mapping
+
+    from ..netscript.ram import Ram
+    from ..netscript.search import Index
 
 _ROUNDING = 0.005
 """Half a hundredth of a GB: sums closer than this are equal."""
-_MAX_IMPORTS = 50
+_MAX_IMPORTS = 100
 _HEADINGS = {
     "start": "It will fail when it runs:",
     "line": "It will fail when it reaches:",
@@ -52,6 +55,7 @@ class RamCost(Struct):
     """Output of calculate_ram: the game's figure, and its parts by the definitions."""
 
     ram_gb: float
+    base_gb: float = 1.6
     items: list[RamItem] = []
     items_sum_gb: float | None = None
 
@@ -66,33 +70,63 @@ class ScriptProblem(Struct):
     when: Literal["start", "line", "maybe"] = "line"
 
 
+class ScriptReport(Struct):
+    """What is known of a script after it was written."""
+
+    ram_gb: float | None = None
+    ram_problem: str | None = None
+    problems: list[ScriptProblem] = []
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """The report in sentences, for the agent."""
+        return tuple(
+            note
+            for note in (describe_cost(self.ram_gb, self.ram_problem), describe_problems(self.problems))
+            if note
+        )
+
+
 def declare(tools: ToolDeclarer) -> None:
     """Declare the tools of this module."""
     tools.read_tool(
-        "Calculate RAM", "The RAM cost of a script in GB, as a number, and what each function adds to it."
+        "Calculate RAM",
+        "The RAM cost of a script in the Bitburner game in GB, and what each function adds to it.",
     )(calculate_ram)
 
 
 async def calculate_ram(args: CalculateRam, ctx: Context[Session]) -> Answer[RamCost]:
     """Calculate the RAM cost of a script."""
     name, on = paths.validate_script(args.filename), paths.validate_server(args.server)
-    cost = await ctx.state.remote.calculate_ram(name, on)
+    try:
+        cost = await ctx.state.remote.calculate_ram(name, on)
+    except RemoteFailure as failure:
+        reason = await explain_refusal(ctx.state, on, name) if is_ram_refusal(failure) else None
+        if reason is None:
+            raise
+        # The game keeps its reason to itself ("Ram cost could not be calculated"); ours is by the same rule.
+        text = f"{failure.remote_message.rstrip().rstrip('.')}. {reason}"
+        raise RemoteFailure(
+            failure.method, text, failure.remote_code, next_step="Correct this, and calculate again."
+        ) from None
     itemised = await itemise_cost(ctx.state, on, name, cost)
     answer = Answer(format_cost(cost), RamCost(cost))
     if itemised is None:
         return answer
     answer.structured.items = [RamItem(one.name, one.ram_gb) for one in itemised.items]
-    answer.structured.items_sum_gb = itemised.sum_gb
+    answer.structured.items_sum_gb = itemised.total_gb
     return replace(answer, notes=(describe_items(itemised, cost),))
 
 
-def describe_items(itemised: Itemised, cost: float | None) -> str:
+def describe_items(itemised: Ram, cost: float | None) -> str:
     """List the costs, one per line, with a note if their sum is not the game's figure."""
+    if itemised.is_override:
+        return f"The script sets its cost itself, by ramOverride({format_cost(itemised.total_gb)})."
     lines = [f"{format_cost(1.6):>8} GB  base"]
     lines += [f"{format_cost(one.ram_gb):>8} GB  {one.name}" for one in itemised.items]
-    if cost is not None and abs(itemised.sum_gb - cost) >= _ROUNDING:
+    if cost is not None and abs(itemised.total_gb - cost) >= _ROUNDING:
         lines.append(
-            f"The sum is {format_cost(itemised.sum_gb)} GB by the definitions; the game says "
+            f"The sum is {format_cost(itemised.total_gb)} GB by the definitions; the game says "
             f"{format_cost(cost)} GB, and that is what counts."
         )
     return "\n".join(lines)
@@ -103,14 +137,41 @@ def format_cost(cost: float) -> str:
     return msgspec.json.encode(int(cost) if cost.is_integer() else cost).decode()
 
 
-async def measure_cost(remote: Remote, name: str, server: str) -> tuple[float | None, str | None]:
+def is_ram_refusal(failure: RemoteFailure) -> bool:
+    """Return whether the game read the script and calculated no cost, in the words of either generation."""
+    return "ram" in failure.remote_message.lower().partition("filename:")[0].split()
+
+
+async def measure_cost(session: Session, name: str, server: str) -> tuple[float | None, str | None]:
     """Return a script's cost, or why there is none; (None, None) for other files."""
     if not paths.is_script(name):
         return None, None
     try:
-        return await remote.calculate_ram(name, server), None
+        return await session.remote.calculate_ram(name, server), None
+    except RemoteFailure as failure:
+        reason = await explain_refusal(session, server, name) if is_ram_refusal(failure) else None
+        return None, failure.message if reason is None else f"The game calculates no RAM cost: {reason}"
     except BridgeError as error:
         return None, error.message
+
+
+async def explain_refusal(session: Session, on: str, name: str) -> str | None:
+    """Return the game's own reason for refusing a script, by its rule; None if the rule finds none."""
+    try:
+        sources = await read_sources(session, on, name)
+    except BridgeError:
+        return None
+
+    def find_reason() -> str | None:
+        from ..netscript.ram import RamRefused, collect_names
+
+        try:
+            collect_names(name, sources, on)
+        except RamRefused as refused:
+            return str(refused)
+        return None
+
+    return await asyncio.to_thread(find_reason)
 
 
 def describe_cost(cost: float | None, problem: str | None) -> str:
@@ -118,22 +179,35 @@ def describe_cost(cost: float | None, problem: str | None) -> str:
     return f"It costs {format_cost(cost)} GB of RAM." if cost is not None else problem or ""
 
 
-async def inspect_script(session: Session, name: str, content: str) -> list[ScriptProblem]:
-    """Return the problems of a script, which the game accepts and which show only when it runs."""
+async def report_on_script(session: Session, on: str, name: str, content: str) -> ScriptReport:
+    """Return cost and problems of a script that was just written; an empty report for other files."""
     if not paths.is_script(name):
-        return []
+        return ScriptReport()
+    cost, refusal = await measure_cost(session, name, on)
     try:
         index = await load_index(session)
+        sources = await read_sources(session, on, name, content)
     except BridgeError:
-        return []  # without definitions nothing is certain
+        return ScriptReport(cost, refusal)  # without definitions nothing is certain
+    problems = await asyncio.to_thread(check, index, name, sources, is_draft=True)
+    return ScriptReport(cost, refusal, problems)
 
-    def check() -> list[ScriptProblem]:
-        from ..netscript.checking import check_script
 
-        found = check_script(content, name, index.definitions, index.search)
-        return [ScriptProblem(one.code, one.message, one.line, one.column, one.when) for one in found]
+def check(index: Index, name: str, files: Mapping[str, str], *, is_draft: bool) -> list[ScriptProblem]:
+    """Check one script among others. Of a draft, a missing import may still be written."""
+    from ..netscript.checking import check_script
 
-    return await asyncio.to_thread(check)
+    problems = check_script(files[name], name, index.definitions, index.search, files)
+    return [
+        ScriptProblem(
+            one.code,
+            one.message,
+            one.line,
+            one.column,
+            "maybe" if is_draft and one.code == "missing_import" else one.when,
+        )
+        for one in problems
+    ]
 
 
 def describe_problems(problems: list[ScriptProblem]) -> str:
@@ -154,61 +228,65 @@ async def find_importers(session: Session, on: str, name: str) -> list[str]:
         files = await session.remote.read_all(on)
     except BridgeError:
         return []  # importers are a remark only; the call goes on without it
+    contents = {one.filename: one.content for one in files if paths.is_script(one.filename)}
+    contents.setdefault(name, "")
 
     def list_importers() -> list[str]:
-        from ..netscript.costs import list_imports, resolve_import
+        from ..netscript.modules import list_modules, resolve_module
 
-        stem = name.rpartition(".")[0]
-        last = stem.rpartition("/")[2]
+        last = name.rpartition(".")[0].rpartition("/")[2]
         return [
-            one.filename
-            for one in files
-            if one.filename != name
-            and paths.is_script(one.filename)
-            and last in one.content  # cheap test first, so that most files are never parsed
+            filename
+            for filename, content in contents.items()
+            if filename != name
+            and last in content  # cheap test first, so that most files are never parsed
             and any(
-                resolve_import(one.filename, module) == stem
-                for module in list_imports(one.content, one.filename)
+                resolve_module(module, filename, contents.__contains__) == name
+                for module in list_modules(content, filename)
             )
         ]
 
     return await asyncio.to_thread(list_importers)
 
 
-async def itemise_cost(session: Session, on: str, name: str, total: float | None) -> Itemised | None:
-    """Return the functions that a script pays for; None if the game does not answer."""
+async def itemise_cost(session: Session, on: str, name: str, total: float | None) -> Ram | None:
+    """Return the functions that a script pays for; None if the game does not answer or refuses the script."""
     try:
         index = await load_index(session)
-        sources = await _collect_sources(session, on, name)
+        sources = await read_sources(session, on, name)
     except BridgeError:
         return None
 
-    def compute() -> Itemised:
-        from ..netscript.costs import itemise
+    def compute() -> Ram | None:
+        from ..netscript.ram import RamRefused, calculate
 
-        return itemise(sources, index.definitions, total)
+        try:
+            return calculate(name, sources, index.prices, server=on, total=total)
+        except RamRefused:
+            return None
 
     return await asyncio.to_thread(compute)
 
 
-async def _collect_sources(session: Session, on: str, name: str) -> list[Source]:
-    """Read a script and everything that it imports."""
-    from ..netscript.costs import Source, list_imports, resolve_import
+async def read_sources(session: Session, on: str, name: str, content: str | None = None) -> dict[str, str]:
+    """Read a script and everything that it imports; `content` stands for what the script itself holds."""
+    from ..netscript.modules import list_modules, resolve_module
 
-    names: dict[str, str] | None = None  # most scripts import nothing, and then no list is asked for
-    found: dict[str, Source] = {}
+    names: set[str] | None = None  # most scripts import nothing, and then no list is asked for
+    sources: dict[str, str] = {}
     waiting = [name]
-    # Breadth is bounded, and a file that is imported in a circle is read once.
-    while waiting and len(found) < _MAX_IMPORTS:
+    # The number is bounded, and a file that is imported in a circle is read once.
+    while waiting and len(sources) < _MAX_IMPORTS:
         current = waiting.pop()
-        if current in found:
+        if current in sources:
             continue
-        content = await session.remote.read(current, on)
-        found[current] = Source(current, content)
-        modules = await asyncio.to_thread(list_imports, content, current)
+        is_main = current == name and content is not None
+        text = content if is_main and content is not None else await session.remote.read(current, on)
+        sources[current] = text
+        modules = await asyncio.to_thread(list_modules, text, current)
         if modules and names is None:
-            listed = await session.remote.list_names(on)
-            names = {one.rpartition(".")[0]: one for one in listed if paths.is_script(one)}
-        stems = [resolve_import(current, module) for module in modules]
-        waiting += [names[stem] for stem in stems if names is not None and stem in names]
-    return list(found.values())
+            names = set(await session.remote.list_names(on))
+        if names is not None:
+            found = (resolve_module(module, current, names.__contains__) for module in modules)
+            waiting += [file for file in found if file is not None]
+    return sources

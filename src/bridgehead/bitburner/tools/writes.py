@@ -15,11 +15,8 @@ from ..session import Session
 from .declaring import Filename, Server, ToolDeclarer
 from .scripts import (
     ScriptProblem,
-    describe_cost,
-    describe_problems,
     find_importers,
-    inspect_script,
-    measure_cost,
+    report_on_script,
 )
 
 if TYPE_CHECKING:
@@ -308,20 +305,18 @@ async def describe_written(
     session: Session, on: str, name: str, outcome: ChangeResult
 ) -> tuple[Written, tuple[str, ...]]:
     """Return the output for a file that was written, and the notes."""
-    cost, problem = await measure_cost(session.remote, name, on)
-    problems = await inspect_script(session, name, outcome.content)
+    report = await report_on_script(session, on, name, outcome.content)
     written = Written(
         "OK",
         name,
         on,
         len(outcome.content.encode()),
-        cost,
-        problem,
+        report.ram_gb,
+        report.ram_problem,
         outcome.kept_version,
-        problems,
+        report.problems,
     )
-    notes = [describe_cost(cost, problem), describe_problems(problems), *describe_outcome(outcome)]
-    return written, tuple(note for note in notes if note)
+    return written, (*report.notes, *describe_outcome(outcome))
 
 
 def describe_outcome(outcome: ChangeResult) -> tuple[str, ...]:

@@ -1,0 +1,4 @@
+// The game: works
+export async function main(ns) {
+  ns.print(ns.getHackingLevel("home"));
+}

@@ -1,0 +1,5 @@
+// The game: works
+export async function main(ns) {
+  if (false) ns.futureFunction();
+  ns.print("charged");
+}

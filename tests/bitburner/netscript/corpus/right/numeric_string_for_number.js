@@ -1,0 +1,4 @@
+// The game: works
+export async function main(ns) {
+  await ns.sleep("1000");
+}

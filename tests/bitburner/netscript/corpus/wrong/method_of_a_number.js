@@ -1,0 +1,5 @@
+// The game: TypeError: toUpperCase is not a function
+export async function main(ns) {
+  const level = ns.getHackingLevel();
+  ns.tprint(level.toUpperCase());
+}

@@ -1,0 +1,4 @@
+// The game: hack: host missing, runtime error
+export async function main(ns) {
+  await ns.hack();
+}

@@ -1,0 +1,4 @@
+// The game: yields undefined
+export async function main(ns) {
+  ns.tprint(ns.getPlayer().mony);
+}

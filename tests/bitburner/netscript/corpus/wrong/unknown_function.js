@@ -1,0 +1,4 @@
+// The game: TypeError: ns.hakc is not a function
+export async function main(ns) {
+  await ns.hakc("n00dles");
+}

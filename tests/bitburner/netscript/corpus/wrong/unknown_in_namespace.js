@@ -1,0 +1,4 @@
+// The game: TypeError: ns.singularity.conect is not a function
+export async function main(ns) {
+  ns.singularity.conect("home");
+}
