@@ -45,7 +45,7 @@ BUDGETS = {
     "list_servers": 190,
     "backup_save": 140,
 }
-MOST_BYTES = 16_000
+MOST_BYTES = 18_000
 """What every conversation may carry of this bridge."""
 PROBE = """
 import runpy, sys

@@ -198,8 +198,7 @@ def test_a_comment_that_states_a_wrong_cost_is_corrected_only_while_it_does() ->
 
 def test_hacknet_costs_as_a_whole_unless_its_functions_have_costs() -> None:
     text = (
-        "export interface NS {{ readonly hacknet: H; }}"
-        "export interface H {{ /** {} */ numNodes(): number; }}"
+        "export interface NS {{ readonly hacknet: H; }}export interface H {{ /** {} */ numNodes(): number; }}"
     )
 
     assert list_prices(Definitions(text.format("Count.")))["hacknet"].ram_gb == 4
