@@ -76,8 +76,9 @@ cancelled = Cancellations(count=0)
 async def slow_count(args: Count, ctx: Context[None]) -> Counted:
     try:
         for step in range(1, args.n + 1):
-            await ctx.progress(step, total=args.n, message=f"step {step} of {args.n}")
+            # The answer follows the last progress at once: a client must not lose either.
             await asyncio.sleep(0.02)
+            await ctx.progress(step, total=args.n, message=f"step {step} of {args.n}")
     except asyncio.CancelledError:
         cancelled.count += 1
         raise

@@ -1,6 +1,9 @@
 """The stdio server: when it reads, in which order it writes, and what it says after the end of input."""
 
 import asyncio
+import os
+import socket
+import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
@@ -13,9 +16,12 @@ from hypothesis import strategies as st
 from bridgehead.mcp import Arguments, Bridge, Context, Limits, NoArguments
 from bridgehead.mcp.connection import Connection
 from bridgehead.mcp.dispatch import Dispatcher
+from bridgehead.mcp.stdio import server as stdio_server
+from bridgehead.mcp.stdio.descriptors import count_unread
+from bridgehead.mcp.stdio.pipes import open_output
 from bridgehead.mcp.stdio.server import Lines, StdioServer, TooLong
 from tests.support.messages import call, request, stateless
-from tests.support.waiting import until
+from tests.support.waiting import PATIENCE, until
 
 
 class Source:
@@ -55,6 +61,10 @@ class Reader:
     def write(self, data: bytes) -> None:
         self.parts.append(data)
         self.size += len(data)
+
+    @property
+    def unread(self) -> int:
+        return self.size
 
     def flush(self) -> None:
         if self.is_read.is_set():
@@ -267,3 +277,44 @@ def test_an_end_is_told_once() -> None:
     assert lines.feed(b"half") == []
     assert lines.end() == [b"half"]
     assert lines.end() == []
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere the system does not tell what was read")
+@pytest.mark.parametrize("kind", ["socket", "pipe"])
+async def test_an_answer_never_comes_in_one_read_with_progress_of_its_call(
+    monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    """The TypeScript SDK drops such progress; see `_wait_until_read`."""
+    monkeypatch.setattr(stdio_server, "UNREAD_SECONDS", PATIENCE)
+    bridge: Bridge[None] = Bridge("counting", "1")
+
+    @bridge.tool("Count.")
+    async def count(ctx: Context[None]) -> str:
+        for number in range(3):
+            await ctx.progress(number)
+        return "done"
+
+    reading, writing = (end.detach() for end in socket.socketpair()) if kind == "socket" else os.pipe()
+    dispatcher = Dispatcher(bridge)
+    source = Source()
+    server = StdioServer(
+        dispatcher, Connection(dispatcher.limits), source, lambda on_break: open_output(writing, on_break)
+    )
+    serving = asyncio.ensure_future(server.serve(line("initialize", {"protocolVersion": "2025-11-25"}, 0)))
+    await until(lambda: hasattr(source, "feed"))
+    os.read(reading, 65536)
+    reads: list[bytes] = []
+    for number in range(1, 4):
+        asked = {**call("count", {}), "_meta": {"progressToken": number}}
+        source.feed(line("tools/call", asked, number))
+        await until(lambda: count_unread(writing))
+        reads.append(await asyncio.to_thread(os.read, reading, 65536))
+        while b'"result"' not in reads[-1]:
+            reads.append(await asyncio.to_thread(os.read, reading, 65536))
+    source.feed(b"")
+    await serving
+    for end in (reading, writing):
+        os.close(end)
+
+    assert sum(read.count(b"notifications/progress") for read in reads) == 9
+    assert not [read for read in reads if b'"result"' in read and b"notifications/progress" in read]

@@ -16,6 +16,24 @@ def is_watchable(descriptor: int) -> bool:
     return sys.platform != "win32" and (stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode))
 
 
+def count_unread(descriptor: int) -> int | None:
+    """Return how much the other side of a pipe or socket has not read yet; None if the system does not tell.
+
+    Only zero is exact: for a socket, Linux counts memory, not bytes.
+    """
+    try:
+        import fcntl  # late: not on Windows, and not needed for the first answer
+        import termios
+
+        # A pipe counts what is in it, at both ends; a socket what its peer has not taken (SIOCOUTQ, which is
+        # TIOCOUTQ on Linux). Node.js makes sockets for the standard streams of its children.
+        is_pipe = stat.S_ISFIFO(os.fstat(descriptor).st_mode)
+        counted = fcntl.ioctl(descriptor, termios.FIONREAD if is_pipe else termios.TIOCOUTQ, bytes(4))
+    except (ImportError, OSError):
+        return None
+    return int.from_bytes(counted, sys.byteorder)
+
+
 def claim() -> tuple[int, int]:
     """Move standard input and output to new descriptors, out of reach of `print` and child processes."""
     # A closed standard descriptor would be reused by the next file that is opened.

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Protocol
 
-from .descriptors import is_watchable
+from .descriptors import count_unread, is_watchable
 
 CHUNK = 64 * 1024
 """What is read at once: as much as a pipe holds, and little enough that no pages are mapped for it."""
@@ -45,6 +45,10 @@ class Output(Protocol):
     @property
     def size(self) -> int:
         """Return how many bytes wait to be taken by the reader."""
+
+    @property
+    def unread(self) -> int | None:
+        """How much the reader has not read yet; only zero is exact. None if the system does not tell."""
 
     def write(self, data: bytes) -> None:
         """Keep bytes for the reader."""
@@ -188,6 +192,11 @@ class _BufferedOutput(ABC):
     @abstractmethod
     def _stop(self) -> None:
         """Let go of the descriptor."""
+
+    @property
+    def unread(self) -> int | None:
+        """How much the reader has not read yet; only zero is exact. None if the system does not tell."""
+        return self.size or count_unread(self._descriptor)
 
     async def drain(self, below: int) -> None:
         """Wait until no more than this many bytes wait, or the reader is gone."""
