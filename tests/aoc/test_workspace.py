@@ -1,5 +1,6 @@
 """Event: one year's records as every call sees them, and boards that are made anew when they changed."""
 
+import shutil
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from bridgehead.aoc.ranking.board import Filters
 from bridgehead.aoc.settings import AocSettings
 from bridgehead.aoc.workspace import Workspace, open_workspace
 from tests.aoc.data import Data, entry
+from tests.support.checked import connect
 
 
 def opened(data: Data, **more: str) -> Workspace:
@@ -105,3 +107,41 @@ async def test_closing_an_event_that_never_recorded_opens_no_recorder(data: Data
     await workspace.close()
 
     assert "recorder" not in vars(workspace)
+
+
+# --- a disk that is unmounted ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("tool", ["record_speed", "start_attempt"])
+@pytest.mark.parametrize("has_records", [True, False])
+async def test_what_was_there_at_the_start_is_not_made_again_where_its_disk_was(
+    data: Data, tool: str, *, has_records: bool
+) -> None:
+    data.puzzle(1, "Count the gulls.")
+    for folder in ("speeds", "attempts") if has_records else ():
+        (data.folder / folder).mkdir()
+    arguments = {"day": 1, "phase": 1, "llm_name": "gpt4"} | (
+        {"speed_ms": 5} if tool == "record_speed" else {}
+    )
+    away = data.folder.with_name("away")
+    async with connect(data.bridge()) as client:
+        await client.call("speed_history")
+        data.folder.rename(away)
+        if has_records:  # the mount point, and what a program that is still running made there
+            data.instructions.mkdir(parents=True)
+            data.puzzle(1, "Count the gulls.")
+        result = await client.call(tool, arguments)
+        left = sorted(path.name for path in data.folder.rglob("*")) if has_records else data.folder.exists()
+        if has_records:
+            shutil.rmtree(data.folder)
+        away.rename(data.folder)
+        again = await client.call(tool, arguments)
+
+    assert result["isError"]
+    if tool == "record_speed":
+        assert (
+            "is no longer there. Was its disk unmounted? Nothing was recorded."
+            in result["content"][0]["text"]
+        )
+    assert left == (["Day01_phase1.md", "instructions"] if has_records else False)
+    assert "isError" not in again

@@ -98,6 +98,10 @@ class Workspace:
         self.database = database
         """Holds records, attempts and aliases; None if they are in the folders."""
         self.folders = folders
+        # Looked for at the start, before a disk can be unmounted.
+        self._anchors = {
+            path: layout.find_anchor(path, folders.required) for path in (folders.speeds, folders.attempts)
+        }
         self.clock = clock
         self._lock_wait = lock_wait
         self._key: RecordKey = key
@@ -125,7 +129,9 @@ class Workspace:
             return DatabaseRecorder(self.database, self.year, self.clock)
         from .files.recorder import Recorder
 
-        return Recorder(self.folders.speeds, self._lock_wait, self.clock, self._key, self.seals)
+        speeds = self.folders.speeds
+        anchor = self._anchors[speeds]
+        return Recorder(speeds, self._lock_wait, self.clock, self._key, self.seals, anchor)
 
     @cached_property
     def records(self) -> RecordReader:
@@ -147,7 +153,8 @@ class Workspace:
             return DatabaseAttempts(self.database, self.year)
         from .files.attempts import Attempts
 
-        return Attempts(self.folders.attempts, self._lock_wait, self.seals)
+        attempts = self.folders.attempts
+        return Attempts(attempts, self._lock_wait, self.seals, self._anchors[attempts])
 
     @cached_property
     def stopwatch(self) -> Stopwatch:

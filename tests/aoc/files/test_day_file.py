@@ -94,14 +94,16 @@ async def test_a_file_that_was_taken_away_begins_anew(data: Data) -> None:
     assert result["structuredContent"]["n"] == 1
 
 
-async def test_a_folder_that_was_taken_away_is_made_again(data: Data) -> None:
+async def test_a_folder_that_was_taken_away_is_not_made_again_until_somebody_makes_it(data: Data) -> None:
     async with connect(data.bridge()) as client:
         await client.call("record_speed", RUN)
-        for path in data.speeds.iterdir():
-            path.unlink()
-        data.speeds.rmdir()
+        data.speeds.rename(data.folder / "away")
+        refused = await client.call("record_speed", RUN)
+        assert not data.speeds.exists()
+        data.speeds.mkdir()
         await client.call("record_speed", RUN)
 
+    assert f"{data.speeds} is no longer there" in refused["content"][0]["text"]
     assert len(data.entries(1)) == 1
 
 

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from bridgehead.aoc.files import layout
 from bridgehead.aoc.files.layout import Folders, find_folders
 from bridgehead.aoc.settings import AocSettings
 
@@ -20,6 +21,7 @@ def test_the_data_directory_has_both_folders_and_the_aliases(tmp_path: Path) -> 
         answers=str(tmp_path / "answers"),
         attempts=str(tmp_path / "attempts"),
         aliases=str(tmp_path / "aliases.json"),
+        required=str(tmp_path),
     )
 
 
@@ -53,3 +55,24 @@ def test_any_other_year_lives_in_its_own_folder_also_before_that_exists(tmp_path
 
     assert place.instructions == str(tmp_path / "2024" / "instructions")
     assert place.speeds == str(tmp_path / "2024" / "speeds")
+
+
+def test_the_anchor_of_a_folder_is_the_nearest_one_that_exists(tmp_path: Path) -> None:
+    wanted = tmp_path / "data" / "speeds"
+    before = layout.find_anchor(str(wanted))
+    wanted.mkdir(parents=True)
+    after = layout.find_anchor(str(wanted))
+    required = layout.find_anchor(str(tmp_path / "gone" / "speeds"), str(tmp_path / "gone"))
+
+    assert before == layout.Anchor(str(tmp_path), tmp_path.stat().st_dev)
+    assert after == layout.Anchor(str(wanted), None)
+    assert before.is_there
+    assert after.is_there
+    assert not required.is_there
+
+
+def test_an_empty_mount_point_is_not_taken_for_the_disk(tmp_path: Path) -> None:
+    device = tmp_path.stat().st_dev
+
+    assert not layout.Anchor(str(tmp_path), device + 1).is_there
+    assert not layout.Anchor(str(tmp_path / "gone"), None).is_there

@@ -111,9 +111,11 @@ class AttemptStore(Protocol):
 class Attempts:
     """The attempts of one year in files."""
 
-    def __init__(self, folder: str, lock_wait: float, seals: Seals | None = None) -> None:
+    def __init__(
+        self, folder: str, lock_wait: float, seals: Seals | None = None, anchor: layout.Anchor | None = None
+    ) -> None:
         self._folder = folder
-        self._lock = FolderLock(folder, lock_wait)
+        self._lock = FolderLock(folder, lock_wait, anchor)
         self._seals = seals or Seals()
         self._read: dict[int, tuple[Identity, list[AttemptStep]]] = {}
 

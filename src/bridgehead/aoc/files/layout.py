@@ -3,7 +3,7 @@
 Folders need not exist.
 """
 
-# ruff: noqa: PTH112, PTH118, PTH208 - pathlib would delay the server's first answer
+# ruff: noqa: PTH112, PTH116, PTH118, PTH120, PTH208 - pathlib would delay the server's first answer
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import re
 from typing import Annotated
 
 from msgspec import Meta, Struct
+from msgspec.structs import replace
 
 from ..settings import AocSettings
 from .snapshot import Identity, identify
@@ -157,6 +158,31 @@ def _names(folder: str) -> list[str]:
         return []  # no folder, no puzzles; it may come later
 
 
+class Anchor(Struct, frozen=True):
+    """A folder that exists, with its device, to notice when a disk is unmounted."""
+
+    path: str
+    device: int | None
+    """None if the folder itself is the one to write in: then it may come back on another device."""
+
+    @property
+    def is_there(self) -> bool:
+        """Whether the folder still exists, on the same disk."""
+        try:
+            status = os.stat(self.path)
+        except OSError:
+            return False
+        return self.device in {None, status.st_dev}
+
+
+def find_anchor(folder: str, required: str | None = None) -> Anchor:
+    """Return the folder itself, or the nearest one above it that exists, but none above `required`."""
+    path = folder
+    while not os.path.isdir(path) and path not in {required, os.path.dirname(path)}:
+        path = os.path.dirname(path)
+    return Anchor(path, None if path == folder or not os.path.isdir(path) else os.stat(path).st_dev)
+
+
 class Folders(Struct, frozen=True):
     """Paths of one year's files. None of them needs to exist."""
 
@@ -167,11 +193,14 @@ class Folders(Struct, frozen=True):
     attempts: str
     aliases: str
     """The aliases file, shared by all years."""
+    required: str | None = None
+    """The data directory, if a setting names it: it has to exist."""
 
 
 def find_folders(settings: AocSettings, current: str) -> Folders:
     """Return the folders of the configured year."""
-    return folders_in(settings.data_dir or default_data_dir(current), settings.year)
+    folders = folders_in(settings.data_dir or default_data_dir(current), settings.year)
+    return replace(folders, required=settings.data_dir)
 
 
 def folders_in(data: str, year: int) -> Folders:

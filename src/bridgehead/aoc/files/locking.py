@@ -19,7 +19,9 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from bridgehead.runtime import durable
-from bridgehead.runtime.errors import Unavailable
+from bridgehead.runtime.errors import StorageError, Unavailable
+
+from .layout import Anchor, find_anchor
 
 if sys.platform != "win32":
     import fcntl
@@ -38,17 +40,18 @@ class FolderLock:
     Lock order: the thread lock first, then the folder's. No code takes two folder locks at once.
     """
 
-    def __init__(self, folder: str, wait_seconds: float) -> None:
+    def __init__(self, folder: str, wait_seconds: float, anchor: Anchor | None = None) -> None:
         self.folder = folder
+        self._anchor = anchor or find_anchor(folder)
         self._wait_seconds = wait_seconds
         # Threads of this process queue here: `flock` polls, so among threads it would be a lottery.
         self._threads = threading.Lock()
 
     @contextmanager
     def held(self, what: str) -> Iterator[None]:
-        """Hold the lock and create the folder if missing; raises `Unavailable` or OSError.
+        """Hold the lock and create the folder if it has never been there.
 
-        `what` names the file in the error message.
+        Raises `Unavailable`, `StorageError` or OSError. `what` names the file in the error message.
         """
         deadline = time.monotonic() + self._wait_seconds
         if not self._threads.acquire(timeout=self._wait_seconds):
@@ -58,6 +61,14 @@ class FolderLock:
             is_locked = False
             # A folder that was removed and made again while this waited is another one: lock that instead.
             while not is_locked:
+                # Never on the mount point of a disk that was unmounted: the next mount would hide what was
+                # written there.
+                if not self._anchor.is_there:
+                    raise StorageError(
+                        f"{what} cannot be written: {self._anchor.path} is no longer there. Was its disk "
+                        "unmounted? Nothing was recorded.",
+                        next_step="Mount it again. If you removed the folder yourself, make it again.",
+                    )
                 durable.make_folder(Path(self.folder))
                 if sys.platform == "win32":
                     break
@@ -71,6 +82,7 @@ class FolderLock:
                     is_locked = os.path.samestat(os.fstat(descriptor), os.stat(self.folder))
                 if not is_locked and time.monotonic() >= deadline:
                     raise self._taken(what)
+            self._anchor = find_anchor(self.folder)
             if is_locked:
                 yield
             else:

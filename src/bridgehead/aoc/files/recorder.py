@@ -117,8 +117,9 @@ class Recorder:
         clock: Clock,
         key: RecordKey = "speedMs",
         seals: Seals | None = None,
+        anchor: layout.Anchor | None = None,
     ) -> None:
-        self._lock = FolderLock(folder, lock_wait)
+        self._lock = FolderLock(folder, lock_wait, anchor)
         self._seals = seals
         self._lock_wait = lock_wait
         self._clock = clock
