@@ -76,7 +76,7 @@ def test_initialize_with_empty_params_is_answered_byte_for_byte(peer: Peer) -> N
 
     assert peer.line() == (
         b'{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2024-11-05","capabilities":{"resources":'
-        b'{"subscribe":true,"listChanged":true},"tools":{},"prompts":{}},'
+        b'{"subscribe":false,"listChanged":false},"tools":{},"prompts":{}},'
         b'"serverInfo":{"name":"aocMCP","version":"1.0.0"}}}'
     )
 
@@ -151,20 +151,30 @@ def test_a_uri_that_is_no_day_is_the_contracts_error_too(client: Peer, uri: str)
     assert error["message"].startswith("Error loading instruction: ")
 
 
-def test_prompts_are_listed(client: Peer) -> None:
-    listed = answer(client, {"id": 4, "method": "prompts/list", "params": {}})
+def test_there_are_no_prompts_for_a_client_that_names_no_revision(client: Peer) -> None:
+    assert answer(client, {"id": 4, "method": "prompts/list", "params": {}}) == {
+        "jsonrpc": "2.0",
+        "id": 4,
+        "result": {"prompts": []},
+    }
 
-    assert listed["id"] == 4
-    assert [prompt["name"] for prompt in listed["result"]["prompts"]] == ["solve_day", "compare_models"]
+
+def test_a_client_that_names_a_revision_gets_our_additions(data: Data) -> None:
+    with data.served() as peer:
+        capabilities = peer.shake_hands("2024-11-05")["result"]["capabilities"]
+        tools = [tool["name"] for tool in peer.request("tools/list")["result"]["tools"]]
+        prompts = [prompt["name"] for prompt in peer.request("prompts/list")["result"]["prompts"]]
+
+    assert capabilities["resources"] == {"subscribe": True, "listChanged": True}
+    assert tools[:2] == ["fetch_instruction", "record_speed"]
+    assert {"start_attempt", "finish_attempt", "speed_leaderboard"} <= set(tools)
+    assert prompts == ["solve_day", "compare_models"]
 
 
-def test_the_contracts_tools_are_listed_first_and_byte_for_byte(client: Peer) -> None:
+def test_the_contracts_tools_are_listed_byte_for_byte_and_no_others(client: Peer) -> None:
     client.send_bytes(b'{"jsonrpc":"2.0","id":5,"method":"tools/list","params":{}}\n')
 
-    line = client.line()
-
-    assert line is not None
-    assert line.startswith(
+    assert client.line() == (
         b'{"jsonrpc":"2.0","id":5,"result":{"tools":[{"name":"fetch_instruction",'
         b'"description":"Fetch the full puzzle instruction for a specific day",'
         b'"inputSchema":{"type":"object","properties":'
@@ -175,7 +185,7 @@ def test_the_contracts_tools_are_listed_first_and_byte_for_byte(client: Peer) ->
         b'"phase":{"type":"integer","description":"Phase (1 or 2)"},'
         b'"llm_name":{"type":"string","description":"LLM name"},'
         b'"speed_ms":{"type":"integer","description":"Solving time in milliseconds"}},'
-        b'"required":["day","phase","llm_name","speed_ms"]}},'
+        b'"required":["day","phase","llm_name","speed_ms"]}}]}}'
     )
 
 
@@ -269,16 +279,17 @@ def test_what_does_not_fit_is_invalid_params(reading: tuple[Data, Peer], tool: s
     assert not data.speeds.exists()
 
 
-def test_instructions_and_bounds_are_for_clients_newer_than_the_contract(data: Data) -> None:
+def test_instructions_and_more_words_are_for_clients_newer_than_the_contract(data: Data) -> None:
     with data.served() as peer:
         result = peer.shake_hands("2025-06-18")["result"]
         tools = peer.request("tools/list")["result"]["tools"]
 
     assert "start_attempt before you read" in result["instructions"]
-    properties = {tool["name"]: tool["inputSchema"]["properties"] for tool in tools}
-    assert properties["fetch_instruction"]["day"]["maximum"] == 25
-    assert properties["record_speed"]["phase"]["maximum"] == 2
-    assert properties["record_speed"]["measure"]["enum"] == ["solving", "execution"]
+    by_name = {tool["name"]: tool for tool in tools}
+    assert "aoc://dayNN/input" in by_name["fetch_instruction"]["description"]
+    assert all(tool["title"] for tool in tools)
+    properties = by_name["record_speed"]["inputSchema"]["properties"]
+    assert properties["measure"]["enum"] == ["solving", "execution"]
 
 
 def test_a_missing_uri_is_invalid_params(client: Peer) -> None:

@@ -29,13 +29,16 @@ NAME = "aocMCP"
 VERSION = "1.0.0"
 """Fixed by the contract; `bridgehead --version` prints the distribution's."""
 PREPARE_AFTER_SECONDS = 0.5
+# A sentence that names a tool is left out where the tool is not offered.
 INSTRUCTIONS = (
     "Advent of Code puzzle texts, and how fast models solve them. To time yourself, call start_attempt "
-    "before you read the puzzle and finish_attempt with the answer: the server takes the time, and checks "
-    "the answer where it is known. record_speed is for times that were taken elsewhere with a real clock: "
-    "measure 'solving' is from the puzzle to the right answer, 'execution' is one run of the program. "
-    "Never estimate or invent a time, and record only right answers; withdraw_record takes a wrong record "
-    "back. The site asks people not to use AI for its leaderboards."
+    "before you read the puzzle: it starts the server's clock and returns the text and your input. Hand "
+    "in the answer with finish_attempt; it is checked where the answer is known. Without an attempt, "
+    "fetch_instruction returns the text, and the resource aoc://dayNN/input is your input. record_speed "
+    "is for times that were taken elsewhere with a real clock: measure 'solving' is from the puzzle to "
+    "the right answer, 'execution' is one run of the program. Never estimate or invent a time, and record "
+    "only right answers; withdraw_record takes a wrong record back. The site asks people not to use AI "
+    "for its leaderboards."
 )
 
 

@@ -154,6 +154,7 @@ class Bridge(BridgeBase, Generic[State]):
         icons: tuple[Icon, ...] = (),
         input_schema: InputSchema | None = None,
         contract_schema: dict[str, Any] | None = None,
+        contract_description: str | None = None,
         defaults: dict[str, Any] | None = None,
         meta: dict[str, Any] | None = None,
         recall: Recall | None = None,
@@ -179,6 +180,7 @@ class Bridge(BridgeBase, Generic[State]):
         icons: tuple[Icon, ...] = (),
         input_schema: InputSchema | None = None,
         contract_schema: dict[str, Any] | None = None,
+        contract_description: str | None = None,
         defaults: dict[str, Any] | None = None,
         meta: dict[str, Any] | None = None,
         recall: Recall | None = None,
@@ -198,7 +200,8 @@ class Bridge(BridgeBase, Generic[State]):
         questions through its context, which belongs to the event loop.
 
         `input_schema` is listed instead of the generated schema, or changes that one if it is a function;
-        clients of the bridge's `contract_revision` see `contract_schema` instead of it.
+        clients of the bridge's `contract_revision` see `contract_schema` instead of it, and
+        `contract_description`. Those that name no revision see tools with a `contract_schema` alone.
         `defaults` are put into the schema: defaults known only when the bridge is made.
 
         `recall` runs first and may return the answer before the arguments are decoded. A tool whose calls
@@ -231,6 +234,7 @@ class Bridge(BridgeBase, Generic[State]):
                 icons=icons,
                 input_schema=input_schema,
                 contract_schema=contract_schema,
+                contract_description=contract_description,
                 defaults=defaults,
                 meta=meta,
                 recall=recall,

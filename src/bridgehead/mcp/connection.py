@@ -53,6 +53,8 @@ class Client(Struct):
     capabilities: dict[str, Any]
     info: dict[str, Any]
     log_level: str | None = "info"
+    names_revision: bool = True
+    """False after `initialize {}`: then a bridge with a contract shows exactly its contract."""
 
     @property
     def extensions(self) -> dict[str, dict[str, Any]]:

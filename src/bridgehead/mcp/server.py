@@ -108,12 +108,17 @@ class Server:
             body = self._bodies[key] = make()
         return body
 
+    def shows_contract(self, client: Client) -> bool:
+        """Whether a client gets the bridge's contract and nothing more: it named no revision."""
+        return not client.names_revision and self.bridge.contract_revision is not None
+
     def adopt(self, connection: Connection, client: Client) -> None:
         """Record the client of a handshake on its connection, and send it list changes from now on."""
         connection.client = client
         if connection.listener is None:  # a second `initialize` keeps the listener with its subscriptions
             names = {"tools": changes.TOOLS, "prompts": changes.PROMPTS, "resources": changes.RESOURCES}
-            connection.listener = Listener({names[kind] for kind in self.bridge.changing}, set())
+            kinds = () if self.shows_contract(client) else self.bridge.changing
+            connection.listener = Listener({names[kind] for kind in kinds}, set())
             self.bridge.changed.listen(connection.listener)
             connection.listeners.append(connection.listener)
 

@@ -76,12 +76,14 @@ def declare(bridge: Bridge[Workspace]) -> None:
     bridge.tool(
         "Rank LLMs by how many times as long as the leader they take per solved answer, with intervals, "
         "runs, solved attempts and wrong answers. Claimed times are listed unranked. One measure at a time.",
+        title="Speed leaderboard",
         app=leaderboard_app.URI,
         read_only=True,
         open_world=False,
     )(speed_leaderboard)
     bridge.tool(
         "List single recorded runs, newest first. Answers with a page; its `older` asks for the next one.",
+        title="Speed history",
         read_only=True,
         open_world=False,
     )(speed_history)

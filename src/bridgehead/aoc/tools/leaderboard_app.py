@@ -94,11 +94,11 @@ class CellRuns(Struct, frozen=True):
 def declare(bridge: Bridge[Workspace]) -> None:
     """Declare the page and its tools."""
     bridge.app(URI, _PAGE, name="Leaderboard", description="Models by puzzle, with their times")
-    for description, handler in (
-        ("Every model's times by puzzle.", leaderboard_cells),
-        ("One model's runs of a puzzle.", leaderboard_runs),
+    for title, description, handler in (
+        ("Leaderboard cells", "Every model's times by puzzle.", leaderboard_cells),
+        ("Leaderboard runs", "One model's runs of a puzzle.", leaderboard_runs),
     ):
-        bridge.tool(description, visible_to="app", read_only=True, open_world=False)(handler)
+        bridge.tool(description, title=title, visible_to="app", read_only=True, open_world=False)(handler)
 
 
 async def leaderboard_cells(args: LeaderboardCells, ctx: Context[Workspace]) -> Answer[Cells]:

@@ -19,6 +19,7 @@ class FetchInstruction(Arguments):
     day: Day
 
 
+DESCRIPTION = "Fetch the full puzzle instruction for a specific day"
 FETCH_SCHEMA = {
     "type": "object",
     "properties": {"day": {"type": "integer", "description": "Day number (1-25)"}},
@@ -30,7 +31,10 @@ FETCH_SCHEMA = {
 def declare(bridge: Bridge[Workspace], year: int) -> None:
     """Declare the tool and the resources."""
     bridge.tool(
-        "Fetch the full puzzle instruction for a specific day",
+        f"{DESCRIPTION}. Its input is the resource aoc://dayNN/input. start_attempt returns both.",
+        title="Fetch puzzle",
+        contract_description=DESCRIPTION,
+        input_schema=FETCH_SCHEMA,
         read_only=True,
         idempotent=True,
         open_world=False,

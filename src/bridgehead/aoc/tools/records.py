@@ -35,6 +35,7 @@ class RecordSpeed(Arguments):
     source: Literal["claimed", "measured"] | UnsetType = UNSET
 
 
+DESCRIPTION = "Record the solving speed for an LLM on a specific day and phase"
 CONTRACT_SCHEMA: dict[str, Any] = {
     "type": "object",
     "properties": {
@@ -50,10 +51,10 @@ CONTRACT_SCHEMA: dict[str, Any] = {
 RECORD_SCHEMA: dict[str, Any] = {
     "type": "object",
     "properties": {
-        "day": {"type": "integer", "minimum": 1, "maximum": 25, "description": "Day number"},
-        "phase": {"type": "integer", "minimum": 1, "maximum": 2, "description": "Phase (1 or 2)"},
-        "llm_name": {"type": "string", "minLength": 1, "maxLength": 200, "description": "LLM name"},
-        "speed_ms": {"type": "integer", "minimum": 0, "description": "Time in whole milliseconds"},
+        "day": {"type": "integer", "description": "Day number (1-25)"},
+        "phase": {"type": "integer", "description": "Phase (1 or 2)"},
+        "llm_name": {"type": "string", "description": "LLM name, 1 to 200 characters"},
+        "speed_ms": {"type": "integer", "description": "Time in whole milliseconds, 0 or more"},
         "measure": {
             "type": "string",
             "enum": ["solving", "execution"],
@@ -122,7 +123,9 @@ class Withdrawn(Struct, frozen=True):
 def declare(bridge: Bridge[Workspace]) -> None:
     """Declare the tools."""
     bridge.tool(
-        "Record the solving speed for an LLM on a specific day and phase",
+        f"{DESCRIPTION}. It counts as claimed, whoever took the time; only an attempt can be measured.",
+        title="Record speed",
+        contract_description=DESCRIPTION,
         read_only=False,
         destructive=False,
         idempotent=False,
@@ -132,6 +135,7 @@ def declare(bridge: Bridge[Workspace]) -> None:
     )(record_speed)
     bridge.tool(
         "Take back a record that was wrong. It stays in the file, marked, and no ranking counts it.",
+        title="Withdraw record",
         read_only=False,
         destructive=True,
         idempotent=False,

@@ -88,6 +88,7 @@ class Tool:
         icons: tuple[Icon, ...] = (),
         input_schema: InputSchema | None = None,
         contract_schema: dict[str, Any] | None = None,
+        contract_description: str | None = None,
         defaults: dict[str, Any] | None = None,
         meta: dict[str, Any] | None = None,
         recall: Recall | None = None,
@@ -120,6 +121,7 @@ class Tool:
         self._icons = icons
         self._input_schema = input_schema
         self._contract_schema = contract_schema
+        self._contract_description = contract_description
         self._defaults = defaults or {}
         self._meta = meta
 
@@ -127,6 +129,11 @@ class Tool:
     def is_read_only(self) -> bool:
         """Whether it is declared to change nothing."""
         return self._hints.read_only_hint is True
+
+    @property
+    def is_contract(self) -> bool:
+        """Whether it is one of the tools of the bridge's contract."""
+        return self._contract_schema is not None
 
     @property
     def is_destructive(self) -> bool:
@@ -196,9 +203,9 @@ class Tool:
 
     def item(self, revision: Revision) -> ToolItem:
         """Return the tool as it is listed for a revision."""
-        schema = self.input_schema
+        schema, description = self.input_schema, self.description
         if self._contract_schema is not None and revision.name == self.bridge.contract_revision:
-            schema = self._contract_schema
+            schema, description = self._contract_schema, self._contract_description or description
         hints: ToolHints | None = None
         if revision.tool_annotations:
             # Before tools had a `title` of their own, it was one of the annotations.
@@ -208,7 +215,7 @@ class Tool:
                 name=self.name,
                 input_schema=schema,
                 title=self.title,
-                description=self.description,
+                description=description,
                 output_schema=self.listed_output_schema if revision.structured_output else None,
                 annotations=None if hints == ToolHints() else hints,
                 icons=self._icons or None,

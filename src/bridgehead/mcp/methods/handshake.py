@@ -35,6 +35,12 @@ class Capabilities(Wire, frozen=True):
     extensions: dict[str, dict[str, Any]] | None = None
 
 
+_CONTRACT = Capabilities(
+    resources=Capability(subscribe=False, list_changed=False), tools=Capability(), prompts=Capability()
+)
+"""What a client is told that names no revision, by a bridge that has a contract."""
+
+
 def list_capabilities(server: Server, revision: Revision) -> Capabilities:
     """Return the bridge's capabilities as the revision defines them."""
     bridge = server.bridge
@@ -64,10 +70,13 @@ def list_capabilities(server: Server, revision: Revision) -> Capabilities:
 def initialize(server: Server, context: Context[Any], params: InitializeParams) -> Body:
     """Agree on a revision of the handshake era."""
     revision = negotiate(params.protocol_version)
-    server.adopt(context.connection, Client(revision, params.capabilities, params.client_info))
+    client = Client(revision, params.capabilities, params.client_info)
+    client.names_revision = params.protocol_version is not None
+    server.adopt(context.connection, client)
+    is_contract = server.shows_contract(client)
     body: dict[str, Any] = {
         "protocolVersion": revision.name,
-        "capabilities": list_capabilities(server, revision),
+        "capabilities": _CONTRACT if is_contract else list_capabilities(server, revision),
         "serverInfo": server.bridge.info.fit(revision),
     }
     instructions = server.bridge.instructions_for(revision)

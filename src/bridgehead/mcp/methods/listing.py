@@ -47,19 +47,22 @@ def page(server: Server, context: Context[Any], name: str, items: list[Any], cur
 
 def list_tools(server: Server, context: Context[Any], params: PageParams) -> Body:
     """List the tools in the order of their declaration; tools of apps only for hosts that show apps."""
-    has_apps = shows_apps(context.client)
+    has_apps, is_contract = shows_apps(context.client), server.shows_contract(context.client)
 
     def list_page() -> Body:
-        tools = server.bridge.tools.values()
+        tools = [tool for tool in server.bridge.tools.values() if tool.is_contract or not is_contract]
         items = [tool.item(context.revision) for tool in tools if has_apps or tool.visible_to == "everyone"]
         return page(server, context, "tools", items, params.cursor)
 
-    return server.reuse_body(("tools", context.revision.name, has_apps, params.cursor), list_page)
+    return server.reuse_body(
+        ("tools", context.revision.name, has_apps, is_contract, params.cursor), list_page
+    )
 
 
 def list_prompts(server: Server, context: Context[Any], params: PageParams) -> Body:
     """List the prompts."""
-    items = [prompt.item(context.revision) for prompt in server.bridge.prompts.values()]
+    prompts = () if server.shows_contract(context.client) else server.bridge.prompts.values()
+    items = [prompt.item(context.revision) for prompt in prompts]
     return page(server, context, "prompts", items, params.cursor)
 
 
