@@ -226,3 +226,21 @@ def test_a_stream_that_cannot_show_everything_shows_something_like_it(tmp_path: 
 
     assert (done.returncode, done.stderr) == (0, "")
     assert "+ version" in done.stdout
+
+
+def test_a_stdio_server_names_variables_and_tools_that_were_misspelt(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AOC_DATA_DIR", str(tmp_path))
+    monkeypatch.setenv("AOC_YEER", "2024")
+    monkeypatch.setenv("BRIDGEHEAD_DENY_TOOLS", "record_sped,delete_file")
+
+    done = subprocess.run(
+        [COMMAND, "aoc"], input="", capture_output=True, text=True, timeout=PATIENCE, check=False
+    )
+
+    assert done.returncode == 0
+    assert done.stderr.splitlines()[:2] == [
+        "bridgehead aoc: AOC_YEER is not a setting. Did you mean AOC_YEAR?",
+        "bridgehead: BRIDGEHEAD_DENY_TOOLS: no tool is called 'record_sped'. Did you mean 'record_speed'?",
+    ]

@@ -21,6 +21,8 @@ from bridgehead.runtime.settings import (
     SettingError,
     Settings,
     choice,
+    count_edits,
+    find_misspelt,
     hide_credentials,
     number,
     whole,
@@ -361,3 +363,30 @@ def test_a_password_in_an_address_is_never_shown() -> None:
     refused = SettingError("REACHED_URL", "ftp://ann:pw@example.com", "an https address")
     assert str(refused) == "REACHED_URL is 'ftp://***@example.com': expected an https address."
     assert hide_credentials("mail ann@example.com") == "mail ann@example.com"
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "edits"),
+    [
+        ("AOC_YEAR", "AOC_YEAR", 0),
+        ("AOC_YEER", "AOC_YEAR", 1),
+        ("AOC_YAER", "AOC_YEAR", 1),
+        ("AOC_YER", "AOC_YEAR", 1),
+        ("AOC_YEARS", "AOC_YEAR", 1),
+        ("", "AB", 2),
+        ("ABCD", "WXYZ", 3),
+    ],
+)
+def test_letters_that_are_missing_added_wrong_or_swapped_are_counted_up_to_a_limit(
+    one: str, other: str, edits: int
+) -> None:
+    assert (count_edits(one, other, 2), count_edits(other, one, 2)) == (edits, edits)
+
+
+def test_one_letter_may_be_wrong_in_a_short_name_and_two_in_a_long_one() -> None:
+    declared = ("AOC_YEAR", "BRIDGEHEAD_READ_ONLY", "LOG_LEVEL")
+    environment = {"AOC_YAAR": "1", "AOC_YAIR": "1", "BRIDGEHED_REDONLY": "1", "BRIDGEHEAD_READ_NLY": ""}
+    environment |= {"BRIDGEHEAD_REED_ONL": "1", "LOG_LEVEl": "x", "LOG_LEVL": "x", "AOC_YEAR": "2024"}
+
+    found = {each.word: each.meant for each in find_misspelt(environment, declared, ("aoc",))}
+    assert found == {"AOC_YAAR": "AOC_YEAR", "BRIDGEHEAD_REED_ONL": "BRIDGEHEAD_READ_ONLY"}

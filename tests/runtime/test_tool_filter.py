@@ -3,7 +3,7 @@
 import pytest
 
 from bridgehead.mcp import Bridge, Context, NoArguments
-from bridgehead.runtime.tool_filter import ToolFilter, ToolFilterSettings
+from bridgehead.runtime.tool_filter import ToolFilter, ToolFilterSettings, find_unmatched
 
 bridge: Bridge[None] = Bridge("shop", "1")
 
@@ -44,3 +44,16 @@ def test_settings_make_the_rule() -> None:
     assert settings.tool_filter == ToolFilter(read_only=True, allow=(), deny=("a", "b*"))
     assert ToolFilterSettings({}).tool_filter.is_everything
     assert not settings.tool_filter.is_everything
+
+
+def test_a_pattern_that_matches_no_tool_is_reported_with_the_one_that_was_meant() -> None:
+    settings = ToolFilterSettings(
+        {"BRIDGEHEAD_ALLOW_TOOLS": "read_*,nothing_at_all", "BRIDGEHEAD_DENY_TOOLS": "delete_fil"}
+    )
+    names = ("read_file", "delete_file")
+
+    assert find_unmatched(settings, names) == [
+        "BRIDGEHEAD_ALLOW_TOOLS: no tool is called 'nothing_at_all'. `bridgehead tools` lists them.",
+        "BRIDGEHEAD_DENY_TOOLS: no tool is called 'delete_fil'. Did you mean 'delete_file'?",
+    ]
+    assert len(find_unmatched(settings, names, only_misspelt=True)) == 1

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from bridgehead import __version__
 from bridgehead.mcp.http.server import listen
-from bridgehead.runtime import bridge_files, plugins
+from bridgehead.runtime import bridge_files, logs, plugins
 from bridgehead.runtime.command_line import Parser, completed_by
 from bridgehead.runtime.errors import BridgeError
 from bridgehead.runtime.manifest import Manifest
@@ -18,6 +18,7 @@ from . import tls
 from .auth.token_stores import open_tokens
 from .ownership.owners import bind_peer_socket, local_address, make_host_name
 from .registry import installed
+from .setting_checks import find_problems
 from .settings import HostSettings
 from .systemd import ServiceManager
 from .workers import process, supervision
@@ -25,6 +26,8 @@ from .workers.process import Job, WorkerPlace
 
 if TYPE_CHECKING:
     import socket
+
+log = logs.logger("host.settings")
 
 Manifests = Callable[[Collection[str]], Mapping[str, Manifest]]
 
@@ -59,6 +62,8 @@ def main(arguments: list[str], environment: Mapping[str, str], manifests: Manife
     # broken file once, before the port is bound and workers start.
     open_tokens(settings)
     tls.certificate(settings)
+    for problem in find_problems(environment, settings, served):
+        log.warn("a setting has no effect", problem=problem)
     if settings.workers > 1:
         supervision.check_bridges(served, settings.workers)
     with open_listener(settings, environment) as listening:

@@ -15,6 +15,7 @@ from . import tls
 from .auth.token_stores import open_tokens, token_store
 from .dashboard.layout import OAUTH_CALLBACK
 from .registry import installed
+from .setting_checks import find_problems
 from .settings import HostSettings
 from .telemetry.exporting import find_endpoint, wanted_signals
 
@@ -30,11 +31,12 @@ async def examine(environment: Mapping[str, str]) -> list[Finding]:
     """Check everything. Raises SettingError for a wrong setting."""
     settings = HostSettings(environment)
     # Both raise SettingError: for a bridge that is not installed, and for a certificate without its key.
-    installed(settings.bridges)
+    served = installed(settings.bridges)
+    problems = find_problems(environment, settings, served)
     tls.certificate(settings)
     scheme = "https" if settings.tls_cert else "http"
     address = f"{scheme}://{settings.shown_host}:{settings.port}/mcp"
-    served = ", ".join(settings.bridges) or "all bridges"
+    named = ", ".join(settings.bridges) or "all bridges"
     processes = f", {settings.workers} processes" if settings.workers > 1 else ""
     if settings.probe_seconds:
         far_sides = Finding("far sides", "right", f"checked every {settings.probe_seconds:g} s")
@@ -42,7 +44,8 @@ async def examine(environment: Mapping[str, str]) -> list[Finding]:
         far_sides = Finding("far sides", "note", "checked only by calls: BRIDGEHEAD_PROBE_SECONDS is 0")
     return [
         settings_finding(settings, environment),
-        Finding("would serve", "right", f"{served} at {address}{processes}"),
+        *(Finding("settings", "wrong", problem) for problem in problems),
+        Finding("would serve", "right", f"{named} at {address}{processes}"),
         await asyncio.to_thread(_tokens, settings),
         *await _sign_in(settings, f"{scheme}://{settings.shown_host}:{settings.port}"),
         await _database(settings),

@@ -11,6 +11,7 @@ from bridgehead.runtime.logs import LogSettings
 from bridgehead.runtime.settings import (
     BYTES,
     FLAG,
+    HTTP_URL,
     PATH,
     TEXT,
     WORDS,
@@ -51,13 +52,15 @@ def _public_url(text: str) -> str:
     from urllib.parse import urlsplit
 
     parts = urlsplit(_url(text))
+    if parts.query or parts.fragment:
+        raise ValueError(text)
     default_port = ":443" if parts.scheme == "https" else ":80"
     return parts._replace(netloc=parts.netloc.removesuffix(default_port)).geturl()
 
 
 NETWORKS = Kind(_networks, "addresses or networks separated by commas, such as 10.0.0.0/8,192.168.1.7")
 SECURE_URL = Kind(_url, "an https:// address (http:// only on this machine)")
-PUBLIC_URL = Kind(_public_url, SECURE_URL.wanted)
+PUBLIC_URL = Kind(_public_url, f"{SECURE_URL.wanted}, without ? and #")
 
 
 def _webhook_secret(text: str) -> str:
@@ -69,6 +72,36 @@ def _webhook_secret(text: str) -> str:
     return text
 
 
+def _origins(text: str) -> tuple[str, ...]:
+    from urllib.parse import urlsplit
+
+    for word in (words := WORDS.parse(text)):
+        parts = urlsplit(word)
+        is_origin = parts.scheme and parts.netloc and not (parts.path.strip("/") or parts.query)
+        if word not in {"*", "null"} and not is_origin:
+            raise ValueError(word)
+    return words
+
+
+def _host_names(text: str) -> tuple[str, ...]:
+    for word in (words := WORDS.parse(text)):
+        if "/" in word or any(sign.isspace() for sign in word):
+            raise ValueError(word)
+    return words
+
+
+def _listen_host(text: str) -> str:
+    host = text.strip("[]")
+    if not host or "/" in host or any(sign.isspace() for sign in host):
+        raise ValueError(text)
+    if ":" in host:  # an address of IPv6; a port is a setting of its own
+        ipaddress.IPv6Address(host.partition("%")[0])
+    return text
+
+
+ORIGINS = Kind(_origins, "origins such as https://app.example, separated by commas, or *")
+HOST_NAMES = Kind(_host_names, "names such as team.example or team.example:8443, separated by commas")
+LISTEN_HOST = Kind(_listen_host, "a name or an IP address without a port; unix sockets are not supported")
 WEBHOOK_SECRET = Kind(_webhook_secret, "a text, or whsec_ and base64")
 
 
@@ -119,7 +152,9 @@ class OAuthSettings(LogSettings):
 class HostSettings(OAuthSettings, ToolFilterSettings, StateSettings, DatabaseSettings, ReplicaSettings):
     """Every setting of `bridgehead serve`."""
 
-    host = Setting("MCP_SERVER_HOST", TEXT, "localhost", "The address that the HTTP server listens on.")
+    host = Setting(
+        "MCP_SERVER_HOST", LISTEN_HOST, "localhost", "The address that the HTTP server listens on."
+    )
     port = Setting("MCP_SERVER_PORT", whole(0, _MAX_PORT), 3000, "The port that the HTTP server listens on.")
     bridges = Setting("BRIDGEHEAD_BRIDGES", WORDS, (), "The bridges to serve.", shown="all")
     tool_prefix = Setting(
@@ -148,10 +183,10 @@ class HostSettings(OAuthSettings, ToolFilterSettings, StateSettings, DatabaseSet
         "BRIDGEHEAD_PUBLIC_URL", PUBLIC_URL, None, "The address that clients use to reach the server."
     )
     allowed_hosts = Setting(
-        "BRIDGEHEAD_ALLOWED_HOSTS", WORDS, (), "More names (Host headers) that the server answers to."
+        "BRIDGEHEAD_ALLOWED_HOSTS", HOST_NAMES, (), "More names (Host headers) that the server answers to."
     )
     allowed_origins = Setting(
-        "BRIDGEHEAD_ALLOWED_ORIGINS", WORDS, (), "Origins of web pages that may call the server (CORS)."
+        "BRIDGEHEAD_ALLOWED_ORIGINS", ORIGINS, (), "Origins of web pages that may call the server (CORS)."
     )
     trusted_proxies = Setting(
         "BRIDGEHEAD_TRUSTED_PROXIES",
@@ -305,7 +340,7 @@ class HostSettings(OAuthSettings, ToolFilterSettings, StateSettings, DatabaseSet
     )
     otel_endpoint = Setting(
         "OTEL_EXPORTER_OTLP_ENDPOINT",
-        TEXT,
+        HTTP_URL,
         None,
         "Send a span for each request to this URL (OTLP over HTTP).",
     )

@@ -23,6 +23,19 @@ from . import logs
 MAX_WAITING = 1000
 """Events queued for one listener; beyond that the oldest are dropped."""
 _CALLS = ("call.ended", "call.failed")
+TYPES = (
+    *_CALLS,
+    "budget.threshold",
+    "budget.refused",
+    "budget.uncertain",
+    "breaker.opened",
+    "breaker.closed",
+    "far_side.lost",
+    "far_side.returned",
+    "store.lost",
+    "store.returned",
+)
+"""The types that the host and our bridges publish; bridges of others may have more."""
 
 
 class Event(Struct, frozen=True, omit_defaults=True):

@@ -8,6 +8,7 @@ declared: the modules `doctor`, `demo` and `commands` of the package are importe
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Awaitable, Callable, Mapping
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
@@ -18,7 +19,7 @@ from bridgehead.mcp import Bridge
 
 from .env_file import narrow
 from .errors import BridgeError
-from .settings import Settings
+from .settings import Settings, find_misspelt
 from .tool_filter import offer_tools
 
 if TYPE_CHECKING:
@@ -188,6 +189,9 @@ def make_bridge(manifest: Manifest, environment: Mapping[str, str]) -> Bridge[An
 def serve(manifest: Manifest, environment: Mapping[str, str]) -> int:
     """Serve a bridge to the client that started this process, and return the exit status."""
     settings = read_settings(manifest, environment)
+    names = (each.name for each in manifest.settings.declared)
+    for misspelling in find_misspelt(environment, names, (manifest.name,)):
+        sys.stderr.write(f"bridgehead {manifest.name}: {misspelling}\n")
     bridge = offer_tools(manifest.make(settings, None), settings, environment)
 
     def open_store() -> TaskStore:

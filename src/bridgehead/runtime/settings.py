@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar, overload
 
 from msgspec import Struct
@@ -234,8 +234,79 @@ def _path(text: str) -> Path:
     return path
 
 
+# --- names that are nearly ours ----------------------------------------------------------------------------
+
+_LONG_NAME = 12
+"""From this length on, two letters may be wrong; in a shorter name one."""
+
+
+class Misspelling(Struct, frozen=True):
+    """A word that is not known, and the known one that was probably meant."""
+
+    word: str
+    meant: str
+
+    def __str__(self) -> str:
+        return f"{self.word} is not a setting. Did you mean {self.meant}?"
+
+
+def find_misspelt(
+    environment: Mapping[str, str], declared: Iterable[str], bridges: Iterable[str]
+) -> list[Misspelling]:
+    """Return variables that look like one of the declared names and are none of them.
+
+    Only names with the prefix of the product or of a bridge count: others have a LOGLEVEL of their own.
+    """
+    known = set(declared)
+    prefixes = ("BRIDGEHEAD_", *(f"{bridge.upper().replace('-', '_')}_" for bridge in bridges))
+    own = [name for name in known if name.startswith(prefixes)]
+    found = []
+    for name, value in environment.items():
+        if value.strip() and name.isupper() and name not in known:
+            meant = closest(name, own)
+            if meant:
+                found.append(Misspelling(name, meant))
+    return sorted(found, key=lambda one: one.word)
+
+
+def closest(word: str, known: Iterable[str]) -> str:
+    """Return the known word that differs from this one in a letter or two; empty if there is none."""
+    limit = 2 if len(word) >= _LONG_NAME else 1
+    near = [
+        (count_edits(word, other, limit), other) for other in known if abs(len(other) - len(word)) <= limit
+    ]
+    best = min(near, default=(limit + 1, ""))
+    return best[1] if best[0] <= limit else ""
+
+
+def count_edits(one: str, other: str, limit: int) -> int:
+    """Count the letters that are missing, added, wrong or swapped; anything above the limit is limit + 1."""
+    before: list[int] = []
+    row = list(range(len(other) + 1))
+    for at, letter in enumerate(one):
+        earlier, before, row = before, row, [at + 1]
+        for place, wanted in enumerate(other):
+            edits = min(before[place] + (letter != wanted), before[place + 1] + 1, row[place] + 1)
+            if at and place and letter == other[place - 1] and one[at - 1] == wanted:
+                edits = min(edits, earlier[place - 1] + 1)
+            row.append(edits)
+        if min(row) > limit:
+            return limit + 1
+    return row[-1]
+
+
 FLAG = Kind(_flag, "1 or 0 (also true or false, yes or no, on or off)")
 BYTES = Kind(_bytes, "a size such as 65536, 64kb or 1mb")
 WORDS = Kind(_words, "words separated by commas")
 PATH = Kind(_path, "a path, preferably absolute")
 TEXT = Kind(str, "a text")
+
+
+def _http_url(text: str) -> str:
+    scheme, separator, rest = text.partition("://")
+    if scheme.lower() not in ("http", "https") or not separator or not rest.strip("/"):
+        raise ValueError(text)
+    return text
+
+
+HTTP_URL = Kind(_http_url, "an http:// or https:// address")

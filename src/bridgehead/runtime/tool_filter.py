@@ -5,15 +5,16 @@ Also the prefix of their names.
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from .settings import FLAG, WORDS, Kind, Setting, SettingError, Settings
+from .settings import FLAG, WORDS, Kind, Setting, SettingError, Settings, closest
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
 
     from bridgehead.mcp import Bridge, Tool
 
@@ -106,6 +107,25 @@ class ToolFilter(Struct, frozen=True):
         return ""
 
 
+def find_unmatched(
+    settings: ToolFilterSettings, names: Collection[str], *, only_misspelt: bool = False
+) -> list[str]:
+    """Return a sentence for each pattern that matches none of the tools, named with and without prefix.
+
+    `only_misspelt` leaves out patterns that may be for the tools of another bridge.
+    """
+    found = []
+    for setting in (ToolFilterSettings.allow_tools, ToolFilterSettings.deny_tools):
+        for pattern in settings.values[setting.name]:
+            if _matches(names, (pattern,)):
+                continue
+            meant = closest(pattern, names)
+            if meant or not only_misspelt:
+                advice = f"Did you mean {meant!r}?" if meant else "`bridgehead tools` lists them."
+                found.append(f"{setting.name}: no tool is called {pattern!r}. {advice}")
+    return found
+
+
 class Toolsets(Struct, frozen=True):
     """Groups of tools to choose from. A tool that is in no group is always offered."""
 
@@ -138,13 +158,22 @@ class Toolsets(Struct, frozen=True):
 
 def offer_tools(bridge: Bridge[Any], settings: Settings, environment: Mapping[str, str]) -> Bridge[Any]:
     """Return a bridge with the tools that pass the settings in the environment, and with its prefix."""
-    prefix, tool_filter = prefix_of(settings), ToolFilterSettings(environment).tool_filter
+    prefix, filters = prefix_of(settings), ToolFilterSettings(environment)
+    tool_filter = filters.tool_filter
     if not tool_filter.is_everything:
         from bridgehead.mcp import restrict
+
+        for problem in find_unmatched(filters, tool_names(bridge, prefix), only_misspelt=True):
+            sys.stderr.write(f"bridgehead: {problem}\n")
 
         rule = replace(tool_filter, prefixes=(prefix,))
         bridge = restrict(bridge, rule, rule.reason)
     return add_prefix(bridge, settings, prefix)
+
+
+def tool_names(bridge: Bridge[Any], *prefixes: str) -> set[str]:
+    """Return the names of a bridge's tools, with and without prefixes."""
+    return {prefix + tool.name for tool in bridge.tools.values() for prefix in ("", *prefixes)}
 
 
 def prefix_of(settings: Settings) -> str:
@@ -169,7 +198,7 @@ def add_prefix(bridge: Bridge[Any], settings: Settings, prefix: str) -> Bridge[A
         raise SettingError(name, prefix, f"a shorter one. {error}".rstrip(".")) from None
 
 
-def _matches(names: tuple[str, ...], patterns: tuple[str, ...]) -> bool:
+def _matches(names: Collection[str], patterns: tuple[str, ...]) -> bool:
     from fnmatch import fnmatchcase
 
     return any(fnmatchcase(name, pattern) for name in names for pattern in patterns)

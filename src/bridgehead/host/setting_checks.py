@@ -1,0 +1,57 @@
+"""Setting checks: settings that are valid and have no effect: misspelt names, patterns for nothing.
+
+`serve` logs them at the start, and `doctor` lists them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from bridgehead.runtime import events, plugins
+from bridgehead.runtime.errors import BridgeError
+from bridgehead.runtime.manifest import Manifest, read_settings
+from bridgehead.runtime.settings import closest, find_misspelt
+from bridgehead.runtime.tool_filter import find_unmatched, prefix_of, tool_names
+
+from .settings import HostSettings
+
+
+def find_problems(
+    environment: Mapping[str, str], settings: HostSettings, manifests: Mapping[str, Manifest]
+) -> list[str]:
+    """Return a sentence for each setting that does nothing, with what was probably meant."""
+    # Bridges that are not served count too: their variables are no misspellings of those of the others.
+    known = {name: plugins.load(name) for name in plugins.built_in_names()} | dict(manifests)
+    declared = {each.name for each in HostSettings.declared}
+    declared |= {each.name for manifest in known.values() for each in manifest.settings.declared}
+    problems = [str(each) for each in find_misspelt(environment, declared, known)]
+    if settings.allow_tools or settings.deny_tools:
+        problems += _check_patterns(environment, settings, known)
+    for pattern in settings.webhook_events:
+        subject = pattern.partition(".")[0]
+        # A bridge of another distribution may publish subjects of its own.
+        meant = closest(pattern, events.TYPES) or closest(
+            subject, {each.partition(".")[0] for each in events.TYPES}
+        )
+        is_ours = any(each.startswith(f"{subject}.") for each in events.TYPES)
+        if not any(events.matches((pattern,), each) for each in events.TYPES) and (meant or is_ours):
+            advice = (
+                f"Did you mean {meant!r}?"
+                if meant and meant != subject
+                else f"There are {', '.join(events.TYPES)}."
+            )
+            problems.append(f"BRIDGEHEAD_WEBHOOK_EVENTS: no event is called {pattern!r}. {advice}")
+    return problems
+
+
+def _check_patterns(
+    environment: Mapping[str, str], settings: HostSettings, manifests: Mapping[str, Manifest]
+) -> list[str]:
+    names: set[str] = set()
+    for manifest in manifests.values():
+        try:
+            own = read_settings(manifest, environment)
+            names |= tool_names(manifest.make(own, None), prefix_of(own), settings.tool_prefix)
+        except BridgeError:
+            return []  # its tools are not known, and a pattern may be for one of them
+    return find_unmatched(settings, names)

@@ -1,0 +1,127 @@
+"""Setting checks: whatever is set and cannot work is refused, or reported by its name."""
+
+from collections.abc import Mapping
+from itertools import permutations
+from pathlib import Path
+
+import pytest
+
+from bridgehead.aoc.settings import AocSettings
+from bridgehead.bitburner.settings import BitburnerSettings
+from bridgehead.host.doctor import examine
+from bridgehead.host.registry import installed
+from bridgehead.host.setting_checks import find_problems
+from bridgehead.host.settings import HostSettings
+from bridgehead.mercury.settings import MercurySettings
+from bridgehead.runtime.settings import SettingError, closest
+from tests.support.host_command import serving
+
+WRONG = {
+    # --- names that are not ours
+    "BRIDGEHED_AUTH": "on",
+    "BRIDGEHEAD_DENY_TOOL": "delete_file",
+    "BRIDGEHEAD_READONLY": "1",
+    "BRIDGEHEAD_TOKEN_FILE": "/tokens.json",
+    "BRIDGEHEAD_DATABSE_URL": "postgresql://db/bridges",
+    "AOC_YEER": "2024",
+    "MERCURY_API_KY": "sk-1",
+    "MERCURY_BUGDET_USD": "5",
+    "BITBURNER_READ_ONY": "1",
+    # --- patterns for nothing
+    "BRIDGEHEAD_DENY_TOOLS": "delete_fil",
+    "BRIDGEHEAD_ALLOW_TOOLS": "mercury_chat_completions,speed_*",
+    "BRIDGEHEAD_WEBHOOK_EVENTS": "budget.treshold",
+    # --- values that cannot work
+    "BRIDGEHEAD_ALLOWED_ORIGINS": "notanorigin",
+    "BRIDGEHEAD_ALLOWED_HOSTS": "https://team.example",
+    "BRIDGEHEAD_TRUSTED_PROXIES": "proxy",
+    "BRIDGEHEAD_PUBLIC_URL": "https://team.example/?a=b",
+    "BRIDGEHEAD_OAUTH_ISSUER": "http://id.example",
+    "BRIDGEHEAD_WEBHOOK_SECRET": "whsec_not base64!",
+    "BRIDGEHEAD_WEBHOOK_URL": "http://hooks.example",
+    "BRIDGEHEAD_AUTH": "yes please",
+    "BRIDGEHEAD_WORKERS": "0",
+    "BRIDGEHEAD_STATE_KEYS": "short",
+    "MCP_SERVER_HOST": "unix:/run/bridgehead.sock",
+    "MCP_SERVER_PORT": "70000",
+    "OTEL_EXPORTER_OTLP_ENDPOINT": "collector:4318",
+    "LOG_LEVEL": "verbose",
+    "AOC_DATA_DIR": "/nowhere/at/all",
+    "MERCURY_API_URL": "api.example",
+}
+
+
+def problems_with(environment: Mapping[str, str]) -> list[str]:
+    """What a start or doctor says."""
+    try:
+        for settings in (HostSettings, MercurySettings, AocSettings, BitburnerSettings):
+            settings(environment)
+    except SettingError as problem:
+        return [str(problem)]
+    return find_problems(environment, HostSettings(environment), installed())
+
+
+@pytest.mark.parametrize(("name", "value"), WRONG.items(), ids=list(WRONG))
+def test_each_of_these_is_refused_or_reported_by_its_name(name: str, value: str) -> None:
+    (problem,) = problems_with({name: value})
+
+    assert problem.startswith((f"{name} ", f"{name}:")), problem
+    assert value not in problem or "SECRET" not in name
+
+
+def test_what_was_meant_is_said() -> None:
+    assert problems_with({"AOC_YEER": "2024"}) == ["AOC_YEER is not a setting. Did you mean AOC_YEAR?"]
+    assert problems_with({"BRIDGEHEAD_DENY_TOOLS": "delete_fil,write_*"}) == [
+        "BRIDGEHEAD_DENY_TOOLS: no tool is called 'delete_fil'. Did you mean 'delete_file'?"
+    ]
+
+
+def test_variables_of_others_and_settings_that_work_raise_no_alarm(tmp_path: Path) -> None:
+    others = {
+        "PATH": "/bin",
+        "HOME": "/root",
+        "LOGLEVEL": "debug",
+        "HTTP_PROXIES": "x",
+        "AOC_SESSION": "53616c",
+        "MERCURY_HOME": "/opt",
+        "BRIDGEHEAD_TOKEN": "bh_1_2",
+        "OTEL_SERVICE_NAME": "team",
+        "LC_ALL": "C",
+        "BRIDGEHEAD_TEST_POSTGRES": "embedded",
+        "MCP_SERVER_HOSTS": "a",
+        "CACHE_TTLS": "5",
+    }
+    works = {
+        "BRIDGEHEAD_ALLOWED_ORIGINS": "https://app.example,http://localhost:5173,chrome-extension://abc,*",
+        "BRIDGEHEAD_ALLOWED_HOSTS": "team.example,[::1]:8443,10.0.0.1",
+        "BRIDGEHEAD_PUBLIC_URL": "https://team.example/tools",
+        "BRIDGEHEAD_WEBHOOK_EVENTS": "call.*,store.lost,weather.changed",
+        "BRIDGEHEAD_WEBHOOK_SECRET": "whsec_aGVsbG8=",
+        "BRIDGEHEAD_DENY_TOOLS": "*_file,mercury_*",
+        "MCP_SERVER_HOST": "::1",
+        "AOC_DATA_DIR": str(tmp_path),
+    }
+
+    assert problems_with(others | works) == []
+
+
+def test_no_setting_is_taken_for_another() -> None:
+    """A stdio server knows its own settings alone, and the environment may have those of the others."""
+    classes = (HostSettings, MercurySettings, AocSettings, BitburnerSettings)
+    by_class = [{each.name for each in settings.declared} for settings in classes]
+    for one, other in permutations(by_class, 2):
+        assert [name for name in one - other if closest(name, other)] == []
+
+
+async def test_doctor_lists_what_has_no_effect(tmp_path: Path) -> None:
+    environment = {"BRIDGEHEAD_STATE_DIR": str(tmp_path), "BRIDGEHED_AUTH": "on"}
+    wrong = [finding.text for finding in await examine(environment) if finding.verdict == "wrong"]
+
+    assert wrong == ["BRIDGEHED_AUTH is not a setting. Did you mean BRIDGEHEAD_AUTH?"]
+
+
+def test_a_host_says_at_its_start_what_has_no_effect(tmp_path: Path) -> None:
+    with serving(tmp_path, BRIDGEHED_AUTH="on") as command:
+        (line,) = [line for line in command.lines if line["event"] == "a setting has no effect"]
+
+        assert "Did you mean BRIDGEHEAD_AUTH?" in line["problem"]
