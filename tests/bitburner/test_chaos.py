@@ -63,7 +63,7 @@ class Caller:
     async def _missing(self) -> None:
         name = f"missing{self._random.randrange(10**6)}.txt"
         result = await self._called("read_file", filename=name)
-        problem = self._problem(result, {*CLEAR, "remote_error"})
+        problem = self._problem(result, {*CLEAR, "not_found"})
         assert problem is not None, result
         self._outcomes[problem["code"]] += 1
 
@@ -179,7 +179,7 @@ async def test_in_chaos_every_call_ends_with_its_own_answer_or_a_clear_error(
         outcomes, rounds = await _called_until_all_is_met(play)
 
         assert outcomes.total() == rounds * CALLS
-        assert outcomes["right"] + outcomes["written"] + outcomes["remote_error"] > rounds * CALLS / 2
+        assert outcomes["right"] + outcomes["written"] + outcomes["not_found"] > rounds * CALLS / 2
 
         game.faults = Faults()
         await game.dial(play.url, PAGE)

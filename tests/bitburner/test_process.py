@@ -112,7 +112,7 @@ async def test_every_error_path_reaches_the_official_client(tmp_path: Path, gene
         assert (await refused(client, "write_file", filename="a.js", content="x" * 51))[
             1
         ] == "invalid_argument"
-        assert (await refused(client, "read_file", filename="missing.js"))[1] == "remote_error"
+        assert (await refused(client, "read_file", filename="missing.js"))[1] == "not_found"
         assert (await refused(client, "list_files", server="nope"))[1] == "remote_error"
         game.faults = Faults(silence=1.0, times=1)
         text, code = await refused(client, "list_files")

@@ -101,9 +101,7 @@ def _calls(generation: int) -> list[Call]:
         ),
         Call("delete_file", _tool("delete_file", filename="a.js"), _says("OK")),
         Call("calculate_ram", _tool("calculate_ram", filename="hack.js"), _says("1.7")),
-        Call(
-            "a missing file", _tool("read_file", filename="no.js"), _fails("remote_error"), 5, is_basic=True
-        ),
+        Call("a missing file", _tool("read_file", filename="no.js"), _fails("not_found"), 5, is_basic=True),
         Call("a bad name", _tool("read_file", filename="a b.js"), _fails("invalid_argument"), 5),
         Call("metadata", _tool("get_file_metadata"), metadata, 5 if generation == FIRST else 0),
         Call("resources/list", ("--method", "resources/list"), _lists_files),

@@ -67,12 +67,11 @@ class RemoteFailure(BridgeError):
         self.remote_message = remote_message
         self.remote_code = remote_code
 
-    @property
-    def is_missing_file(self) -> bool:
-        """Whether the error means a missing file, in the words of either generation (2.x, 3.x)."""
-        # 3.x appends "Filename: …", and a file's own name may contain these words.
-        text = self.remote_message.lower().partition("filename:")[0]
-        return "exist" in text or "not found" in text
+
+class MissingFile(RemoteFailure):
+    """The game has no such file."""
+
+    code = "not_found"
 
 
 class UnsupportedByGame(RemoteFailure):

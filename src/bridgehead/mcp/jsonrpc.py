@@ -119,7 +119,10 @@ def _explain(data: bytes, problem: Exception, max_built: int) -> Message | Batch
     except RecursionError:
         return Malformed(ProtocolError(PARSE_ERROR, "Parse error: nested too deeply"))
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        failure = ProtocolError(PARSE_ERROR, f"Parse error: {error}")
+        why = str(error)
+        if "surrogate" in why:
+            why += r". A string has half a character in it, such as \ud83d alone: send the whole character"
+        failure = ProtocolError(PARSE_ERROR, f"Parse error: {why}")
     else:
         if isinstance(value, dict):
             from .features.argument_errors import reword  # late: only malformed messages need it

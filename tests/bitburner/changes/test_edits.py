@@ -75,6 +75,27 @@ def test_the_nearest_lines_are_found_deep_in_a_file() -> None:
         apply_replacements("a.js", "\n".join(lines), [Replacement(old_text, "")])
 
 
+@pytest.mark.parametrize(
+    ("content", "old_text", "new_text", "expected"),
+    [
+        ("a\r\nb\r\nc\r\n", "a\nb", "x\ny\nz", "x\r\ny\r\nz\r\nc\r\n"),
+        ("a\r\nb\r\nc", "a\r\nb", "x", "x\r\nc"),
+        ("a\r\nb", "b", "b\nc", "a\r\nb\r\nc"),
+        ("a\nb\n", "a\r\nb", "x\r\ny", "x\ny\n"),
+        ("a", "a", "x\r\ny", "x\r\ny"),
+        # Both kinds: everything around the edit stays, and new lines end as most do.
+        ("1\n2\r\n3\r\n4\n5\r\n", "3\n4", "x\ny", "1\n2\r\nx\r\ny\n5\r\n"),
+        ("1\r\n2\n3\n4\r\n", "\n2\n", "\nx\n", "1\nx\n3\n4\r\n"),
+        # Only line ends change, so they are taken exactly.
+        ("a\r\nb\r\n", "a\r\n", "a\n", "a\nb\r\n"),
+    ],
+)
+def test_line_ends_need_not_match_and_those_of_the_file_stay(
+    content: str, old_text: str, new_text: str, expected: str
+) -> None:
+    assert apply_replacements("a.js", content, [Replacement(old_text, new_text)]) == expected
+
+
 async def test_several_edits_are_made_in_one_call_or_none(play: Play) -> None:
     edits = [{"old_text": "one", "new_text": "1"}, {"old_text": "three", "new_text": "3"}]
     await play.ok("edit_file", filename="notes.txt", edits=edits)

@@ -1,5 +1,7 @@
 """The wire: half a character never costs a frame, and failures reach guests as what they were."""
 
+import json
+
 import msgspec
 import pytest
 
@@ -42,21 +44,23 @@ def test_an_error_that_cannot_be_read_is_an_error_all_the_same() -> None:
 @pytest.mark.parametrize(
     ("escaped", "expected"),
     [
-        (rb"a\ud83db", "a\ufffdb"),
-        (rb"a\ude00", "a\ufffd"),
-        (rb"\ud83d\ud83d\ude00", "\ufffd\U0001f600"),
-        (rb"\ud83d\u0041", "\ufffdA"),
+        (rb"a\ud83db", "a\U0010d83db"),
+        (rb"a\ude00", "a\U0010de00"),
+        (rb"\ud83d\ud83d\ude00", "\U0010d83d\U0001f600"),
+        (rb"\ud83d\u0041", "\U0010d83dA"),
         (rb"\\ud83d", "\\ud83d"),
-        (rb"\\\ud83d", "\\\ufffd"),
-        (rb"\uD83D\uDE00 \uDE00", "\U0001f600 \ufffd"),
+        (rb"\\\ud83d", "\\\U0010d83d"),
+        (rb"\uD83D\uDE00 \uDE00", "\U0001f600 \U0010de00"),
     ],
 )
-def test_half_a_surrogate_pair_is_replaced_and_the_rest_stays(escaped: bytes, expected: str) -> None:
+def test_half_a_surrogate_pair_has_a_stand_in_and_goes_back_as_it_came(escaped: bytes, expected: str) -> None:
     reply = wire.decode_reply(b'{"jsonrpc":"2.0","id":7,"result":"' + escaped + b'"}')
 
     assert reply is not None
     assert reply.id == 7
-    assert msgspec.json.decode(reply.result) == expected  # type: ignore[arg-type]
+    content = msgspec.json.decode(reply.result)  # type: ignore[arg-type]
+    assert content == expected
+    assert json.loads(wire.encode_params(content)) == json.loads(b'"' + escaped + b'"')
 
 
 def test_what_is_no_json_stays_no_reply() -> None:

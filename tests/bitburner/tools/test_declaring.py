@@ -53,7 +53,7 @@ async def test_a_call_is_logged_with_its_file_and_size_and_never_with_a_content(
         *("write_file", "home", "a.txt"),
         18,
     )
-    assert (failed["tool"], failed["filename"], failed["code"]) == ("read_file", "none.js", "remote_error")
+    assert (failed["tool"], failed["filename"], failed["code"]) == ("read_file", "none.js", "not_found")
     assert "the secret content" not in written
 
 

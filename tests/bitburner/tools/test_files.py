@@ -104,7 +104,7 @@ async def test_a_missing_file_tells_what_the_game_said_and_what_to_do(play: Play
     said = {2: "File doesn't exist", 3: "File does not exist. Filename: missing.js"}[generation]
     assert problem["remote_message"] == said
     assert said in text
-    assert (problem["code"], problem["transient"]) == ("remote_error", False)
+    assert (problem["code"], problem["transient"]) == ("not_found", False)
     assert "list_files" in problem["next_step"]
 
 
@@ -174,7 +174,7 @@ async def test_half_a_character_in_one_file_spoils_no_other_and_is_named(play: P
     play.game.servers["home"]["cut.js"] = "// one\n// \ud83d half\n"
 
     result = await play.client.call("read_file", {"filename": "cut.js"})
-    assert result["content"][0]["text"] == "// one\n// \ufffd half\n"
+    assert result["content"][0]["text"] == "// one\n// \U0010d83d half\n"
     assert (
         "cut.js holds half a character (an unpaired surrogate) at line 2, column 4"
         in (result["content"][1]["text"])
@@ -186,8 +186,19 @@ async def test_half_a_character_in_one_file_spoils_no_other_and_is_named(play: P
     assert len(found["structuredContent"]["matches"]) == 2
     assert "cut.js holds half a character" in found["content"][1]["text"]
     await play.ok("edit_file", filename="cut.js", old_text="half", new_text="whole")
+    assert play.game.servers["home"]["cut.js"] == "// one\n// \ud83d whole\n"
+    await play.ok("restore_file", filename="cut.js")
+    assert play.game.servers["home"]["cut.js"] == "// one\n// \ud83d half\n"
     await play.ok("delete_file", filename="cut.js")
     assert "cut.js" not in play.game.servers["home"]
+
+
+async def test_a_replacement_character_that_the_file_really_holds_is_no_half(play: Play) -> None:
+    play.game.servers["home"]["odd.txt"] = "a \ufffd b"
+    text, read = await play.ok("read_file", filename="odd.txt")
+
+    assert text == "a \ufffd b"
+    assert "notes" not in read
 
 
 async def test_a_long_file_comes_in_parts_that_say_how_to_go_on(play: Play) -> None:

@@ -74,7 +74,7 @@ async def test_a_delete_keeps_the_content(play: Play) -> None:
 async def test_deleting_what_is_not_there_is_the_games_error(play: Play) -> None:
     text, problem = await play.fails("delete_file", filename="missing.js")
 
-    assert problem["code"] == "remote_error"
+    assert problem["code"] == "not_found"
     assert "Nothing was changed." in text
 
 

@@ -19,7 +19,7 @@ from bridgehead.runtime import directories, durable, logs
 from bridgehead.runtime.errors import BridgeError, StorageError
 
 from ..errors import Disconnected, ReplyTimeout, add_note
-from .file_writer import NOTHING_CHANGED, UNKNOWN, ChangeResult, Delete, Write
+from .file_writer import NOTHING_CHANGED, UNKNOWN, ChangeResult, Delete, Write, mark_unknown
 from .history import digest
 
 if TYPE_CHECKING:
@@ -128,7 +128,7 @@ class BatchWriter:
             try:
                 results = await self._writer.ask_owner(link, BATCH, batch, list[ChangeResult])
             except (Disconnected, ReplyTimeout) as lost:
-                raise add_note(lost, UNKNOWN) from None
+                raise mark_unknown(lost) from None
         else:
             results = await self._write_here(batch.writes)
         for one in writes:
@@ -183,6 +183,9 @@ class BatchWriter:
             note = (
                 f"The files: {', '.join(f'{old.filename} {state}' for old, state in pairs)}. "
                 "What was written is taken back as soon as the game answers again."
+            )
+            error.next_step = (
+                "Wait for the game, then write again; connection_status tells whether it is there."
             )
         else:
             note = f"{failed} could not be written, so all files hold what they held before."

@@ -15,7 +15,7 @@ from msgspec import Struct
 from bridgehead.runtime import logs
 from bridgehead.runtime.errors import BridgeError
 
-from ..errors import RemoteFailure
+from ..errors import MissingFile
 from .history import Version, digest
 
 if TYPE_CHECKING:
@@ -146,10 +146,8 @@ class Differences:
 async def _read_file(remote: Remote, server: str, filename: str) -> str | None:
     try:
         return await remote.read(filename, server)
-    except RemoteFailure as error:
-        if error.is_missing_file:
-            return None
-        raise
+    except MissingFile:
+        return None
 
 
 _STATES: dict[State, str] = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import Counter, deque
 
 from msgspec import Struct
@@ -35,14 +36,50 @@ class Replacement(Struct, frozen=True):
 
 def apply_replacements(filename: str, content: str, replacements: list[Replacement]) -> str:
     """Make all replacements in order, or raise and make none."""
-    for number, one in enumerate(replacements, start=1):
-        count = content.count(one.old_text)
+    for number, given in enumerate(replacements, start=1):
+        # Line ends do not have to match, and the file keeps its own: models write a line feed whatever a file
+        # has. Unless line ends are all that is to be changed, or the file has none.
+        one, plain = given, content
+        if "\n" in content and _unify(given.old_text) != _unify(given.new_text):
+            one = Replacement(_unify(given.old_text), _unify(given.new_text), given.count)
+            plain = _unify(content)
+        count = plain.count(one.old_text)
         if count != one.count:
             label = "old_text" if len(replacements) == 1 else f"old_text of edit {number}"
-            raise _make_mismatch(filename, content, one, count, label)
+            raise _make_mismatch(filename, plain, one, count, label)
         # In order: a later edit sees, and may replace, the text of an earlier one.
-        content = content.replace(one.old_text, one.new_text)
+        if plain is content:
+            content = content.replace(one.old_text, one.new_text)
+        else:
+            content = _replace_in_lines(content, plain, one)
     return content
+
+
+def _unify(text: str) -> str:
+    """Return a text whose lines all end with a line feed alone; the same object if they do."""
+    return text.replace("\r\n", "\n") if "\r\n" in text else text
+
+
+def _replace_in_lines(content: str, plain: str, one: Replacement) -> str:
+    """Replace in a content with carriage returns; new lines end as most of the file's do, others stay."""
+    ends = content.count("\r\n")
+    end = "\r\n" if 2 * ends > content.count("\n") else "\n"
+    new_text = one.new_text.replace("\n", end)
+    # Where a `\r` is missing in the plain text. An offset there is one less for each of them before it.
+    returns: list[int] = []
+    at = content.find("\r\n")
+    while at >= 0:
+        returns.append(at - len(returns))
+        at = content.find("\r\n", at + 2)
+    parts: list[str] = []
+    done = 0
+    start = plain.find(one.old_text)
+    while start >= 0:
+        stop = start + len(one.old_text)
+        parts += [content[done : start + bisect_left(returns, start)], new_text]
+        done = stop + bisect_left(returns, stop)
+        start = plain.find(one.old_text, stop)
+    return "".join((*parts, content[done:]))
 
 
 def _make_mismatch(filename: str, content: str, one: Replacement, count: int, label: str) -> InvalidArgument:

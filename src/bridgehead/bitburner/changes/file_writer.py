@@ -19,7 +19,7 @@ from msgspec.structs import replace
 
 from bridgehead.runtime.errors import BridgeError, InvalidArgument, NotFound
 
-from ..errors import BackupFailed, Conflict, Disconnected, InvalidReply, RemoteFailure, ReplyTimeout, add_note
+from ..errors import BackupFailed, Conflict, Disconnected, InvalidReply, MissingFile, ReplyTimeout, add_note
 from ..game import wire
 from ..game.link import CallFailed
 from ..game.remote import decode_result, to_bridge_error
@@ -45,7 +45,7 @@ CHANGE = "bridgehead/change"
 DIFFERENCES = "bridgehead/differences"
 CHANGED = "bridgehead/changed"
 NOTHING_CHANGED = "Nothing was changed."
-UNKNOWN = "It is not known whether the change was made: read the file before trying again."
+UNKNOWN = "It is not known whether the change was made."
 _OWNER_SECONDS = 30.0
 """Minimum time limit for the owner: a change is several exchanges, and may wait for another change."""
 
@@ -209,7 +209,7 @@ class FileWriter:
             try:
                 return await self.ask_owner(link, CHANGE, change, ChangeResult)
             except (Disconnected, ReplyTimeout) as lost:
-                raise add_note(lost, UNKNOWN) from None
+                raise mark_unknown(lost) from None
         places = {(change.server, change.filename)}
         if isinstance(change, Move):
             places.add((change.to_server, change.to_filename))
@@ -431,7 +431,7 @@ class FileWriter:
         except (Disconnected, ReplyTimeout, InvalidReply) as error:
             # The request was sent, and its answer is lost. The new version stays recorded: it may be the only
             # copy of the game's content.
-            raise add_note(error, UNKNOWN) from None
+            raise mark_unknown(error) from None
         except BridgeError as error:
             name = None if recording is None else (await recording)[0]
             if name is not None:
@@ -450,7 +450,7 @@ class FileWriter:
         try:
             return await self._remote.read(filename, server)
         except BridgeError as error:
-            if isinstance(error, RemoteFailure) and error.is_missing_file:
+            if isinstance(error, MissingFile):
                 return None
             raise add_note(error, NOTHING_CHANGED) from None
 
@@ -494,6 +494,12 @@ class FileWriter:
             return msgspec.json.encode(await self.list_differences())
 
         return {CHANGE: serve_change, DIFFERENCES: serve_differences}
+
+
+def mark_unknown(error: BridgeError) -> BridgeError:
+    """Add to an error that the change may have been made all the same, and what to do about that."""
+    error.next_step = "Read the file before you try again; connection_status tells whether the game is there."
+    return add_note(error, UNKNOWN)
 
 
 def decode_notice(notice: wire.Reply, method: str, kind: type[T]) -> T | None:

@@ -1,7 +1,7 @@
 """Remote: the game's Remote API as typed methods, and its errors translated to this bridge's.
 
 Each method is one exchange. The game's two generations word their errors differently, so none is recognized
-by its exact text. The only one that is told apart is "unknown request", for which JSON-RPC also has a code.
+by its exact text. Told apart are an unknown request, for which JSON-RPC also has a code, and a missing file.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from msgspec import Raw, Struct
 from bridgehead.runtime import logs
 from bridgehead.runtime.errors import BridgeError
 
-from ..errors import InvalidReply, RemoteFailure, UnsupportedByGame
+from ..errors import InvalidReply, MissingFile, RemoteFailure, UnsupportedByGame
 from . import wire
 from .link import CallFailed, Link
 
@@ -50,9 +50,9 @@ METHODS = frozenset(
 )
 """All requests that are ever sent to a game."""
 
+_LIST_FILES = "list_files tells which files are there."
 # By words that both generations use; the first hint whose words occur is taken.
 _HINTS = (
-    (("exist", "not found"), "list_files tells which files are there."),
     (("hostname", "server"), "list_servers tells which servers there are; names are case-sensitive."),
     (("running",), "Ask the player to stop the script first."),
     (("ram", "calculate"), "Look for a syntax error, or an import of a file that is not there."),
@@ -218,5 +218,8 @@ def to_bridge_error(method: str, failure: wire.Failure) -> Exception:
             failure.code,
             next_step=f"The connected game is too old for this: it needs Bitburner {needed} or newer.",
         )
+    # In the words of either generation. 3.x appends "Filename: …", and a file's own name may contain them.
+    if any(words in text.partition("filename:")[0] for words in ("exist", "not found")):
+        return MissingFile(method, failure.message, failure.code, next_step=_LIST_FILES)
     hint = next((hint for words, hint in _HINTS if any(word in text for word in words)), _NO_HINT)
     return RemoteFailure(method, failure.message, failure.code, next_step=hint)

@@ -19,6 +19,7 @@ from ..errors import (
     Conflict,
     Disconnected,
     InvalidReply,
+    MissingFile,
     NotConnected,
     RemoteFailure,
     ReplyTimeout,
@@ -47,7 +48,10 @@ class Failure(Struct, frozen=True):
     data: Any = None
 
 
-REPLACEMENT = rb"\ufffd"
+_PRIVATE_USE = 0x100000
+"""Stands for a lone surrogate while it is here: U+D83D is U+10D83D, which nothing else uses."""
+_HALVES = re.compile("[\U0010d800-\U0010dfff]")
+_STAND_INS = re.compile(rb"\xf4\x8d[\xa0-\xbf][\x80-\xbf]")
 _SURROGATES = re.compile(
     rb"(?P<pair>\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2})|\\u[dD][89a-fA-F][0-9a-fA-F]{2}"
 )
@@ -57,8 +61,17 @@ _ID_WINDOW = 100
 _BACKSLASH = ord("\\")
 
 _decode = msgspec.json.Decoder(Reply).decode
-_encode = encode_params = msgspec.json.Encoder().encode
+_encode = msgspec.json.Encoder().encode
 UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+
+
+def encode_params(params: Any) -> bytes:
+    """Encode parameters for the game; characters that stand for lone surrogates become those again."""
+    data = _encode(params)
+    # The test costs nothing beside the encoding, and nearly no file needs the rest.
+    if b"\xf4\x8d" not in data:
+        return data
+    return _STAND_INS.sub(lambda found: b"\\u%04x" % (ord(found[0].decode()) - _PRIVATE_USE), data)
 
 
 def encode_request(request_id: int, method: str, params: bytes) -> bytes:
@@ -71,7 +84,7 @@ def decode_reply(frame: bytes) -> Reply | None:
     try:
         return _decode(frame)
     except UNREADABLE:
-        repaired = replace_lone_surrogates(frame)
+        repaired = stand_in_for_lone_surrogates(frame)
         if repaired == frame:
             return None
     try:
@@ -80,19 +93,27 @@ def decode_reply(frame: bytes) -> Reply | None:
         return None
 
 
-def replace_lone_surrogates(frame: bytes) -> bytes:
-    """Replace JSON escapes of lone surrogates with U+FFFD.
+def stand_in_for_lone_surrogates(frame: bytes) -> bytes:
+    """Replace JSON escapes of lone surrogates with characters that stand for them.
 
     The game's strings are UTF-16, and a script can cut one in the middle of an emoji. The JSON decoder
-    refuses the whole frame then, so without this one file would make a whole server unreadable.
+    refuses the whole frame then, so without this one file would make a whole server unreadable. What an agent
+    or a sync writes back has the same half in it: `encode_params` undoes this.
     """
     parts: list[bytes] = []
     done = 0
     for found in _SURROGATES.finditer(frame):
         if found["pair"] is None and not _is_escaped(frame, found.start()):
-            parts += [frame[done : found.start()], REPLACEMENT]
+            stand_in = chr(_PRIVATE_USE + int(found[0].removeprefix(rb"\u"), 16))
+            parts += [frame[done : found.start()], stand_in.encode()]
             done = found.end()
     return b"".join((*parts, frame[done:])) if parts else frame
+
+
+def find_stand_in(content: str) -> tuple[int, str]:
+    """Return the first character that stands for a lone surrogate, with its place; empty if there is none."""
+    found = None if content.isascii() else _HALVES.search(content)
+    return (found.start(), found[0]) if found else (-1, "")
 
 
 def _is_escaped(frame: bytes, at: int) -> bool:
@@ -196,6 +217,8 @@ def decode_bridge_error(failure: Failure) -> BridgeError | None:
     except msgspec.ValidationError:
         return None
     kind = _KINDS.get(data.bridgehead, NotConnected)
+    if kind is NotFound and data.method:  # the same code for a file that the game does not have
+        kind = MissingFile
     # Without the class's own constructor, which would compose the message again: it is complete already.
     error = kind.__new__(kind)
     BridgeError.__init__(

@@ -16,7 +16,6 @@ from .declaring import Filename, Glob, Server, ToolDeclarer
 
 DEFAULT_READ = 50_000
 """Default of max_characters: enough for nearly every script, and not too long for a model."""
-DAMAGED = "\ufffd"
 
 
 class ListFiles(Arguments):
@@ -172,12 +171,15 @@ def _choose_lines(name: str, content: str, args: ReadFile) -> Content:
 
 def describe_damage(files: list[tuple[str, str]]) -> list[str]:
     """Describe each file that holds half a character, with its first position."""
+    from ..game import wire
+
     return [
         f"{name} holds half a character (an unpaired surrogate) at line {line}, column {column}; "
-        "it is shown as U+FFFD."
+        f"U+{ord(half):X} stands for it and becomes half a character again when you write it back."
         for name, content in files
-        if DAMAGED in content
-        for line, column in [lines.locate(content, content.index(DAMAGED))]
+        for at, half in [wire.find_stand_in(content)]
+        if half
+        for line, column in [lines.locate(content, at)]
     ]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Annotated
 
 from msgspec import Meta, Struct
@@ -10,7 +11,7 @@ from bridgehead.mcp import Answer, Arguments, Context
 from bridgehead.mcp.lazy_imports import asyncio
 from bridgehead.runtime.errors import BridgeError, InvalidArgument
 
-from ..errors import RemoteFailure
+from ..errors import MissingFile
 from ..game import paths
 from ..session import Session
 from .declaring import Server, ToolDeclarer
@@ -152,11 +153,8 @@ async def _compare(session: Session, on: str, name: str, args: RestoreFile) -> A
 
     history = session.history
     current: str | None = None
-    try:
+    with suppress(MissingFile):
         current = await session.remote.read(name, on)
-    except RemoteFailure as error:
-        if not error.is_missing_file:
-            raise
     if args.version is None:
         chosen = await asyncio.to_thread(history.find_undo, on, name, current)
     else:
