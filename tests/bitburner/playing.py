@@ -50,7 +50,7 @@ class Play:
         """Call a tool that must succeed, and return its text and its structured content."""
         result = await self.client.call(tool, arguments)
         assert not result.get("isError"), result["content"][0]["text"]
-        return result["content"][0]["text"], result["structuredContent"]
+        return result["content"][0]["text"], result.get("structuredContent")
 
     async def fails(self, tool: str, **arguments: Any) -> Any:
         """Call a tool that must fail; return its text and the structured problem."""

@@ -119,10 +119,7 @@ def _explain(data: bytes, problem: Exception, max_built: int) -> Message | Batch
     except RecursionError:
         return Malformed(ProtocolError(PARSE_ERROR, "Parse error: nested too deeply"))
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        why = str(error)
-        if "surrogate" in why:
-            why += r". A string has half a character in it, such as \ud83d alone: send the whole character"
-        failure = ProtocolError(PARSE_ERROR, f"Parse error: {why}")
+        failure = ProtocolError(PARSE_ERROR, f"Parse error: {error}")
     else:
         if isinstance(value, dict):
             from .features.argument_errors import reword  # late: only malformed messages need it
@@ -152,6 +149,10 @@ def _explain_unreadable(data: Any, failure: ProtocolError) -> Message | Malforme
     except (ValueError, RecursionError) as error:
         is_known = failure.code == PARSE_ERROR
         return Malformed(failure if is_known else ProtocolError(PARSE_ERROR, f"Parse error: {error}"))
+    # What the laxer reader accepts and msgspec does not, with words that name neither: "data was truncated".
+    if failure.code == PARSE_ERROR and rb"\ud" in bytes(data).lower():
+        half = r"Parse error: a string has half a character in it, such as \ud83d alone. Send the whole one."
+        failure = ProtocolError(PARSE_ERROR, half)
     return _explain_object(value, failure) if isinstance(value, dict) else Malformed(failure)
 
 

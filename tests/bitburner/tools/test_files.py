@@ -226,3 +226,21 @@ async def test_a_line_that_is_too_long_alone_is_cut_and_said_so(play: Play) -> N
 
     assert len(result["content"][0]["text"]) == 50_000
     assert "raise max_characters" in result["content"][1]["text"]
+
+
+async def test_names_can_be_chosen_by_a_pattern_and_come_in_pages(tmp_path: Path) -> None:
+    names = [*(f"lib/{number:04}.js" for number in range(1200)), "notes.txt"]
+    async with played(tmp_path, game=Game(3, {"home": dict.fromkeys(names, "")})) as play:
+        whole, listed = await play.ok("list_files")
+        assert sorted(json.loads(whole)) == names
+        assert "total" not in listed
+        assert json.loads((await play.ok("list_files", glob="*.txt"))[0]) == ["notes.txt"]
+        text, listed = await play.ok("list_files", glob="lib/*.js", page=3)
+        assert json.loads(text) == listed["files"] == names[1000:1200]
+        assert listed["total"] == 1200
+        assert listed["notes"] == ["This is page 3 of 3; there are 1200 files."]
+        text, _ = await play.fails("list_files", page=4)
+        assert "1201 files are 3 pages" in text
+        empty, none = await play.ok("list_files", glob="*.ts")
+        assert empty == "[]"
+        assert none["notes"] == ["No file matches *.ts; there are 1201 files. list_files shows their paths."]

@@ -29,12 +29,6 @@ _MAX_BODY = 40_000
 _FILE = "definitions.d.ts"
 
 
-class NetscriptDefinitions(Struct):
-    """Output of get_netscript_definitions."""
-
-    definitions: str
-
-
 class SearchDefinitions(Arguments):
     """Input of search_definitions."""
 
@@ -79,10 +73,9 @@ def declare(tools: ToolDeclarer) -> None:
     )(search_definitions)
 
 
-async def get_netscript_definitions(_: NoArguments, ctx: Context[Session]) -> Answer[NetscriptDefinitions]:
-    """Return the whole file."""
-    text = (await _load_text(ctx.state))[0]
-    return Answer(text, NetscriptDefinitions(text))
+async def get_netscript_definitions(_: NoArguments, ctx: Context[Session]) -> str:
+    """Return the whole file, as text alone: in structured content too, it would be sent twice."""
+    return (await _load_text(ctx.state))[0]
 
 
 async def search_definitions(args: SearchDefinitions, ctx: Context[Session]) -> Answer[FoundDefinitions]:

@@ -12,22 +12,29 @@ from bridgehead.runtime.errors import InvalidArgument
 
 from ..game import lines, paths, timestamps
 from ..session import Session
-from .declaring import Filename, Glob, Server, ToolDeclarer
+from .declaring import MAX_QUERY, Filename, Glob, Server, ToolDeclarer
 
 DEFAULT_READ = 50_000
 """Default of max_characters: enough for nearly every script, and not too long for a model."""
 
 
+PAGE_NAMES = 500
+"""Names on a page of list_files: about 15 KB."""
+
+
 class ListFiles(Arguments):
-    """Input of list_files."""
+    """Input of list_files; described in one sentence, because every conversation carries it."""
 
-    server: Server = paths.HOME
+    server: str = paths.HOME
+    glob: str | None = None
+    page: int | None = None
 
 
-class FileNames(Struct):
-    """Output of list_files."""
+class FileNames(Struct, omit_defaults=True):
+    """Output of list_files; `total` is set if there are more."""
 
     files: list[str]
+    total: int | UnsetType = UNSET
 
 
 class ReadFile(Arguments):
@@ -83,7 +90,10 @@ class AllFiles(Struct):
 
 def declare(tools: ToolDeclarer) -> None:
     """Declare the tools of this module."""
-    tools.read_tool("List files", "List the files on a server, as a JSON array of paths.")(list_files)
+    tools.read_tool(
+        "List files",
+        f"Paths on a Bitburner server, as a JSON array. glob: lib/*.js; page: {PAGE_NAMES} each, from 1.",
+    )(list_files)
     tools.read_tool(
         "Read a file",
         "Read a file. A long one comes in parts: give start_line and end_line; search_files finds the lines.",
@@ -100,8 +110,26 @@ def declare(tools: ToolDeclarer) -> None:
 
 async def list_files(args: ListFiles, ctx: Context[Session]) -> Answer[FileNames]:
     """List the files on a server."""
-    names = await ctx.state.remote.list_names(paths.validate_server(args.server))
-    return Answer(_json(names), FileNames(names))
+    if len(args.glob or "") > MAX_QUERY:
+        raise InvalidArgument(f"glob is longer than {MAX_QUERY} characters.", next_step="Shorten it.")
+    listed = await ctx.state.remote.list_names(paths.validate_server(args.server))
+    names = [name for name in listed if paths.matches(name, args.glob)]
+    if not names and args.glob is not None:
+        return Answer("[]", FileNames([]), notes=(describe_no_match(args.glob, len(listed)),))
+    pages = -(-len(names) // PAGE_NAMES) or 1
+    if args.page is None or (args.page == pages == 1):
+        return Answer(_json(names), FileNames(names))
+    if not 1 <= args.page <= pages:
+        raise InvalidArgument(
+            f"There is no page {args.page}; {len(names)} files are {pages} pages.",
+            next_step="Ask for one of these.",
+        )
+    part = names[(args.page - 1) * PAGE_NAMES : args.page * PAGE_NAMES]
+    return Answer(
+        _json(part),
+        FileNames(part, len(names)),
+        notes=(f"This is page {args.page} of {pages}; there are {len(names)} files.",),
+    )
 
 
 async def read_file(args: ReadFile, ctx: Context[Session]) -> Answer[Content]:
