@@ -40,6 +40,7 @@ BUDGETS = {
     "move_file": 300,
     "restore_file": 420,
     "calculate_ram": 180,
+    "check_files": 200,
     "get_netscript_definitions": 115,
     "search_definitions": 205,
     "list_servers": 190,

@@ -18,6 +18,7 @@ from .game.counters import GameCounters
 from .session import Session, open_session
 from .settings import TOOLSETS, BitburnerSettings
 from .tools import (
+    checks,
     definitions,
     files,
     files_app,
@@ -44,7 +45,7 @@ Nothing here runs a script. If a call says that the game is not connected, show 
 connection_status tells how things stand. Look API functions up with search_definitions. A file that is \
 written over or deleted can be brought back with restore_file."""
 
-_NOUNS = (status, files, search, writes, restores, scripts, definitions, servers, saves, files_app)
+_NOUNS = (status, files, search, writes, restores, scripts, checks, definitions, servers, saves, files_app)
 
 
 def make_bridge(

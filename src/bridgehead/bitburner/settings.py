@@ -95,7 +95,7 @@ TOOLSETS = Toolsets(
     "BITBURNER_TOOLSETS",
     {
         "edits": ("edit_file", "write_files", "move_file", "restore_file"),
-        "search": ("search_files", "get_file_metadata"),
+        "search": ("search_files", "check_files", "get_file_metadata"),
         "servers": ("list_servers",),
         "saves": ("backup_save",),
         "apps": ("browse_files", "files_overview", "files_on_server", "files_ram"),

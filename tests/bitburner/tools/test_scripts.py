@@ -123,3 +123,32 @@ async def test_importers_are_named_when_a_file_moves_or_goes(play: Play) -> None
     assert deleted["imported_by"] == ["main.js", "lib/other.ts"]
     assert text == "OK"
     assert deleted["notes"][0].startswith("It is imported by main.js, lib/other.ts")
+
+
+async def test_an_importer_may_be_written_before_its_library(play: Play) -> None:
+    source = "import { b } from './b.js';\nexport async function main(ns) { b(ns); }\n"
+    _, written = await play.ok("write_file", filename="a.js", content=source)
+
+    assert [(one["code"], one["when"]) for one in written["problems"]] == [("missing_import", "maybe")]
+    assert written["ram_problem"] == (
+        'The game calculates no RAM cost: Invalid module: "./b.js". Base module: "a.js".'
+    )
+    await play.ok("write_file", filename="b.js", content="export const b = (ns) => ns.scan();\n")
+    _, written = await play.ok("write_file", filename="a.js", content=source)
+    assert (written["problems"], written["ram_gb"]) == ([], 1.8)
+
+
+async def test_a_cost_that_the_game_does_not_calculate_comes_with_the_reason(play: Play) -> None:
+    play.game.servers["home"]["a.js"] = "import { b } from './gone';\n"
+    text, problem = await play.fails("calculate_ram", filename="a.js")
+
+    assert problem["code"] == "remote_error"
+    assert 'Invalid module: "./gone". Base module: "a.js".' in text
+
+
+async def test_a_linked_list_is_written_and_checked(play: Play) -> None:
+    swaps = "a = b; b = c; c = a; a = b.next; b = c.next; c = a.next;\n" * 50
+    source = f"export async function main(ns) {{ let a, b, c;\n while (ns.args[0]) {{ {swaps} }} }}\n"
+    _, written = await play.ok("write_file", filename="list.js", content=source)
+
+    assert written["problems"] == []

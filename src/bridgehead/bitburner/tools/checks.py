@@ -1,0 +1,139 @@
+"""Checks: the tool that checks scripts in the game, or drafts before they are written.
+
+Scripts are checked in a thread, a few at a time, so that a cancelled call stops soon.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+from msgspec import Meta, Struct
+
+from bridgehead.mcp import Answer, Arguments, Context
+from bridgehead.mcp.lazy_imports import asyncio
+from bridgehead.runtime.errors import InvalidArgument
+
+from ..game import paths
+from ..session import Session
+from .declaring import MAX_QUERY, Server, ToolDeclarer
+from .definitions import load_index
+from .files import describe_no_match
+from .scripts import ScriptProblem, check, describe_cost, describe_problems
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from ..netscript.search import Index
+
+_MAX_CHARACTERS = 3_000_000
+"""Characters checked in one call, about ten seconds of work."""
+_MAX_LISTED = 40
+_BATCH = 20
+
+
+class CheckFiles(Arguments):
+    """Input of check_files."""
+
+    glob: Annotated[str, Meta(max_length=MAX_QUERY, description="Such as lib/*.js")] | None = None
+    server: Server = paths.HOME
+    drafts: (
+        Annotated[
+            dict[str, str],
+            Meta(min_length=1, description="Unwritten scripts to check instead: path to content"),
+        ]
+        | None
+    ) = None
+
+
+class CheckedFile(Struct):
+    """A script with its problems; of a draft also the RAM cost, or why there is none."""
+
+    filename: str
+    problems: list[ScriptProblem]
+    ram_gb: float | None = None
+    ram_problem: str | None = None
+
+
+class CheckedFiles(Struct):
+    """Output of check_files: the scripts with problems; of drafts, all."""
+
+    files: list[CheckedFile]
+    checked: int
+    with_problems: int
+
+
+def declare(tools: ToolDeclarer) -> None:
+    """Declare the tools of this module."""
+    tools.read_tool(
+        "Check scripts",
+        "Check scripts in the Bitburner game, or drafts with their RAM cost: unknown ns functions, wrong "
+        "arguments, missing imports.",
+        may_take_long=True,
+    )(check_files)
+
+
+async def check_files(args: CheckFiles, ctx: Context[Session]) -> Answer[CheckedFiles]:
+    """Check scripts of a server, or drafts among them."""
+    session, on = ctx.state, paths.validate_server(args.server)
+    drafts = {paths.validate_script(name): content for name, content in (args.drafts or {}).items()}
+    if drafts and args.glob is not None:
+        raise InvalidArgument(
+            "glob and drafts cannot be given together.",
+            next_step="Give drafts to check texts, glob to check files of the game.",
+        )
+    index = await load_index(session)
+    written = await session.remote.read_all(on)
+    files = {one.filename: one.content for one in written if paths.is_script(one.filename)} | drafts
+    names = sorted(drafts or (name for name in files if paths.matches(name, args.glob)))
+    if not names:
+        empty = CheckedFiles([], 0, 0)
+        return Answer("There is nothing to check.", empty, notes=(describe_no_match(args.glob, len(files)),))
+    chosen, left_out = _take(names, files)
+
+    def check_some(some: list[str]) -> list[CheckedFile]:
+        return [_check_one(index, name, files, on, is_draft=name in drafts) for name in some]
+
+    found: list[CheckedFile] = []
+    for first in range(0, len(chosen), _BATCH):
+        found += await asyncio.to_thread(check_some, chosen[first : first + _BATCH])
+    notable = [one for one in found if one.problems]
+    shown = (found if drafts else notable)[:_MAX_LISTED]
+    notes = [index.note] if index.note else []
+    if len(shown) < len(notable):
+        more = ", ".join(one.filename for one in notable[_MAX_LISTED:])
+        notes.append(f"Problems are listed for {_MAX_LISTED} scripts; these have some too: {more}.")
+    if left_out:
+        notes.append(
+            f"{len(left_out)} scripts were not checked, from {left_out[0]} on: a call checks "
+            f"{_MAX_CHARACTERS:,} characters. Narrow glob to check them."
+        )
+    summary = f"Checked {len(found)} script{'s' if len(found) != 1 else ''}; {len(notable)} with problems."
+    text = "\n\n".join([summary, *(_describe(one) for one in shown)])
+    return Answer(text, CheckedFiles(shown, len(found), len(notable)), notes=tuple(notes))
+
+
+def _take(names: list[str], files: Mapping[str, str]) -> tuple[list[str], list[str]]:
+    """Divide the names into those that one call checks and the rest."""
+    size = 0
+    for place, name in enumerate(names):
+        size += len(files[name])
+        if size > _MAX_CHARACTERS and place:
+            return names[:place], names[place:]
+    return names, []
+
+
+def _check_one(index: Index, name: str, files: Mapping[str, str], on: str, *, is_draft: bool) -> CheckedFile:
+    from ..netscript.ram import RamRefused, calculate
+
+    checked = CheckedFile(name, check(index, name, files, is_draft=False))
+    if is_draft:
+        try:
+            checked.ram_gb = calculate(name, files, index.prices, server=on).total_gb
+        except RamRefused as refused:
+            checked.ram_problem = str(refused)
+    return checked
+
+
+def _describe(one: CheckedFile) -> str:
+    lines = [one.filename, describe_cost(one.ram_gb, one.ram_problem), describe_problems(one.problems)]
+    return "\n".join(line for line in lines if line)

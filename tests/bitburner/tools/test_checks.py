@@ -1,0 +1,77 @@
+"""check_files: which scripts of the game are wrong, and what a draft would do, before anything is written."""
+
+import pytest
+
+from bridgehead.bitburner.tools import checks
+from tests.bitburner.playing import Play
+
+RIGHT = "export async function main(ns) { await ns.hack('n00dles'); }\n"
+WRONG = "export async function main(ns) {\n  ns.hakc('n00dles');\n}\n"
+
+
+async def test_scripts_with_problems_are_listed_and_the_others_counted(play: Play) -> None:
+    play.game.servers["home"] |= {
+        "old/a.js": WRONG,
+        "old/b.js": RIGHT,
+        "c.js": WRONG,
+        "old/notes.txt": "hakc",
+    }
+    text, found = await play.ok("check_files", glob="old/*")
+
+    assert (found["checked"], found["with_problems"]) == (2, 1)
+    assert [one["filename"] for one in found["files"]] == ["old/a.js"]
+    assert found["files"][0]["problems"][0]["code"] == "unknown_api"
+    assert "Checked 2 scripts; 1 with problems." in text
+    assert "line 2, column 6: ns.hakc does not exist" in text
+
+
+async def test_without_a_glob_every_script_of_the_server_is_checked(play: Play) -> None:
+    _, found = await play.ok("check_files")
+
+    assert (found["checked"], found["files"]) == (2, [])
+
+
+async def test_drafts_are_checked_with_each_other_and_with_the_game_and_nothing_is_written(
+    play: Play,
+) -> None:
+    main = "import { go } from './go.js';\nimport { a } from './tools.js';\n"
+    drafts = {
+        "lib/main.js": f"{main}export async function main(ns) {{ await go(ns, a); }}\n",
+        "lib/go.js": "export async function go(ns) { await ns.hack('n00dles'); ns.scan(); }\n",
+    }
+    text, found = await play.ok("check_files", drafts=drafts)
+
+    costs = {one["filename"]: one["ram_gb"] for one in found["files"]}
+    assert costs == {"lib/main.js": 1.9, "lib/go.js": 1.9}
+    assert [one["problems"] for one in found["files"]] == [[], []]
+    assert "lib/go.js\nIt costs 1.9 GB of RAM." in text
+    assert play.asked("pushFile") == []
+
+
+async def test_a_draft_without_a_cost_comes_with_the_games_reason(play: Play) -> None:
+    _, found = await play.ok("check_files", drafts={"a.js": "import './gone.js';\n"})
+
+    (one,) = found["files"]
+    assert one["ram_problem"] == 'Invalid module: "./gone.js". Base module: "a.js".'
+    assert [problem["code"] for problem in one["problems"]] == ["missing_import"]
+    assert one["problems"][0]["when"] == "start"
+
+
+async def test_what_one_call_leaves_out_is_told_with_how_to_check_it(
+    play: Play, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(checks, "_MAX_CHARACTERS", 100)
+    play.game.servers["home"] = {f"{name}.js": RIGHT for name in "abc"}
+    result = await play.client.call("check_files", {})
+
+    (note,) = result["structuredContent"]["notes"]
+    assert note.startswith("2 scripts were not checked, from b.js on")
+    assert note in result["content"][1]["text"]
+
+
+async def test_a_glob_that_fits_nothing_and_a_glob_with_drafts_are_explained(play: Play) -> None:
+    result = await play.client.call("check_files", {"glob": "*.tsx"})
+    assert "*.tsx" in result["structuredContent"]["notes"][0]
+
+    await play.fails("check_files", glob="*.js", drafts={"a.js": ""})
+    await play.fails("check_files", drafts={"a.txt": ""})
