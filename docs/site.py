@@ -1,7 +1,7 @@
 """Site: puts the pages of the project together and makes a website of them: `make site`.
 
-Pages of the root become pages of the site, and links to other files of the project lead to the repository.
-Needs only what requirements/site.txt locks; a broken link, a page that the menu lacks or a request to another
+Pages of the root become pages of the site, and other files that a page links to are copied as text. Needs
+only what requirements/site.txt locks; a broken link, a page that the menu lacks or a request to another
 site fails it.
 """
 
@@ -16,7 +16,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
 SITE = ROOT / "build" / "site"
-REPOSITORY = "https://github.com/bridgehead/bridgehead/blob/main"
+FILES = "files"
 ROOT_PAGES = ("ARCHITECTURE.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")
 LINK = re.compile(r"(?<=\]\()(?!https?:|#|mailto:)([^)#\s]+)(#[^)\s]*)?(?=\))")
 OUTSIDE = re.compile(
@@ -33,6 +33,19 @@ def gather(target: Path) -> None:
     for source in sources:
         text = relinked(source.read_text(encoding="utf-8"), source.parent.relative_to(ROOT).as_posix())
         (target / page_name(source)).write_text(text, encoding="utf-8")
+        for path in re.findall(rf"\]\({FILES}/([^)#]+)\.txt", text):
+            copied = target / FILES / f"{path}.txt"
+            copied.parent.mkdir(parents=True, exist_ok=True)
+            copied.write_text(read_file(ROOT / path), encoding="utf-8")
+
+
+def read_file(path: Path) -> str:
+    """Return the text of a file; of a folder, that of each file in it under its name."""
+    if path.is_file():
+        return path.read_text(encoding="utf-8")
+    return "\n".join(
+        f"# {file.name}\n\n{file.read_text(encoding='utf-8')}" for file in sorted(path.iterdir())
+    )
 
 
 def page_name(source: Path) -> str:
@@ -41,7 +54,7 @@ def page_name(source: Path) -> str:
 
 
 def relinked(text: str, folder: str) -> str:
-    """Rewrite the links of a page of this folder: to a page of the site, or to the repository."""
+    """Rewrite the links of a page of this folder: to a page of the site, or to a copied file."""
 
     def replace(found: re.Match[str]) -> str:
         path = posixpath.normpath(posixpath.join(folder, found[1]))
@@ -50,7 +63,7 @@ def relinked(text: str, folder: str) -> str:
             return path.lower() + anchor
         inside = path.removeprefix("docs/")
         is_page = inside != path and inside.endswith((".md", ".svg", ".png"))
-        return (inside if is_page else f"{REPOSITORY}/{path}") + anchor
+        return inside + anchor if is_page else f"{FILES}/{path}.txt"
 
     return LINK.sub(replace, text)
 

@@ -17,7 +17,7 @@ from typing import Any
 from bridgehead import __version__
 from bridgehead.runtime import plugins
 from bridgehead.runtime.manifest import Manifest
-from release import archive, archive_main, bundle, server_json
+from release import archive, archive_main, bundle, published, server_json
 
 ROOT = Path(__file__).resolve().parent.parent
 LOCKED = ROOT / "requirements" / "runtime.txt"
@@ -37,18 +37,22 @@ class Built:
     """By bridge; each has its `server.json` beside it."""
 
 
-def build(folder: Path, releases: str = "") -> Built:
-    """Build everything into a folder, which is emptied first."""
+def build(folder: Path, address: str, releases: str = "") -> Built:
+    """Build everything into a folder, which is emptied first; `address` is that of the repository."""
     moment = _moment()
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
-    wheel, sdist = distributions(folder, moment)
+    with tempfile.TemporaryDirectory() as source:
+        published.write_source(ROOT, Path(source), address, plugins.built_in_names())
+        wheel, sdist = distributions(folder, moment, Path(source))
     single = _archive(folder, wheel, moment)
     project = read_project()
-    bundles = {
-        name: _bundle(folder / name, plugins.load(name), wheel, project, moment, releases)
-        for name in plugins.built_in_names()
-    }
+    bundles = {}
+    for name in plugins.built_in_names():
+        bridge = plugins.load(name)
+        bundles[name] = target = _bundle(folder / name, bridge, wheel, project, moment)
+        described = server_json.describe(bridge, __version__, target, published.namespace(address), releases)
+        (folder / name / "server.json").write_text(json.dumps(described, indent=2) + "\n", encoding="utf-8")
     (folder / "SHA256SUMS").write_text("".join(_sums(folder)), encoding="utf-8")
     return Built(wheel, sdist, single, bundles)
 
@@ -74,14 +78,10 @@ def _archive(folder: Path, wheel: Path, moment: int) -> Path:
         return archive.make(folder / name, Path(temporary), moment)
 
 
-def _bundle(
-    folder: Path, bridge: Manifest, wheel: Path, project: dict[str, Any], moment: int, releases: str
-) -> Path:
+def _bundle(folder: Path, bridge: Manifest, wheel: Path, project: dict[str, Any], moment: int) -> Path:
     folder.mkdir()
     target = folder / f"bridgehead-{bridge.name}-{__version__}.mcpb"
     bundle.make(target, bridge, wheel, LOCKED.read_text(encoding="utf-8"), project, moment)
-    described = server_json.describe(bridge, __version__, target, releases)
-    (folder / "server.json").write_text(json.dumps(described, indent=2) + "\n", encoding="utf-8")
     return target
 
 

@@ -1,7 +1,7 @@
-"""Install links: the buttons of the README that add a bridge to Cursor or VS Code.
+"""Install links: the buttons of docs/install.md that add a published bridge to Cursor or VS Code.
 
 A link carries the same entry that `bridgehead install` writes, with `uvx` as its command. `make docs` puts
-the buttons between two marks of the README, and `make check` compares.
+the buttons between two marks of the page, and `make check` compares.
 """
 
 import argparse
@@ -18,9 +18,7 @@ from bridgehead.install.clients import CLIENTS, Client
 from bridgehead.runtime import plugins
 from bridgehead.runtime.manifest import Manifest
 
-README = Path(__file__).parents[1] / "README.md"
-REPOSITORY = "https://github.com/bridgehead/bridgehead"
-IMAGES = "https://raw.githubusercontent.com/bridgehead/bridgehead/main/docs/images"
+PAGE = Path(__file__).parents[1] / "docs" / "install.md"
 CURSOR = "https://cursor.com/en/install-mcp"
 VSCODE = "https://vscode.dev/redirect"
 """Pages that show README files remove links with a scheme of their own, so both go through https."""
@@ -67,7 +65,7 @@ def buttons(bridges: Iterable[Manifest]) -> str:
     pieces = []
     for bridge in bridges:
         for client, link in ((_CURSOR, cursor_link(bridge)), (_VSCODE, vscode_link(bridge))):
-            picture = f"{IMAGES}/{button_name(bridge.name, client)}"
+            picture = f"images/{button_name(bridge.name, client)}"
             pieces.append(f"[![{bridge.name} in {client.title}]({picture})]({link})")
     return " ".join(pieces) + "\n"
 
@@ -82,23 +80,23 @@ def placed(page: str, made: str) -> str:
     before, begin, rest = page.partition(BEGIN)
     _, end, after = rest.partition(END)
     if not (begin and end):
-        raise ValueError(f"README.md lacks {BEGIN.strip()} or {END.strip()}.")
+        raise ValueError(f"docs/install.md lacks {BEGIN.strip()} or {END.strip()}.")
     return f"{before}{begin}{made}{end}{after}"
 
 
 def main(arguments: list[str]) -> int:
-    """Write the buttons into the README, or check them."""
+    """Write the buttons into the page, or check them."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--check", action="store_true", help="write nothing; fail if the buttons are old")
     options = parser.parse_args(arguments)
-    page = README.read_text(encoding="utf-8")
+    page = PAGE.read_text(encoding="utf-8")
     made = placed(page, buttons(plugins.load(name) for name in plugins.built_in_names()))
     if made == page:
         return 0
     if options.check:
-        print("The buttons of README.md are old. Run `make docs`.")
+        print("The buttons of docs/install.md are old. Run `make docs`.")
         return 1
-    README.write_text(made, encoding="utf-8", newline="\n")
+    PAGE.write_text(made, encoding="utf-8", newline="\n")
     return 0
 
 

@@ -12,19 +12,22 @@ from bridgehead.runtime.manifest import Manifest
 from bridgehead.runtime.settings import Setting
 
 SCHEMA = "https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json"
-NAMESPACE = "io.github.bridgehead"
-"""Whoever publishes signs in to this namespace, and the README names the server as `mcp-name:`."""
 STDIO = {"type": "stdio"}
 
 
-def describe(bridge: Manifest, version: str, bundle: Path, releases: str = "") -> dict[str, Any]:
-    """Describe a bridge; `releases` is the address of the folder that the bundle will be downloaded from."""
+def describe(
+    bridge: Manifest, version: str, bundle: Path, namespace: str, releases: str = ""
+) -> dict[str, Any]:
+    """Describe a bridge; `releases` is the address of the folder that the bundle will be downloaded from.
+
+    The publisher signs in to the namespace, and the package's page names the server as `mcp-name:`.
+    """
     packages = [_by_name(bridge, version)]
     if releases:
         packages.append(_bundled(bundle, releases))
     return {
         "$schema": SCHEMA,
-        "name": f"{NAMESPACE}/bridgehead-{bridge.name}",
+        "name": f"{namespace}/bridgehead-{bridge.name}",
         "title": f"Bridgehead: {bridge.title}",
         "description": bridge.description,
         "version": version,

@@ -19,18 +19,29 @@ ROOT = Path(__file__).parents[1]
         ("docs", "setup.md#uvx", "setup.md#uvx"),
         ("docs", "images/demo.svg", "images/demo.svg"),
         ("docs", "../ARCHITECTURE.md", "architecture.md"),
-        ("docs", "../bench/aoc/RESULTS.md", f"{site.REPOSITORY}/bench/aoc/RESULTS.md"),
+        ("docs", "../bench/aoc/RESULTS.md", "files/bench/aoc/RESULTS.md.txt"),
         (".", "docs/engine.md#tools", "engine.md#tools"),
         (".", "CONTRIBUTING.md", "contributing.md"),
-        (".", "LICENSE", f"{site.REPOSITORY}/LICENSE"),
+        (".", "LICENSE", "files/LICENSE.txt"),
         (".", "https://example.com/a.md", "https://example.com/a.md"),
         (".", "#words", "#words"),
     ],
 )
-def test_a_link_leads_to_a_page_of_the_site_or_to_the_repository(
-    folder: str, link: str, leads_to: str
-) -> None:
+def test_a_link_leads_to_a_page_or_to_a_copied_file(folder: str, link: str, leads_to: str) -> None:
     assert site.relinked(f"[text]({link})", folder) == f"[text]({leads_to})"
+
+
+def test_every_file_that_a_page_links_to_is_copied(tmp_path: Path) -> None:
+    site.gather(tmp_path)
+    linked = {
+        link[1]
+        for page in tmp_path.glob("*.md")
+        for link in site.LINK.finditer(page.read_text(encoding="utf-8"))
+        if link[1].startswith("files/")
+    }
+
+    assert linked
+    assert [link for link in linked if not (tmp_path / link).read_text(encoding="utf-8")] == []
 
 
 def test_the_menu_has_every_page_once(tmp_path: Path) -> None:

@@ -58,7 +58,7 @@ def test_a_bundle_hands_every_answer_of_its_form_to_the_bridge(bridge: Manifest)
 def test_a_secret_is_asked_for_as_a_secret_everywhere(bridge: Manifest, tmp_path: Path) -> None:
     secret = {setting.name for setting in bridge.settings.declared if setting.is_secret}
     form = bundle.manifest(bridge, PROJECT)["user_config"]
-    described = server_json.describe(bridge, "1.0.0", made(bridge, tmp_path))
+    described = server_json.describe(bridge, "1.0.0", made(bridge, tmp_path), "io.github.someone")
     variables = described["packages"][0]["environmentVariables"]
 
     asked = secret & {field.variable for field in bridge.form}
@@ -118,7 +118,7 @@ def test_a_field_that_a_host_leaves_as_its_placeholder_counts_as_empty(tmp_path:
 
 @every_bridge
 def test_the_description_for_the_registry_keeps_its_rules(bridge: Manifest, tmp_path: Path) -> None:
-    described = server_json.describe(bridge, "1.0.0", made(bridge, tmp_path))
+    described = server_json.describe(bridge, "1.0.0", made(bridge, tmp_path), "io.github.someone")
     (package,) = described["packages"]
 
     assert SERVER_NAME.fullmatch(described["name"])
@@ -134,7 +134,9 @@ def test_a_release_with_an_address_names_the_bundle_and_its_checksum(
     bridge: Manifest, tmp_path: Path
 ) -> None:
     path = made(bridge, tmp_path)
-    _, package = server_json.describe(bridge, "1.0.0", path, "https://example.com/v1/")["packages"]
+    _, package = server_json.describe(bridge, "1.0.0", path, "io.github.someone", "https://example.com/v1/")[
+        "packages"
+    ]
 
     assert package["identifier"] == f"https://example.com/v1/{path.name}"
     assert re.fullmatch(r"[a-f0-9]{64}", package["fileSha256"])

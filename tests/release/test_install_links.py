@@ -1,4 +1,4 @@
-"""The buttons of the README carry an entry that the client can use as it is."""
+"""The buttons of docs/install.md carry an entry that the client can use as it is."""
 
 import base64
 import json
@@ -58,21 +58,21 @@ def test_vscode_asks_for_the_key_and_hides_it() -> None:
     assert (asked["type"], asked["id"], asked["password"]) == ("promptString", "MERCURY_API_KEY", True)
 
 
-def test_the_readme_has_every_button_and_its_picture() -> None:
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+def test_the_page_has_every_button_and_its_picture() -> None:
+    page = (ROOT / "docs" / "install.md").read_text(encoding="utf-8")
     made = install_links.buttons(plugins.load(name) for name in BRIDGES)
 
-    assert made in readme
+    assert made in page
     for bridge in BRIDGES:
         for client in install_links.OFFERED:
             assert (ROOT / "docs" / "images" / install_links.button_name(bridge, client)).exists()
 
 
 def test_an_old_button_is_noticed_and_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    page = tmp_path / "README.md"
-    current = (ROOT / "README.md").read_text(encoding="utf-8")
+    page = tmp_path / "install.md"
+    current = (ROOT / "docs" / "install.md").read_text(encoding="utf-8")
     page.write_text(current.replace("name=aoc", "name=old"), encoding="utf-8")
-    monkeypatch.setattr(install_links, "README", page)
+    monkeypatch.setattr(install_links, "PAGE", page)
 
     assert install_links.main(["--check"]) == 1
     assert install_links.main([]) == 0

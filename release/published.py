@@ -1,0 +1,82 @@
+"""Published: the project as a package index and the MCP registry need it, with absolute addresses.
+
+In a checkout every link and picture is relative. Only a release knows the address of its repository, so only
+a release writes it: into the links of the README, the project's addresses and the registry's names.
+"""
+
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path, PurePosixPath
+from urllib.parse import urlsplit
+
+MISSING = (
+    "A release needs the address of its repository: "
+    "make dist ARGS='--address https://github.com/OWNER/REPOSITORY'"
+)
+PICTURES = {".png", ".svg"}
+_LINK = re.compile(r"""(?P<before>\]\(|(?:src|srcset|href)=")(?!https?:|#|mailto:)(?P<path>[^)"#\s]+)""")
+
+
+def check_address(address: str) -> str:
+    """Return the address without its last slash; exit if it cannot be one of a repository."""
+    parts = urlsplit(address.rstrip("/"))
+    # The path has three parts: /, owner and name.
+    if not address or parts.scheme != "https" or len(PurePosixPath(parts.path).parts) != 3:
+        raise SystemExit(f"{address!r} is not such an address. {MISSING}" if address else MISSING)
+    return address.rstrip("/")
+
+
+def namespace(address: str) -> str:
+    """Return the owner's namespace in the MCP registry, such as io.github.owner."""
+    parts = urlsplit(address)
+    host = ".".join(reversed((parts.hostname or "").split(".")))
+    # GitHub's owners have names under io.github there, although their repositories are on github.com.
+    host = "io.github" if host == "com.github" else host
+    return f"{host}.{PurePosixPath(parts.path).parts[1]}"
+
+
+def absolute(page: str, address: str) -> str:
+    """Return a page whose relative links lead to the repository, and its pictures to their files there."""
+
+    def replace(match: re.Match[str]) -> str:
+        kind = "raw" if PurePosixPath(match["path"]).suffix in PICTURES else "blob"
+        return f"{match['before']}{address}/{kind}/main/{match['path']}"
+
+    return _LINK.sub(replace, page)
+
+
+def write_source(root: Path, target: Path, address: str, bridges: list[str]) -> None:
+    """Copy the project's files, with addresses in the README and in pyproject.toml."""
+    for path in _files(root):
+        copied = target / path.relative_to(root)
+        copied.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy2(path, copied)
+    readme, pyproject = target / "README.md", target / "pyproject.toml"
+    # The registry looks for these lines in the package's page: they show that both have one owner.
+    names = "".join(f"<!-- mcp-name: {namespace(address)}/bridgehead-{name} -->\n" for name in bridges)
+    page = absolute(readme.read_text(encoding="utf-8"), address)
+    readme.write_text(f"{page}\n{names}", encoding="utf-8", newline="\n")
+    addresses = {
+        "Homepage": address,
+        "Documentation": f"{address}/tree/main/docs",
+        "Changelog": f"{address}/blob/main/CHANGELOG.md",
+        "Issues": f"{address}/issues",
+    }
+    table = "".join(f'{name} = "{value}"\n' for name, value in addresses.items())
+    project = pyproject.read_text(encoding="utf-8").replace(
+        "[project.scripts]\n", f"[project.urls]\n{table}\n[project.scripts]\n", 1
+    )
+    pyproject.write_text(project, encoding="utf-8", newline="\n")
+
+
+def _files(root: Path) -> Iterator[Path]:
+    """Return the files of a checkout, or all of an unpacked source distribution."""
+    if (root / ".git").exists():
+        command = ["git", "-C", str(root), "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+        listed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+        paths = [root / name for name in listed.split("\0") if name]
+    else:
+        paths = list(root.rglob("*"))
+    return (path for path in paths if path.is_file())
