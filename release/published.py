@@ -7,7 +7,7 @@ a release writes it: into the links of the README, the project's addresses and t
 import re
 import shutil
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path, PurePosixPath
 from urllib.parse import urlsplit
 
@@ -47,7 +47,7 @@ def absolute(page: str, address: str) -> str:
     return _LINK.sub(replace, page)
 
 
-def write_source(root: Path, target: Path, address: str, bridges: list[str]) -> None:
+def write_source(root: Path, target: Path, address: str, bridges: Iterable[str]) -> None:
     """Copy the project's files, with addresses in the README and in pyproject.toml."""
     for path in _files(root):
         copied = target / path.relative_to(root)
