@@ -1,6 +1,6 @@
-"""Terminal: a recording of `bridgehead demo` as one SVG file, scene by scene, without outside fonts.
+"""Terminal: a picture of `bridgehead demo` as one SVG file, a scene of each bridge, without outside fonts.
 
-The demo runs as a person would start it; the scenes named here are shown and the others left out.
+The demo runs as a person would start it. The picture does not move: a reader sees all of it at once.
 """
 
 import os
@@ -16,15 +16,7 @@ from rich.terminal_theme import TerminalTheme
 from rich.text import Text
 
 COLUMNS = 84
-SCENES = (
-    "Where is a server hacked?",
-    "Let the money grow as well",
-    "Gone by mistake?",
-    "Nothing is lost",
-    "And for people",
-    "A gap in code is filled",
-)
-SECONDS_A_SCENE = 1.2
+SCENES = ("Let the money grow as well", "And for people", "A gap in code is filled")
 THEME = TerminalTheme(
     (16, 22, 31),
     (232, 238, 246),
@@ -40,7 +32,6 @@ THEME = TerminalTheme(
     ],
 )
 OUTSIDE_FONTS = re.compile(r"@font-face \{.*?\}\s*", re.DOTALL)
-MOTION = "@media (prefers-reduced-motion: no-preference)"
 
 
 def record(path: Path) -> str:
@@ -79,24 +70,9 @@ def scenes(output: str) -> Iterator[tuple[str, list[Text]]]:
 
 
 def draw(shown: list[list[Text]]) -> str:
-    """Draw scenes one below the other; a viewer that can move shows them one after the other."""
+    """Draw scenes one below the other."""
     console = Console(record=True, width=COLUMNS, file=StringIO(), force_terminal=True)
     console.print(Text.assemble(("$ ", "green"), "bridgehead demo"))
-    starts = []
-    height = 1
     for lines in shown:
-        starts.append((height, height + 1 + len(lines)))
-        height += 1 + len(lines)
         console.print(Text(""), *lines, sep="\n")
-    picture = console.export_svg(title="bridgehead demo", theme=THEME, unique_id="demo")
-    return OUTSIDE_FONTS.sub("", picture).replace("</style>", f"{_motion(starts)}</style>", 1)
-
-
-def _motion(starts: list[tuple[int, int]]) -> str:
-    """Let each scene but the first appear after the one before; without motion all are there at once."""
-    rules = ["@keyframes demo-appear { from { opacity: 0 } to { opacity: 1 } }"]
-    for number, (first, last) in enumerate(starts[1:], start=1):
-        lines = ", ".join(f'[clip-path="url(#demo-line-{line})"]' for line in range(first, last))
-        delay = number * SECONDS_A_SCENE
-        rules.append(f"{lines} {{ animation: demo-appear 0.4s {delay:.1f}s both }}")
-    return f"{MOTION} {{ {' '.join(rules)} }}\n"
+    return OUTSIDE_FONTS.sub("", console.export_svg(title="bridgehead demo", theme=THEME, unique_id="demo"))
