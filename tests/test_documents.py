@@ -28,8 +28,8 @@ REGISTRY_ADDRESS = re.compile(r"https?://[\w.-]*(?:pypi|pythonhosted|npmjs|debia
 MACHINE_PATH = re.compile(r"(?<![\w.:}$])(?<!bitburner:/)/(?:home|Users|root|work)/\w|\b[A-Z]:\\Users\\")
 LINK = re.compile(r"\]\((?!https?:|#)([^)#\s]+)")
 SETTING = re.compile(r"`([A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+)\b")
-OF_OTHERS = {"AGENT_CHANGES", "SSL_CERT_FILE"}
-"""Variables that a library reads, and that our documents tell of."""
+NOT_OURS = {"AGENT_CHANGES", "SSL_CERT_FILE", "BRIDGEHED_AUTH"}
+"""Variables that a library reads, and a misspelt one, which our documents tell of."""
 PIN = re.compile(r"^([\w.-]+)==(\S+)", re.MULTILINE)
 REQUIREMENT_NAME = re.compile(r"[\w.-]+")
 
@@ -123,7 +123,7 @@ def test_every_setting_that_a_document_names_exists(document: Path) -> None:
     if document.name == "CHANGELOG.md":  # the past names what there was
         text = text.partition("## [Unreleased]")[2].partition("\n## [")[0].partition("### Removed")[0]
 
-    assert set(SETTING.findall(text)) - OF_OTHERS - words_of_code() == set()
+    assert set(SETTING.findall(text)) - NOT_OURS - words_of_code() == set()
 
 
 def test_a_setting_that_the_changelog_calls_removed_is_gone() -> None:
