@@ -87,7 +87,7 @@ def test_what_is_set_is_read_and_known_to_be_given(tmp_path: Path) -> None:
         }
     )
 
-    assert (settings.year, settings.rate, settings.size) == (2024, 0.5, 1_500_000)
+    assert (settings.year, settings.rate, settings.size) == (2024, 0.5, 1_572_864)
     assert (settings.level, settings.live, settings.hosts) == ("Info", True, ("a", "b"))
     assert (settings.place, settings.key, settings.pin) == (tmp_path, "xyz", 0)
     assert settings.configured == set(settings.values) - {"EXAMPLE_PIN"}
@@ -230,13 +230,14 @@ def test_values_that_do_not_go_together_are_refused() -> None:
     [
         ("1", 1),
         ("65536", 65_536),
-        ("64kb", 64_000),
+        ("64kb", 65_536),
         ("64 KiB", 65_536),
-        ("1.5mb", 1_500_000),
+        ("1mb", 1_048_576),
+        ("1.5mb", 1_572_864),
         ("1_000b", 1_000),
         ("2gib", 2 * 1024**3),
-        ("1\tgb", 1000**3),
-        ("1e3 kb", 1_000_000),
+        ("1\tgb", 1024**3),
+        ("1e3 kb", 1_024_000),
         (str(MOST_BYTES), MOST_BYTES),
     ],
 )

@@ -157,7 +157,7 @@ class MercurySettings(StateSettings, DatabaseSettings, ReplicaSettings, LogSetti
     max_file_size = Setting(
         "MERCURY_MAX_FILE_SIZE",
         BYTES,
-        200_000,
+        200 * 1024,
         "The largest file that a call can name.",
         shown="200kb",
     )
@@ -222,7 +222,7 @@ class MercurySettings(StateSettings, DatabaseSettings, ReplicaSettings, LogSetti
         "MERCURY_IDLE_TIMEOUT", _MS, 20_000, "How many milliseconds may pass between two pieces of a stream."
     )
     max_request_size = Setting(
-        "MAX_REQUEST_SIZE", BYTES, 1_000_000, "The largest arguments of a call.", shown="1mb"
+        "MAX_REQUEST_SIZE", BYTES, 1024**2, "The largest arguments of a call.", shown="1mb"
     )
     max_retries = Setting("MERCURY_MAX_RETRIES", whole(0, 20), 3, "How often a failed request is retried.")
     retry_delay = Setting(
@@ -252,7 +252,7 @@ class MercurySettings(StateSettings, DatabaseSettings, ReplicaSettings, LogSetti
         "CACHE_MAX_SIZE", whole(1, 10**7), 1_000, "How many completions the cache holds."
     )
     cache_max_bytes = Setting(
-        "CACHE_MAX_BYTES", BYTES, 64_000_000, "How many bytes of completions the cache holds.", shown="64mb"
+        "CACHE_MAX_BYTES", BYTES, 64 * 1024**2, "How many bytes of completions the cache holds.", shown="64mb"
     )
 
     cache_shared = Setting(

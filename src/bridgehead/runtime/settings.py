@@ -27,7 +27,8 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
 
-_SIZES = {"b": 1, "kb": 1000, "mb": 1000**2, "gb": 1000**3, "kib": 1024, "mib": 1024**2, "gib": 1024**3}
+# As npm's `bytes` reads `MAX_REQUEST_SIZE=1mb`: a step is 1024, with and without the i.
+_SIZES = {"b": 1} | {f"{letter}{i}b": 1024**power for power, letter in enumerate("kmg", 1) for i in ("", "i")}
 _TRUE = ("1", "true", "yes", "on")
 _FALSE = ("0", "false", "no", "off")
 _CREDENTIALS = re.compile(r"([a-zA-Z][a-zA-Z0-9+.-]*://)[^\s/@]+@")

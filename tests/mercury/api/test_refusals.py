@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from bridgehead.mercury.api.refusals import refused
@@ -49,3 +50,46 @@ async def test_a_status_that_is_neither_success_nor_refusal_is_not_blamed_on_the
 async def test_long_waits_are_written_for_people() -> None:
     assert "in 3,600 s" in str(refused(429, b"", 3600.0, path=""))
     assert "in 0.25 s" in str(refused(429, b"", 0.25, path=""))
+
+
+async def test_a_web_page_with_403_is_not_blamed_on_the_key(tmp_path: Path) -> None:
+    async with answering(403, b"  <!DOCTYPE html><title>Blocked</title>", tmp_path) as client:
+        page = error_of(await client.call(CHAT, ASK))
+    async with answering(403, {"error": {"message": "Key has no access"}}, tmp_path) as client:
+        key = error_of(await client.call(CHAT, ASK))
+
+    assert (page["type"], page["code"], key["code"]) == ("auth_error", "FORBIDDEN", "INVALID_API_KEY")
+    assert "the key is not the problem" in page["message"]
+
+
+VLLM = (
+    "This model's maximum context length is 4096 tokens. However, you requested 5096 tokens (4096 in the "
+    "messages, 1000 in the completion). Please reduce the length of the messages or completion."
+)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"object": "error", "message": VLLM, "type": "BadRequestError", "param": None, "code": 400},
+        {"error": {"message": VLLM, "type": "BadRequestError", "param": None, "code": 400}},
+        {"error": {"message": "litellm.ContextWindowExceededError: ...", "type": None, "code": "400"}},
+        {"error": {"message": "the request exceeds", "type": "exceed_context_size_error", "code": 400}},
+        {"error": {"message": "too long", "code": "context_length_exceeded"}},
+    ],
+    ids=["vLLM", "newer vLLM", "LiteLLM", "llama.cpp", "OpenAI"],
+)
+async def test_a_prompt_that_is_too_long_is_recognised_in_every_wording(body: Any) -> None:
+    error = refused(400, msgspec.json.encode(body), None, path="/chat/completions", api="provider x")
+
+    assert error.code == "CONTEXT_LENGTH_EXCEEDED"
+    assert "The provider x says" in str(error)
+    assert ("1,000 too many" in str(error)) == (VLLM in str(body))
+
+
+async def test_a_list_of_wrong_fields_is_told_field_by_field() -> None:
+    detail = [{"loc": ["body", "stop"], "msg": "not a list"}, {"loc": ["body", "n"], "msg": "too large"}]
+
+    error = refused(422, msgspec.json.encode({"detail": detail}), None, path="/chat/completions")
+
+    assert "body.stop: not a list; body.n: too large." in str(error)

@@ -148,7 +148,7 @@ async def test_nothing_else_is_read(
     opened: Opened, api: Simulator, root: Path, tmp_path: Path, tool: str, name: str
 ) -> None:
     (root / "binary").write_bytes(b"\xff\xfe\x00")
-    (root / "large").write_text("x" * 2001)
+    (root / "large").write_text("x" * 2049)
     with suppress(OSError, AttributeError):  # Windows has no such pipe, and lets few users make a link
         (root / "linked.txt").symlink_to(tmp_path / "outside" / "secret.txt")
         (root / "linked").symlink_to(tmp_path / "outside")
@@ -161,6 +161,48 @@ async def test_nothing_else_is_read(
     assert (error["type"], error["code"]) == ("validation_error", "FILE_NOT_READABLE")
     assert OUTSIDE not in str(client.sent)
     assert not api.requests.to("/chat/completions")
+
+
+async def test_a_whole_path_inside_of_a_root_is_read(opened: Opened, api: Simulator, root: Path) -> None:
+    async with opened() as client:
+        result = await client.call(CHAT, {**ASK, "files": [str(root / "src" / "one.py")]})
+
+    assert not result.get("isError")
+    assert "ONE = 1" in prompts(api)[0]
+
+
+@pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="needs the files of Linux")
+@pytest.mark.parametrize(
+    ("uri", "name"),
+    [
+        ("file:///", "proc/self/environ"),
+        ("file:///", "/proc/self/environ"),
+        ("file:///", "proc/1/cmdline"),
+        ("file:///", "sys/kernel/uevent_seqnum"),
+        ("file:///", "dev/null"),
+        ("file:///proc", "self/environ"),
+        ("file:///proc/self", "environ"),
+    ],
+)
+async def test_a_root_opens_no_file_of_the_system(
+    opened: Opened, api: Simulator, uri: str, name: str
+) -> None:
+    async with opened(roots=[uri]) as client:
+        error = error_of(await client.call(CHAT, {**ASK, "files": [name]}))
+
+    assert error["code"] == "FILE_NOT_READABLE"
+    assert "a file of the system" in error["message"]
+    assert not api.requests.to("/chat/completions")
+
+
+async def test_a_link_as_root_opens_no_file_of_the_system(
+    opened: Opened, api: Simulator, tmp_path: Path
+) -> None:
+    (tmp_path / "link").symlink_to("/proc/self")
+    async with opened(roots=[(tmp_path / "link").as_uri()]) as client:
+        error = error_of(await client.call(CHAT, {**ASK, "files": ["environ"]}))
+
+    assert "a file of the system" in error["message"]
 
 
 async def test_on_windows_a_stream_of_a_file_is_not_read(

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from bridgehead.runtime.http import ConnectFailed, Proxy
+from bridgehead.runtime.http import CertificateRefused, ConnectFailed, Proxy
 from tests.runtime.http.peers import NOTHING, address, ask, ask_once, open_pool, repeating, saying
 from tests.support.proxy import Proxy as TcpProxy
 from tests.support.tcp import Serve, serving
@@ -61,6 +61,22 @@ async def test_a_certificate_that_nobody_vouches_for_is_refused(tls: tuple[ssl.S
     async with serving(saying(NOTHING), tls[0]) as port:
         with pytest.raises(ConnectFailed, match="certificate"):
             await ask_once(f"https://localhost:{port}/v1")
+
+
+async def test_a_certificate_for_another_name_says_so_and_one_of_unknown_origin_names_the_setting(
+    tls: tuple[ssl.SSLContext, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with serving(saying(NOTHING), tls[0]) as port:
+        with pytest.raises(CertificateRefused) as unknown:
+            await ask_once(f"https://localhost:{port}/v1")
+        monkeypatch.setenv("SSL_CERT_FILE", str(tls[1]))
+        with pytest.raises(CertificateRefused) as other_name:
+            await ask_once(f"https://127.0.0.1:{port}/v1")
+
+    assert "self-signed" in str(unknown.value)
+    assert "SSL_CERT_FILE" in str(unknown.value)
+    assert "for another name" in str(other_name.value)
+    assert "SSL_CERT_FILE" not in str(other_name.value)
 
 
 async def test_tls_goes_through_a_proxy_as_a_tunnel(certificate: ssl.SSLContext) -> None:

@@ -15,6 +15,7 @@ from msgspec import Struct
 from bridgehead import __version__
 from bridgehead.runtime.http import (
     BodyTooLarge,
+    CertificateRefused,
     ConnectFailed,
     ConnectionBroken,
     Exchange,
@@ -247,8 +248,13 @@ class ApiClient:
                 "it did not answer in whole within its time of", limit, is_written=is_written
             )
         if isinstance(problem, ConnectFailed):
-            message = f"The {self.name} at {self._url} cannot be reached: {problem}."
-            return MercuryError("CONNECTION_FAILED", message)
+            is_transient = not isinstance(problem, CertificateRefused)
+            return MercuryError(
+                "CONNECTION_FAILED",
+                f"The {self.name} at {self._url} cannot be reached: {problem}.",
+                next_step=None if is_transient else "",  # the problem says what to do
+                is_transient=is_transient,
+            )
         message = (
             f"The connection to the {self.name} broke: {problem}. It was not sent again: it may be billed."
         )

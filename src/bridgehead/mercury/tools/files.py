@@ -1,8 +1,9 @@
 """Files by reference: read the files that a call names, only inside the client's roots.
 
-Off unless MERCURY_FILES is set, because the server reads files for any caller. A name is relative to a root.
-Every step from the root to the file is opened without following links, so neither `..`, a link nor a rename
-in between can lead outside, and only regular files are read.
+Off unless MERCURY_FILES is set, because the server reads files for any caller. A name is relative to a root,
+or a whole path inside of one. Every step from the root to the file is opened without following links, so
+neither `..`, a link nor a rename in between can lead outside, and only regular files are read. Those of the
+system (`/proc/self/environ` is a regular file, with the keys of this server in it) are not the user's.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from .prompts import fence
 _WALKS = os.open in os.supports_dir_fd
 """Whether a file can be opened relative to an open folder; false on Windows."""
 _NO_FOLLOW = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
+_SYSTEM_FOLDERS = ("/proc/", "/sys/", "/dev/")
 # O_NONBLOCK: opening a named pipe without a writer would block for ever.
 _READ = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 
@@ -50,12 +52,27 @@ def quote_files(names: list[str], texts: list[str]) -> str:
     return "\n\n".join(f"{name}:\n{fence(text, '')}" for name, text in zip(names, texts, strict=True))
 
 
+def _split(name: str, folder: str) -> list[str] | None:
+    """Return the steps from a root to a file; None if the name is not a path inside of that root."""
+    path = name.replace("\\", "/")
+    if os.path.isabs(name):  # noqa: PTH117 - pathlib loads slowly
+        root = folder.replace("\\", "/").rstrip("/") + "/"
+        # The case counts as little as on the disk: not on Windows.
+        if os.path.normcase(path[: len(root)]) != os.path.normcase(root):
+            return None
+        path = path[len(root) :]
+    steps = [step for step in path.split("/") if step != "."]
+    is_elsewhere = path.startswith(("/", "~")) or ":" in steps[0] if steps else True
+    return None if is_elsewhere or not all(steps) or ".." in steps or "\0" in path else steps
+
+
 def _read(folders: list[str], name: str, max_bytes: int) -> str:
-    steps = [step for step in name.replace("\\", "/").split("/") if step != "."]
-    is_absolute = name.startswith(("/", "\\", "~")) or ":" in steps[0] if steps else True
-    if is_absolute or not all(steps) or ".." in steps or "\0" in name:
+    places = [(folder, steps) for folder in folders if (steps := _split(name, folder))]
+    if not places:
         raise _refuse(name, "it is not a path inside of a root", "Give it relative to a root, without `..`.")
-    for folder in folders:
+    for folder, steps in places:
+        if os.path.join(os.path.realpath(folder), *steps).startswith(_SYSTEM_FOLDERS):  # noqa: PTH118
+            raise _refuse(name, "it is a file of the system, not of a user")
         try:
             file = _open(folder, steps)
         except FileNotFoundError:

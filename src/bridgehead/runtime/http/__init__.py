@@ -7,12 +7,13 @@ written at most once (see `pool`). There are no redirects, no cookies, no retrie
 Importing it (asyncio, ssl, httptools) would delay a server's first answer: import it late.
 """
 
-from .connection import BodyTooLarge, ConnectFailed, ConnectionBroken, Response
+from .connection import BodyTooLarge, CertificateRefused, ConnectFailed, ConnectionBroken, Response
 from .pool import Exchange, Fetched, Pool, fetch
 from .proxy import Proxies, Proxy
 
 __all__ = [
     "BodyTooLarge",
+    "CertificateRefused",
     "ConnectFailed",
     "ConnectionBroken",
     "Exchange",

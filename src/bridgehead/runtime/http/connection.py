@@ -28,6 +28,10 @@ class ConnectFailed(Exception):
     """No connection could be opened, so nothing was sent."""
 
 
+class CertificateRefused(ConnectFailed):
+    """The certificate of the other side cannot be trusted; another try would end the same way."""
+
+
 class ConnectionBroken(Exception):
     """The connection broke during a request; the peer may have acted on it."""
 

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from .connection import ConnectFailed, Connection, ConnectionBroken
+from .connection import CertificateRefused, ConnectFailed, Connection, ConnectionBroken
 from .proxy import HTTP_PORT, HTTPS_PORT, Proxy
 
 MAX_PROXY_REPLY = 16 * 1024
@@ -75,8 +75,10 @@ class Connector:
             raise ConnectFailed("connecting took too long") from None
         except ConnectionBroken as problem:
             raise ConnectFailed(str(problem)) from problem
+        except ssl.SSLCertVerificationError as problem:
+            raise CertificateRefused(_explain(problem)) from problem
         except ssl.SSLError as problem:
-            raise ConnectFailed(f"its certificate or its TLS cannot be used ({problem.reason})") from problem
+            raise ConnectFailed(f"its TLS cannot be used ({problem.reason})") from problem
         except OSError as problem:
             raise ConnectFailed(problem.strerror or str(problem)) from problem
 
@@ -138,6 +140,22 @@ def _make_tls() -> ssl.SSLContext:
     # This client speaks nothing else; a server must not choose HTTP/2.
     context.set_alpn_protocols(["http/1.1"])
     return context
+
+
+_HOSTNAME_MISMATCH, _IP_MISMATCH, _EXPIRED = 62, 64, 10
+"""Codes of OpenSSL (`X509_V_ERR_…`)."""
+
+
+def _explain(problem: ssl.SSLCertVerificationError) -> str:
+    why = problem.verify_message.rstrip(".")
+    if problem.verify_code in (_HOSTNAME_MISMATCH, _IP_MISMATCH):
+        return f"its certificate is for another name ({why}); use the name that the certificate has"
+    if problem.verify_code == _EXPIRED:
+        return f"its certificate cannot be used ({why}); it has to be renewed there"
+    return (
+        f"its certificate is not signed by an authority that this machine trusts ({why}); if it is your own, "
+        "let SSL_CERT_FILE name a file with the certificate of its authority"
+    )
 
 
 def _credentials(proxy: Proxy) -> str:
