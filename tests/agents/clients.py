@@ -42,12 +42,15 @@ class Client:
     package: Package
     program: str
     prepare: Prepare
-    shows: str
-    """Which part of a result its model is shown, as measured."""
     model: str = "fake-model"
 
-    def install(self, node: str) -> str:
-        """Install it; return the path of its program."""
+    @property
+    def path(self) -> str:
+        """Where its program is, once it is installed."""
+        return str(self.package.folder / "node_modules" / ".bin" / self.program)
+
+    def install(self, node: str) -> None:
+        """Install it."""
         self.package.install()
         for script in ("install.cjs", "postinstall.mjs"):
             prepare = self.package.home / script
@@ -55,7 +58,14 @@ class Client:
                 subprocess.run(
                     (node, str(prepare)), cwd=prepare.parent, check=True, capture_output=True, timeout=120
                 )
-        return str(self.package.folder / "node_modules" / ".bin" / self.program)
+
+
+def newest(package: Package) -> Package:
+    """Return a package at the newest version on npm."""
+    done = subprocess.run(
+        ("npm", "view", package.name, "version"), capture_output=True, text=True, check=True, timeout=60
+    )
+    return Package(package.name, done.stdout.strip())
 
 
 def _write(path: Path, value: object) -> None:
@@ -197,26 +207,19 @@ CLIENTS = (
         Package("@anthropic-ai/claude-code", "2.1.326"),
         "claude",
         _prepare_claude,
-        "structure",
         model="claude-opus-4-5",
     ),
-    Client(
-        "Codex",
-        Package("@openai/codex", "0.169.0"),
-        "codex",
-        _prepare_codex,
-        "structure",
-        model="gpt-6.1-sol",
-    ),
+    # Models that it knows: it cuts the results of others short. Newer ones call tools from programs.
+    Client("Codex", Package("@openai/codex", "0.169.0"), "codex", _prepare_codex, "gpt-5.5"),
+    Client("Codex", Package("@openai/codex", "0.169.0"), "codex", _prepare_codex, "gpt-6.1-sol"),
     Client(
         "Gemini CLI",
         Package("@google/gemini-cli", "0.61.0"),
         "gemini",
         _prepare_gemini,
-        "text",
         model="gemini-2.5-pro",
     ),
-    Client("Qwen Code", Package("@qwen-code/qwen-code", "0.24.4"), "qwen", _prepare_qwen, "both"),
-    Client("opencode", Package("opencode-ai", "1.18.33"), "opencode", _prepare_opencode, "text"),
-    Client("Continue", Package("@continuedev/cli", "1.5.47"), "cn", _prepare_continue, "text"),
+    Client("Qwen Code", Package("@qwen-code/qwen-code", "0.24.4"), "qwen", _prepare_qwen),
+    Client("opencode", Package("opencode-ai", "1.18.33"), "opencode", _prepare_opencode),
+    Client("Continue", Package("@continuedev/cli", "1.5.47"), "cn", _prepare_continue),
 )

@@ -43,6 +43,11 @@ SEARCHES = ("ToolSearch", "tool_search")
 """Tools with which a client lets the model find the others."""
 CALL_BY_NAME = "tool_call"
 """The tool with which Qwen Code calls what its search found."""
+PROGRAM = "exec"
+"""The tool with which newer models of Codex call all others, from a program."""
+_PROGRAM = """\
+const tool = ALL_TOOLS.find((one) => one.name.endsWith("__" + %s));
+if (!tool) text("There is no such tool."); else text(await tools[tool.name](%s));"""
 BYTES_PER_TOKEN = 4
 """For the usage that is reported; nothing depends on it being exact."""
 
@@ -53,6 +58,8 @@ class Call:
 
     tool: str
     arguments: dict[str, Any] = field(default_factory=dict)
+    search: str = ""
+    """What a model would look for, where tools are found by their words; the tool's name if empty."""
 
 
 @dataclass(frozen=True)
@@ -71,6 +78,8 @@ class Tool:
     schema: dict[str, Any]
     namespace: str | None = None
     """The group that it is in, for the API that has groups."""
+    kind: str = "function"
+    """`custom` takes a text, such as the program of Codex' `exec`; `tool_search` has a call of its own."""
 
 
 @dataclass(frozen=True)
@@ -105,6 +114,13 @@ class Turn:
 Script = Sequence[Call | Say] | Callable[[Turn], Call | Say]
 
 
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+
+    def handle_error(self, request: object, client_address: object) -> None:
+        """Say nothing: clients that end reset their connections."""
+
+
 class FakeModel:
     """The API, as a context manager; the server runs in threads of its own."""
 
@@ -119,8 +135,7 @@ class FakeModel:
         """Tools that the script called and the client did not offer."""
         self._ids = count(1)
         self._lock = threading.Lock()
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._make_handler())
-        self._server.daemon_threads = True
+        self._server = _Server(("127.0.0.1", 0), self._make_handler())
         self._thread = threading.Thread(target=self._server.serve_forever, daemon=True)
 
     def __enter__(self) -> Self:
@@ -178,16 +193,25 @@ class FakeModel:
         else:
             position = sum(name not in SEARCHES for name in turn.calls)
             step = self._script[position] if position < len(self._script) else Say("The script is over.")
-        if isinstance(step, Say) or turn.find(step.tool):
+        if isinstance(step, Say):
             return step
         name = next((word for word in _words(turn.text) if word.endswith(f"__{step.tool}")), None)
+        found = turn.find(step.tool)
+        # A client's own tool may have the name of a server's tool that waits behind a search.
+        if found is not None and not (name and found.name == step.tool and found.namespace is None):
+            return step
+        program = turn.find(PROGRAM)
+        if program is not None and program.kind == "custom":
+            return Call(PROGRAM, {"input": _PROGRAM % (json.dumps(step.tool), json.dumps(step.arguments))})
         search = next((turn.find(name) for name in SEARCHES if turn.find(name)), None)
-        if name is not None and search is not None:
-            # Once: a search that did not bring the tool will not bring it the second time.
-            if not turn.calls or turn.calls[-1] != search.name:
-                return Call(search.name, {"query": f"select:{name}", "max_results": 5})
-            if turn.find(CALL_BY_NAME) and name in turn.last_result:
-                return Call(CALL_BY_NAME, {"name": name, "arguments": step.arguments})
+        # Once: a search that did not bring the tool will not bring it the second time.
+        if search is not None and (not turn.calls or turn.calls[-1] != search.name):
+            if search.kind == "tool_search":
+                return Call(search.name, {"query": step.search or step.tool.replace("_", " ")})
+            query = f"select:{name}" if name else step.search or step.tool
+            return Call(search.name, {"query": query, "max_results": 5})
+        if name is not None and turn.find(CALL_BY_NAME) and name in turn.last_result:
+            return Call(CALL_BY_NAME, {"name": name, "arguments": step.arguments})
         self.missing.append(step.tool)
         return Say(f"There is no tool {step.tool}.")
 
@@ -372,19 +396,24 @@ def _read_responses(api: Api, body: dict[str, Any], size: int) -> Turn:
         kind = item.get("type", "message")
         if kind == "message":
             texts.append(_show(item["content"]))
-        elif kind in {"function_call", "tool_search_call"}:
+        elif kind in {"function_call", "custom_tool_call", "tool_search_call"}:
             calls.append(item.get("name", "tool_search"))
-        elif kind in {"function_call_output", "tool_search_output"}:
-            results.append(_show(item.get("output", item.get("tools", ""))))
+        elif kind in {"function_call_output", "custom_tool_call_output"}:
+            results.append(_show(item["output"]))
+        elif kind == "tool_search_output":
+            results.append(_show(item["tools"]))
     tools: list[Tool] = []
-    for one in body.get("tools", []):
+    # Newer models get their tools, and what a search found, among the messages.
+    among = [tool for item in items if isinstance(item, dict) for tool in item.get("tools", [])]
+    for one in [*body.get("tools", []), *among]:
         # A server's tools may be in a namespace; a tool that is no function, such as a search, has no name.
         namespace = one["name"] if one["type"] == "namespace" else None
         if namespace:
             texts.append(one.get("description", ""))  # Codex puts a server's instructions here
         for each in one["tools"] if namespace else [one]:
             name = each.get("name", each["type"])
-            tools.append(Tool(name, each.get("description", ""), each.get("parameters", {}), namespace))
+            about = each.get("description", "")
+            tools.append(Tool(name, about, each.get("parameters", {}), namespace, each["type"]))
     return Turn(api, body, size, tools, calls, results, "\n".join(texts))
 
 
@@ -396,14 +425,15 @@ def _make_responses(said: Call | Say, turn: Turn, model: str, number: int) -> Ma
         item = {"type": "message", "id": f"msg_{number}", "role": "assistant", "content": [content]}
     else:
         tool = _find(turn, said)
-        item = {
-            "type": "function_call",
-            "id": f"fc_{number}",
-            "call_id": f"call_{number}",
-            "name": tool.name,
-            "arguments": json.dumps(said.arguments),
-        }
-        if tool.namespace is not None:
+        item = {"type": "function_call", "id": f"fc_{number}", "call_id": f"call_{number}", "name": tool.name}
+        if tool.kind == "custom":
+            item |= {"type": "custom_tool_call", "input": said.arguments["input"]}
+        elif tool.kind == "tool_search":
+            del item["name"]
+            item |= {"type": "tool_search_call", "execution": "client", "arguments": said.arguments}
+        else:
+            item["arguments"] = json.dumps(said.arguments)
+        if tool.namespace is not None and tool.kind == "function":
             item["namespace"] = tool.namespace
     response: dict[str, Any] = {
         "id": f"resp_{number}",
