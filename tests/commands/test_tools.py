@@ -45,13 +45,16 @@ def test_the_cost_of_a_list_is_told_by_tool_in_bytes_and_tokens(person: Person) 
     costs = json.loads(person.run("tools", "aoc", "--cost", "--json").stdout)["aoc"]
     shown = person.run("tools", "aoc", "--cost").stdout.split()
 
+    # What a model is shown of a tool.
+    parts = [{part: tool[part] for part in ("name", "description", "inputSchema")} for tool in listed]
     assert costs == {
-        tool["name"]: len(json.dumps(tool, ensure_ascii=False, separators=(",", ":")).encode())
-        for tool in listed
+        part["name"]: len(json.dumps(part, ensure_ascii=False, separators=(",", ":")).encode())
+        for part in parts
     }
     size = costs["record_speed"]
-    assert shown[shown.index("record_speed") - 2 :][:2] == [f"{size:,}", f"~{-(-size // 4)}"]
+    assert shown[shown.index("record_speed") - 2 :][:2] == [f"{size:,}", f"~{round(size / 4.3)}"]
     assert f"{sum(costs.values()):,}" in shown
+    assert "Tokens are o200k, estimated at 4.3 bytes each." in " ".join(shown)
 
 
 def test_a_bridge_that_is_not_there_is_one_line(person: Person) -> None:

@@ -1,14 +1,9 @@
-"""What a tool list costs: owns how a model's reading of it is counted.
-
-A token is taken as four bytes of the encoded list, which is near enough to what models charge for JSON to
-hold a budget with, and needs no tokenizer.
-"""
+"""What a list of tools takes on the wire. What it costs a model is in `bridgehead tools --cost`."""
 
 from typing import Any
 
 import msgspec
 
-from bridgehead.commands.tools import BYTES_PER_TOKEN
 from bridgehead.mcp import UI_EXTENSION, Bridge
 from tests.support.checked import connect
 
@@ -22,15 +17,12 @@ async def tool_bytes(bridge: Bridge[Any], capabilities: dict[str, Any] | None = 
         params = None
         while True:
             result = await client.request("tools/list", params)
-            sizes |= {tool["name"]: len(msgspec.json.encode(tool)) for tool in result["tools"]}
+            for tool in result["tools"]:
+                tool.pop("_meta", None)  # for clients; no model is shown it
+                sizes[tool["name"]] = len(msgspec.json.encode(tool))
             if "nextCursor" not in result:
                 return sizes
             params = {"cursor": result["nextCursor"]}
-
-
-async def tool_costs(bridge: Bridge[Any]) -> dict[str, int]:
-    """Return the tokens that each tool of a bridge costs in the list that a newest client reads."""
-    return {name: -(-size // BYTES_PER_TOKEN) for name, size in (await tool_bytes(bridge)).items()}
 
 
 async def assert_carried(bridge: Bridge[Any], most_bytes: int) -> None:
@@ -39,11 +31,3 @@ async def assert_carried(bridge: Bridge[Any], most_bytes: int) -> None:
     assert plain.keys() < with_apps.keys()
     for sizes in (plain, with_apps):
         assert sum(sizes.values()) + len(sizes) <= most_bytes, sizes
-
-
-async def assert_lean(bridge: Bridge[Any], budgets: dict[str, int]) -> None:
-    """Hold each tool of a bridge to its budget of tokens; a tool without a budget is refused."""
-    costs = await tool_costs(bridge)
-    assert set(costs) == set(budgets), f"each tool needs a budget: {costs}"
-    over = {name: (cost, budgets[name]) for name, cost in costs.items() if cost > budgets[name]}
-    assert not over, f"tools over their budget (tokens, budget): {over}"

@@ -86,6 +86,8 @@ def make_bridge(
         lifespan=lifespan,
         dialect=AocDialect(),
         contract_revision=CONTRACT_REVISION,
+        # Claude Code keeps tools behind a search. A model never sees this.
+        tool_meta={"anthropic/searchHint": "Advent of Code (AoC) puzzles, solving speed of models"},
         # Every conversation carries the tool list; an outline is half as long as the full schemas.
         output_schemas="outline",
         changing={"resources"},

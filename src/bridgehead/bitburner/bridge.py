@@ -75,6 +75,8 @@ def make_bridge(
         instructions=INSTRUCTIONS,
         lifespan=lifespan,
         dialect=BitburnerDialect(),
+        # Claude Code keeps tools behind a search. A model never sees this.
+        tool_meta={"anthropic/searchHint": "Bitburner game scripts, Netscript (NS) files, RAM"},
         # Every conversation carries the tool list; an outline is half as long as the full schemas.
         output_schemas="outline",
         changing={"resources"},

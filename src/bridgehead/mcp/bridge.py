@@ -63,9 +63,12 @@ class Bridge(BridgeBase, Generic[State]):
         contract_revision: str | None = None,
         output_schemas: OutputSchemas = "full",
         numeric_strings: bool = True,
+        tool_meta: dict[str, Any] | None = None,
         checked: bool = True,
     ) -> None:
         """Declare a server. `numeric_strings` accepts "5" for an integer argument, as many models send it.
+
+        `tool_meta` is in the `_meta` of every tool, such as `{"anthropic/searchHint": "weather forecast"}`.
 
         Every declaration is checked when it is made, unless `checked` is false: for a bridge whose tests do
         that, since it takes up to 5 ms of the start.
@@ -75,6 +78,7 @@ class Bridge(BridgeBase, Generic[State]):
             info, lifespan, dialect, contract_revision, output_schemas, numeric_strings=numeric_strings
         )
         self._is_checked = checked
+        self._tool_meta = tool_meta or {}
         self.instructions = instructions
         self.changing = frozenset(changing)
         """The lists whose changes are announced."""
@@ -218,7 +222,7 @@ class Bridge(BridgeBase, Generic[State]):
         if app is not None and app not in self.resources:
             message = f"There is no app {app!r}: declare it before its tools"
             raise ValueError(message)
-        meta = {**(meta or {}), **describe_ui(app, visible_to)} or None
+        meta = {**self._tool_meta, **(meta or {}), **describe_ui(app, visible_to)} or None
         hints = ToolHints(None, read_only, destructive, idempotent, open_world)
 
         def declare(handler: Function) -> Function:

@@ -58,6 +58,8 @@ def make_bridge(settings: MercurySettings, metrics: Metrics | None = None) -> Br
         instructions=_INSTRUCTIONS,
         lifespan=lifespan,
         dialect=MercuryDialect(),
+        # Claude Code keeps tools behind a search. A model never sees this.
+        tool_meta={"anthropic/searchHint": "Mercury diffusion LLM: fast completions and code edits"},
         # Every conversation carries the tool list; an outline is half as long as the full schemas.
         output_schemas="outline",
         # The contract is strict, and tests check the declarations: that saves up to 5 ms of the start.

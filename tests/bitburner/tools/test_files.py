@@ -84,6 +84,31 @@ async def test_what_exceeds_the_bytes_is_left_out_and_listed(play: Play) -> None
     assert all(name in second for name in left_out)
 
 
+async def test_a_large_server_comes_up_to_a_page_and_whole_on_request(play: Play) -> None:
+    play.game.servers["home"] = {f"{number:03}.txt": "x" * 1_000 for number in range(200)}
+
+    some = await play.client.call("get_all_files", {})
+    text, structured = await play.ok("get_all_files", everything=True)
+    _, narrowed = await play.ok("get_all_files", everything=True, glob="1*.txt")
+
+    told = some["content"][1]["text"]
+    assert len(some["structuredContent"]["files"]) == 16
+    # Not even the names of what was left out grow with the game.
+    assert len(some["structuredContent"]["left_out"]) == 100
+    assert "Left out of 200 files, with 184000 bytes: 016.txt (1000 bytes)" in told
+    assert "115.txt (1000 bytes) and 84 more." in told
+    assert "Set max_bytes to 200000, or everything to true, to get them all at once." in told
+    assert len(json.loads(text)) == len(structured["files"]) == 200
+    assert len(narrowed["files"]) == 100
+
+
+async def test_claude_code_is_told_how_long_a_result_may_be(play: Play) -> None:
+    listed = {tool["name"]: tool for tool in (await play.client.request("tools/list"))["tools"]}
+
+    assert listed["read_file"]["_meta"]["anthropic/maxResultSizeChars"] == 500_000
+    assert all("Bitburner" in tool["_meta"]["anthropic/searchHint"] for tool in listed.values())
+
+
 async def test_bytes_are_counted_in_utf_8(play: Play) -> None:
     play.game.servers["home"] = {"a.txt": "é" * 10}
 
@@ -210,7 +235,7 @@ async def test_a_long_file_comes_in_parts_that_say_how_to_go_on(play: Play) -> N
         result = await play.client.call("read_file", arguments)
         part = result["structuredContent"]
         assert part["total_lines"] == 5000
-        assert len(part["content"]) <= 50_000
+        assert len(part["content"]) <= 16_000
         read += part["content"].split("\n")
         if not part.get("truncated"):
             break
@@ -224,7 +249,7 @@ async def test_a_line_that_is_too_long_alone_is_cut_and_said_so(play: Play) -> N
     play.game.servers["home"]["min.js"] = "x" * 60_000
     result = await play.client.call("read_file", {"filename": "min.js"})
 
-    assert len(result["content"][0]["text"]) == 50_000
+    assert len(result["content"][0]["text"]) == 16_000
     assert "raise max_characters" in result["content"][1]["text"]
 
 

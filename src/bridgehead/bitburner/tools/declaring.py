@@ -48,7 +48,12 @@ class ToolDeclarer:
         self.bridge = bridge
 
     def read_tool(
-        self, title: str, description: str, *, may_take_long: bool = False
+        self,
+        title: str,
+        description: str,
+        *,
+        may_take_long: bool = False,
+        meta: dict[str, Any] | None = None,
     ) -> Callable[[Function], Function]:
         """Declare a tool that changes nothing."""
         return self.bridge.tool(
@@ -56,6 +61,7 @@ class ToolDeclarer:
             title=title,
             read_only=True,
             open_world=False,
+            meta=meta,
             task="optional" if may_take_long else None,
             task_grace_seconds=GRACE_SECONDS,
         )

@@ -14,10 +14,16 @@ from ..game import lines, paths, timestamps
 from ..session import Session
 from .declaring import MAX_QUERY, Filename, Glob, Server, ToolDeclarer
 
-DEFAULT_READ = 50_000
-"""Default of max_characters: enough for nearly every script, and not too long for a model."""
+PAGE = 16_000
+"""Characters of a file, or bytes of all files, by default: what every agent CLI shows its model whole.
 
-
+`make agents` measures it. Claude Code diverts 50,000 characters of JSON to a file; Codex cuts the middle out
+of 48,000, and out of 40,000 where its model calls tools from programs, which show text and structure both.
+"""
+MAX_RESULT = 500_000
+"""Characters that Claude Code may show, for an agent that asks for more than a page."""
+MAX_NAMED = 100
+"""Files that are named when they are left out."""
 PAGE_NAMES = 500
 """Names on a page of list_files: about 15 KB."""
 
@@ -44,7 +50,7 @@ class ReadFile(Arguments):
     server: Server = paths.HOME
     start_line: Annotated[int, Meta(ge=1, description="First line, counted from 1")] | None = None
     end_line: Annotated[int, Meta(ge=1, description="Last line, included")] | None = None
-    max_characters: Annotated[int, Meta(ge=1, description="Longer answers are cut at a line")] = DEFAULT_READ
+    max_characters: Annotated[int, Meta(ge=1, description="Longer answers are cut at a line")] = PAGE
 
 
 class Content(Struct, omit_defaults=True):
@@ -62,9 +68,8 @@ class GetAllFiles(Arguments):
 
     server: Server = paths.HOME
     glob: Glob | None = None
-    max_bytes: (
-        Annotated[int, Meta(ge=1, description="Leave out files that would exceed this in total")] | None
-    ) = None
+    max_bytes: Annotated[int, Meta(ge=1, description="Leave out files beyond this, in total")] = PAGE
+    everything: Annotated[bool, Meta(description="Leave nothing out")] = False
 
 
 class File(Struct):
@@ -75,7 +80,7 @@ class File(Struct):
 
 
 class LeftOut(Struct):
-    """A file that was too large to be included."""
+    """A file that did not fit."""
 
     filename: str
     bytes: int
@@ -97,11 +102,13 @@ def declare(tools: ToolDeclarer) -> None:
     tools.read_tool(
         "Read a file",
         "Read a file. A long one comes in parts: give start_line and end_line; search_files finds the lines.",
+        meta={"anthropic/maxResultSizeChars": MAX_RESULT},
     )(read_file)
     tools.read_tool(
         "Get all files",
-        "All files of a server with their contents, as a JSON array of {filename, content}. Can be huge: "
-        "narrow it with glob and max_bytes, or use search_files, list_files and read_file instead.",
+        "Files of a server with their contents, as a JSON array of {filename, content}. Names those that do "
+        "not fit. search_files and read_file are often enough.",
+        meta={"anthropic/maxResultSizeChars": MAX_RESULT},
     )(get_all_files)
     tools.read_tool(
         "Get file metadata", "When a file was created, modified and accessed. Needs Bitburner 3.0 or newer."
@@ -219,14 +226,14 @@ async def get_all_files(args: GetAllFiles, ctx: Context[Session]) -> Answer[AllF
     all_files = decode_result("getAllFiles", raw, list[File])
     # Of all files, also those that the glob leaves out.
     damage = " ".join(describe_damage([(one.filename, one.content) for one in all_files]))
-    if args.glob is None and args.max_bytes is None:
+    if args.glob is None and args.everything:
         # The game's own JSON is the answer: encoding it again would only take time.
         whole = str(memoryview(raw), "utf-8")
         return Answer(whole, AllFiles(all_files), notes=(damage,) if damage else ())
     chosen = [file for file in all_files if paths.matches(file.filename, args.glob)]
     files: list[File] = []
     left_out: list[LeftOut] = []
-    left = float("inf") if args.max_bytes is None else args.max_bytes
+    left = float("inf") if args.everything else args.max_bytes
     for file in chosen:
         size = len(file.content.encode())
         if size <= left:
@@ -235,12 +242,22 @@ async def get_all_files(args: GetAllFiles, ctx: Context[Session]) -> Answer[AllF
         else:
             left_out.append(LeftOut(file.filename, size))
     notes = [damage]
+    next_steps: tuple[str, ...] = ()
     if left_out:
+        count, total = len(left_out), sum(one.bytes for one in left_out)
+        left_out = left_out[:MAX_NAMED]
         names = ", ".join(f"{one.filename} ({one.bytes} bytes)" for one in left_out)
-        notes.append(f"Left out because of max_bytes: {names}. Use read_file for these.")
+        more = f" and {count - MAX_NAMED} more" if count > MAX_NAMED else ""
+        notes.append(f"Left out of {len(chosen)} files, with {total} bytes: {names}{more}.")
+        next_steps = (
+            "Read those that you need with read_file.",
+            f"Set max_bytes to {args.max_bytes + total}, or everything to true, to get them all at once.",
+        )
     if not chosen:
         notes.append(describe_no_match(args.glob, len(all_files)))
-    return Answer(_json(files), AllFiles(files, left_out), notes=tuple(note for note in notes if note))
+    return Answer(
+        _json(files), AllFiles(files, left_out), notes=tuple(note for note in notes if note), next=next_steps
+    )
 
 
 def describe_no_match(glob: str | None, count: int) -> str:
