@@ -202,7 +202,8 @@ class _WordedTool(Tool):
         return replace(
             item,
             name=self._wording.offer(item.name),
-            description=self.description,
+            # Not self.description: a client of the contract may be shown another one.
+            description=item.description and self._wording.reword(item.description, keep_first=True),
             input_schema=self._wording.reword_schema(item.input_schema),
             output_schema=self._wording.reword_schema(item.output_schema),
         )
