@@ -75,3 +75,13 @@ def test_a_folder_that_cannot_be_made_is_an_error_that_says_what_to_do(tmp_path:
     assert str(file) in caught.value.message
     assert "BRIDGEHEAD_STATE_DIR" in caught.value.next_step
     assert file.read_text() == "in the way"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no modes")
+def test_every_folder_that_is_made_on_the_way_is_private(tmp_path: Path) -> None:
+    before = mode(tmp_path)
+    directories.make_private(tmp_path / "state" / "bridgehead" / "bitburner")
+
+    assert mode(tmp_path) == before
+    for below in ("state", "state/bridgehead", "state/bridgehead/bitburner"):
+        assert mode(tmp_path / below) == 0o700

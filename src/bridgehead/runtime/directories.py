@@ -134,7 +134,12 @@ def open_state(settings: StateSettings, part: str) -> Path:
 def make_private(folder: Path) -> Path:
     """Create a folder that only this user can read; an existing one keeps its mode."""
     try:
-        folder.mkdir(mode=_PRIVATE, parents=True, exist_ok=True)
+        # `parents=True` would make the others readable by everybody.
+        missing = [folder]
+        while not missing[-1].parent.exists():
+            missing.append(missing[-1].parent)
+        for each in reversed(missing):
+            each.mkdir(mode=_PRIVATE, exist_ok=True)
     except OSError as failure:
         raise StorageError(
             f"The folder {folder} cannot be made: {failure.strerror}.",

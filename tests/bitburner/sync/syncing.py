@@ -6,7 +6,7 @@ from pathlib import Path
 
 from bridgehead.bitburner.sync.engine import Event, Sync
 from bridgehead.bitburner.sync.folder import Folder
-from bridgehead.bitburner.sync.planning import Rules
+from bridgehead.bitburner.sync.planning import Action, Rules
 from tests.bitburner.playing import Play, played
 from tests.support.game import Game
 
@@ -16,17 +16,28 @@ HOME = {"hack.js": "// hack\n", "lib/tools.js": "// tools\n", "notes.txt": "note
 class Synced:
     """A game, a folder, and what was told."""
 
-    def __init__(self, play: Play, root: Path, rules: Rules, servers: tuple[str, ...]) -> None:
+    def __init__(
+        self, play: Play, root: Path, rules: Rules, servers: tuple[str, ...], copies: tuple[str, ...]
+    ) -> None:
         self.play = play
         self.root = root
         self.folder = Folder(root, servers)
         self.events: list[Event] = []
+        self.asked: list[int] = []
+        self.agrees = True
         self._rules = rules
+        self._copies = copies
         self.use(self.folder)
 
     def use(self, folder: Folder) -> None:
         self.folder = folder
-        self.sync = Sync(self.play.session, folder, self._rules, self.events.append)
+        self.sync = Sync(
+            self.play.session, folder, self._rules, self.events.append, ask=self.ask, copies=self._copies
+        )
+
+    async def ask(self, deletes: list[Action], _: int) -> bool:
+        self.asked.append(len(deletes))
+        return self.agrees
 
     @property
     def files(self) -> dict[str, str]:
@@ -50,10 +61,11 @@ async def synced(
     game: Game | None = None,
     rules: Rules | None = None,
     servers: tuple[str, ...] = ("home",),
+    copies: tuple[str, ...] = (),
 ) -> AsyncIterator[Synced]:
     root = tmp_path / "scripts"
     root.mkdir(exist_ok=True)
     async with played(tmp_path / "state", game=game or Game(3, {"home": HOME})) as play:
-        one = Synced(play, root, rules or Rules(), servers)
+        one = Synced(play, root, rules or Rules(), servers, copies)
         with one.folder.locked():
             yield one

@@ -94,3 +94,23 @@ async def test_without_a_game_it_says_what_to_do(tmp_path: Path) -> None:
     assert "Bitburner disconnected" in said
     shown = " ".join(said.split()).replace("->", "→")  # where the console has no arrow
     assert "Options → Remote API" in shown
+
+
+async def test_many_deletes_need_a_person_or_yes_and_files_go_to_further_servers(tmp_path: Path) -> None:
+    port, folder = free_port(), tmp_path / "scripts"
+    files = {f"{number}.txt": "1" for number in range(5)}
+    async with Game(3, {"home": dict(files), "pserv-0": {}}) as game:
+        playing = asyncio.create_task(keep_dialling(game, port))
+        status, said = await finish(await start(port, tmp_path, "--pull"))
+        assert status == 0, said
+        for number in range(3):
+            (folder / f"{number}.txt").unlink()
+        status, said = await finish(await start(port, tmp_path, "--push", "--delete"))
+        assert "Delete 3 of 5 files? They are kept for restore_file. Not without --yes" in said
+        assert game.servers["home"] == files
+        words = ("--push", "--delete", "--yes", "--to", "pserv-0")
+        status, said = await finish(await start(port, tmp_path, *words))
+        playing.cancel()
+
+    assert status == 0, said
+    assert game.servers == {"home": {"3.txt": "1", "4.txt": "1"}, "pserv-0": {"3.txt": "1", "4.txt": "1"}}

@@ -98,6 +98,65 @@ async def test_a_delete_is_held_back_unless_asked_for(tmp_path: Path) -> None:
         assert one.play.game.servers["home"]["notes.txt"] == "notes"
 
 
+@pytest.mark.parametrize("agrees", [True, False])
+async def test_many_deletes_at_once_are_asked_about_first(tmp_path: Path, *, agrees: bool) -> None:
+    files = {f"{number}.txt": "1" for number in range(30)}
+    async with synced(tmp_path, game=Game(3, {"home": files}), rules=Rules(deletes=True)) as one:
+        one.agrees = agrees
+        await one.sync.run_once()
+        for number in range(3):
+            (one.root / f"{number}.txt").unlink()
+        await one.sync.run_once()
+        assert one.asked == []  # a tenth of them
+        for number in range(10, 14):
+            (one.root / f"{number}.txt").unlink()
+        await one.sync.run_once()
+
+        assert one.asked == [4]
+        assert ("12.txt" in one.play.game.servers["home"]) == (not agrees)
+        assert one.told("held") == ([] if agrees else ["10.txt", "11.txt", "12.txt", "13.txt"])
+
+
+async def test_what_the_player_removed_while_sync_was_off_is_not_sent_again(tmp_path: Path) -> None:
+    async with synced(tmp_path) as one:
+        one.put("mine.js", "1")
+        await one.sync.run_once()
+    game = one.play.game
+    del game.servers["home"]["mine.js"]
+    async with synced(tmp_path, game=game) as one:
+        await until(lambda: len(one.play.session.differences.found) == 1)
+        await one.sync.run_once()
+        assert one.told("held") == ["mine.js"]
+    async with synced(tmp_path, game=game, rules=Rules(deletes=True)) as one:
+        await one.sync.run_once()
+        assert "mine.js" not in one.files
+    assert "mine.js" not in game.servers["home"]
+
+
+async def test_a_file_that_cannot_be_read_is_not_taken_for_a_deleted_one(tmp_path: Path) -> None:
+    async with synced(tmp_path, rules=Rules(deletes=True)) as one:
+        await one.sync.run_once()
+        (one.root / "notes.txt").write_bytes(b"\xff\xfe")
+        await one.sync.run_once()
+
+        assert one.play.game.servers["home"] == HOME
+
+
+async def test_further_servers_get_a_copy_of_every_file(tmp_path: Path) -> None:
+    game = Game(3, {"home": HOME, "pserv-0": {"own.js": "1", "hack.js": "old"}, "pserv-1": {}})
+    async with synced(tmp_path, game=game, copies=("pserv-0", "pserv-1")) as one:
+        await one.sync.run_once()
+        assert game.servers["pserv-1"] == HOME
+        assert game.servers["pserv-0"] == {**HOME, "own.js": "1"}
+        assert "own.js" not in one.files
+        one.put("hack.js", "// newer\n")
+        await one.sync.run_once()
+
+        assert {files["hack.js"] for files in game.servers.values()} == {"// newer\n"}
+        await one.play.ok("restore_file", filename="hack.js", server="pserv-0")
+        assert game.servers["pserv-0"]["hack.js"] == HOME["hack.js"]
+
+
 async def test_a_dry_run_changes_nothing(tmp_path: Path) -> None:
     async with synced(tmp_path) as one:
         one.put("mine.js", "1")

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from bridgehead.bitburner.sync.folder import Folder
+from bridgehead.bitburner.sync.planning import Rules
 from bridgehead.runtime.errors import InvalidArgument
 from tests.bitburner.sync.syncing import HOME, synced
 from tests.support.game import Game
@@ -29,12 +30,10 @@ async def test_what_is_ignored_or_cannot_be_in_the_game_is_left_out(tmp_path: Pa
 async def test_a_name_that_leads_out_of_the_folder_is_never_written(tmp_path: Path, name: str) -> None:
     """A web page can pose as a game, and a save can come from anybody."""
     async with synced(tmp_path, game=Game(3, {"home": {**HOME, name: "// planted\n"}})) as one:
-        before = {path for path in tmp_path.rglob("*") if not path.is_relative_to(one.root)}
         await one.sync.run_once()
-        after = {path for path in tmp_path.rglob("*") if not path.is_relative_to(one.root)}
 
         assert one.files == HOME
-        assert after == before
+        assert {path.name for path in tmp_path.iterdir()} == {"scripts", "state"}
         assert name in one.folder.left_out
 
 
@@ -136,3 +135,42 @@ def test_a_folder_is_known_by_the_letters_that_the_disk_has(
 
     with folder.locked():
         assert folder.root == tmp_path / "Scripts"
+
+
+async def test_what_sync_keeps_for_itself_is_no_business_of_git(tmp_path: Path) -> None:
+    async with synced(tmp_path) as one:
+        assert (one.root / ".bridgehead" / ".gitignore").read_text(encoding="utf-8") == "*\n"
+
+
+async def test_links_that_leave_the_folder_are_followed_in_no_direction(tmp_path: Path) -> None:
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (outside / "secret.txt").write_text("secret", encoding="utf-8")
+    game = Game(3, {"home": {**HOME, "linked/new.js": "// planted\n"}})
+    async with synced(tmp_path, game=game) as one:
+        (one.root / "linked").symlink_to(outside)
+        (one.root / "secret.txt").symlink_to(outside / "secret.txt")
+        (one.root / "inside.txt").symlink_to(one.root / "notes.txt")
+        await one.sync.run_once()
+        await one.sync.run_once()
+
+        assert {path.name for path in outside.iterdir()} == {"secret.txt"}
+        assert "secret.txt" not in one.play.game.servers["home"]
+        assert one.play.game.servers["home"]["inside.txt"] == HOME["notes.txt"]
+        assert one.play.game.servers["home"]["linked/new.js"] == "// planted\n"
+        assert {"linked", "linked/new.js", "secret.txt"} <= set(one.folder.left_out)
+
+
+async def test_files_over_the_write_limit_are_left_alone_on_both_sides(tmp_path: Path) -> None:
+    game = Game(3, {"home": {**HOME, "there.txt": "x" * 200}})
+    async with synced(tmp_path, game=game, rules=Rules(deletes=True)) as one:
+        await one.sync.run_once()
+        assert "there.txt" in one.files
+        one.use(Folder(one.root, ("home",), max_bytes=100))
+        one.put("notes.txt", "y" * 101)
+        one.put("here.txt", "y" * 101)
+        await one.sync.run_once()
+
+        assert one.play.game.servers["home"] == {**HOME, "there.txt": "x" * 200}
+        assert len(one.files) == 5
+        assert {"there.txt", "here.txt", "notes.txt"} <= set(one.folder.left_out)

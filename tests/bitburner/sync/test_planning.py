@@ -2,7 +2,8 @@
 
 import pytest
 
-from bridgehead.bitburner.sync.planning import Action, Rules, make_plan
+from bridgehead.bitburner.changes.differences import Difference
+from bridgehead.bitburner.sync.planning import Action, Rules, find_reverted, make_plan, need_consent
 
 PLACE = ("home", "a.js")
 
@@ -57,3 +58,21 @@ def test_one_direction_leaves_the_other_alone() -> None:
 def test_only_what_changes_something_is_counted_as_a_change() -> None:
     assert Action("push", PLACE).changes_something
     assert not Action("held", PLACE).changes_something
+
+
+@pytest.mark.parametrize(
+    ("deletes", "files", "asks"),
+    [(1, 1, False), (2, 5, True), (10, 100, False), (11, 100, True), (20, 1000, False), (21, 1000, True)],
+)
+def test_more_than_twenty_deletes_or_a_tenth_are_asked_about(deletes: int, files: int, asks: bool) -> None:  # noqa: FBT001
+    assert need_consent(deletes, files) == asks
+
+
+def test_a_missing_file_was_lost_if_sync_was_there_or_another_file_is_older() -> None:
+    missing = Difference("home", "new.js", "missing")
+    older = Difference("home", "old.js", "older")
+    changed = Difference("home", "other.js", "changed")
+
+    assert find_reverted([missing, changed], is_first=True) == frozenset()
+    assert find_reverted([missing, changed], is_first=False) == {("home", "new.js")}
+    assert find_reverted([missing, older], is_first=True) == {("home", "new.js"), ("home", "old.js")}

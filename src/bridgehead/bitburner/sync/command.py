@@ -12,7 +12,7 @@ from rich.console import Console
 
 from bridgehead.mcp import run_on_loop
 from bridgehead.runtime.command_line import Parser
-from bridgehead.runtime.errors import BridgeError
+from bridgehead.runtime.errors import BridgeError, InvalidArgument
 from bridgehead.runtime.metrics import Metrics
 from bridgehead.runtime.timing import SystemClock
 
@@ -22,7 +22,7 @@ from ..session import Session, open_session
 from ..settings import BitburnerSettings
 from .engine import Event, Sync
 from .folder import Folder
-from .planning import Rules
+from .planning import Action, Rules
 
 _ABOUT = """\
 Keeps a folder on this machine and the files of the game in step, in both directions, until Ctrl-C.
@@ -34,7 +34,9 @@ and a tsconfig.json are written beside the files, so that an editor completes ns
   bridgehead bitburner sync scripts
   bridgehead bitburner sync scripts --pull
   bridgehead bitburner sync scripts --server home --server pserv-0 --dry-run
+  bridgehead bitburner sync scripts --to pserv-0 --to pserv-1
 """
+_MAX_NAMED = 10
 _SIGNS = {
     "push": ("→ game", "green"),
     "pull": ("← game", "cyan"),
@@ -58,12 +60,23 @@ def add_parser(commands: object) -> None:
     direction.add_argument("--pull", action="store_true", help="only copy from the game, once")
     direction.add_argument("--push", action="store_true", help="only copy to the game, once")
     parser.add_argument("--dry-run", action="store_true", help="show what would be done")
-    parser.add_argument("--delete", action="store_true", help="also delete on the other side")
+    parser.add_argument(
+        "--delete",
+        action="store_true",
+        help="also delete on the other side; asks first if it is more than 20 files or 10 %% of them",
+    )
+    parser.add_argument("--yes", action="store_true", help="with --delete: do not ask")
     parser.add_argument(
         "--server",
         action="append",
         metavar="NAME",
         help="a server; with several, each has a subfolder (default: home)",
+    )
+    parser.add_argument(
+        "--to",
+        action="append",
+        metavar="NAME",
+        help="a further server that gets a copy of every file; repeat it for several",
     )
     parser.add_argument(
         "--wait",
@@ -78,17 +91,29 @@ def run(options: Namespace, environment: Mapping[str, str]) -> int:
     """Run the command and return the exit status."""
     settings = BitburnerSettings({"MCP_LOG_LEVEL": "error", **environment})
     servers = tuple(dict.fromkeys(map(paths.validate_server, options.server or (paths.HOME,))))
-    folder = Folder(options.folder.resolve(), servers)
+    copies = tuple(dict.fromkeys(map(paths.validate_server, options.to or ())))
+    if copies and (len(servers) > 1 or options.pull or servers[0] in copies):
+        raise InvalidArgument(
+            "--to copies the files of one server to others.",
+            next_step="Give --server once at most, other servers with --to, and no --pull.",
+        )
+    folder = Folder(options.folder.resolve(), servers, max_bytes=settings.write_max_bytes)
     console = Console(highlight=False)
     try:
         with folder.locked():
-            return run_on_loop(_run(settings, folder, options, console))
+            return run_on_loop(_run(settings, folder, copies, options, console))
     except BridgeError as error:
         console.print(f"[red]{error}[/red]", soft_wrap=True)
         return 1
 
 
-async def _run(settings: BitburnerSettings, folder: Folder, options: Namespace, console: Console) -> int:
+async def _run(
+    settings: BitburnerSettings,
+    folder: Folder,
+    copies: tuple[str, ...],
+    options: Namespace,
+    console: Console,
+) -> int:
     rules = Rules("pull" if options.pull else "push" if options.push else "both", options.delete)
     async with open_session(settings, GameCounters(Metrics()), SystemClock()) as session:
         connection = session.connection
@@ -102,7 +127,18 @@ async def _run(settings: BitburnerSettings, folder: Folder, options: Namespace, 
         if connection.link is None:
             console.print(f"[red]{connection.make_not_connected()}[/red]", soft_wrap=True)
             return 1
-        sync = Sync(session, folder, rules, lambda event: _show(console, event))
+        comparing = console.status("Comparing both sides …")
+
+        is_first = True
+
+        async def ask(deletes: list[Action], files: int) -> bool:
+            # Later on there is no line to ask in: the deletes are shown as held back, until the next start.
+            if options.yes or not is_first:
+                return bool(options.yes)
+            comparing.stop()
+            return await _ask(console, deletes, files)
+
+        sync = Sync(session, folder, rules, lambda event: _show(console, event), ask=ask, copies=copies)
         if options.dry_run:
             planned = await sync.plan()
             for action in planned:
@@ -113,8 +149,9 @@ async def _run(settings: BitburnerSettings, folder: Folder, options: Namespace, 
             return 0
         # Before the files: an editor that opens one can already complete ns.
         folder.write_definitions(await session.remote.get_definitions())
-        with console.status("Comparing both sides …"):
+        with comparing:
             actions = await sync.run_once()
+        is_first = False
         for name, why in sorted(folder.left_out.items()):
             console.print(f"[dim]· skip   {name}  ({why})[/dim]", soft_wrap=True)
         sent, received, conflicts = (
@@ -125,6 +162,23 @@ async def _run(settings: BitburnerSettings, folder: Folder, options: Namespace, 
             return int(conflicts > 0)
         await _stay(sync, session, console)
         return 0
+
+
+async def _ask(console: Console, deletes: list[Action], files: int) -> bool:
+    """Ask whether so many files may be deleted; without a terminal nobody can agree."""
+    for title, kind in (("in the game", "delete_game"), ("here", "delete_local")):
+        names = [action.place[1] for action in deletes if action.kind == kind]
+        if names:
+            more = f" and {len(names) - _MAX_NAMED} more" if len(names) > _MAX_NAMED else ""
+            console.print(
+                f"To delete {title}: {', '.join(names[:_MAX_NAMED])}{more}", soft_wrap=True, markup=False
+            )
+    question = f"Delete {len(deletes)} of {files} files? They are kept for restore_file."
+    if not console.is_terminal:
+        console.print(f"{question} Not without --yes; they are left alone.", soft_wrap=True)
+        return False
+    answer = await asyncio.to_thread(console.input, f"{question} [y/N] ", markup=False)
+    return answer.strip().lower() in ("y", "yes")
 
 
 async def _stay(sync: Sync, session: Session, console: Console) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,7 +21,7 @@ from bridgehead.runtime.errors import BridgeError
 from ..changes.file_writer import Delete, Write
 from ..changes.history import Version, digest
 from ..errors import Conflict
-from .planning import Action, Digests, Place, Rules, make_plan
+from .planning import Action, Digests, Place, Rules, find_reverted, make_plan, need_consent
 
 if TYPE_CHECKING:
     from ..changes.file_writer import FileChange
@@ -38,6 +38,14 @@ _PAUSE_FACTOR = 20
 _DEBOUNCE_MS = 50
 
 
+Ask = Callable[[list[Action], int], Awaitable[bool]]
+"""Asks whether these files may be deleted, of so many."""
+
+
+async def _refuse(_: list[Action], __: int) -> bool:
+    return False
+
+
 class Event(Struct, frozen=True):
     """An action that was carried out or failed, for display."""
 
@@ -49,8 +57,24 @@ class Event(Struct, frozen=True):
 class Sync:
     """Keeps one folder in step with the game."""
 
-    def __init__(self, session: Session, folder: Folder, rules: Rules, show: Callable[[Event], None]) -> None:
+    def __init__(
+        self,
+        session: Session,
+        folder: Folder,
+        rules: Rules,
+        show: Callable[[Event], None],
+        *,
+        ask: Ask | None = None,
+        copies: tuple[str, ...] = (),
+    ) -> None:
+        """`ask` confirms many deletes at once, held back without it; `copies` are further servers."""
         self._session = session
+        self._ask: Ask = ask or _refuse
+        self._copies = copies
+        self._copied: Digests | None = None
+        """The folder's files as the further servers last got them; None if that is not known."""
+        self._local: Digests = {}
+        self._has_run = False
         self._folder = folder
         self._rules = rules
         self._show = show
@@ -80,21 +104,60 @@ class Sync:
         chosen = await asyncio.to_thread(self._folder.choose, contents, self._base)
         self._game = {place: contents[place] for place in chosen}
         local = await asyncio.to_thread(self._folder.scan)
-        # Files that the game lost by loading an older save; their local content is the newer one.
-        reverted = frozenset(
-            (difference.server, difference.filename)
-            for difference in await self._session.writer.list_differences()
-            if difference.state in ("missing", "older")
+        differences = await self._session.writer.list_differences()
+        reverted = find_reverted(differences, is_first=not self._has_run)
+        # What cannot be synced on one side at the moment is left alone on both: it is not deleted.
+        skipped = self._folder.skipped | self._folder.list_oversized(self._game)
+        base, local, game = (
+            {place: known for place, known in digests.items() if place not in skipped}
+            for digests in (
+                self._base,
+                local,
+                {place: digest(content) for place, content in self._game.items()},
+            )
         )
-        game = {place: digest(content) for place, content in self._game.items()}
-        return make_plan(self._base, local, game, self._rules, reverted)
+        self._local = local
+        return make_plan(base, local, game, self._rules, reverted)
 
     async def run_once(self) -> list[Action]:
         """Bring both sides into step; return the decisions."""
         async with self._turn:
             actions = await self.plan()
+            deletes = [action for action in actions if action.kind in ("delete_game", "delete_local")]
+            # `files` is what both sides agreed on before.
+            if need_consent(len(deletes), self.files) and not await self._ask(deletes, self.files):
+                actions = [
+                    Action("held", action.place, f"{action.why}; too many deletes at once")
+                    if action in deletes
+                    else action
+                    for action in actions
+                ]
             await self.carry_out(actions)
+            self._has_run = True
+            await self._copy_to_others()
             return actions
+
+    async def _copy_to_others(self) -> None:
+        """Copy the folder's files to the further servers where they differ; nothing comes back from there."""
+        if not self._copies:
+            return
+        local = await asyncio.to_thread(self._folder.scan)
+        if local == self._copied:
+            return
+        for server in self._copies:
+            there = {
+                file.filename: digest(file.content) for file in await self._session.remote.read_all(server)
+            }
+            for (_, filename), known in local.items():
+                if there.get(filename) == known:
+                    continue
+                content = await asyncio.to_thread(
+                    self._folder.read, self._folder.path_of((self._folder.servers[0], filename))
+                )
+                if content is not None:
+                    await self._session.writer.apply(Write(server, filename, content, "sync"))
+                    self._show_done("push", (server, filename), "")
+        self._copied = local
 
     async def carry_out(self, actions: list[Action]) -> None:
         """Carry out a plan; a failure is shown and stops only its own file."""
@@ -125,12 +188,16 @@ class Sync:
             if change.server in self._folder.servers:
                 self._wake.set()
 
-        self._session.connection.on_change.append(self._wake.set)
+        self._session.connection.on_change.append(self._handle_connection)
         self._session.writer.on_change.append(wake_up)
         # A group, because neither watcher is of use without the other: if one fails, both end.
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self._watch_folder())
             tasks.create_task(self._watch_game())
+
+    def _handle_connection(self) -> None:
+        self._copied = None  # another save may be loaded
+        self._wake.set()
 
     async def _watch_folder(self) -> None:
         from watchfiles import awatch
@@ -167,6 +234,9 @@ class Sync:
                     continue
                 try:
                     await self._send(place, content, self._base[place], "")
+                    for server in self._copies:
+                        await self._session.writer.apply(Write(server, place[1], content, "sync"))
+                        self._show_done("push", (server, place[1]), "")
                 except (BridgeError, OSError):
                     return False
             await asyncio.to_thread(self._folder.store_base, self._base)

@@ -11,7 +11,7 @@ import os
 import re
 import sys
 import unicodedata
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 
 import msgspec
@@ -22,6 +22,7 @@ from bridgehead.runtime.errors import BridgeError, InvalidArgument, StorageError
 
 from ..changes.history import digest
 from ..game import paths
+from .ignoring import DEFAULTS, IgnoreRules
 from .planning import Digests, Place
 
 OWN = ".bridgehead"
@@ -29,15 +30,10 @@ IGNORE = ".bridgeheadignore"
 DEFINITIONS = "NetscriptDefinitions.d.ts"
 CONFIG = "tsconfig.json"
 FROM_GAME = ".from-game"
-_ALWAYS_IGNORED = (
-    f"{OWN}/**",
-    ".git/**",
-    "**/node_modules/**",
-    DEFINITIONS,
-    CONFIG,
-    IGNORE,
-    f"*{FROM_GAME}.*",
+_ALWAYS_IGNORED = IgnoreRules(
+    (f"{OWN}/", ".git/", f"/{DEFINITIONS}", f"/{CONFIG}", IGNORE, f"*{FROM_GAME}.*")
 )
+_MAX_IGNORE_BYTES = 64_000
 _READ_ATTEMPTS = 5
 _PATH_BYTES = 1024
 """Buffer size that F_GETPATH of macOS expects."""
@@ -70,11 +66,13 @@ class Folder:
         root: Path,
         servers: tuple[str, ...],
         *,
+        max_bytes: int = 1_000_000,
         is_windows: bool = sys.platform == "win32",
         ignores_case: bool | None = None,
     ) -> None:
-        """`ignores_case` None means: ask the file system."""
+        """`ignores_case` None means: ask the file system. Larger files than `max_bytes` are left out."""
         self.root = root
+        self._max_bytes = max_bytes
         self._is_windows = is_windows
         self._ignores_case = ignores_case
         self.servers = servers
@@ -82,15 +80,22 @@ class Folder:
         self._spellings: dict[Place, Place] = {}
         """The game's spelling of each name, by its folded form; used where the file system ignores case."""
         self._cache: dict[Path, tuple[tuple[int, int], str]] = {}
-        self._ignored: tuple[int, tuple[str, ...]] = (0, ())
+        self._rules: tuple[int, IgnoreRules] = (-1, IgnoreRules(()))
         self.left_out: dict[str, str] = {}
         """Files that cannot be in the game, and why."""
+        self._links: dict[Path, bool] = {}
+        """Whether a folder is a link or in one, during one comparison."""
+        self.skipped: set[Place] = set()
+        """Files that exist and cannot be synced at the moment: they are not deleted, whatever a scan says."""
 
     @contextlib.contextmanager
     def locked(self) -> Iterator[None]:
         """Hold the lock of the folder; raise if another sync holds it."""
         try:
             (self.root / OWN).mkdir(parents=True, exist_ok=True)
+            ignored_by_git = self.root / OWN / ".gitignore"
+            if not ignored_by_git.exists():
+                ignored_by_git.write_text("*\n", encoding="utf-8")
             self.root = find_spelling(self.root)
         except OSError as failure:
             raise StorageError(
@@ -136,6 +141,7 @@ class Folder:
         Where the file system ignores case, `a.js` and `A.js` would be one file, and the content of one would
         go back into the game as the other's. A known one wins, otherwise the first.
         """
+        self._links = {}
         chosen = [place for place in places if self.accepts(place)]
         if not self.ignores_case():
             return chosen
@@ -145,6 +151,16 @@ class Folder:
             if other != place:
                 self.left_out[place[1]] = f"Only its case tells it from {other[1]}; rename one in the game."
         return list(self._spellings.values())
+
+    def list_oversized(self, contents: Mapping[Place, str]) -> set[Place]:
+        """Return the files of the game that are too large to be synced."""
+        oversized = set()
+        for place, content in contents.items():
+            # A character has at most 4 bytes, so that most need not be counted.
+            if 4 * len(content) > self._max_bytes and len(content.encode()) > self._max_bytes:
+                self.left_out[place[1]] = "It is larger in the game than FILE_WRITE_MAX_BYTES."
+                oversized.add(place)
+        return oversized
 
     def ignores_case(self) -> bool:
         """Return whether names that differ only in case are one file here, as on Windows and macOS."""
@@ -160,13 +176,30 @@ class Folder:
         A page can pose as a game, and a save can come from anybody, so no name may lead out of the folder.
         """
         _, name = place
-        if self.is_ignored(name) or not self._is_valid(name, name):
+        if not self._is_valid(name, name) or self.is_ignored(name):
             return False
         if self._is_windows and not fits_windows("/".join(place) if self._is_split else name):
             self.left_out[name] = "Windows cannot have a file of this name."
             return False
+        path = self.path_of(place)
         # On Windows a name such as `C:x.js` replaces the folder in front of it.
-        return self.path_of(place).is_relative_to(self.root)
+        if not path.is_relative_to(self.root):
+            return False
+        if self.leads_out(path):
+            self.left_out[name] = "It leads through a link."
+            return False
+        return True
+
+    def leads_out(self, path: Path) -> bool:
+        """Return whether a path is in a linked folder, or is a link to a file outside of this folder."""
+        parent = path.parent
+        if parent not in self._links:
+            # A linked folder inside of this one counts too: its files would be synced under two names.
+            plain = os.path.join(os.path.realpath(self.root), parent.relative_to(self.root))  # noqa: PTH118
+            self._links[parent] = os.path.realpath(parent) != os.path.normpath(plain)
+        if self._links[parent]:
+            return True
+        return path.is_symlink() and not path.resolve().is_relative_to(self.root.resolve())
 
     def _is_valid(self, name: str, relative: str) -> bool:
         try:
@@ -178,52 +211,70 @@ class Folder:
         self.left_out[relative] = "The game would call it by another name."
         return False
 
-    def is_ignored(self, relative: str) -> bool:
+    def is_ignored(self, relative: str, *, is_folder: bool = False) -> bool:
         """Return whether a path is excluded, by our own rules or the ignore file's."""
-        if self.ignores_case() and any(
-            paths.matches(relative.lower(), pattern.lower()) for pattern in _ALWAYS_IGNORED
-        ):
-            # Here `.Bridgehead/state.json` is our own file.
+        # Where case is ignored, `.Bridgehead/state.json` is our own file.
+        ours = relative.lower() if self.ignores_case() else relative
+        if any(_ALWAYS_IGNORED.ignores(name, is_folder=is_folder) for name in {ours, relative}):
             return True
-        return any(paths.matches(relative, pattern) for pattern in (*_ALWAYS_IGNORED, *self._patterns()))
+        return self._read_rules().ignores(relative, is_folder=is_folder)
 
-    def _patterns(self) -> tuple[str, ...]:
-        """Return the lines of the ignore file, read again when it changes."""
+    def _read_rules(self) -> IgnoreRules:
+        """Return the rules of the ignore file after those by default; read again when it changes."""
         path = self.root / IGNORE
         try:
             mark = path.stat().st_mtime_ns
-            if self._ignored[0] != mark:
-                lines = path.read_text(encoding="utf-8").splitlines()
-                patterns = [line.strip() for line in lines if line.strip() and not line.startswith("#")]
-                # As in .gitignore, a pattern that ends with a slash means everything in the folder.
-                self._ignored = (
-                    mark,
-                    tuple(f"{pattern}**" if pattern.endswith("/") else pattern for pattern in patterns),
-                )
-        except (OSError, UnicodeDecodeError):
-            self._ignored = (0, ())
-        return self._ignored[1]
+        except OSError:
+            mark = 0
+        if self._rules[0] != mark:
+            lines: list[str] = []
+            with contextlib.suppress(OSError, UnicodeDecodeError):
+                lines = path.read_bytes()[:_MAX_IGNORE_BYTES].decode().splitlines()
+            self._rules = (mark, IgnoreRules((*DEFAULTS, *lines)))
+        return self._rules[1]
 
     # --- contents ------------------------------------------------------------------------------------------
 
     def scan(self) -> Digests:
         """Return the digest of every file that can be in the game; unchanged files are not read again."""
         digests: Digests = {}
+        self.skipped = set()
         for top, folders, names in os.walk(self.root):
             # In place, so that `os.walk` does not descend into these.
-            folders[:] = [name for name in folders if name not in (OWN, ".git", "node_modules")]
+            folders[:] = [name for name in folders if not self._is_closed(Path(top, name))]
             for name in names:
                 path = Path(top, name)
                 place = self.place_of(path)
-                known = None if place is None else self._digest(path)
-                if place is not None and known is not None:
+                if place is None:
+                    continue
+                known = self._digest(path)
+                if known is not None:
                     digests[place] = known
+                elif os.path.lexists(path):  # too large, not text, a link out of here, or being written
+                    self.skipped.add(place)
         return digests
 
+    def _is_closed(self, folder: Path) -> bool:
+        relative = folder.relative_to(self.root).as_posix()
+        if self.is_ignored(relative, is_folder=True):
+            return True
+        # Also on Windows, whose junctions `os.walk` takes for ordinary folders.
+        if self.leads_out(folder / "x"):
+            self.left_out[relative] = "It leads through a link."
+            return True
+        return False
+
     def _digest(self, path: Path) -> str | None:
+        relative = path.relative_to(self.root).as_posix()
         try:
+            if path.is_symlink() and self.leads_out(path):
+                self.left_out[relative] = "It leads out of the folder."
+                return None
             stat = path.stat()
         except OSError:
+            return None
+        if stat.st_size > self._max_bytes:
+            self.left_out[relative] = f"It has {stat.st_size:,} bytes, more than FILE_WRITE_MAX_BYTES."
             return None
         # Time and size stand for the content, so that a scan reads only files that were written to.
         mark = (stat.st_mtime_ns, stat.st_size)

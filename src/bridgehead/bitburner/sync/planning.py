@@ -6,15 +6,23 @@ changed, both are kept. Deletes are carried over only with `Rules.deletes`.
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from msgspec import Struct
+
+if TYPE_CHECKING:
+    from ..changes.differences import Difference
 
 Place = tuple[str, str]
 """Server and path."""
 Digests = dict[Place, str]
 Mode = Literal["both", "pull", "push"]
 Kind = Literal["push", "pull", "conflict", "delete_game", "delete_local", "held", "agree", "skip"]
+
+
+MAX_DELETES = 20
+MAX_DELETED_SHARE = 0.1
+"""More deletes than either are carried out only after asking: a folder that is not there looks empty."""
 
 
 class Action(Struct, frozen=True):
@@ -78,3 +86,21 @@ def _decide(
     if local is None:
         return Action("pull", place, "changed in the game and deleted here")
     return Action("conflict", place, "changed on both sides")
+
+
+def need_consent(deletes: int, files: int) -> bool:
+    """Return whether a plan with so many deletes must be confirmed; one file alone never is."""
+    return deletes > MAX_DELETES or deletes > max(1, MAX_DELETED_SHARE * files)
+
+
+def find_reverted(differences: list[Difference], *, is_first: bool) -> frozenset[Place]:
+    """Return the files that the game lost by loading an older save; their local content is the newer one.
+
+    A file that was missing before the first comparison may as well have been removed by the player while sync
+    was off. It counts as lost only if another file shows an older save.
+    """
+    is_older = any(difference.state == "older" for difference in differences)
+    states = ("older",) if is_first and not is_older else ("missing", "older")
+    return frozenset(
+        (difference.server, difference.filename) for difference in differences if difference.state in states
+    )

@@ -1,0 +1,91 @@
+"""Ignoring: which files of a folder are left alone, by patterns as in .gitignore. Pure.
+
+A pattern without a slash fits a name in any folder; one with a slash, the path from the folder. A slash at
+the end means folders only, `!` takes an earlier pattern back, the last one that fits decides. A file in an
+ignored folder is ignored, whatever else fits.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from msgspec import Struct
+
+DEFAULTS = (".*", "node_modules/", "package-lock.json")
+"""Ignored unless a pattern of the user's takes it back: what editors, git and package managers keep."""
+
+
+class _Pattern(Struct, frozen=True):
+    regex: re.Pattern[str]
+    is_negated: bool
+    is_for_folders: bool
+
+
+class IgnoreRules:
+    """The patterns of one folder."""
+
+    def __init__(self, lines: Iterable[str]) -> None:
+        self._patterns = [pattern for line in lines if (pattern := _parse(line)) is not None]
+
+    def ignores(self, path: str, *, is_folder: bool = False) -> bool:
+        """Return whether a path, with slashes and relative to the folder, is left alone."""
+        parts = path.split("/")
+        for depth in range(1, len(parts)):
+            if self._fits("/".join(parts[:depth]), is_folder=True):
+                return True
+        return self._fits(path, is_folder=is_folder)
+
+    def _fits(self, path: str, *, is_folder: bool) -> bool:
+        for pattern in reversed(self._patterns):
+            if (is_folder or not pattern.is_for_folders) and pattern.regex.fullmatch(path):
+                return not pattern.is_negated
+        return False
+
+
+def _parse(line: str) -> _Pattern | None:
+    text = line.rstrip("\r\n").rstrip(" ")
+    if not text or text.startswith("#"):
+        return None
+    is_negated = text.startswith("!")
+    text = text.removeprefix("!").removeprefix("\\") if is_negated or text[:2] in ("\\#", "\\!") else text
+    is_for_folders = text.endswith("/")
+    text = text.rstrip("/")
+    if not text:
+        return None
+    anywhere = "" if "/" in text else "(?:.*/)?"
+    try:
+        regex = re.compile(anywhere + _translate(text.removeprefix("/")), re.DOTALL)
+    except re.error:
+        return None  # such as `[z-a]`, which fits nothing in git either
+    return _Pattern(regex, is_negated, is_for_folders)
+
+
+def _translate(text: str) -> str:
+    """Return the regular expression of a pattern."""
+    parts: list[str] = []
+    at = 0
+    while at < len(text):
+        rest = text[at:]
+        if rest.startswith("**/") and (at == 0 or text[at - 1] == "/"):
+            parts.append("(?:.*/)?")
+            at += 3
+        elif rest == "**" and text[at - 1 : at] == "/":
+            parts.append(".+")
+            at += 2
+        elif rest[0] == "*":
+            parts.append("[^/]*")
+            at += len(rest) - len(rest.lstrip("*"))  # several are as good as one
+        elif rest[0] == "?":
+            parts.append("[^/]")
+            at += 1
+        elif rest[0] == "[" and (end := rest.find("]", 2)) > 0:
+            inside = rest[1:end].replace("\\", "\\\\").replace("[", "\\[")
+            negation = "^/" if inside[0] in "!^" else ""
+            parts.append(f"[{negation}{inside[1:] if negation else inside}]")
+            at += end + 1
+        else:
+            escaped = rest[0] == "\\" and len(rest) > 1
+            parts.append(re.escape(rest[1] if escaped else rest[0]))
+            at += 2 if escaped else 1
+    return "".join(parts)
