@@ -250,7 +250,7 @@ VERBS = {
     "coverage": Verb("run the tests, child processes measured too; fails below 95 % coverage", coverage),
     "check": Verb("lint, format, types, layers, generated documents", check),
     "docs": Verb(
-        "make .env.example, docs/configuration.md, docs/api.md and the README's buttons from the code", docs
+        "make .env.example, the pages of settings and tools and the install buttons from the code", docs
     ),
     "pictures": Verb("draw the pictures in docs/images", module("docs.pictures")),
     "site": Verb(

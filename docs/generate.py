@@ -1,4 +1,4 @@
-"""Makes the documents that tell what the code itself says: `.env.example`, configuration.md and api.md.
+"""Makes the documents that say what the code says: `.env.example`, configuration.md and the api pages.
 
 `python docs/generate.py` writes them; with `--check` it writes nothing, shows what differs and fails. The two
 pages are made between two marks; what stands around them is written by hand. What makes the texts takes
@@ -105,7 +105,13 @@ PURPOSES: Mapping[str, tuple[str, ...]] = {
         *("BRIDGEHEAD_WEBHOOK_SECRET", "BRIDGEHEAD_WEBHOOK_EVENTS", "BRIDGEHEAD_EVENT_CONTENT"),
         "OTEL_EXPORTER_OTLP_ENDPOINT",
     ),
-    "Puzzles and records": ("AOC_DATA_DIR", "AOC_YEAR", "AOC_RECORD_KEYS", "AOC_LOCK_WAIT_MS"),
+    "Puzzles and records": (
+        "AOC_DATA_DIR",
+        "AOC_YEAR",
+        "AOC_RECORD_KEYS",
+        "AOC_GRADE_KEY_FILE",
+        "AOC_LOCK_WAIT_MS",
+    ),
     "Fetching puzzles": ("AOC_CONTACT", "AOC_SESSION_FILE"),
     "Connection to the game": (
         *("BITBURNER_LISTEN", "BITBURNER_ALLOW_REMOTE", "BITBURNER_ALLOWED_ORIGINS", "BITBURNER_RPC_URL"),
@@ -114,8 +120,8 @@ PURPOSES: Mapping[str, tuple[str, ...]] = {
         "BITBURNER_MAX_FRAME_BYTES",
     ),
     "Changes of files": (
-        *("FILE_WRITE_MAX_BYTES", "BITBURNER_CONFIRM_DELETE", "BITBURNER_BACKUP_DIR"),
-        "BITBURNER_BACKUP_MAX_FILES",
+        *("FILE_WRITE_MAX_BYTES", "BITBURNER_CONFIRM_DELETE", "BITBURNER_REFUSE_STALE_WRITES"),
+        *("BITBURNER_BACKUP_DIR", "BITBURNER_BACKUP_MAX_FILES"),
     ),
     "The API": (
         *("MERCURY_API_KEY", "MERCURY_API_KEY_FILE", "MERCURY_API_URL", "MERCURY_ROUTES_FILE"),
@@ -247,21 +253,23 @@ def _readers(setting: Setting[Any], parts: Mapping[str, Declared]) -> str:
 # --- tools -------------------------------------------------------------------------------------------------
 
 
-def api(offered: Mapping[str, Bridge[Any]], shown: Examples) -> str:
-    """Write what api.md tells of each bridge."""
-    contents = [
-        f"- [{name}](#{name}): " + ", ".join(f"[`{tool.name}`](#{tool.name})" for tool in listed(bridge))
+def api(offered: Mapping[str, Bridge[Any]]) -> str:
+    """Write what api.md tells: the tools of each bridge, with links to its page."""
+    return "".join(
+        f"- [{name}](api-{name}.md): "
+        + ", ".join(f"[`{tool.name}`](api-{name}.md#{tool.name})" for tool in listed(bridge))
+        + "\n"
         for name, bridge in offered.items()
-    ]
-    pieces = ["\n".join(contents) + "\n"]
-    for name, bridge in offered.items():
-        pieces.append(f"## {name}\n\nHow it works, and what its errors say: [{name}.md]({name}.md).\n")
-        tables: dict[str, str] = {}
-        pieces.extend(
-            _tool(name, tool, shown.get(name, {}).get(tool.name), tables) for tool in listed(bridge)
-        )
-        pieces.extend((*_resources(name, bridge), *_prompts(name, bridge)))
-    return "\n".join(pieces)
+    )
+
+
+def bridge_page(name: str, bridge: Bridge[Any], shown: Mapping[str, dict[str, Any]]) -> str:
+    """Write the page of a bridge's tools, resources and prompts."""
+    tables: dict[str, str] = {}
+    head = f"[api.md](api.md) says how to read this page, [{name}.md]({name}.md) how the bridge works."
+    pieces = [f"# Tools of {name}\n\n{head}\n"]
+    pieces += [_tool(name, tool, shown.get(tool.name), tables) for tool in listed(bridge)]
+    return "\n".join([*pieces, *_resources(bridge), *_prompts(bridge)])
 
 
 def listed(bridge: Bridge[Any]) -> list[Tool]:
@@ -272,7 +280,7 @@ def listed(bridge: Bridge[Any]) -> list[Tool]:
 def _tool(bridge: str, tool: Tool, arguments: dict[str, Any] | None, tables: dict[str, str]) -> str:
     item = msgspec.to_builtins(tool.item(NEWEST_HANDSHAKE))
     hints = ", ".join(f"`{hint}={json.dumps(value)}`" for hint, value in item.get("annotations", {}).items())
-    pieces = [f"### {tool.name}\n"]
+    pieces = [f"## {tool.name}\n"]
     pieces += [f"**{tool.title}.** {tool.description}\n" if tool.title else f"{tool.description}\n"]
     pieces += [f"Annotations: {hints}\n"] if hints else []
     pieces += [f"Input{_fields(tool, tool.input_schema, tables)}"]
@@ -364,7 +372,7 @@ def _about(schema: Schema) -> str:
     return _about(options[0]) if len(options) == 1 else ""
 
 
-def _resources(name: str, bridge: Bridge[Any]) -> Iterator[str]:
+def _resources(bridge: Bridge[Any]) -> Iterator[str]:
     items: list[tuple[str, ResourceItem | TemplateItem]] = [
         *((one.item.uri, one.item) for one in bridge.resources.values()),
         *((one.item.uri_template, one.item) for one in bridge.templates.values()),
@@ -372,16 +380,16 @@ def _resources(name: str, bridge: Bridge[Any]) -> Iterator[str]:
     rows = [(f"`{uri}`", item.name, item.mime_type or "", item.description or "") for uri, item in items]
     if rows:
         said = "Clients can subscribe to them.\n\n" if bridge.subscribable else ""
-        yield f"### Resources of {name}\n\n{said}{table(('address', 'name', 'type', 'what it is'), rows)}"
+        yield f"## Resources\n\n{said}{table(('address', 'name', 'type', 'what it is'), rows)}"
 
 
-def _prompts(name: str, bridge: Bridge[Any]) -> Iterator[str]:
+def _prompts(bridge: Bridge[Any]) -> Iterator[str]:
     rows = [
         (f"`{prompt.name}`", prompt.description, _prompt_arguments(prompt))
         for prompt in bridge.prompts.values()
     ]
     if rows:
-        yield f"### Prompts of {name}\n\n{table(('prompt', 'what it does', 'arguments'), rows)}"
+        yield f"## Prompts\n\n{table(('prompt', 'what it does', 'arguments'), rows)}"
 
 
 def _prompt_arguments(prompt: Prompt) -> str:
@@ -422,24 +430,28 @@ def examples() -> Examples:
     return tomllib.loads((DOCS / "examples.toml").read_text(encoding="utf-8"))
 
 
-def made_pages(manifests: Mapping[str, Manifest], shown: Examples) -> tuple[dict[str, str], str]:
-    """Make what the code says into the text of each page, and into .env.example."""
+def made_pages(
+    manifests: Mapping[str, Manifest], shown: Examples
+) -> tuple[dict[str, str], dict[str, str], str]:
+    """Make what the code says: parts of pages, whole pages, and .env.example."""
     bridges = {name: one.make(one.settings({}), None) for name, one in manifests.items()}
     classes: dict[str, type[Settings]] = {"host": HostSettings}
     parts = settings_of_parts(classes | {name: one.settings for name, one in manifests.items()})
-    pages = {"configuration.md": configuration(parts), "api.md": api(bridges, shown)}
-    return pages, env_example(parts)
+    pages = {"configuration.md": configuration(parts), "api.md": api(bridges)}
+    whole = {f"api-{name}.md": bridge_page(name, made, shown.get(name, {})) for name, made in bridges.items()}
+    return pages, whole, env_example(parts)
 
 
 def documents() -> dict[Path, str]:
     """Make all documents of the built-in bridges from the code as it is."""
-    pages, environment = made_pages(
+    pages, whole, environment = made_pages(
         {name: plugins.load(name) for name in plugins.built_in_names()}, examples()
     )
     placed_pages = {
         DOCS / name: placed((DOCS / name).read_text(encoding="utf-8"), text) for name, text in pages.items()
     }
-    return {ROOT / ".env.example": environment, **placed_pages}
+    whole_pages = {DOCS / name: text for name, text in whole.items()}
+    return {ROOT / ".env.example": environment, **placed_pages, **whole_pages}
 
 
 def difference(path: Path, made: str) -> str:
@@ -462,8 +474,8 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--bridge", metavar="NAME", help="print the pages with this bridge; write nothing")
     options = parser.parse_args(arguments)
     if options.bridge:
-        pages, _ = made_pages({options.bridge: plugins.load(options.bridge)}, {})
-        print(*pages.values(), sep="\n")
+        pages, whole, _ = made_pages({options.bridge: plugins.load(options.bridge)}, {})
+        print(*pages.values(), *whole.values(), sep="\n")
         return 0
     made = documents()
     differences = [found for path, text in made.items() if (found := difference(path, text))]

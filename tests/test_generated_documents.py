@@ -1,4 +1,4 @@
-"""The documents that are made from the code: `.env.example`, docs/configuration.md and docs/api.md.
+"""The documents that are made from the code: `.env.example`, docs/configuration.md and the api pages.
 
 They are what the code says, they leave nothing out, and every example in them is a call that works.
 """
@@ -34,7 +34,9 @@ from tests.support.waiting import PATIENCE
 
 ROOT = Path(__file__).parent.parent
 COMMAND = Path(sysconfig.get_path("scripts"), "bridgehead.exe" if sys.platform == "win32" else "bridgehead")
-API = (ROOT / "docs" / "api.md").read_text(encoding="utf-8")
+API = "".join(
+    (ROOT / "docs" / f"api-{name}.md").read_text(encoding="utf-8") for name in plugins.built_in_names()
+)
 CONFIGURATION = (ROOT / "docs" / "configuration.md").read_text(encoding="utf-8")
 ENV_EXAMPLE = (ROOT / ".env.example").read_text(encoding="utf-8")
 EXAMPLE = re.compile(r"^```sh\n(?P<line>.*?)\n```\n\n```json\n(?P<params>.*?)\n```", re.MULTILINE | re.DOTALL)
@@ -133,7 +135,7 @@ def test_no_secret_has_a_value_in_the_example_of_an_env_file() -> None:
 
 def test_the_page_of_the_tools_has_every_tool_with_all_that_it_takes_and_gives() -> None:
     for name, tool in TOOLS.items():
-        section = API.split(f"\n### {name}\n")[1].split("\n### ")[0]
+        section = API.split(f"\n## {name}\n")[1].split("\n## ")[0]
         assert tool.description in section
         if "the same as of" not in section:
             for schema in (tool.input_schema, tool.output_schema or {}):
@@ -186,6 +188,8 @@ def test_every_example_of_aoc_works_as_it_is_typed(tmp_path: Path) -> None:
         "timestamp": PARAMS["withdraw_record"]["arguments"]["timestamp"],
     }
     (tmp_path / "speeds" / "day01.json").write_text(json.dumps({"day": 1, "entries": [earlier]}))
+    (tmp_path / "inputs").mkdir()
+    (tmp_path / "inputs" / "day01.txt").write_text("lantern\n", encoding="utf-8")
     (tmp_path / "attempts").mkdir()
     attempt = PARAMS["finish_attempt"]["arguments"]["attempt"]
     step = {

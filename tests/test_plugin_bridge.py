@@ -149,7 +149,7 @@ def test_the_documents_of_its_settings_and_tools_are_made_from_its_code(site: Pa
     )
 
     assert "| `WEATHER_KEY` |  | a text | The key of the service. **Secret.** | weather |" in done.stdout
-    assert "### get_weather" in done.stdout
+    assert "## get_weather" in done.stdout
 
 
 def test_one_that_is_broken_is_named_by_the_doctor_and_harms_nobody(person: Person, tmp_path: Path) -> None:
