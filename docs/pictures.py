@@ -1,6 +1,7 @@
 """Draws the pictures in docs/images: `make pictures`.
 
-The leaderboard is of invented records, the chart of bench/RESULTS.md, the terminal of a demo that runs now.
+The leaderboard and the benchmark are of invented records, the chart of bench/RESULTS.md, the terminal of a
+demo that runs now.
 Pictures of pages in a browser are made by `make browser`.
 """
 
@@ -9,6 +10,8 @@ import random
 import tempfile
 from pathlib import Path
 
+from bridgehead.aoc.bench.benchmark import record
+from bridgehead.aoc.bench.journal import PhaseResult, RunResult, run_id
 from bridgehead.aoc.ranking.board import Filters
 from bridgehead.aoc.ranking.plot import THEMES, draw
 from bridgehead.aoc.settings import AocSettings
@@ -82,10 +85,56 @@ def draw_leaderboard() -> None:
             print(draw(event, Filters(), str(IMAGES / f"aoc-leaderboard-{theme}.svg"), theme))
 
 
+AGENTS = {"fox-large": (1.0, 0.97, 0.21), "otter-mini": (1.4, 0.8, 0.03), "heron-2": (3.2, 0.93, 0.35)}
+"""Time, solve rate and dollars a run of invented agents."""
+
+
+def draw_bench() -> None:
+    """Draw the picture of a benchmark's report, of invented agents."""
+    chance = random.Random(5)  # noqa: S311 - the same picture each time
+    with tempfile.TemporaryDirectory() as folder:
+        settings = {"AOC_DATA_DIR": folder, "BRIDGEHEAD_STATE_DIR": f"{folder}/state"}
+        workspace = open_workspace(AocSettings(settings))
+        for agent, (factor, rate, cost) in AGENTS.items():
+            for day in range(1, 9):
+                phases = [_phase(chance, phase, 40_000 * factor * (1 + day / 3), rate) for phase in (1, 2)]
+                result = RunResult(
+                    id=run_id(agent, day, 1, "invented"),
+                    agent=agent,
+                    version=None,
+                    model=None,
+                    language="Python",
+                    day=day,
+                    repeat=1,
+                    prompt_hash="invented",
+                    started="2025-12-01T10:30:00.000Z",
+                    seconds=600,
+                    is_isolated=True,
+                    phases=phases,
+                    tokens=90_000,
+                    cost_usd=cost * chance.lognormvariate(0, 0.2),
+                    status=0,
+                    problem="",
+                    transcript="",
+                    host="",
+                )
+                record(workspace, result)
+        for theme in THEMES:
+            print(draw(workspace, Filters(), str(IMAGES / f"aoc-bench-{theme}.svg"), theme))
+
+
+def _phase(chance: random.Random, phase: int, time: float, rate: float) -> PhaseResult:
+    is_solved = chance.random() < rate
+    wrong = chance.choice((0, 0, 0, 1, 2)) if is_solved else 5
+    milliseconds = round(time * phase * chance.lognormvariate(0, 0.25))
+    return PhaseResult(phase, "solved" if is_solved else "failed", milliseconds, wrong, "verified")
+
+
 def main() -> None:
     """Draw every picture."""
     IMAGES.mkdir(exist_ok=True)
     draw_leaderboard()
+    draw_bench()
     draw_buttons()
     (IMAGES / "call-path.svg").write_text(call_path.draw(THEMES["light"]), encoding="utf-8", newline="\n")
     for theme, colours in THEMES.items():

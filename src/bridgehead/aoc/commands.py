@@ -15,6 +15,7 @@ from msgspec.structs import replace
 from bridgehead.runtime.command_line import Parser
 from bridgehead.runtime.errors import InvalidArgument
 
+from .bench.command import add_options
 from .files.entries import GRADES
 from .files.layout import FIRST, LAST, default_data_dir
 from .ranking.board import Board, Filters, Skipped
@@ -33,6 +34,7 @@ Speed records of Advent of Code puzzles, for people. Without a command it serves
 input and output.
 
   bridgehead aoc init
+  bridgehead aoc bench --demo
   bridgehead aoc run --llm my-model --day 1 --phase 1 -- python solution.py
   bridgehead aoc leaderboard --day 1 --format markdown
   bridgehead aoc plot speeds.svg
@@ -125,6 +127,7 @@ def parser() -> Parser:
         help="memory limit of one run, on Linux (default: 4096)",
     )
     run.add_argument("command", nargs=REMAINDER, metavar="-- COMMAND", help="the program and its arguments")
+    add_options(_add(commands, "bench", _bench, "run agents on puzzles, isolated, and compare them"))
     init = _add(commands, "init", _init, "make a folder with a puzzle of our own to begin with")
     init.add_argument("folder", metavar="FOLDER", nargs="?", help="where (default: the data directory)")
     _add(commands, "check", _check, "read every file and list every problem")
@@ -189,25 +192,13 @@ def _leaderboard(workspace: Workspace, chosen: Namespace, _settings: AocSettings
 
 
 def _print_table(view: BoardView, board: Board, chosen: Namespace) -> None:
-    from rich.console import Console
-    from rich.text import Text
-
-    from .ranking import rendering, wording
+    from .ranking import wording
+    from .ranking.terminal import print_board
 
     if not board.rows:
         sys.stdout.write(wording.no_runs_text(chosen.llm, view.known, chosen.day, view.days) + "\n")
         return
-    # On Windows rich takes a pipe for an old console and leaves its last column free.
-    is_old = None if sys.stdout.isatty() else False
-    console = Console(legacy_windows=is_old)
-    width = console.width
-    if not console.is_terminal and "COLUMNS" not in console._environ:  # noqa: SLF001 - as rich itself asks
-        width = max(width, rendering.natural_width(board))  # a pipe has no edge: show every column
-        console = Console(width=width, legacy_windows=is_old)
-    console.print(Text(wording.board_title(board), style="bold"))
-    console.print(rendering.table(board, width))
-    for note in wording.notes(board):
-        console.print(Text(note, style="dim"))
+    print_board(board)
 
 
 def _name_skipped(skipped: list[Skipped]) -> None:
@@ -343,6 +334,12 @@ def _run(workspace: Workspace, chosen: Namespace, settings: AocSettings) -> int:
     outcome = measure(workspace, wanted, report, os.environ, tuple(path for path in secrets if path))
     sys.stdout.write(f"{outcome.summary}\n")
     return 0 if outcome.outcome != "failed" else 1
+
+
+def _bench(workspace: Workspace, chosen: Namespace, settings: AocSettings) -> int:
+    from .bench.command import run
+
+    return run(workspace, chosen, settings)
 
 
 # --- the site ----------------------------------------------------------------------------------------------

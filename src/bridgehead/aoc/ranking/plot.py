@@ -244,6 +244,8 @@ def _columns(rows: list[Row]) -> dict[str, list[str]]:
         "95 %": [interval(row) or "–" for row in rows],
         "runs": [f"{row.n:,}" for row in rows],
         "solved": [solved(row) for row in rows],
+        "wrong": [f"{row.wrong:,}" if row.attempts else "" for row in rows],
+        "cost": ["" if row.cost_usd is None else f"${row.cost_usd:.2g}" for row in rows],
     }
     return {heading: cells for heading, cells in columns.items() if any(cells)}
 

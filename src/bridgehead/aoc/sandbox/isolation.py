@@ -35,12 +35,19 @@ class View(Struct, frozen=True):
     """What an isolated program sees beside the system."""
 
     folder: Path
-    """Its current and home directory, the only one that it can write to."""
+    """The only folder that it can write to."""
     readable: tuple[Path, ...] = ()
     """Shown read-only although they are in the home directory or a temporary one."""
     hidden: tuple[Path, ...] = ()
     """Empty inside, wherever they are."""
     has_network: bool = False
+    current: Path | None = None
+    """Its current directory, if not `folder` itself."""
+
+    @property
+    def start(self) -> Path:
+        """The current directory that the program starts in."""
+        return self.current or self.folder
 
 
 @cache
@@ -75,7 +82,7 @@ def isolate(bubblewrap: str, command: list[str], view: View) -> list[str]:
             arguments += ["--tmpfs", str(path)]
         elif path.exists():
             arguments += ["--ro-bind", os.devnull, str(path)]
-    arguments += ["--bind", str(view.folder), str(view.folder), "--chdir", str(view.folder)]
+    arguments += ["--bind", str(view.folder), str(view.folder), "--chdir", str(view.start)]
     return [*arguments, "--", *command]
 
 
@@ -98,6 +105,9 @@ def find_parts(command: list[str], folder: Path) -> tuple[list[str], list[Path]]
         # Both ends of a link: a virtual environment's Python is a link to the real one.
         for end in (Path(found), Path(found).resolve()):
             parent = end.parent.parent if end.parent.name == "bin" else end.parent
+            # A program from npm needs the packages beside its own.
+            if "node_modules" in end.parts:
+                parent = Path(*end.parts[: end.parts.index("node_modules") + 1])
             # The home directory itself is never shown, only the file.
             needed.append(end if parent == home or parent in home.parents else parent)
     return words, needed

@@ -97,7 +97,7 @@ class _Run:
                     stdin=given if sys.platform == "win32" else theirs.fileno(),
                     stdout=subprocess.PIPE,
                     stderr=subprocess.PIPE,
-                    cwd=job.view.folder,
+                    cwd=job.view.start,
                     env={**job.environment, _MARK: self._mark},
                     # A session of its own, so that everything that it starts can be killed with it.
                     start_new_session=True,

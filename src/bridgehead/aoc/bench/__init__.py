@@ -1,0 +1,1 @@
+"""Bench: run agents on puzzles, headless and isolated, with this bridge as their only MCP server."""

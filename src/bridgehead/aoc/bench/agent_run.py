@@ -1,0 +1,216 @@
+"""Agent run: one agent on one day, from an empty home directory to the result. Blocks.
+
+The agent's bridge serves a folder that has this day alone. What counts is what that bridge saw: when it
+handed out the puzzle, which answers came, and when the right one did.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import sys
+import time
+from collections.abc import Mapping
+from hashlib import sha256
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from ..files import layout
+from ..files.attempts import ENDED, AttemptStep
+from ..files.entries import CLAIMED, MEASURED, VERIFIED, Grade, format_timestamp
+from ..sandbox.isolation import View, find_parts
+from ..sandbox.program import MEGABYTE, Job, Limits, run_program
+from ..settings import AocSettings
+from ..workspace import Workspace, open_workspace
+from . import relay
+from .agents import Agent, environment_of, furnish_home
+from .gateway import Gateway
+from .journal import PhaseResult, RunResult, run_id
+from .usage import read_usage
+
+PROMPT = """\
+Solve day {day} of Advent of Code with the tools of the MCP server "aoc". It has {phases}.
+For each phase, in order:
+1. Call start_attempt with day {day}, the phase, and llm_name "{name}". It starts the clock and returns the
+   puzzle's text and your input. Do not look for either anywhere else, and read neither before.
+2. Work out the answer for the whole input. If you can run programs, write one in {language} and run it.
+3. Hand the answer in with finish_attempt. After a wrong answer, correct it and hand in again; there are
+   5 tries.
+If you cannot solve a phase, call finish_attempt with give_up, and stop. Nobody can answer questions."""
+PROMPT_HASH = sha256(PROMPT.encode()).hexdigest()[:12]
+MAX_OUTPUT = 64 * MEGABYTE
+VERSION_SECONDS = 30.0
+
+
+class Assignment(Struct, frozen=True):
+    """What one run is of."""
+
+    agent: Agent
+    day: int
+    repeat: int
+
+    @property
+    def id(self) -> str:
+        """The id of the run."""
+        return run_id(self.agent.name, self.day, self.repeat, PROMPT_HASH)
+
+
+class Surroundings(Struct, frozen=True):
+    """What all runs of a benchmark have in common."""
+
+    workspace: Workspace
+    folder: Path
+    """Where journal, transcripts and report are."""
+    environment: Mapping[str, str]
+    hidden: tuple[Path, ...]
+    bubblewrap: str | None
+    seconds: float
+    """The time limit of a run."""
+
+
+def run_agent(assignment: Assignment, around: Surroundings, version: str | None) -> RunResult:
+    """Run an agent once, and return what came of it."""
+    agent, day = assignment.agent, assignment.day
+    with TemporaryDirectory(prefix="bridgehead-bench-", ignore_cleanup_errors=True) as scratch:
+        root = Path(scratch).resolve()
+        settings = _lay_out_puzzle(around.workspace, day, root / "bridge")
+        folder = root / "agent"
+        home, current = folder / "home", folder / "work"
+        current.mkdir(parents=True)
+        transcript = around.folder / "transcripts" / f"{assignment.id}.out"
+        transcript.parent.mkdir(parents=True, exist_ok=True)
+        with (
+            Gateway(settings, root / "bridge") as gateway,
+            transcript.open("w+b") as out,
+            transcript.with_suffix(".err").open("wb") as err,
+        ):
+            config = furnish_home(home, gateway.server_command, agent)
+            phases = "two phases" if 2 in phases_of(around.workspace, day) else "one phase"  # noqa: PLR2004
+            prompt = PROMPT.format(day=day, phases=phases, name=agent.name, language=agent.language)
+            words = {"{prompt}": prompt, "{mcp_config}": str(config), "{home}": str(home)}
+            job = _job(agent, [_fill(word, words) for word in agent.command], home, current, around)
+            began = time.time()
+            ended = run_program(job, out, err)
+            out.seek(0)
+            printed = out.read().decode(errors="replace")
+        attempts = open_workspace(AocSettings(settings)).attempts.steps(day)
+    used = read_usage(printed)
+    return RunResult(
+        id=assignment.id,
+        agent=agent.name,
+        version=version,
+        model=used.model or agent.model,
+        language=agent.language,
+        day=day,
+        repeat=assignment.repeat,
+        prompt_hash=PROMPT_HASH,
+        started=format_timestamp(began),
+        seconds=round(ended.wall_ms / 1000, 3),
+        is_isolated=around.bubblewrap is not None,
+        phases=[
+            judge(attempts, phase, ended.wall_ms, is_isolated=around.bubblewrap is not None)
+            for phase in phases_of(around.workspace, day)
+        ],
+        tokens=used.tokens,
+        cost_usd=used.cost_usd,
+        status=ended.status,
+        problem=ended.problem,
+        transcript=str(transcript),
+        host=socket.gethostname(),
+    )
+
+
+def _fill(word: str, words: Mapping[str, str]) -> str:
+    for name, value in words.items():
+        word = word.replace(name, value)
+    return word
+
+
+def phases_of(workspace: Workspace, day: int) -> list[int]:
+    """List the phases of a day that have a text."""
+    return [1] if workspace.instruction(day).phase2 is None else [1, 2]
+
+
+def _lay_out_puzzle(workspace: Workspace, day: int, folder: Path) -> dict[str, str]:
+    """Copy one day to a folder; return the settings of a bridge that serves it, records and all."""
+    data = folder / "data"
+    ours, theirs = workspace.folders, layout.folders_in(str(data), workspace.year)
+    texts = [layout.legacy_name(day), *(layout.markdown_name(day, phase) for phase in (1, 2))]
+    answers = [layout.answer_name(day, phase) for phase in (1, 2)]
+    for source, target, names in (
+        (ours.instructions, theirs.instructions, texts),
+        (ours.inputs, theirs.inputs, [layout.input_name(day)]),
+        (ours.answers, theirs.answers, answers),
+    ):
+        Path(target).mkdir(parents=True)
+        for name in names:
+            if (Path(source) / name).is_file():
+                shutil.copyfile(Path(source) / name, Path(target) / name)
+    system = {name: os.environ[name] for name in ("PATH", "SYSTEMROOT") if name in os.environ}
+    return {
+        **system,
+        "AOC_DATA_DIR": str(data),
+        "AOC_YEAR": str(workspace.year),
+        "AOC_TOOLSETS": "attempts",
+        "BRIDGEHEAD_STATE_DIR": str(folder / "state"),
+    }
+
+
+def _job(agent: Agent, command: list[str], home: Path, current: Path, around: Surroundings) -> Job:
+    words, needed = find_parts(command, Path.cwd())
+    # The relay runs inside, with our Python.
+    ours = (Path(sys.prefix), Path(sys.base_prefix), Path(relay.__file__))
+    folders = around.workspace.folders
+    secrets = map(Path, (folders.answers, folders.inputs, folders.speeds, folders.attempts))
+    view = View(
+        folder=home.parent,
+        current=current,
+        readable=(*needed, *ours),
+        hidden=(*secrets, around.folder, *around.hidden),
+        has_network=True,
+    )
+    return Job(
+        command=words,
+        puzzle_input=Path(os.devnull),
+        environment=environment_of(agent, around.environment, home),
+        view=view,
+        bubblewrap=around.bubblewrap,
+        limits=Limits(
+            seconds=around.seconds, output_bytes=MAX_OUTPUT, processes=512, memory_bytes=16384 * MEGABYTE
+        ),
+    )
+
+
+def judge(steps: list[AttemptStep], phase: int, wall_ms: float, *, is_isolated: bool) -> PhaseResult:
+    """Say what became of a phase. Only the first attempt counts: a second one has seen the puzzle."""
+    of_phase = [step for step in steps if step.phase == phase]
+    first = [step for step in of_phase if step.attempt == of_phase[0].attempt]
+    if not first:
+        return PhaseResult(phase, "not started", None, 0, CLAIMED)
+    wrong = sum(step.outcome == "wrong" for step in first)
+    end = next((step for step in first if step.outcome in ENDED), None)
+    if end is None or end.outcome != "solved":
+        return PhaseResult(phase, "failed", round(wall_ms) if end is None else end.time, wrong, CLAIMED)
+    # The bridge was ours and the answer checked; with isolation nothing else could tell the agent anything.
+    grade: Grade = CLAIMED if end.grade != MEASURED else VERIFIED if is_isolated else MEASURED
+    return PhaseResult(phase, "solved", end.time, wrong, grade)
+
+
+def find_version(agent: Agent, around: Surroundings) -> str | None:
+    """Ask an agent for its version; None if it does not say."""
+    if agent.version is not None or agent.preset is None:
+        return agent.version
+    from io import BytesIO
+
+    with TemporaryDirectory(ignore_cleanup_errors=True) as scratch:
+        home = Path(scratch).resolve() / "home"
+        (home / "tmp").mkdir(parents=True)
+        job = _job(agent, [agent.command[0], "--version"], home, home, around)
+        out = BytesIO()
+        ended = run_program(replace(job, limits=Limits(VERSION_SECONDS)), out, BytesIO())
+    lines = out.getvalue().decode(errors="replace").split("\n")
+    return lines[0].strip()[:80] or None if ended.status == 0 else None

@@ -1,0 +1,169 @@
+"""Benchmark: all agents on all days, repeatedly, until done or out of budget. Resumes where it stopped."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from typing import Protocol
+
+from msgspec import Struct
+
+from bridgehead.runtime.errors import InvalidArgument
+
+from ..files.attempts import AttemptStep
+from ..files.entries import SOLVING, Details, format_timestamp
+from ..files.instructions import has_answer
+from ..files.recorder import NewRun
+from ..workspace import Workspace
+from .agent_run import Assignment, Surroundings, find_version, phases_of, run_agent
+from .agents import Agent
+from .journal import Journal, PhaseResult, RunResult
+
+
+class Plan(Struct, frozen=True):
+    """What is to be run, and what it may cost."""
+
+    agents: list[Agent]
+    days: list[int]
+    repeats: int
+    budget_usd: float | None = None
+    budget_minutes: float | None = None
+
+    @property
+    def assignments(self) -> list[Assignment]:
+        """Every run, in an order in which a benchmark that is cut short has treated all agents alike."""
+        return [
+            Assignment(agent, day, repeat)
+            for repeat in range(1, self.repeats + 1)
+            for day in self.days
+            for agent in self.agents
+        ]
+
+
+class Watcher(Protocol):
+    """Who is told how it goes: a table on a terminal, or lines in a pipe."""
+
+    def show(self, results: list[RunResult], current: Assignment | None) -> None:
+        """Show the runs that have ended, and the one that begins."""
+        ...
+
+
+def check_plan(plan: Plan, workspace: Workspace) -> None:
+    """Refuse a plan that cannot work before anything is paid for. Raises `InvalidArgument`."""
+    for agent in plan.agents:
+        if shutil.which(agent.command[0]) is None:
+            raise InvalidArgument(
+                f"{agent.command[0]!r}, the command of {agent.name}, is not installed.",
+                next_step="Install it, or take the agent out of the file.",
+            )
+    there = workspace.days()
+    for day in plan.days:
+        if day not in there:
+            days = ", ".join(map(str, sorted(there))) or "none"
+            raise InvalidArgument(f"Day {day} has no puzzle here.", next_step=f"Days with a puzzle: {days}.")
+        for phase in phases_of(workspace, day):
+            if not has_answer(workspace.folders.answers, day, phase):
+                raise InvalidArgument(
+                    f"The answer to day {day} phase {phase} is not known here, so nothing could be checked.",
+                    next_step=f"Put it into {workspace.folders.answers}, or run `bridgehead aoc fetch`.",
+                )
+
+
+def run_benchmark(plan: Plan, around: Surroundings, watcher: Watcher) -> tuple[list[RunResult], str]:
+    """Do all runs of a plan that the journal does not have; return all results, and why it ended early."""
+    journal = Journal(around.folder)
+    known = journal.results()
+    done = [known[one.id] for one in plan.assignments if one.id in known]
+    # A crash may have come between the journal and the records.
+    for result in done:
+        record(around.workspace, result)
+    versions: dict[str, str | None] = {}
+    for assignment in plan.assignments:
+        if assignment.id in known:
+            continue
+        why = exhausted(plan, done)
+        if why:
+            return done, why
+        agent = assignment.agent
+        if agent.name not in versions:
+            versions[agent.name] = find_version(agent, around)
+        watcher.show(done, assignment)
+        result = run_agent(assignment, around, versions[agent.name])
+        journal.append(result)
+        record(around.workspace, result)
+        done.append(result)
+        watcher.show(done, None)
+    return done, ""
+
+
+def exhausted(plan: Plan, done: list[RunResult]) -> str:
+    """Say which budget is used up; empty if none is."""
+    dollars = sum(result.cost_usd or 0.0 for result in done)
+    if plan.budget_usd is not None and dollars >= plan.budget_usd:
+        return f"The budget of ${plan.budget_usd:g} is used up (${dollars:.2f})."
+    minutes = sum(result.seconds for result in done) / 60
+    if plan.budget_minutes is not None and minutes >= plan.budget_minutes:
+        return f"The budget of {plan.budget_minutes:g} minutes is used up ({minutes:.1f})."
+    return ""
+
+
+def record(workspace: Workspace, result: RunResult) -> None:
+    """Store attempts and times of a run among all others. Doing it again changes nothing."""
+    tried = [phase for phase in result.phases if phase.outcome != "not started"]
+    for phase in tried:
+        attempt = f"bench-{result.id}-{phase.phase}"
+        _, there = workspace.attempts.find(attempt)
+        # An agent reports what the whole run used; its phases share that equally.
+        tokens = None if result.tokens is None else result.tokens // len(tried)
+        cost = None if result.cost_usd is None else result.cost_usd / len(tried)
+        if not there:
+            steps = _steps(workspace.clock.now, attempt, result, phase)
+            steps[-1].tokens, steps[-1].cost_usd = tokens, cost
+            workspace.attempts.append(result.day, steps)
+        if phase.outcome == "solved":
+            details = Details(
+                attempt=attempt,
+                tries=phase.wrong + 1,
+                wrong=phase.wrong,
+                tokens=tokens,
+                cost_usd=cost,
+                agent=result.agent,
+                version=result.version,
+                model=result.model,
+                language=result.language,
+                prompt_hash=result.prompt_hash,
+                transcript=result.transcript,
+                host=result.host,
+            )
+            run = NewRun(
+                result.day,
+                phase.phase,
+                result.agent,
+                phase.milliseconds or 1,
+                SOLVING,
+                phase.grade,
+                details,
+            )
+            workspace.recorder.record_now([run])
+
+
+def _steps(
+    now: Callable[[], float], attempt: str, result: RunResult, phase: PhaseResult
+) -> list[AttemptStep]:
+    """Write a phase as the steps of an attempt."""
+    moment = now()
+
+    def step(outcome: str) -> AttemptStep:
+        return AttemptStep(
+            attempt,
+            outcome,  # type: ignore[arg-type]
+            result.agent,
+            phase.phase,
+            format_timestamp(moment),
+            moment,
+            grade=phase.grade,
+        )
+
+    end = step("solved" if phase.outcome == "solved" else "failed")
+    end.time = phase.milliseconds
+    return [step("started"), *(step("wrong") for _ in range(phase.wrong)), end]

@@ -1,0 +1,172 @@
+"""Command: the options of `bridgehead aoc bench`, and what it does with them."""
+
+from __future__ import annotations
+
+import os
+import sys
+from argparse import Namespace
+from contextlib import ExitStack
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING
+
+from bridgehead.runtime.command_line import Parser
+from bridgehead.runtime.errors import InvalidArgument
+
+from ..files.layout import FIRST, LAST
+
+if TYPE_CHECKING:
+    from ..settings import AocSettings
+    from ..workspace import Workspace
+    from .agent_run import Surroundings
+    from .benchmark import Plan
+
+INTERRUPTED = 130
+MAX_REPEATS = 1000
+
+
+def add_options(parser: Parser) -> None:
+    """Declare the options."""
+    add = parser.add_argument
+    add("--agents", metavar="FILE", default="agents.toml", help="the agents (default: agents.toml)")
+    add("--init", action="store_true", help="write such a file to begin with, and stop")
+    add("--demo", action="store_true", help="invented puzzles and scripted agents, offline")
+    add("--days", type=parse_days, metavar="DAYS", help="such as 1-5 or 1,3,7 (default: all that there are)")
+    add("--repeats", type=_repeats, metavar="N", help="runs of each agent on each day (default: 1)")
+    add("--timeout", type=_minutes, default=30.0, metavar="MIN", help="limit of one run (default: 30)")
+    add("--budget-usd", type=_dollars, metavar="USD", help="begin no run after this much was spent")
+    add("--budget-minutes", type=_minutes, metavar="MIN", help="begin no run after this much time")
+    add(
+        "--folder", metavar="FOLDER", help="for journal, transcripts and report (default: bench/ in the data)"
+    )
+    add(
+        "--no-isolation",
+        action="store_true",
+        help="run agents without bubblewrap: they can read and change your files",
+    )
+
+
+def parse_days(text: str) -> list[int]:
+    """Parse `1-5,7`."""
+    days: set[int] = set()
+    for part in text.split(","):
+        first, _, last = part.partition("-")
+        span = range(int(first), int(last or first) + 1)
+        if not span or span[0] < FIRST or span[-1] > LAST:
+            raise ValueError(text)
+        days.update(span)
+    return sorted(days)
+
+
+def _repeats(text: str) -> int:
+    number = int(text)
+    if not 1 <= number <= MAX_REPEATS:
+        raise ValueError(text)
+    return number
+
+
+def _minutes(text: str) -> float:
+    number = float(text)
+    if not 0 < number <= 100_000:  # noqa: PLR2004 - two months
+        raise ValueError(text)
+    return number
+
+
+def _dollars(text: str) -> float:
+    number = float(text)
+    if not 0 < number <= 1_000_000:  # noqa: PLR2004 - anybody who spends more has a mistake in it
+        raise ValueError(text)
+    return number
+
+
+def run(workspace: Workspace, chosen: Namespace, settings: AocSettings) -> int:
+    """Run the benchmark; return 0, or 130 if it was interrupted."""
+    from ..sandbox.isolation import find_bubblewrap
+    from .agent_run import Surroundings
+    from .agents import STARTER, read_agents
+    from .benchmark import Plan, check_plan
+
+    if chosen.init:
+        path = Path(chosen.agents)
+        if path.exists():
+            raise InvalidArgument(f"{path} is there already.", next_step="Edit it, or name another file.")
+        path.write_text(STARTER, encoding="utf-8")
+        sys.stdout.write(f"Made {path}. Edit it, then run: bridgehead aoc bench --agents {path}\n")
+        return 0
+    bubblewrap = None if chosen.no_isolation else find_bubblewrap()
+    if bubblewrap is None and not (chosen.no_isolation or chosen.demo):
+        raise InvalidArgument(
+            "Agents run with all permissions, and bubblewrap, which isolates them, is not available here.",
+            next_step="Install it (apt install bubblewrap), or use --no-isolation inside a container.",
+        )
+    with ExitStack() as stack:
+        if chosen.demo:
+            from .demo import demo_agents
+
+            workspace = _demo_workspace(stack, chosen)
+            agents = demo_agents()
+        else:
+            agents = read_agents(Path(chosen.agents))
+        folder = (
+            Path(chosen.folder or Path(workspace.folders.speeds).parent / "bench").expanduser().absolute()
+        )
+        folder.mkdir(parents=True, exist_ok=True)
+        plan = Plan(
+            agents=agents,
+            days=chosen.days or sorted(workspace.days()),
+            repeats=chosen.repeats or (2 if chosen.demo else 1),
+            budget_usd=chosen.budget_usd,
+            budget_minutes=chosen.budget_minutes,
+        )
+        check_plan(plan, workspace)
+        secrets = (settings.state_dir, settings.grade_key_file, settings.session_file)
+        around = Surroundings(
+            workspace=workspace,
+            folder=folder,
+            # The keys of model APIs are in the person's environment, not among our settings.
+            environment=os.environ,
+            hidden=tuple(path for path in secrets if path is not None),
+            bubblewrap=bubblewrap,
+            seconds=chosen.timeout * 60,
+        )
+        return _run_plan(plan, around, is_kept=bool(chosen.folder) or not chosen.demo)
+
+
+def _demo_workspace(stack: ExitStack, chosen: Namespace) -> Workspace:
+    """Open a temporary folder with invented puzzles: a demo never meets the user's own records."""
+    from ..settings import AocSettings
+    from ..workspace import open_workspace
+    from .demo import TEXTS, make_puzzles
+
+    data = Path(stack.enter_context(TemporaryDirectory(prefix="bridgehead-demo-")))
+    make_puzzles(data / "data", chosen.days or list(TEXTS))
+    return open_workspace(
+        AocSettings({"AOC_DATA_DIR": str(data / "data"), "BRIDGEHEAD_STATE_DIR": str(data / "state")})
+    )
+
+
+def _run_plan(plan: Plan, around: Surroundings, *, is_kept: bool) -> int:
+    from ..ranking.board import Filters
+    from ..ranking.terminal import print_board
+    from .benchmark import run_benchmark
+    from .progress import LiveProgress, PlainProgress
+    from .report import write_report
+
+    out = sys.stdout
+    if around.bubblewrap is None:
+        sys.stderr.write("Not isolated: times count as measured at best.\n")
+    progress = LiveProgress(plan) if out.isatty() else PlainProgress(plan)
+    try:
+        with progress:
+            results, why = run_benchmark(plan, around, progress)
+    except KeyboardInterrupt:
+        sys.stderr.write("Interrupted. Run the same command again to go on; finished runs are kept.\n")
+        return INTERRUPTED
+    page = write_report(around.workspace, around.folder, results, why)
+    board = around.workspace.board_now(Filters(measure="solving")).board
+    print_board(board)
+    if why:
+        out.write(f"{why} Run the same command with a larger budget to go on.\n")
+    if is_kept:
+        out.write(f"Report: {page}\n")
+    return 0

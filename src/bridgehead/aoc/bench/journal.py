@@ -1,0 +1,96 @@
+"""Journal: every run of a benchmark, one line each, on the disk before anything else is made of it.
+
+A benchmark that was stopped is resumed by running it again: what the journal has is not run again.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from hashlib import sha256
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+from msgspec import Struct
+
+from bridgehead.runtime import durable
+
+from ..files.entries import Grade
+
+
+class PhaseResult(Struct, frozen=True):
+    """What became of one phase."""
+
+    phase: int
+    outcome: Literal["solved", "failed", "not started"]
+    milliseconds: int | None
+    """From the hand-out to the correct answer, or to the end."""
+    wrong: int
+    grade: Grade
+
+
+class RunResult(Struct, frozen=True):
+    """One run of one agent on one day."""
+
+    id: str
+    agent: str
+    version: str | None
+    model: str | None
+    language: str
+    day: int
+    repeat: int
+    prompt_hash: str
+    started: str
+    seconds: float
+    is_isolated: bool
+    phases: list[PhaseResult]
+    tokens: int | None
+    cost_usd: float | None
+    status: int
+    problem: str
+    """Which limit the agent broke; empty if none."""
+    transcript: str
+    host: str
+
+
+def run_id(agent: str, day: int, repeat: int, prompt_hash: str) -> str:
+    """Name a run by what it is a run of: the same in each process that resumes the benchmark."""
+    return sha256(f"{agent}\n{day}\n{repeat}\n{prompt_hash}".encode()).hexdigest()[:12]
+
+
+class Journal:
+    """The file `journal.jsonl` in the folder of a benchmark."""
+
+    def __init__(self, folder: Path) -> None:
+        self._path = folder / "journal.jsonl"
+
+    def append(self, result: RunResult) -> None:
+        """Add a run; it is on the disk when this returns."""
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        with self._path.open("ab+") as file:
+            # A killed process may have left half a line: begin a new one.
+            if file.tell():
+                file.seek(-1, os.SEEK_END)
+                if file.read(1) != b"\n":
+                    file.write(b"\n")
+            file.write(msgspec.json.encode(result) + b"\n")
+            file.flush()
+            durable.flush(file.fileno())
+        durable.flush_folder(self._path.parent)
+
+    def results(self) -> dict[str, RunResult]:
+        """Return the runs by id; a line that is not one is skipped."""
+        try:
+            lines: Iterable[bytes] = self._path.read_bytes().split(b"\n")
+        except FileNotFoundError:
+            return {}
+        decode = msgspec.json.Decoder(RunResult).decode
+        results: dict[str, RunResult] = {}
+        for line in lines:
+            try:
+                result = decode(line)
+            except (msgspec.DecodeError, UnicodeDecodeError):
+                continue  # the half line of a process that was killed
+            results.setdefault(result.id, result)
+        return results

@@ -1,0 +1,121 @@
+"""Progress: how a benchmark goes, as a live table on a terminal or as lines in a pipe."""
+
+from __future__ import annotations
+
+import sys
+import time
+from statistics import median
+from types import TracebackType
+from typing import TYPE_CHECKING, Self, TextIO
+
+from ..ranking.wording import count, duration
+from .agent_run import Assignment
+from .benchmark import Plan
+from .journal import RunResult
+
+if TYPE_CHECKING:
+    from rich.live import Live
+    from rich.table import Table
+
+
+class LiveProgress:
+    """A table that is drawn anew several times a second; for terminals."""
+
+    def __init__(self, plan: Plan) -> None:
+        self._plan = plan
+        self._results: list[RunResult] = []
+        self._current: Assignment | None = None
+        self._began = time.monotonic()
+        self._live: Live
+
+    def __enter__(self) -> Self:
+        from rich.live import Live
+
+        self._live = Live(get_renderable=self.draw, refresh_per_second=4)
+        self._live.__enter__()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._current = None
+        self._live.__exit__(kind, error, trace)
+
+    def show(self, results: list[RunResult], current: Assignment | None) -> None:
+        """Show the runs that have ended, and the one that begins."""
+        self._results, self._current, self._began = list(results), current, time.monotonic()
+
+    def draw(self) -> Table:
+        """Make the table of this moment."""
+        table = progress_table(self._plan, self._results)
+        if self._current is not None:
+            spent = duration((time.monotonic() - self._began) * 1000)
+            table.caption = f"{_name(self._current)}: {spent} so far"
+        return table
+
+
+class PlainProgress:
+    """A line for each run; for pipes and logs."""
+
+    def __init__(self, plan: Plan, out: TextIO | None = None) -> None:
+        self._total = len(plan.assignments)
+        self._out = out or sys.stderr
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        pass
+
+    def show(self, results: list[RunResult], current: Assignment | None) -> None:
+        """Write a line when a run has ended."""
+        if current is None and results:
+            last = results[-1]
+            self._out.write(f"{len(results)} of {self._total}: {run_text(last)}\n")
+            self._out.flush()
+
+
+def run_text(result: RunResult) -> str:
+    """Describe a run in one line."""
+    phases = []
+    for phase in result.phases:
+        took = "" if phase.milliseconds is None else f" in {duration(phase.milliseconds)}"
+        wrong = f", {count(phase.wrong, 'wrong answer')}" if phase.wrong else ""
+        phases.append(f"phase {phase.phase} {phase.outcome}{took}{wrong}")
+    cost = "" if result.cost_usd is None else f"; ${result.cost_usd:.2f}"
+    problem = f"; {result.problem}" if result.problem else ""
+    return f"{result.agent}, day {result.day}, run {result.repeat}: {'; '.join(phases)}{cost}{problem}"
+
+
+def progress_table(plan: Plan, results: list[RunResult]) -> Table:
+    """Make the table: one row for each agent."""
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="dim", caption_justify="left")
+    for heading in ("agent", "runs", "solved", "wrong", "median", "tokens", "cost"):
+        table.add_column(heading, justify="left" if heading == "agent" else "right")
+    each = len(plan.days) * plan.repeats
+    for agent in plan.agents:
+        runs = [result for result in results if result.agent == agent.name]
+        phases = [phase for run in runs for phase in run.phases]
+        times = [phase.milliseconds or 1 for phase in phases if phase.outcome == "solved"]
+        tokens = [run.tokens for run in runs if run.tokens is not None]
+        costs = [run.cost_usd for run in runs if run.cost_usd is not None]
+        cells = (
+            agent.name,
+            f"{len(runs)} of {each}",
+            f"{len(times)} of {len(phases)}",
+            str(sum(phase.wrong for phase in phases)),
+            duration(median(times)) if times else "",
+            f"{sum(tokens):,}" if tokens else "",
+            f"${sum(costs):.2f}" if costs else "",
+        )
+        table.add_row(*map(Text, cells))
+    return table
+
+
+def _name(assignment: Assignment) -> str:
+    return f"{assignment.agent.name}, day {assignment.day}, run {assignment.repeat}"

@@ -1,0 +1,84 @@
+"""Report: what a benchmark found, as a Markdown page with the board and its picture."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from statistics import median
+
+from bridgehead.runtime.errors import Unavailable
+
+from ..ranking import plot, rendering, wording
+from ..ranking.board import Filters
+from ..workspace import Workspace
+from .journal import RunResult
+from .progress import run_text
+
+PICTURE = "report.svg"
+
+
+def write_report(workspace: Workspace, folder: Path, results: list[RunResult], why: str) -> Path:
+    """Write `report.md`, and the picture if matplotlib is there; return the page's path."""
+    filters = Filters(measure="solving")
+    board = workspace.board_now(filters).board
+    picture = ""
+    try:
+        plot.draw(workspace, filters, str(folder / PICTURE))
+        picture = f"![The board as a picture]({PICTURE})\n\n"
+    except Unavailable as missing:
+        picture = f"(No picture: {missing.message})\n\n"
+    page = folder / "report.md"
+    page.write_text(
+        f"# Advent of Code {workspace.year}: agents compared\n\n"
+        + (f"Ended early: {why}\n\n" if why else "")
+        + f"{picture}{rendering.markdown(board)}\n"
+        + "".join(f"{note}\n" for note in wording.notes(board))
+        + f"\n## Agents\n\n{_agents_table(results)}\n## Runs\n\n"
+        + "".join(f"- {run_text(result)} (`{Path(result.transcript).name}`)\n" for result in results)
+        + f"\n## How it was made\n\n{_conditions(results)}",
+        encoding="utf-8",
+    )
+    return page
+
+
+def _agents_table(results: list[RunResult]) -> str:
+    lines = [
+        "| agent | version | model | language | runs | solved | wrong answers | median | tokens | cost |",
+        "| --- | --- | --- | --- | ---: | ---: | ---: | ---: | ---: | ---: |",
+    ]
+    for name in sorted({result.agent for result in results}):
+        runs = [result for result in results if result.agent == name]
+        phases = [phase for run in runs for phase in run.phases]
+        times = [phase.milliseconds or 1 for phase in phases if phase.outcome == "solved"]
+        tokens = [run.tokens for run in runs if run.tokens is not None]
+        costs = [run.cost_usd for run in runs if run.cost_usd is not None]
+        last = runs[-1]
+        cells = (
+            name,
+            last.version or "–",
+            last.model or "–",
+            last.language,
+            str(len(runs)),
+            f"{len(times)} of {len(phases)}",
+            str(sum(phase.wrong for phase in phases)),
+            wording.duration(median(times)) if times else "–",
+            f"{sum(tokens) / len(tokens):,.0f}" if tokens else "–",
+            f"${sum(costs) / len(costs):.3f}" if costs else "–",
+        )
+        lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
+    return "\n".join(lines) + "\n"
+
+
+def _conditions(results: list[RunResult]) -> str:
+    isolated = sum(result.is_isolated for result in results)
+    kinds = {0: "not isolated, so times are measured at best", len(results): "isolated by bubblewrap"}
+    isolation = kinds.get(isolated, f"isolated in {isolated} of {len(results)} cases")
+    hosts = ", ".join(sorted({result.host for result in results})) or "–"
+    prompts = ", ".join(sorted({result.prompt_hash for result in results})) or "–"
+    return (
+        f"- {wording.count(len(results), 'run')}, {isolation}, each in an empty home directory with this "
+        "bridge as the only MCP server\n"
+        "- time runs from the moment the bridge hands out text and input to the correct answer; 5 tries; "
+        "only the first attempt at a phase counts\n"
+        "- tokens and cost, here the mean of a run, are what the agents report themselves\n"
+        f"- host: {hosts}; prompt: {prompts}\n"
+    )

@@ -1,0 +1,135 @@
+"""Agent run: what counts, and what an agent can and cannot do."""
+
+from pathlib import Path
+
+import pytest
+from msgspec.structs import replace
+
+from bridgehead.aoc.bench.agent_run import (
+    PROMPT_HASH,
+    Assignment,
+    Surroundings,
+    find_version,
+    judge,
+    run_agent,
+)
+from bridgehead.aoc.bench.agents import Agent
+from bridgehead.aoc.files.attempts import AttemptOutcome, AttemptStep
+from bridgehead.aoc.files.entries import CLAIMED, MEASURED, Grade
+from bridgehead.aoc.sandbox.isolation import find_bubblewrap
+from tests.aoc.bench.results import program, scripted
+
+GRADE = "measured" if find_bubblewrap() is None else "verified"
+isolated = pytest.mark.skipif(find_bubblewrap() is None, reason="bubblewrap is not available on this system")
+
+
+def test_an_agent_that_solves_both_phases_has_two_times(around: Surroundings) -> None:
+    result = run_agent(Assignment(scripted("fox", "--slips", "1"), 2, 1), around, "1.0")
+
+    assert [(phase.phase, phase.outcome, phase.wrong, phase.grade) for phase in result.phases] == [
+        (1, "solved", 1, GRADE),
+        (2, "solved", 1, GRADE),
+    ]
+    assert all(0 < (phase.milliseconds or 0) < result.seconds * 1000 for phase in result.phases)
+    assert (result.agent, result.version, result.model, result.language) == (
+        "fox",
+        "1.0",
+        "scripted",
+        "Python",
+    )
+    assert (result.prompt_hash, result.status, result.problem) == (PROMPT_HASH, 0, "")
+    assert result.tokens is not None
+    assert '"type": "result"' in Path(result.transcript).read_text()
+
+
+def test_an_agent_that_gives_up_has_not_solved_and_never_sees_phase_two(around: Surroundings) -> None:
+    result = run_agent(Assignment(scripted("owl", "--fails"), 2, 1), around, None)
+
+    assert [phase.outcome for phase in result.phases] == ["failed", "not started"]
+
+
+def test_six_wrong_answers_are_one_too_many(around: Surroundings) -> None:
+    (first, _) = run_agent(Assignment(scripted("otter", "--slips", "5"), 2, 1), around, None).phases
+
+    assert (first.outcome, first.wrong) == ("failed", 5)
+
+
+def test_an_agent_that_does_nothing_has_started_nothing(around: Surroundings) -> None:
+    result = run_agent(Assignment(program("idle", "print('hello'); raise SystemExit(3)"), 1, 1), around, None)
+
+    assert [phase.outcome for phase in result.phases] == ["not started", "not started"]
+    assert (result.status, result.tokens, result.cost_usd) == (3, None, None)
+    assert Path(result.transcript).read_text() == "hello\n"
+
+
+def test_an_agent_that_does_not_end_is_ended(around: Surroundings) -> None:
+    result = run_agent(
+        Assignment(program("slow", "import time; time.sleep(600)"), 1, 1), replace(around, seconds=1.0), None
+    )
+
+    assert result.problem == "It took over 1 s."
+
+
+LOOK = """
+import os, sys
+from pathlib import Path
+data = Path({data!r})
+print(sorted(os.listdir("..")), os.listdir("."), Path.home() == Path("../home").resolve())
+print([sorted(os.listdir(data / name)) if (data / name).is_dir() else None for name in ("answers", "inputs")])
+print("AOC_DATA_DIR" in os.environ, "start_attempt" in sys.argv[2])
+"""
+
+
+@isolated
+def test_an_agent_finds_an_empty_folder_and_no_answers(around: Surroundings) -> None:
+    data = Path(around.workspace.folders.answers).parent
+
+    result = run_agent(Assignment(program("spy", LOOK.format(data=str(data))), 1, 1), around, None)
+
+    printed = Path(result.transcript).read_text().splitlines()
+    assert printed[0] == "['home', 'work'] [] True", Path(result.transcript).with_suffix(".err").read_text()
+    assert printed[1] in {"[[], []]", "[None, None]"}
+    assert printed[2] == "False True"
+
+
+def step(outcome: AttemptOutcome, attempt: str = "a", phase: int = 1, grade: Grade = CLAIMED) -> AttemptStep:
+    return AttemptStep(attempt, outcome, "fox", phase, "t", 0.0, time=70, grade=grade)
+
+
+def test_only_the_first_attempt_at_a_phase_counts() -> None:
+    steps = [
+        step("started"),
+        step("failed"),
+        step("started", "b"),
+        step("solved", "b", grade=MEASURED),
+        step("started", "c", 2),
+    ]
+
+    assert judge(steps, 1, 5000, is_isolated=True).outcome == "failed"
+    assert judge(steps, 2, 5000, is_isolated=True).outcome == "failed"
+    assert judge([], 1, 5000, is_isolated=True).outcome == "not started"
+
+
+@pytest.mark.parametrize(
+    ("grade", "is_isolated", "reached"),
+    [(MEASURED, True, "verified"), (MEASURED, False, "measured"), (CLAIMED, True, "claimed")],
+)
+def test_a_time_is_verified_only_in_isolation_and_if_nothing_was_seen_before(
+    grade: Grade, reached: str, *, is_isolated: bool
+) -> None:
+    steps = [step("started", grade=grade), step("wrong"), step("solved", grade=grade)]
+
+    found = judge(steps, 1, 5000, is_isolated=is_isolated)
+
+    assert (found.outcome, found.milliseconds, found.wrong, found.grade) == ("solved", 70, 1, reached)
+
+
+def test_the_version_of_a_preset_is_what_its_command_says(around: Surroundings, tmp_path: Path) -> None:
+    tool = tmp_path / "bin" / "agent"
+    tool.parent.mkdir()
+    tool.write_text("#!/bin/sh\necho agent 7.1\necho more\n")
+    tool.chmod(0o755)
+
+    assert find_version(Agent(preset="claude", command=[str(tool), "{prompt}"]), around) == "agent 7.1"
+    assert find_version(Agent(command=[str(tool), "{prompt}"]), around) is None
+    assert find_version(Agent(preset="claude", command=["no"], version="9"), around) == "9"

@@ -1,0 +1,137 @@
+"""Benchmark: order, budget, resuming, and what is recorded."""
+
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from bridgehead.aoc.bench import benchmark
+from bridgehead.aoc.bench.agent_run import PROMPT_HASH, Assignment, Surroundings
+from bridgehead.aoc.bench.benchmark import Plan, check_plan, exhausted, record, run_benchmark
+from bridgehead.aoc.bench.journal import Journal, RunResult
+from bridgehead.aoc.ranking.board import Filters
+from bridgehead.runtime.errors import InvalidArgument
+from tests.aoc.bench.results import FAILED, SOLVED, result, scripted
+
+
+class Silent:
+    """Remembers what was begun."""
+
+    def __init__(self) -> None:
+        self.begun: list[tuple[str, int, int]] = []
+
+    def show(self, results: list[RunResult], current: Assignment | None) -> None:
+        if current is not None:
+            self.begun.append((current.agent.name, current.day, current.repeat))
+
+
+def plan(days: list[int], repeats: int = 1) -> Plan:
+    return Plan([scripted("fox"), scripted("owl")], days, repeats)
+
+
+@pytest.fixture
+def played(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Runs that take no time: what an agent does is tested with agent runs."""
+
+    def play(assignment: Assignment, around: Surroundings, version: str | None) -> RunResult:
+        return result(assignment.agent.name, assignment.day, assignment.repeat, prompt_hash=PROMPT_HASH)
+
+    monkeypatch.setattr(benchmark, "run_agent", play)
+
+
+def test_all_agents_have_had_the_same_runs_when_it_is_cut_short() -> None:
+    order = [(one.agent.name, one.day, one.repeat) for one in plan([1, 2], 2).assignments]
+
+    assert order[:4] == [("fox", 1, 1), ("owl", 1, 1), ("fox", 2, 1), ("owl", 2, 1)]
+    assert len(order) == 8
+
+
+@pytest.mark.usefixtures("played")
+def test_a_benchmark_that_was_stopped_goes_on_where_it_was(around: Surroundings) -> None:
+    stopped = replace(plan([1, 2]), budget_usd=0.9)
+
+    first, why = run_benchmark(stopped, around, Silent())
+    watcher = Silent()
+    second, none = run_benchmark(plan([1, 2]), around, watcher)
+
+    assert (len(first), why) == (2, "The budget of $0.9 is used up ($1.00).")
+    assert watcher.begun == [("fox", 2, 1), ("owl", 2, 1)]
+    assert (len(second), none) == (4, "")
+
+
+@pytest.mark.usefixtures("played")
+def test_a_run_that_was_cut_off_is_run_again_and_those_before_it_are_kept(
+    around: Surroundings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    play: Any = getattr(benchmark, "run_agent")  # noqa: B009 - what `played` has put there
+
+    def interrupt(assignment: Assignment, around: Surroundings, version: str | None) -> RunResult:
+        if assignment.agent.name == "owl":
+            raise KeyboardInterrupt
+        played: RunResult = play(assignment, around, version)
+        return played
+
+    monkeypatch.setattr(benchmark, "run_agent", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        run_benchmark(plan([1]), around, Silent())
+    monkeypatch.setattr(benchmark, "run_agent", play)
+    watcher = Silent()
+    run_benchmark(plan([1]), around, watcher)
+
+    assert watcher.begun == [("owl", 1, 1)]
+
+
+@pytest.mark.usefixtures("played")
+def test_a_crash_between_the_journal_and_the_records_loses_nothing(around: Surroundings) -> None:
+    Journal(around.folder).append(result("fox", prompt_hash=PROMPT_HASH))
+
+    run_benchmark(plan([1]), around, Silent())
+
+    rows = around.workspace.board_now(Filters()).rows
+    assert {row.llm: (row.n, row.attempts) for row in rows} == {"fox": (1, 2), "owl": (1, 2)}
+
+
+def test_recording_a_run_again_changes_nothing(around: Surroundings) -> None:
+    for _ in range(2):
+        record(around.workspace, result())
+
+    (row,) = around.workspace.board_now(Filters()).rows
+    assert (row.n, row.verified, row.attempts, row.solved, row.wrong) == (1, 1, 2, 1, 7)
+    assert (row.tokens, row.cost_usd) == (500, 0.25)
+    (run,), _ = around.workspace.runs_now(Filters())
+    assert (run.grade, run.speed_ms, run.llm) == ("verified", 1500, "fox")
+
+
+def test_every_record_says_where_it_came_from(around: Surroundings) -> None:
+    record(around.workspace, result())
+
+    (entry,) = around.workspace.records.entries([1])[1]
+    details = entry.details
+    assert (details.agent, details.version, details.model, details.language) == (
+        "fox",
+        "1.2",
+        "fox-large",
+        "Python",
+    )
+    assert (details.prompt_hash, details.transcript, details.host) == ("abc", "transcripts/x.out", "here")
+    assert (details.tries, details.wrong, details.tokens, details.cost_usd) == (3, 2, 500, 0.25)
+
+
+def test_a_budget_is_of_all_runs_of_the_plan() -> None:
+    done = [result(), result(day=2, cost_usd=None)]
+
+    assert not exhausted(replace(plan([1]), budget_usd=0.6, budget_minutes=2), done)
+    assert "The budget of $0.5 is used up" in exhausted(replace(plan([1]), budget_usd=0.5), done)
+    assert (
+        exhausted(replace(plan([1]), budget_minutes=1), done) == "The budget of 1 minutes is used up (1.0)."
+    )
+    assert (SOLVED.phase, FAILED.phase) == (1, 2)
+
+
+def test_a_plan_that_cannot_work_is_refused_before_anything_is_paid_for(around: Surroundings) -> None:
+    check_plan(plan([1, 2, 3]), around.workspace)
+    missing = Plan([replace(scripted("x"), command=["no-such-agent", "{prompt}"])], [1], 1)
+
+    for refused, words in ((plan([9]), "Day 9 has no puzzle"), (missing, "is not installed")):
+        with pytest.raises(InvalidArgument, match=words):
+            check_plan(refused, around.workspace)
