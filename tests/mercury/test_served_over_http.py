@@ -80,6 +80,25 @@ async def test_the_official_client_talks_to_it_over_http(api: Simulator, tmp_pat
     assert "".join(told) == block.text
 
 
+async def test_health_readiness_and_metrics_are_beside_it(api: Simulator, tmp_path: Path) -> None:
+    async with (
+        served(api, tmp_path, "mercury", MCP_TRANSPORT="http") as url,
+        httpx2.AsyncClient(base_url=url.removesuffix("/mcp")) as http,
+    ):
+        async with Client(streamable_http_client(url)) as client:
+            await client.call_tool("mercury_chat_completion", ASK)
+        health, ready = (await http.get("/healthz")).json(), (await http.get("/readyz")).json()
+        metrics = await http.get("/metrics")
+        posted = await http.post("/healthz")
+        elsewhere = await http.get("/metrics", headers={"Host": "evil.example"})
+
+    assert (health, ready["status"]) == ({"status": "ok"}, "ready")
+    assert ready["bridges"]["mercury"]["far_side"] is True
+    assert metrics.headers["content-type"].startswith("text/plain; version=0.0.4")
+    assert 'bridgehead_mercury_calls_total{bridge="mercury",model="mercury-2"} 1' in metrics.text
+    assert (posted.status_code, elsewhere.status_code) == (405, 421)
+
+
 async def run(api: Simulator, folder: Path, *arguments: str) -> str:
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "bridgehead", *arguments),

@@ -14,6 +14,15 @@ import msgspec
 
 from bridgehead.mcp.http.message import JSON, Handled, Response
 from bridgehead.runtime import events
+from bridgehead.runtime.exposition import (
+    CONTENT_TYPE,
+    OPENMETRICS,
+    OPENMETRICS_TYPE,
+    SourceLabels,
+    join_pages,
+    to_openmetrics,
+    write_metrics,
+)
 from bridgehead.runtime.metrics import Metrics
 
 from .auth.grants import Grant
@@ -23,15 +32,6 @@ from .ownership.forwarding import OWN_METRICS
 from .registry import BridgeStatus, Registry
 from .request import HostRequest
 from .routes import ALIVE, EVENTS, METRICS, NO_OAUTH, READY, RESOURCE, Route
-from .telemetry.exposition import (
-    CONTENT_TYPE,
-    OPENMETRICS,
-    OPENMETRICS_TYPE,
-    SourceLabels,
-    join_pages,
-    to_openmetrics,
-    write_metrics,
-)
 from .telemetry.metrics import HostMetrics
 
 if TYPE_CHECKING:

@@ -42,12 +42,12 @@ def make_bridge(settings: MercurySettings, metrics: Metrics | None = None) -> Br
     # Empty until the bridge is served; metrics are declared before.
     opened: list[Service] = []
     if metrics is not None:
-        _declare_metrics(metrics, opened)
+        _declare_metrics(metrics, lambda: opened)
 
     @asynccontextmanager
     async def lifespan() -> AsyncIterator[Service]:
         async with open_service(settings) as service:
-            opened[:] = [service]  # in place: the metrics hold this list
+            opened[:] = [service]
             yield service
 
     bridge: Bridge[Service] = Bridge(
@@ -87,25 +87,27 @@ _USED = {
 }
 
 
-def _declare_metrics(metrics: Metrics, opened: list[Service]) -> None:
+def _declare_metrics(metrics: Metrics, find_services: Callable[[], list[Service]]) -> None:
     """Declare metrics that are read from the service when scraped; without a service they have no values."""
 
     def read_usage(field: str) -> dict[tuple[str, ...], float]:
         return {
             (model,): float(getattr(counts, field))
-            for service in opened
+            for service in find_services()
             for model, counts in service.usage.models.items()
         }
 
     def read_providers(is_set: Callable[[Provider], bool]) -> dict[tuple[str, ...], float]:
         return {
             (name,): float(is_set(provider))
-            for service in opened
+            for service in find_services()
             for name, provider in service.providers.items()
         }
 
     def read_budget() -> dict[tuple[str, ...], float]:
-        return {(period,): left for service in opened for period, left in service.budget.left().items()}
+        return {
+            (period,): left for service in find_services() for period, left in service.budget.left().items()
+        }
 
     for field, about in _USED.items():
         metrics.total(f"bridgehead_mercury_{field}_total", about, partial(read_usage, field), "model")
@@ -160,9 +162,21 @@ def serve(bridge: Bridge[Service], settings: MercurySettings) -> int:
     """Serve over the transport in the settings; return the exit status."""
     if settings.transport == "http":
         from bridgehead.mcp.http import LOOPBACK, application, run
+        from bridgehead.runtime.metrics import Metrics
+
+        from .pages import make_pages
 
         settings.configure_logs()
-        app = application(bridge, allowed_hosts={*LOOPBACK, settings.host})
+
+        def find_services() -> list[Service]:
+            lifespans = app.dispatcher.lifespans
+            values = [lifespans[part].value for part in bridge.bridges]
+            return [value for value in values if isinstance(value, Service)]  # none until it is open
+
+        metrics = Metrics()
+        _declare_metrics(metrics, find_services)
+        pages = make_pages(lambda: far_side(next(iter(find_services()), None)), metrics)
+        app = application(bridge, allowed_hosts={*LOOPBACK, settings.host}, pages=pages)
         try:
             run(app, settings.host, settings.port)
         except OSError as problem:

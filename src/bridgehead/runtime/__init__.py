@@ -17,6 +17,7 @@ __all__ = [
     "env_file",
     "errors",
     "events",
+    "exposition",
     "findings",
     "http",
     "logs",

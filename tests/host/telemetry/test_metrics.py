@@ -5,10 +5,10 @@ import re
 import sys
 from pathlib import Path
 
-from bridgehead.host.telemetry.exposition import write_metrics
 from bridgehead.host.telemetry.metrics import OTHERS, HostMetrics
 from bridgehead.mcp import Limits
 from bridgehead.mcp.http.accounts import Accounts
+from bridgehead.runtime.exposition import write_metrics
 from tests.support.host_server import Host, bearer, hosting
 from tests.support.http_server import mirrored
 from tests.support.messages import call, stateless

@@ -1,4 +1,4 @@
-"""Metrics: the host's metrics of requests, callers and tool calls, and the audit. `exposition` writes them.
+"""Metrics: the host's metrics of requests, callers and tool calls, and the audit.
 
 Names begin with `bridgehead_`, except the `process_*` names common to all Prometheus clients, and
 `tool_calls_total` and `tool_errors_total`, which a contract fixes for the tools of every bridge.

@@ -30,9 +30,9 @@ from opentelemetry.trace import NonRecordingSpan, SpanContext, TraceFlags, set_s
 
 from bridgehead import __version__
 from bridgehead.runtime import logs
+from bridgehead.runtime.exposition import SourceLabels
 from bridgehead.runtime.metrics import Histogram, Metric, Metrics
 
-from .exposition import SourceLabels
 from .tracing import Tracer
 
 CLOSE_SECONDS = 3.0

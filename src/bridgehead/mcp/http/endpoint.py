@@ -11,7 +11,8 @@ import asyncio
 import base64
 import binascii
 import re
-from collections.abc import Awaitable, Callable, Coroutine, Iterable
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -348,6 +349,17 @@ def _check_version(request: Request) -> None:
 # --- the application ------------------------------------------------------------------------------------
 
 
+Page = Callable[[], Response]
+"""Answers a GET at a path beside those of the protocol."""
+
+
+def _answer_page(guard: Guard, page: Page, request: Request) -> Response:
+    guard.check(request.headers)
+    if request.method not in ("GET", "HEAD"):
+        raise reject_method(request.method, b"GET")
+    return page()
+
+
 class Application:
     """Streamable HTTP at `/mcp`, and the older HTTP+SSE transport at `/sse` and `/messages`."""
 
@@ -361,6 +373,7 @@ class Application:
         session_prefix: str = "",
         accounts: Accounts | None = None,
         authenticate: Authenticate | None = None,
+        pages: Mapping[str, Page] | None = None,
     ) -> None:
         self.dispatcher = dispatcher
         self._authenticate = authenticate
@@ -373,6 +386,7 @@ class Application:
             f"{prefix}/mcp": self.endpoint,
             f"{prefix}/sse": self._legacy.open,
             f"{prefix}/messages": self._legacy.post,
+            **{path: partial(_answer_page, guard, page) for path, page in (pages or {}).items()},
         }
 
     def __call__(self, request: Request) -> Handled:
@@ -442,8 +456,11 @@ def application(
     retry_ms: int = 1000,
     tokens: Tokens | None = None,
     authenticate: Authenticate | None = None,
+    pages: Mapping[str, Page] | None = None,
 ) -> Application:
     """Make the application of a bridge; by default only loopback names are accepted as Host and Origin.
+
+    `pages` answer GET at paths of their own, such as `/healthz`.
 
     With `tokens` (secrets, or a mapping from secrets to the names of callers) or `authenticate` (a function
     from the headers to the caller's name or None, plain or async) everybody else is refused with 401.
@@ -457,6 +474,7 @@ def application(
         Guard(allowed_hosts, allowed_origins),
         retry_ms=retry_ms,
         authenticate=authenticate,
+        pages=pages,
     )
 
 

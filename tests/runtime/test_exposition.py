@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from bridgehead.host.telemetry.exposition import join_pages, write_metrics
+from bridgehead.runtime.exposition import join_pages, write_metrics
 from bridgehead.runtime.metrics import Metrics
 from tests.host.telemetry.test_metrics import samples
 from tests.support.host_server import hosting

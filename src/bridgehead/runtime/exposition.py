@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from itertools import accumulate
 
-from bridgehead.runtime.metrics import Histogram, Metric, Metrics
+from .metrics import Histogram, Metric, Metrics
 
 CONTENT_TYPE = b"text/plain; version=0.0.4; charset=utf-8"
 OPENMETRICS = b"application/openmetrics-text"
