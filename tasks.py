@@ -276,6 +276,10 @@ VERBS = {
         "run two replicas behind HAProxy: conformance, rolling restart (needs Node and haproxy)",
         module("tests.scale"),
     ),
+    "chaos": Verb(
+        "run replicas through faults and hold them to the far sides' books; ARGS='--seed 7 --short' repeats",
+        module("tests.chaos"),
+    ),
     "interop": Verb("talk to the official clients and the Inspector (needs Node)", module("tests.interop")),
     "deploy": Verb(
         "run balancers in front of replicas, and check manifests, compose files and units", deploy
