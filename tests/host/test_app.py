@@ -1,13 +1,20 @@
 """Application: what is refused before a bridge sees it, and what a client can put into headers and logs."""
 
+import asyncio
+import gc
 from pathlib import Path
 
 import pytest
 
+from bridgehead.host.request import HostRequest
+from bridgehead.mcp import socket_loop
+from bridgehead.mcp.http.server.protocol import Http1Protocol, Http1Request
 from tests.host.test_security import TOKENS, refusal
-from tests.support.host_server import bearer, hosting
+from tests.support.host_server import Host, bearer, hosting
 from tests.support.http_client import Headers
-from tests.support.http_server import JSON_POST
+from tests.support.http_server import JSON_POST, mirrored
+from tests.support.messages import call, encode, stateless
+from tests.support.waiting import PATIENCE
 
 
 @pytest.mark.parametrize("declared", [True, False])
@@ -80,3 +87,46 @@ async def test_what_a_client_sends_does_not_become_a_header_or_a_line_of_the_log
             assert response.status == 400
         await refusal(host, "malformed", 5)
         assert all("X-Evil: 1" not in line["event"] for line in host.log)
+
+
+@pytest.mark.parametrize("leaves", ["after the answer", "while it is answered", "within its body"])
+def test_a_request_that_is_over_leaves_nothing_to_the_garbage_collector(tmp_path: Path, leaves: str) -> None:
+    """The collector runs seldom in a host, and a request may hold a body of 16 MB."""
+
+    async def send(host: Host) -> None:
+        message = stateless("tools/call", call("alpha_later", {"text": "x" * 300_000}))
+        if leaves == "while it is answered":
+            message = stateless("tools/call", call("alpha_wait", {}))
+        body = encode(message)
+        headers: Headers = {**JSON_POST, **mirrored(message), "Content-Length": str(len(body))}
+        sent = body[:-1] if leaves == "within its body" else body
+        response, writer = await host.http.begin(host.http.head("POST", "/mcp", headers) + sent)
+        async with asyncio.timeout(PATIENCE):
+            if leaves == "after the answer":
+                await response.begin()
+                await response.body()
+            else:
+                while not host.app.metrics.in_flight:
+                    await asyncio.sleep(0.01)
+            writer.transport.abort()
+            while host.app.metrics.in_flight or host.app.metrics.connections:
+                await asyncio.sleep(0.01)
+
+    async def collect() -> set[type]:
+        async with hosting(tmp_path) as host:
+            await send(host)  # what is made once is made now
+            gc.collect()
+            gc.disable()
+            try:
+                await send(host)
+                gc.set_debug(gc.DEBUG_SAVEALL)
+                gc.collect()
+                return {type(thing) for thing in gc.garbage}
+            finally:
+                gc.set_debug(0)
+                gc.garbage.clear()
+                gc.enable()
+
+    # On the loop of the host: asyncio's own keeps what a cancelled timer refers to until its time has come.
+    with asyncio.Runner(loop_factory=socket_loop) as runner:
+        assert not runner.run(collect()) & {HostRequest, Http1Request, Http1Protocol}

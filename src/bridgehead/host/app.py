@@ -222,6 +222,7 @@ class HostApplication:
         finally:
             self.metrics.in_flight -= 1
             self._running.discard(request)
+            request.task = None  # the task's context holds the request: a cycle, with the whole body in it
         self._record(request, UNAUTHORIZED if request.is_revoked else response.status)
         return response
 

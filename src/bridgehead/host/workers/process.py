@@ -38,6 +38,9 @@ RENEW_SECONDS = 60.0
 _YOUNG_OBJECTS = 10_000
 """Allocations between two collections of the youngest generation; Python's default is 700."""
 
+_M_MMAP_THRESHOLD = -3
+"""glibc: blocks from this size on are mapped, each on its own."""
+_LARGE_BLOCK = 128 * 1024
 _MACOS_FILES = (245_760, 122_880, 61_440, 24_576, 10_240)
 """Limits of open files to try on macOS, where the hard limit is unlimited and setting that fails."""
 
@@ -81,6 +84,7 @@ def serve(job: Job, place: WorkerPlace | None = None) -> None:
     """Serve until a signal ends it."""
     settings = job.settings
     _open_as_many_as_allowed()
+    _return_large_blocks()
     ignore_signals()
     telemetry = open_telemetry(job.environment)
     certificate = tls.certificate(settings)
@@ -230,6 +234,18 @@ def raise_file_limit(resource: Any) -> None:
         with suppress(OSError, ValueError):
             resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
             return
+
+
+def _return_large_blocks() -> None:
+    """Let glibc give the memory of large bodies and answers back to the system as soon as they are freed.
+
+    By default it learns from each large block that is freed to keep the next ones, and small blocks between
+    them pin those: after 300 bodies of 1 MB, 280 MB stayed with the process.
+    """
+    import ctypes
+
+    with suppress(AttributeError, OSError, TypeError):  # another C library, or Windows
+        ctypes.CDLL(None).mallopt(_M_MMAP_THRESHOLD, _LARGE_BLOCK)
 
 
 def _freeze_what_stays() -> None:

@@ -100,8 +100,9 @@ class RequestParser:
         """Whether a request has ever begun on this connection."""
 
     def close(self) -> None:
-        """Break the reference cycle with httptools' parser, so that a large head is freed at once."""
+        """Break the reference cycles, so that a large head or body is freed at once."""
         del self._parser, self._connection
+        self.receiving = None
         self._url, self._headers = b"", []
 
     def next_slice(self, *, is_crowded: bool) -> int:
@@ -329,9 +330,10 @@ class Http1Request(Request):
             log.exception("the handler failed")
         if not self.is_finished:
             self._fail()
-        # Break the cycles with the stream and with who wants to know of its end: a large answer is then
-        # freed at once and not by the garbage collector, which runs seldom.
-        self.stream = self._when_gone = None
+        # Break the cycles with the stream, with who wants to know of its end, and with the task, whose
+        # context may hold the request: a large body or answer is then freed at once and not by the garbage
+        # collector, which runs seldom.
+        self.stream = self._when_gone = self.task = None
 
     def _fail(self) -> None:
         """Answer 500 if there is no response; cut one off that has begun, so that it does not look whole."""
