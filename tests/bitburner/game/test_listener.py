@@ -6,6 +6,9 @@ import ssl
 from pathlib import Path
 
 import pytest
+from websockets.asyncio.client import connect
+from websockets.exceptions import ConnectionClosed
+from websockets.typing import Origin
 
 from bridgehead.bitburner.game import sockets
 from tests.bitburner.playing import FILES, PAGE, Play, bridged, played
@@ -78,6 +81,26 @@ async def test_a_game_that_does_not_answer_a_ping_is_replaced(
         await until(lambda: play.session.connection.link is not None)
 
         assert (await play.ok("list_files"))[0] == '["second.js"]'
+
+
+async def test_who_is_not_admitted_cannot_fill_the_memory_with_a_message(play: Play) -> None:
+    """While the game is busy and does not answer the ping, the newcomers wait."""
+    play.game.freeze()
+    async with connect(play.url, origin=Origin(PAGE), compression=None, proxy=None) as waiting:
+        await waiting.send("x" * 200_000)
+        with pytest.raises(ConnectionClosed) as closed:
+            await waiting.recv()
+
+    assert closed.value.sent is not None
+    assert closed.value.sent.code == 1009
+
+
+async def test_an_admitted_game_may_send_large_messages(tmp_path: Path) -> None:
+    content = "x" * 500_000
+    async with bridged(tmp_path) as play:
+        play.game.servers["home"]["large.txt"] = content
+        assert await play.game.dial(play.url, PAGE)
+        assert (await play.ok("read_file", filename="large.txt", max_characters=10**6))[0] == content
 
 
 async def test_a_dead_game_does_not_linger(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

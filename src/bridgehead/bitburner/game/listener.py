@@ -31,6 +31,9 @@ if TYPE_CHECKING:
 
 log = logs.logger("bitburner.listener")
 
+UNADMITTED_BYTES = 64 * 1024
+"""The largest message of a client that is not admitted yet: anybody can connect and never finish a message,
+and a game says nothing before it is asked."""
 TRY_LATER = 1013
 GOING_AWAY = 1001
 SECOND_GAME = "Another Bitburner game is connected here already. Disconnect it first, then press Connect."
@@ -64,7 +67,7 @@ class Listener:
             process_request=self._authorize,
             process_response=self._add_headers,
             server_header="bridgehead",
-            **sockets.make_options(self._settings),
+            **(sockets.make_options(self._settings) | {"max_size": UNADMITTED_BYTES}),
         )
         try:
             bound = next(iter(server.sockets)).getsockname()
@@ -100,6 +103,7 @@ class Listener:
     async def _handle_connection(self, socket: ServerConnection) -> None:
         request = socket.request
         if request is not None and request.path == RELAY_PATH:
+            self._accept_large(socket)
             await self._relay.serve(socket, request.headers)
             return
         origin = describe_origin(None if request is None else request.headers.get("Origin"))
@@ -117,12 +121,17 @@ class Listener:
                 closing = asyncio.get_running_loop().create_task(current.close(GOING_AWAY, REPLACED))
                 self._closing.add(closing)
                 closing.add_done_callback(self._closing.discard)
+            self._accept_large(socket)
             link = self._connection.make_link(socket)
             self._connection.plug(link, origin)
         try:
             await link.run()
         finally:
             self._connection.unplug(link)
+
+    def _accept_large(self, socket: ServerConnection) -> None:
+        """Accept messages of the usual size from a client that is admitted."""
+        socket.protocol.max_message_size = sockets.make_options(self._settings)["max_size"]
 
 
 _ANY_PORT = ":*"
