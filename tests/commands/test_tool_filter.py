@@ -16,7 +16,15 @@ from tests.support.stdio_peer import Peer
 
 WRITING = {
     "aoc": {"record_speed", "withdraw_record", "start_attempt", "finish_attempt"},
-    "bitburner": {"write_file", "delete_file", "edit_file", "move_file", "restore_file", "backup_save"},
+    "bitburner": {
+        "write_file",
+        "write_files",
+        "delete_file",
+        "edit_file",
+        "move_file",
+        "restore_file",
+        "backup_save",
+    },
     "mercury": set(),
 }
 

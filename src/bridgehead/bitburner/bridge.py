@@ -40,10 +40,11 @@ if TYPE_CHECKING:
     from .changes.file_writer import FileChange
 
 INSTRUCTIONS = """\
-Files of a running game of Bitburner: list, read, search, write, edit, delete, restore, and RAM costs. \
-Nothing here runs a script. If a call says that the game is not connected, show the user the steps it gives; \
-connection_status tells how things stand. Look API functions up with search_definitions. A file that is \
-written over or deleted can be brought back with restore_file."""
+Files of a running game of Bitburner, and what its scripts cost in RAM. Nothing here runs a script. If a \
+call says that the game is not connected, show the user the steps it gives. connection_status tells how \
+things stand. Look API functions up with search_definitions. Read a file before you replace it with \
+write_file: the player or another agent may have changed it. restore_file brings back what was replaced, \
+deleted or lost with an older save."""
 
 _NOUNS = (status, files, search, writes, restores, scripts, checks, definitions, servers, saves, files_app)
 

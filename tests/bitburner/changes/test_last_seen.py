@@ -64,6 +64,18 @@ async def test_an_agent_that_replaces_a_players_edit_is_told(play: Play) -> None
     assert play.game.servers["home"]["notes.txt"] == "the player's"
 
 
+@pytest.mark.parametrize("way", ["get_all_files", "everything", "resource"])
+async def test_every_way_of_reading_counts(play: Play, way: str) -> None:
+    await play.ok("write_file", filename="notes.txt", content="1")
+    play.game.servers["home"]["notes.txt"] = "the player's"
+    if way == "resource":
+        await play.client.request("resources/read", {"uri": "bitburner://home/notes.txt"})
+    else:
+        await play.ok("get_all_files", everything=way == "everything")
+
+    assert await notes_of(play, "write_file", filename="notes.txt", content="2") == []
+
+
 async def test_a_delete_of_newer_content_is_told(play: Play) -> None:
     await play.ok("read_file", filename="notes.txt")
     play.game.servers["home"]["notes.txt"] = "the player's"

@@ -8,6 +8,7 @@ import msgspec
 from msgspec import UNSET, Meta, Raw, Struct, UnsetType
 
 from bridgehead.mcp import Answer, Arguments, Context
+from bridgehead.mcp.lazy_imports import asyncio
 from bridgehead.runtime.errors import InvalidArgument
 
 from ..game import lines, paths, timestamps
@@ -101,13 +102,14 @@ def declare(tools: ToolDeclarer) -> None:
     )(list_files)
     tools.read_tool(
         "Read a file",
-        "Read a file. A long one comes in parts: give start_line and end_line; search_files finds the lines.",
+        "Read a file in the Bitburner game. A long one comes in parts: give start_line and end_line; "
+        "search_files finds the lines.",
         meta={"anthropic/maxResultSizeChars": MAX_RESULT},
     )(read_file)
     tools.read_tool(
         "Get all files",
-        "Files of a server with their contents, as a JSON array of {filename, content}. Names those that do "
-        "not fit. search_files and read_file are often enough.",
+        "Files of a Bitburner server, as a JSON array of {filename, content}. Names those that do not fit. "
+        "search_files and read_file are often enough.",
         meta={"anthropic/maxResultSizeChars": MAX_RESULT},
     )(get_all_files)
     tools.read_tool(
@@ -149,7 +151,7 @@ async def read_file(args: ReadFile, ctx: Context[Session]) -> Answer[Content]:
         )
     content = await ctx.state.remote.read(name, on)
     part = _choose_lines(name, content, args)
-    record_seen(ctx, on, {name: content})
+    record_seen(ctx, on, _digest_all([File(name, content)]))
     notes = []
     if part.truncated and isinstance(part.end_line, int):
         if len(part.content) == args.max_characters and part.start_line == part.end_line:
@@ -170,14 +172,17 @@ async def read_file(args: ReadFile, ctx: Context[Session]) -> Answer[Content]:
     return Answer(part.content, part, notes=tuple(notes))
 
 
-def record_seen(ctx: Context[Session], server: str, files: dict[str, str]) -> None:
+def record_seen(ctx: Context[Session], server: str, digests: dict[str, str]) -> None:
     """Record that the agent has seen these contents; it is told if it later overwrites something else."""
+    agent = ctx.state.name_agent(ctx)
+    for name, content_digest in digests.items():
+        ctx.state.last_seen.record_seen(agent, (server, name), content_digest)
+
+
+def _digest_all(files: list[File]) -> dict[str, str]:
     from ..changes.history import digest
 
-    session = ctx.state
-    agent = session.name_agent(ctx)
-    for name, content in files.items():
-        session.last_seen.record_seen(agent, (server, name), digest(content))
+    return {file.filename: digest(file.content) for file in files}
 
 
 def _choose_lines(name: str, content: str, args: ReadFile) -> Content:
@@ -229,6 +234,8 @@ async def get_all_files(args: GetAllFiles, ctx: Context[Session]) -> Answer[AllF
     if args.glob is None and args.everything:
         # The game's own JSON is the answer: encoding it again would only take time.
         whole = str(memoryview(raw), "utf-8")
+        # In a thread: it may be 50 MB.
+        record_seen(ctx, args.server, await asyncio.to_thread(_digest_all, all_files))
         return Answer(whole, AllFiles(all_files), notes=(damage,) if damage else ())
     chosen = [file for file in all_files if paths.matches(file.filename, args.glob)]
     files: list[File] = []
@@ -241,6 +248,7 @@ async def get_all_files(args: GetAllFiles, ctx: Context[Session]) -> Answer[AllF
             files.append(file)
         else:
             left_out.append(LeftOut(file.filename, size))
+    record_seen(ctx, args.server, _digest_all(files))
     notes = [damage]
     next_steps: tuple[str, ...] = ()
     if left_out:

@@ -8,6 +8,7 @@ from bridgehead.runtime.errors import BridgeError, InvalidArgument
 from ..errors import RemoteFailure
 from ..game import paths
 from ..session import Session
+from .files import record_seen
 
 TEMPLATE = "bitburner://{server}/{+path}"
 
@@ -27,12 +28,15 @@ def declare(bridge: Bridge[Session]) -> None:
 
 async def read(variables: dict[str, str], ctx: Context[Session]) -> list[TextResource]:
     """Read a file."""
+    from ..changes.history import digest
+
     try:
         on, name = paths.validate_server(variables["server"]), paths.validate_filename(variables["path"])
         content = await ctx.state.remote.read(name, on)
     # The code for a missing resource differs between revisions of the protocol.
     except (InvalidArgument, RemoteFailure) as error:
         raise ProtocolError(ctx.revision.missing_resource_code, str(error)) from None
+    record_seen(ctx, on, {name: digest(content)})
     return [TextResource(uri=paths.make_uri(on, name), mime_type=paths.guess_mime_type(name), text=content)]
 
 

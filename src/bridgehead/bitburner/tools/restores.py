@@ -29,7 +29,10 @@ class RestoreFile(Arguments):
     ) = None
     server: Server = paths.HOME
     version: (
-        Annotated[str, Meta(description="Which one; the one before the current content if left out")] | None
+        Annotated[
+            str, Meta(description="As list_only shows it; the one before the current content if left out")
+        ]
+        | None
     ) = None
     list_only: Annotated[bool, Meta(description="List the versions, restore nothing")] = False
     diff: Annotated[
@@ -39,7 +42,8 @@ class RestoreFile(Arguments):
         Annotated[str, Meta(description="With diff: compare version to this version, not to the file")] | None
     ) = None
     filenames: (
-        Annotated[list[str], Meta(min_length=1, max_length=100, description="Several paths at once")] | None
+        Annotated[list[str], Meta(min_length=1, max_length=100, description="Several paths, up to 100")]
+        | None
     ) = None
 
 
@@ -75,9 +79,9 @@ def declare(tools: ToolDeclarer) -> None:
     """Declare the tools of this module."""
     tools.write_tool(
         "Restore a file",
-        "Bring back what a file held before a write, edit or delete, or what was written and the game has "
-        "lost; each further call goes one version further back. With list_only, list the kept versions, "
-        "newest first; with diff, compare first. What the file holds now is kept too.",
+        "Bring back what a file in the Bitburner game held before a write, edit or delete, or what the "
+        "game has lost; each further call goes one version further back. With list_only, list the kept "
+        "versions, newest first; with diff, compare first. What the file holds now is kept too.",
         destructive=True,
         idempotent=False,
     )(restore_file)

@@ -62,8 +62,8 @@ def declare(tools: ToolDeclarer) -> None:
     """Declare the tools of this module."""
     tools.read_tool(
         "Search files",
-        "Find lines in the files of a server by a regular expression. Answers filename:line: text for each, "
-        "at most max_matches.",
+        "Find lines in files of the Bitburner game by a regular expression. Answers filename:line: text for "
+        "each, at most max_matches (up to 1,000).",
         may_take_long=True,
     )(search_files)
 

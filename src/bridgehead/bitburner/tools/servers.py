@@ -47,8 +47,8 @@ def declare(tools: ToolDeclarer) -> None:
     """Declare the tools of this module."""
     tools.read_tool(
         "List servers",
-        "The game's servers by host name, in three groups: owned by the player, others with root access, "
-        "without root access.",
+        "Servers of the Bitburner game by host name, in three groups: owned by the player, others with "
+        "root access, without root access.",
     )(list_servers)
 
 

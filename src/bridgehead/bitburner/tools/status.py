@@ -51,7 +51,8 @@ def declare(tools: ToolDeclarer) -> None:
     """Declare the tools of this module."""
     tools.read_tool(
         "Connection status",
-        "Whether a game is connected, since when, of which generation, and what the player has to do if not.",
+        "Whether a Bitburner game is connected, since when, its generation, and what the player has to do "
+        "if not.",
     )(connection_status)
 
 

@@ -152,9 +152,9 @@ def declare(tools: ToolDeclarer) -> None:
     """Declare the tools of this module."""
     tools.write_tool(
         "Write a file",
-        "Write a whole file, over what was there; the previous content is kept for restore_file. Answers OK, "
-        "the RAM cost of a script, and problems such as ns functions that do not exist. For a small change "
-        "use edit_file.",
+        "Write a whole file in the Bitburner game; the previous content is kept for restore_file. Answers "
+        "OK, the RAM cost of a script, and problems such as ns functions that do not exist. For a small "
+        "change use edit_file.",
         destructive=True,
         idempotent=True,
     )(write_file)
@@ -167,22 +167,22 @@ def declare(tools: ToolDeclarer) -> None:
     )(write_files)
     tools.write_tool(
         "Delete a file",
-        "Delete a script or text file; its content is kept for restore_file. The user may be asked first. "
-        "Answers OK, and the scripts that import the file.",
+        "Delete a file in the Bitburner game; its content is kept for restore_file. The user may be asked "
+        "first. Answers OK, and the scripts that import the file.",
         destructive=True,
         idempotent=False,
     )(delete_file)
     tools.write_tool(
         "Edit a file",
-        "Replace an exact text in a file, or several with edits; refused unless each occurs exactly count "
-        "times. The previous content is kept for restore_file.",
+        "Replace an exact text in a file of the Bitburner game, or several with edits; refused unless each "
+        "occurs exactly count times. The previous content is kept for restore_file.",
         destructive=True,
         idempotent=False,
     )(edit_file)
     tools.write_tool(
         "Move a file",
-        "Rename a file, or move it to another server, without its content passing through you. Answers OK, "
-        "and the scripts that import it under its old path, which you then have to edit.",
+        "Rename a file in the Bitburner game, or move it to another server, without reading it. Answers "
+        "OK, and the scripts that import it under its old path, which you then have to edit.",
         destructive=True,
         idempotent=False,
     )(move_file)
