@@ -173,9 +173,13 @@ def furnish_home(home: Path, server: list[str], agent: Agent) -> Path:
     """
     command, *arguments = server
     stdio = {"command": command, "args": arguments}
+    signed_in = (Path.home() / ".gemini" / "oauth_creds.json").is_file()
     gemini = {
         "mcpServers": {"aoc": {**stdio, "trust": True}},
-        "security": {"folderTrust": {"enabled": False}},
+        "security": {
+            "auth": {"selectedType": "oauth-personal" if signed_in else "gemini-api-key"},
+            "folderTrust": {"enabled": False},
+        },
         "general": {"disableAutoUpdate": True},
     }
     opencode = {
@@ -185,6 +189,7 @@ def furnish_home(home: Path, server: list[str], agent: Agent) -> Path:
     }
     # JSON strings and lists of strings are TOML as well.
     codex = f"[mcp_servers.aoc]\ncommand = {json.dumps(command)}\nargs = {json.dumps(arguments)}\n"
+    codex += 'default_tools_approval_mode = "approve"\n'
     texts = {
         "mcp.json": json.dumps({"mcpServers": {"aoc": {"type": "stdio", **stdio}}}),
         ".gemini/settings.json": json.dumps(gemini),
