@@ -281,6 +281,10 @@ VERBS = {
         module("tests.chaos"),
     ),
     "interop": Verb("talk to the official clients and the Inspector (needs Node)", module("tests.interop")),
+    "bench-agents": Verb(
+        "run `bridgehead aoc bench` with real agent CLIs and a fake model (needs Node)",
+        module("tests.agents.benchmark"),
+    ),
     "deploy": Verb(
         "run balancers in front of replicas, and check manifests, compose files and units", deploy
     ),

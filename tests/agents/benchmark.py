@@ -1,8 +1,7 @@
 """Benchmark: `bridgehead aoc bench` with the agent CLIs of its presets, against a fake model API.
 
-The command `python -m tests.agents.benchmark` (`make agents` runs it too) installs the CLIs, lets each solve
-an invented puzzle with one wrong answer on the way, and judges what is in the journal. A CLI that cannot run
-is named with what it said; at least two must run.
+`make bench-agents` installs the CLIs, lets each solve an invented puzzle with one wrong answer on the way,
+and judges what is in the journal. A CLI that cannot run is named with what it said; at least two must run.
 """
 
 import argparse
@@ -138,9 +137,8 @@ def judge(run: dict[str, Any], folder: Path) -> list[str]:
         transcript = folder / "transcripts" / f"{run['id']}.err"
         said = transcript.read_text(errors="replace")[-600:]
         printed = transcript.with_suffix(".out").read_text(errors="replace")[-600:]
-        print(
-            f"{agent} {run['version']} did not run: status {run['status']} {run['problem']}\n{said}\n{printed}"
-        )
+        print(f"{agent} {run['version']} did not run: status {run['status']} {run['problem']}")
+        print(f"{said}\n{printed}")
         return []
     found = []
     if phases != [("solved", 1), ("solved", 0)]:
