@@ -9,6 +9,7 @@ the handshake does not need are imported by the first call that does.
 from __future__ import annotations
 
 import os
+from collections import Counter
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
@@ -26,18 +27,19 @@ from .ranking.board import Board, Filters, Puzzle, Row, Skipped
 from .ranking.history import Page, Run
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
     from pathlib import Path
 
     from bridgehead.runtime.stores import postgres
 
     from .files.attempts import AttemptStore, Stopwatch
-    from .files.entries import Entry, Measure, RecordKey
+    from .files.entries import Entry, Group, Measure, RecordKey
     from .files.instructions import Verdict
     from .files.names import Aliases
     from .files.recorder import RecordWriter
     from .files.records import RecordReader
     from .files.seals import Seals
+    from .ranking.figures import Runs
     from .settings import AocSettings
 
 T = TypeVar("T")
@@ -241,6 +243,7 @@ class Workspace:
         return replace(shown if shown.rows else own, known=known)
 
     def _whole_board(self, filters: Filters, aliases: Aliases, skipped: list[Skipped]) -> BoardView:
+        from .files.names import merge_spellings
         from .ranking.standings import rank
 
         records = self.records.runs(filters.day, skipped)
@@ -254,8 +257,10 @@ class Workspace:
         cached = self._boards.get(filters)
         if cached is not None and cached[0] == state:
             return cached[1]
-        counts = self.attempts.counts(filters, aliases.of, self.clock.now())
-        board = rank({day: runs.groups for day, runs in records.items()}, filters, aliases.of, counts)
+        groups = {day: runs.groups for day, runs in records.items()}
+        name_of = merge_spellings(aliases, _count_names(groups))
+        counts = self.attempts.counts(filters, name_of, self.clock.now())
+        board = rank(groups, filters, name_of, counts)
         names = sorted({row.llm for row in board.rows})  # a model may have ranked and claimed times
         view = BoardView(board, board.rows, skipped, self.records.days(), names)
         # Boards are made in threads, but without a lock: at worst one is computed twice.
@@ -267,10 +272,12 @@ class Workspace:
     def times_now(self, filters: Filters, board: Board) -> Callable[[Row], dict[Puzzle, list[int]]]:
         """Return a function from a row of a board to its times by puzzle, sorted. Blocks."""
         from .files.entries import CLAIMED, MEASURED, VERIFIED
+        from .files.names import merge_spellings
         from .ranking.standings import merge, tally
 
         records = {day: runs.groups for day, runs in self.records.runs(filters.day, []).items()}
-        tallies = tally(records, filters, self._aliases([]).of, board.measure)
+        name_of = merge_spellings(self._aliases([]), _count_names(records))
+        tallies = tally(records, filters, name_of, board.measure)
         ranked = tallies[board.grade] if board.grade else merge(tallies[VERIFIED], tallies[MEASURED])
 
         def times_of(row: Row) -> dict[Puzzle, list[int]]:
@@ -302,7 +309,7 @@ class Workspace:
         return [as_run(day, entry) for day, entry in matches], skipped
 
     def _find_runs(self, filters: Filters) -> tuple[list[tuple[int, Entry]], list[str], list[Skipped]]:
-        from .files.names import canonical_name, match_names
+        from .files.names import canonical_name, match_names, merge_spellings
         from .ranking.history import find_runs
 
         skipped: list[Skipped] = []
@@ -310,10 +317,14 @@ class Workspace:
         days = layout.DAYS if filters.day is None else (filters.day,)
         # A corrupt file raises if its day was asked for; otherwise it is skipped and named.
         entries = self.records.entries(days, skipped if filters.day is None else None)
-        names = {entry.llm for of_day in entries.values() for entry in of_day}
-        known = sorted({aliases.of(canonical_name(name)) for name in names})
+        names = Counter(entry.llm for of_day in entries.values() for entry in of_day)
+        canonical = Counter[str]()
+        for name, n in names.items():
+            canonical[canonical_name(name)] += n
+        name_of = merge_spellings(aliases, canonical)
+        known = sorted({name_of(name) for name in canonical})
         llms = None if filters.llm is None else match_names(aliases.look_up(filters.llm), known)
-        return find_runs(entries, filters, aliases.of, llms), known, skipped
+        return find_runs(entries, filters, name_of, llms), known, skipped
 
     async def changes(self) -> object:
         """Return a value that changes with the records in the database; None if they are in files."""
@@ -326,7 +337,7 @@ class Workspace:
     async def llms(self) -> list[str]:
         """List the models that have records, by their main names."""
         boards = [await self.board(Filters(measure=measure)) for measure in ("solving", "execution")]
-        return sorted({name for view in boards for name in view.known})
+        return sorted({name.casefold(): name for view in boards for name in view.known}.values())
 
     def _aliases(self, skipped: list[Skipped]) -> Aliases:
         from .files.names import read_or_skip
@@ -341,6 +352,15 @@ class Workspace:
         """Finish the writes under way."""
         if "recorder" in self.__dict__:
             await self.recorder.close()
+
+
+def _count_names(records: Mapping[int, Mapping[Group, Runs]]) -> Counter[str]:
+    """Count the runs of each recorded name."""
+    names: Counter[str] = Counter()
+    for groups in records.values():
+        for group, runs in groups.items():
+            names[group.llm] += len(runs.ordered)
+    return names
 
 
 def open_workspace(

@@ -1,10 +1,12 @@
 """Names: when two names are one, by their spelling, their case or `aliases.json`."""
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from bridgehead.aoc.files.names import Aliases, merge_spellings, read_aliases
 from tests.aoc.data import Data, entry
 from tests.support.checked import connect
 
@@ -95,3 +97,23 @@ async def test_a_broken_aliases_file_is_named_and_left_out(
     assert word in skipped["problem"]
     assert f"Skipped: {data.folder / 'aliases.json'} is broken" in result["content"][0]["text"]
     assert result["structuredContent"]["total"] == 1
+
+
+# --- one model, whatever the case --------------------------------------------------------------------------
+
+
+def test_an_alias_is_known_in_any_case(tmp_path: Path) -> None:
+    (tmp_path / "aliases.json").write_text('{"GPT-4": ["gpt4", "gpt4agent"]}')
+    aliases = read_aliases(str(tmp_path / "aliases.json"))
+
+    assert [aliases.of(name) for name in ("gpt4", "Gpt4", "GPT4AGENT", "gpt-4", "o1")] == [
+        *["GPT-4"] * 4,
+        "o1",
+    ]
+
+
+def test_names_that_differ_in_case_are_one_model_called_as_most_of_its_runs_are() -> None:
+    name_of = merge_spellings(Aliases(), {"GPT4": 1, "gpt4": 3, "Gpt4": 3, "O1": 2, "o1": 2})
+
+    assert {name_of(name) for name in ("GPT4", "gpt4", "Gpt4", "gPT4")} == {"Gpt4"}
+    assert [name_of("o1"), name_of("Claude"), name_of("claude")] == ["O1", "Claude", "Claude"]

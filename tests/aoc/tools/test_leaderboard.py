@@ -332,3 +332,15 @@ async def test_a_client_of_the_contract_sees_only_days_in_the_list(data: Data) -
         listed = (await client.request("resources/list"))["resources"]
 
     assert [item["uri"] for item in listed] == ["aoc://day01"]
+
+
+async def test_names_that_differ_in_case_are_one_row_and_one_history(data: Data) -> None:
+    (data.folder / "aliases.json").write_text('{"claude": ["Opus"]}')
+    data.put_speeds(1, [entry("GPT4", 1), entry("gpt4", 2), entry("gpt4", 3), entry("OPUS", 4)])
+
+    async with connect(data.bridge()) as client:
+        rows = (await client.call("speed_leaderboard"))["structuredContent"]["rows"]
+        history = (await client.call("speed_history", {"llm_name": "Gpt4"}))["structuredContent"]
+
+    assert sorted((row["llm"], row["n"]) for row in rows) == [("claude", 1), ("gpt4", 3)]
+    assert history["total"] == 3

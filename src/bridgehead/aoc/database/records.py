@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from ..files.entries import Entry
-from ..files.names import Aliases
+from ..files.names import Aliases, make_aliases
 from ..files.records import DayRuns
 from ..ranking.board import Skipped
 from .day_cache import DAYS, DayCache, DayRevision
@@ -86,7 +86,7 @@ class DatabaseRecords:
 
         async def read(connection: postgres.Connection) -> Aliases:
             rows = await connection.fetch("select name, llm from aoc_aliases order by name")
-            return Aliases({row["name"]: row["llm"] for row in rows}, tuple(map(tuple, rows)))
+            return make_aliases({row["name"]: row["llm"] for row in rows}, tuple(map(tuple, rows)))
 
         return self._database.wait_for(self._database.reader.run(read))
 

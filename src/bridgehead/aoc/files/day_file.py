@@ -318,7 +318,7 @@ def choose_record(day: int, wanted: Wanted, entries: list[Entry]) -> int:
         if not entry.is_withdrawn
         and wanted.phase in {None, entry.phase}
         and wanted.timestamp in {None, entry.timestamp}
-        and (wanted.llm is None or canonical_name(entry.llm) == wanted.llm)
+        and (wanted.llm is None or canonical_name(entry.llm).casefold() == wanted.llm.casefold())
         and (wanted.id is None or id_of(day, entry) == wanted.id)
     ]
     if not places:

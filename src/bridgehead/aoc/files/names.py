@@ -1,7 +1,8 @@
 """Names: which names mean the same LLM, by spelling or by `aliases.json`.
 
 Names are stored in one spelling: composed (NFC), without invisible characters (zero-width, direction marks),
-with plain spaces. Case is kept, and ignored in lookups. The file with the aliases looks like this:
+with plain spaces. Case is kept, and ignored in lookups, aliases and boards: `GPT4` and `gpt4` are one model,
+shown as most of its runs have it. The file with the aliases looks like this:
 
     {"gpt4": ["gpt-4", "gpt4agent"]}
 
@@ -10,7 +11,8 @@ Records keep the name that they were made with; rankings and histories count all
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
 
 import msgspec
 from msgspec import Struct
@@ -85,18 +87,48 @@ class Aliases(Struct, frozen=True):
 
     names: dict[str, str] = {}
     identity: object = None
+    folded: dict[str, str] = {}
+    """The main name for each alias without its case; `make_aliases` fills it."""
 
     def of(self, name: str) -> str:
-        """Return the main name for a recorded name."""
-        return self.names.get(name, name)
+        """Return the main name for a name in its one spelling, in any case."""
+        exact = self.names.get(name)
+        return exact if exact is not None else self.folded.get(name.casefold(), name)
 
     def look_up(self, name: str) -> str:
         """Return the main name for a typed name, in any spelling and case."""
-        cleaned = canonical_name(name)
-        if cleaned in self.names:
-            return self.names[cleaned]
-        folded = {other.casefold(): llm for other, llm in self.names.items()}
-        return folded.get(cleaned.casefold(), cleaned)
+        return self.of(canonical_name(name))
+
+
+def make_aliases(names: dict[str, str], identity: object) -> Aliases:
+    """Make aliases from the main name of each."""
+    # A main name leads to itself, in any case.
+    folded = {llm.casefold(): llm for llm in names.values()}
+    return Aliases(names, identity, folded | {other.casefold(): llm for other, llm in names.items()})
+
+
+def merge_spellings(aliases: Aliases, runs: Mapping[str, int]) -> Callable[[str], str]:
+    """Return a function from a recorded name to the name of its model; `runs` counts each recorded name.
+
+    Names that differ only in case are one model. It is called by its alias, or as most of its runs have it.
+    """
+    totals: Counter[str] = Counter()
+    for name, n in runs.items():
+        totals[aliases.of(name)] += n
+    shown: dict[str, str] = {}
+    for name, _ in sorted(totals.items(), key=lambda pair: (-pair[1], pair[0])):
+        shown.setdefault(name.casefold(), name)
+    mains: dict[str, str] = {}
+
+    def name_of(name: str) -> str:
+        main = mains.get(name)
+        if main is None:
+            found = aliases.of(name)
+            # A model without runs is called as its first attempt has it.
+            main = mains[name] = shown.setdefault(found.casefold(), found)
+        return main
+
+    return name_of
 
 
 def read_aliases(path: str) -> Aliases:
@@ -114,7 +146,7 @@ def read_aliases(path: str) -> Aliases:
                     raise ValueError(f"{other!r} has aliases of its own and is one of {llm!r}")  # noqa: TRY301
                 if names.setdefault(other, canonical_name(llm)) != canonical_name(llm):
                     raise ValueError(f"{other!r} is an alias of both {names[other]!r} and {llm!r}")  # noqa: TRY301
-        return Aliases(names, stored.identity)
+        return make_aliases(names, stored.identity)
     except (*UNDECODABLE, ValueError) as error:
         raise StorageError(
             f"{path} is broken: {error}.",
