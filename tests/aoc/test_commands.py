@@ -68,7 +68,9 @@ def test_history_and_export_give_every_run(filled: Data) -> None:
     as_csv = list(csv.DictReader(io.StringIO(typed(filled, "export", "--format", "csv").stdout)))
     as_json = json.loads(typed(filled, "export", "--llm", "fast").stdout)
 
-    assert history[0] == "2025-12-02T00:00:00.000Z Day 2 Phase 2 fast: 5ms (execution, withdrawn)"
+    run, record = history[0].split(", id ")
+    assert run == "2025-12-02T00:00:00.000Z Day 2 Phase 2 fast: 5ms (execution, withdrawn)"
+    assert record == as_json[0]["id"]
     assert (len(history), newest) == (7, history[:1])
     assert [(row["llm"], row["speed_ms"], row["withdrawn"]) for row in as_csv[:1]] == [("fast", "5", "True")]
     assert len(as_csv) == 7

@@ -84,6 +84,10 @@ class CheckedClient(InMemoryClient):
         text: str = (await self.call(tool, arguments, **params))["content"][0]["text"]
         return text
 
+    async def all_text(self, tool: str, arguments: dict[str, Any] | None = None) -> str:
+        """Call a tool and return all of its text, which every note and next step is in."""
+        return "\n".join(block["text"] for block in (await self.call(tool, arguments))["content"])
+
     def _agreed(self) -> str | None:
         """Name the revision that a handshake agreed on, where there was one."""
         return None if self.connection.client is None else self.connection.client.revision.name

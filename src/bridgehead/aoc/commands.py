@@ -196,7 +196,7 @@ def _print_table(view: BoardView, board: Board, chosen: Namespace) -> None:
     from .ranking.terminal import print_board
 
     if not board.rows:
-        sys.stdout.write(wording.no_runs_text(chosen.llm, view.known, chosen.day, view.days) + "\n")
+        sys.stdout.write(f"{wording.no_runs(chosen.llm, view.known, chosen.day, view.days)}\n")
         return
     print_board(board)
 

@@ -234,6 +234,8 @@ class Workspace:
         name = aliases.look_up(filters.llm)
         # Narrowed after ranking: a model's rank is among all models.
         own = narrow(view)
+        if not own.rows and view.board.left_out:
+            own = narrow(self._whole_board(replace(filters, llm=name), aliases, []))
         if own.rows:
             return own
         measure: Measure = "solving" if view.board.measure == "execution" else "execution"

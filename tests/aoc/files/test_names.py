@@ -95,7 +95,8 @@ async def test_a_broken_aliases_file_is_named_and_left_out(
     (skipped,) = result["structuredContent"]["skipped"]
     assert skipped["file"] == str(data.folder / "aliases.json")
     assert word in skipped["problem"]
-    assert f"Skipped: {data.folder / 'aliases.json'} is broken" in result["content"][0]["text"]
+    assert f"Skipped: {data.folder / 'aliases.json'} is broken" in result["content"][1]["text"]
+    assert result["structuredContent"]["notes"][-1] in result["content"][1]["text"]
     assert result["structuredContent"]["total"] == 1
 
 

@@ -68,7 +68,7 @@ async def test_pages_of_the_history_stay_whole_while_runs_come_in(data: Data) ->
             if answer["older"] is None:
                 break
             params["older"] = answer["older"]
-        text = await client.text("speed_history", {"limit": 1})
+        text = await client.all_text("speed_history", {"limit": 1})
 
     assert seen == list(range(9, -1, -1))
     assert "Day 1 Phase 1 z: 99ms" in text

@@ -2,7 +2,7 @@
 
 import pytest
 
-from bridgehead.aoc.ranking.wording import count, duration, no_runs_text, ratio
+from bridgehead.aoc.ranking.wording import MAX_NAMES, count, duration, no_runs, ratio
 
 
 @pytest.mark.parametrize(
@@ -39,10 +39,17 @@ def test_one_thing_is_not_written_as_several() -> None:
 
 def test_nothing_to_show_never_asks_for_a_record() -> None:
     for text in (
-        no_runs_text(None, [], None, []),
-        no_runs_text("a", ["b"], None, [1]),
-        no_runs_text(None, ["b"], 3, [1]),
-        no_runs_text("b", ["b"], None, [1]),
+        no_runs(None, [], None, []),
+        no_runs("a", ["b"], None, [1]),
+        no_runs(None, ["b"], 3, [1]),
+        no_runs("b", ["b"], None, [1]),
     ):
-        assert "record_speed" not in text
-        assert text.startswith("No runs")
+        assert "record_speed" not in str(text)
+        assert text.text.startswith("No runs")
+
+
+def test_of_very_many_known_models_some_are_named() -> None:
+    note = no_runs("a", [f"m{n:04}" for n in range(3160)], None, [1]).note
+
+    assert note is not None
+    assert note.endswith(f"m{MAX_NAMES - 1:04} and 3,130 more.")

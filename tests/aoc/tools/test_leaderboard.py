@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from bridgehead.aoc.files.entries import NewEntry
+from bridgehead.aoc.ranking import standings
 from bridgehead.mcp.revisions import HANDSHAKE
 from tests.aoc.data import CONTRACT, ONLY_FILES, Data, entry, put_graded
 from tests.support.checked import CheckedClient, connect
@@ -23,7 +24,7 @@ async def history(data: Data, **arguments: Any) -> Any:
 
 async def said(data: Data, tool: str, **arguments: Any) -> str:
     async with connect(data.bridge()) as client:
-        return await client.text(tool, arguments)
+        return await client.all_text(tool, arguments)
 
 
 async def refusal(data: Data, tool: str, **arguments: Any) -> Any:
@@ -53,6 +54,7 @@ async def test_a_row_has_everything_that_a_ranking_is_judged_by(data: Data) -> N
         "method": answer["method"],
         "next_offset": None,
         "skipped": [],
+        "notes": answer["notes"],
     }
     first, second = answer["rows"]
     assert first == {
@@ -159,9 +161,9 @@ async def test_the_text_of_the_board_has_the_same_figures_and_says_how_they_came
         "Solving time, claimed:\n1–2. a: 1.00× the leader, median 101 ms; 3 runs on 1 puzzle, "
         "best 100 ms, stdev 1 ms\n1.8× = takes 1.8 times as long as the leader per solved answer, puzzle by "
         "puzzle; a rank like 2–4 is all the runs can tell, at 95 % for the whole board.\n"
-        "With fewer than 3 shared puzzles, this is about these puzzles alone.\n"
+        "Note: With fewer than 3 shared puzzles, this is about these puzzles alone.\n"
     )
-    assert text.endswith("2 in all; for more: offset 1")
+    assert text.endswith("Next: There are 2 rows in all; for more: offset 1.")
     assert "– b (too few puzzles): median 2.8 min; 20 runs on 1 puzzle, best 2.8 min" in slow
     assert "Nobody is ranked yet." in slow
     assert "p95 2.8 min" in slow
@@ -176,9 +178,9 @@ async def test_without_runs_the_text_says_what_there_is_and_never_asks_for_a_rec
     data.put_speeds(1, [entry("gpt-5", 5)])
     data.put_speeds(2, [entry("o3", 5)])
 
-    assert await said(data, tool, day=3) == "No runs are recorded for day 3. Days with runs: 1, 2."
+    assert await said(data, tool, day=3) == "No runs are recorded for day 3.\nNote: Days with runs: 1, 2."
     assert await said(data, tool, llm="claude") == (
-        "No runs of 'claude' are recorded. Known models: gpt-5, o3."
+        "No runs of 'claude' are recorded.\nNote: Known models: gpt-5, o3."
     )
 
 
@@ -203,12 +205,12 @@ async def test_a_model_without_solving_times_is_found_on_the_other_board(data: D
     data.put_speeds(1, [entry("solver", 5), entry("runner", 7, measure="execution")])
     async with connect(data.bridge()) as client:
         found = await client.call("speed_leaderboard", {"llm": "RUNNER"})
-        missing = await client.text("speed_leaderboard", {"llm": "walker"})
-        not_solving = await client.text("speed_leaderboard", {"llm": "runner", "measure": "solving"})
+        missing = await client.all_text("speed_leaderboard", {"llm": "walker"})
+        not_solving = await client.all_text("speed_leaderboard", {"llm": "runner", "measure": "solving"})
 
     assert found["structuredContent"]["measure"] == "execution"
     assert standing(found["structuredContent"]) == [(None, "runner")]
-    assert missing == "No runs of 'walker' are recorded. Known models: runner, solver."
+    assert missing == "No runs of 'walker' are recorded.\nNote: Known models: runner, solver."
     assert not_solving.startswith("No runs are recorded for this.")
 
 
@@ -344,3 +346,20 @@ async def test_names_that_differ_in_case_are_one_row_and_one_history(data: Data)
 
     assert sorted((row["llm"], row["n"]) for row in rows) == [("claude", 1), ("gpt4", 3)]
     assert history["total"] == 3
+
+
+async def test_of_very_many_models_those_with_the_fewest_runs_are_left_out_and_can_be_asked_for(
+    data: Data, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(standings, "MAX_MODELS", 3)
+    invented = [entry(f"invented-{number}", 5) for number in range(20)]
+    data.put_speeds(1, [*invented, entry("real", 9), entry("real", 10)])
+
+    async with connect(data.bridge()) as client:
+        board = (await client.call("speed_leaderboard"))["structuredContent"]
+        asked = (await client.call("speed_leaderboard", {"llm_name": "invented-3"}))["structuredContent"]
+
+    assert (len(board["rows"]), board["rows"][0]["llm"] in {"real", "invented-9", "invented-8"}) == (3, True)
+    assert "real" in {row["llm"] for row in board["rows"]}
+    assert "18 models with fewer runs left out; llm_name shows one of them." in board["notes"]
+    assert [row["llm"] for row in asked["rows"]] == ["invented-3"]

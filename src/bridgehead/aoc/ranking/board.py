@@ -122,5 +122,7 @@ class Board(Struct, frozen=True):
     """What a claim is about: puzzles like these, or, with one or two puzzles, further runs of the same."""
     counts_failures: bool
     """False if a ranked model has no attempts: then the ratio is of times alone."""
+    left_out: int
+    """Models with too few runs to be shown among so many."""
     other_runs: int
     """Runs of the other measure, which this board does not show."""

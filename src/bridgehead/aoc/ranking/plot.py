@@ -20,7 +20,7 @@ from ..files.entries import CLAIMED
 from .board import Board, Filters, Row
 from .figures import median_of
 from .standings import ZERO_MS
-from .wording import board_title, count, duration, interval, no_runs_text, notes, rank, ratio, solved
+from .wording import board_title, count, duration, interval, no_runs, notes, rank, ratio, solved
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -89,7 +89,7 @@ def draw(workspace: Workspace, filters: Filters, path: str, theme: str = "light"
     # Other groups share no puzzle with the first one, so they have no place on its axis.
     rows = [row for row in view.rows if row.n and row.group in {None, 1} and row.unranked != CLAIMED]
     if not rows:
-        raise Unavailable(no_runs_text(filters.llm, view.known, filters.day, view.days))
+        raise Unavailable(str(no_runs(filters.llm, view.known, filters.day, view.days)))
     lines, is_relative = _lines(workspace, filters, view.board, rows)
     shown = lines[:MAX_MODELS]
     footnotes = notes(view.board)

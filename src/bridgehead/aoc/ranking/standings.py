@@ -21,6 +21,8 @@ ENOUGH_PUZZLES = 3
 """With fewer, a claim is about those puzzles alone, and runs are counted instead."""
 ENOUGH_RUNS = 3
 """Of each puzzle, where runs are counted."""
+MAX_MODELS = 300
+"""Models of a board; those with the fewest runs are left out, since clients can invent names."""
 MAX_RANKED = 60
 """Models of a group: the work grows with the third power, to 0.1 s here. Clients can invent names."""
 ZERO_MS = 0.5
@@ -46,7 +48,8 @@ def rank(
 ) -> Board:
     """Rank the models of all records that pass the filters; `name_of` resolves aliases.
 
-    `filters.llm` is ignored: a rank is among all models, whichever of them the caller shows.
+    A rank is among all models, whichever of them the caller shows; `filters.llm`, a main name, is never left
+    out.
     """
     tallies = {measure: tally(records, filters, name_of, measure) for measure in (SOLVING, EXECUTION)}
     measure = filters.measure
@@ -55,7 +58,8 @@ def rank(
         has_solving = any(tallies[SOLVING].values()) or attempts.get(SOLVING)
         has_execution = any(tallies[EXECUTION].values()) or attempts.get(EXECUTION)
         measure = EXECUTION if has_execution and not has_solving else SOLVING
-    chosen, counts = tallies[measure], attempts.get(measure, {})
+    chosen, left_out = _leave_out(tallies[measure], filters.llm)
+    counts = attempts.get(measure, {})
     grade = filters.grade
     ranked, listed = merge(chosen[VERIFIED], chosen[MEASURED]), chosen[CLAIMED]
     unsolved = {llm for llm, of_llm in counts.items() if of_llm.failed and not of_llm.solved}
@@ -82,7 +86,7 @@ def rank(
     ]
     other = tallies[EXECUTION if measure == SOLVING else SOLVING]
     other_runs = sum(_count(puzzles) for times in other.values() for puzzles in times.values())
-    return Board(rows, measure, grade, unit, counts_failures, other_runs)
+    return Board(rows, measure, grade, unit, counts_failures, left_out, other_runs)
 
 
 def tally(
@@ -99,6 +103,22 @@ def tally(
                 puzzle = (day, group.phase)
                 of_model[puzzle] = of_model[puzzle].merged(runs) if puzzle in of_model else runs
     return tallies
+
+
+def _leave_out(times: dict[Grade, Times], wanted: str | None) -> tuple[dict[Grade, Times], int]:
+    """Keep the models with the most runs, those with better grades first; return how many are left out."""
+    sizes: dict[str, tuple[int, int]] = {}
+    for grade, of_grade in times.items():
+        for llm, puzzles in of_grade.items():
+            better, runs = sizes.get(llm, (0, 0))
+            sizes[llm] = better + (grade != CLAIMED), runs + _count(puzzles)
+    if len(sizes) <= MAX_MODELS:
+        return times, 0
+    kept = set(sorted(sizes, key=lambda llm: (sizes[llm], llm), reverse=True)[:MAX_MODELS]) | {wanted}
+    shown = {
+        grade: {llm: of_grade[llm] for llm in of_grade if llm in kept} for grade, of_grade in times.items()
+    }
+    return shown, len(sizes.keys() - kept)
 
 
 def merge(some: Times, more: Times) -> Times:

@@ -7,6 +7,7 @@ here, so that all of them show the same figures.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import NamedTuple
 
 from ..files.entries import CLAIMED, EXECUTION, Measure
 from .board import Board, Row, Skipped
@@ -20,6 +21,10 @@ FEW_PUZZLES = "With fewer than 3 shared puzzles, this is about these puzzles alo
 NO_FAILURES = "Failed attempts are not counted: not every ranked model has attempts."
 _UNITS = (("h", 3_600_000), ("min", 60_000), ("s", 1000))
 _MEASURES = {"solving": "solving time", "execution": "execution time"}
+
+
+MAX_NAMES = 30
+"""How many known models are named; clients can invent names."""
 
 
 def duration(milliseconds: float) -> str:
@@ -74,8 +79,13 @@ def board_title(board: Board) -> str:
     return f"{measure_name(board.measure).capitalize()}{grade}"
 
 
-def board_text(board: Board, rows: list[Row], total: int, next_offset: int | None = None) -> str:
-    """Format one page of a board, with its notes below."""
+def board_text(board: Board, rows: list[Row]) -> str:
+    """Format a board, with its notes below."""
+    return "\n".join([rows_text(board, rows), *notes(board)])
+
+
+def rows_text(board: Board, rows: list[Row]) -> str:
+    """Format one page of a board, without its notes."""
     lines = [f"{board_title(board)}:"]
     before: Row | None = None
     for row in rows:
@@ -85,9 +95,6 @@ def board_text(board: Board, rows: list[Row], total: int, next_offset: int | Non
             lines.append("Claimed, not ranked:")
         lines.append(_row_text(row))
         before = row
-    lines += notes(board)
-    if next_offset is not None:
-        lines.append(f"{total} in all; for more: offset {next_offset}")
     return "\n".join(lines)
 
 
@@ -152,6 +159,10 @@ def notes(board: Board) -> list[str]:
         lines.append(
             "Nobody is ranked yet. That takes 2 models with 3 shared puzzles, or 3 runs each of one puzzle."
         )
+    if board.left_out:
+        lines.append(
+            f"{count(board.left_out, 'model')} with fewer runs left out; llm_name shows one of them."
+        )
     if board.grade == CLAIMED:
         lines.append("All of these times are claimed: nobody measured them.")
     if board.other_runs:
@@ -160,9 +171,9 @@ def notes(board: Board) -> list[str]:
     return lines
 
 
-def skipped_text(skipped: Iterable[Skipped]) -> str:
-    """Name the skipped files, one per line."""
-    return "".join(f"\nSkipped: {file.problem} Run `bridgehead aoc check`." for file in skipped)
+def skipped_notes(skipped: Iterable[Skipped]) -> list[str]:
+    """Name the skipped files."""
+    return [f"Skipped: {file.problem} Run `bridgehead aoc check`." for file in skipped]
 
 
 def history_text(page: Page) -> str:
@@ -173,22 +184,34 @@ def history_text(page: Page) -> str:
         marks += [run.grade] if run.grade != CLAIMED else []
         marks += ["withdrawn"] if run.withdrawn else []
         details = f" ({', '.join(marks)})" if marks else ""
-        lines.append(f"{run.timestamp} Day {run.day} Phase {run.phase} {run.llm}: {run.speed_ms}ms{details}")
-    if page.older is not None:
-        lines.append(f"{page.total} in all; for the next page: older {page.older}")
+        what = f"Day {run.day} Phase {run.phase} {run.llm}: {run.speed_ms}ms{details}"
+        lines.append(f"{run.timestamp} {what}, id {run.id}")
     return "\n".join(lines)
 
 
-def no_runs_text(llm: str | None, known: Iterable[str], day: int | None, days: Iterable[int]) -> str:
+class NoRuns(NamedTuple):
+    """That nothing matches, and which models or days there are."""
+
+    text: str
+    note: str | None = None
+
+    def __str__(self) -> str:
+        """Return both as one text."""
+        return self.text if self.note is None else f"{self.text} {self.note}"
+
+
+def no_runs(llm: str | None, known: Iterable[str], day: int | None, days: Iterable[int]) -> NoRuns:
     """Say that nothing matches, and which models or days there are.
 
     Never suggest recording a time: a model may take that as an invitation to invent one.
     """
     names, numbers = sorted(known), sorted(days)
     if llm is not None and names and llm not in names:
-        return f"No runs of {llm!r} are recorded. Known models: {', '.join(names)}."
+        more = f" and {len(names) - MAX_NAMES:,} more" if len(names) > MAX_NAMES else ""
+        return NoRuns(
+            f"No runs of {llm!r} are recorded.", f"Known models: {', '.join(names[:MAX_NAMES])}{more}."
+        )
+    there = f"Days with runs: {', '.join(map(str, numbers))}." if numbers else None
     if day is not None and numbers:
-        return f"No runs are recorded for day {day}. Days with runs: {', '.join(map(str, numbers))}."
-    if numbers:
-        return f"No runs are recorded for this. Days with runs: {', '.join(map(str, numbers))}."
-    return "No runs are recorded yet."
+        return NoRuns(f"No runs are recorded for day {day}.", there)
+    return NoRuns("No runs are recorded for this." if numbers else "No runs are recorded yet.", there)

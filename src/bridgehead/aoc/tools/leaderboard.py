@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
@@ -13,7 +13,7 @@ from ..files import layout
 from ..files.entries import Grade, Measure, Name
 from ..ranking.board import Order, Row, Skipped, make_filters
 from ..ranking.history import Run
-from ..workspace import BoardView, Workspace
+from ..workspace import Workspace
 from . import leaderboard_app
 from .leaderboard_app import DayFilter, PhaseFilter
 from .records import choose_name
@@ -29,12 +29,12 @@ class SpeedLeaderboard(Arguments):
 
     day: DayFilter | UnsetType = UNSET
     phase: PhaseFilter | UnsetType = UNSET
-    llm: Llm | UnsetType = UNSET
-    llm_name: Annotated[str, Meta(min_length=1)] | UnsetType = UNSET
+    llm_name: Llm | UnsetType = UNSET
+    llm: Name | UnsetType = UNSET
     measure: MeasureFilter | UnsetType = UNSET
     grade: Annotated[Grade, Meta(description="One grade only")] | UnsetType = UNSET
     order: Order = "speed"
-    limit: Annotated[int, Meta(ge=1, le=100)] = 20
+    limit: Annotated[int, Meta(ge=1, le=100, description="1 to 100")] = 20
     offset: Annotated[int, Meta(ge=0, le=2**31, description="Rows to skip")] = 0
 
 
@@ -55,10 +55,10 @@ class SpeedHistory(Arguments):
 
     day: DayFilter | UnsetType = UNSET
     phase: PhaseFilter | UnsetType = UNSET
-    llm: Llm | UnsetType = UNSET
-    llm_name: Annotated[str, Meta(min_length=1)] | UnsetType = UNSET
+    llm_name: Llm | UnsetType = UNSET
+    llm: Name | UnsetType = UNSET
     measure: MeasureFilter | UnsetType = UNSET
-    limit: Annotated[int, Meta(ge=1, le=200)] = 50
+    limit: Annotated[int, Meta(ge=1, le=200, description="1 to 200")] = 50
     older: Annotated[int, Meta(ge=1, le=2**31, description="`older` of the page before")] | UnsetType = UNSET
 
 
@@ -71,12 +71,28 @@ class History(Struct, frozen=True):
     skipped: list[Skipped]
 
 
+def lean_schema(schema: dict[str, Any]) -> dict[str, Any]:
+    """Leave out the alias `llm`, and bounds that a description or the name says in words.
+
+    Every conversation pays for the list, and some clients drop bounds.
+    """
+    schema["properties"].pop("llm")
+    for name, property_ in schema["properties"].items():
+        for bound in ("minimum", "maximum", "minLength"):
+            property_.pop(bound, None)
+        words = {"day": "1 to 25", "phase": "1 or 2"}
+        if name in words:
+            property_["description"] = words[name]
+    return schema
+
+
 def declare(bridge: Bridge[Workspace]) -> None:
     """Declare the tools and the resource."""
     bridge.tool(
         "Rank LLMs by how many times as long as the leader they take per solved answer, with intervals, "
         "runs, solved attempts and wrong answers. Claimed times are listed unranked. One measure at a time.",
         title="Speed leaderboard",
+        input_schema=lean_schema,
         app=leaderboard_app.URI,
         read_only=True,
         open_world=False,
@@ -84,6 +100,7 @@ def declare(bridge: Bridge[Workspace]) -> None:
     bridge.tool(
         "List single recorded runs, newest first. Answers with a page; its `older` asks for the next one.",
         title="Speed history",
+        input_schema=lean_schema,
         read_only=True,
         open_world=False,
     )(speed_history)
@@ -97,7 +114,7 @@ def declare(bridge: Bridge[Workspace]) -> None:
 
 async def speed_leaderboard(args: SpeedLeaderboard, ctx: Context[Workspace]) -> Answer[Leaderboard]:
     """Rank the LLMs."""
-    from ..ranking.wording import METHOD
+    from ..ranking.wording import METHOD, count, no_runs, notes, rows_text, skipped_notes
 
     llm = choose_name(args.llm_name, args.llm)
     filters = make_filters(args.day, args.phase, llm, args.measure, args.order, args.grade)
@@ -114,37 +131,43 @@ async def speed_leaderboard(args: SpeedLeaderboard, ctx: Context[Workspace]) -> 
         next_offset=next_offset,
         skipped=view.skipped,
     )
-    return Answer(_board_text(view, rows, filters.llm, filters.day, next_offset), page)
-
-
-def _board_text(
-    view: BoardView, rows: list[Row], llm: str | None, day: int | None, next_offset: int | None
-) -> str:
-    from ..ranking.wording import board_text, count, no_runs_text, skipped_text
-
-    skipped = skipped_text(view.skipped)
-    if not view.rows:
-        return no_runs_text(llm, view.known, day, view.days) + skipped
-    if not rows:
-        return f"There is no row at this offset: the board has {count(len(view.rows), 'row')}."
-    return board_text(view.board, rows, len(view.rows), next_offset) + skipped
+    # The method is a field of its own.
+    said = [note for note in notes(view.board) if note != METHOD] if rows else []
+    if rows:
+        text = "\n".join([rows_text(view.board, rows), *([METHOD] if METHOD in notes(view.board) else [])])
+    elif total:
+        text = f"There is no row at this offset: the board has {count(total, 'row')}."
+    else:
+        text, note = no_runs(filters.llm, view.known, filters.day, view.days)
+        said = [] if note is None else [note]
+    more = () if next_offset is None else (f"There are {total} rows in all; for more: offset {next_offset}.",)
+    return Answer(text, page, notes=(*said, *skipped_notes(view.skipped)), next=more)
 
 
 async def speed_history(args: SpeedHistory, ctx: Context[Workspace]) -> Answer[History]:
     """List single runs."""
-    from ..ranking.wording import history_text, no_runs_text, skipped_text
+    from ..ranking.wording import history_text, no_runs, skipped_notes
 
     llm = choose_name(args.llm_name, args.llm)
     filters = make_filters(args.day, args.phase, llm, args.measure)
     view = await ctx.state.history(filters, args.limit, args.older or None, id(ctx.connection))
     page = view.page
     structured = History(page.runs, page.total, page.older, view.skipped)
-    text = history_text(page) if page.total else no_runs_text(filters.llm, view.known, filters.day, view.days)
-    return Answer(text + skipped_text(view.skipped), structured)
+    text, note = history_text(page), None
+    if not page.total:
+        text, note = no_runs(filters.llm, view.known, filters.day, view.days)
+    notes = [*([] if note is None else [note]), *skipped_notes(view.skipped)]
+    more = (
+        () if page.older is None else (f"There are {page.total} runs in all; for more: older {page.older}.",)
+    )
+    return Answer(text, structured, notes=tuple(notes), next=more)
 
 
 async def read_leaderboard(ctx: Context[Workspace]) -> str:
     """Return the whole board as text."""
+    from ..ranking.wording import board_text, skipped_notes
+
     with contract_errors():
         view = await ctx.state.board(make_filters(), id(ctx.connection))
-        return _board_text(view, view.rows, None, None, None)
+    text = board_text(view.board, view.rows) if view.rows else "No runs are recorded yet."
+    return "\n".join([text, *skipped_notes(view.skipped)])

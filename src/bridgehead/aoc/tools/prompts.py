@@ -13,7 +13,7 @@ from ..files.entries import Name
 from ..files.instructions import text_of_phase
 from ..files.layout import Day, Phase
 from ..ranking.board import make_filters
-from ..ranking.wording import board_text, skipped_text
+from ..ranking.wording import board_text, skipped_notes
 from ..workspace import Workspace
 
 LANGUAGES = (
@@ -109,14 +109,10 @@ async def compare_models(args: CompareModels, ctx: Context[Workspace]) -> str:
     with contract_errors():
         view = await ctx.state.board(make_filters(args.day, args.phase), id(ctx.connection))
     board = view.board
-    rows = (
-        board_text(board, board.rows[:MAX_ROWS], len(board.rows))
-        if board.rows
-        else "No runs are recorded yet."
-    )
+    rows = board_text(board, board.rows[:MAX_ROWS]) if board.rows else "No runs are recorded yet."
     if len(board.rows) > MAX_ROWS:
         rows += f"\n{len(board.rows) - MAX_ROWS} more are not shown."
-    rows += skipped_text(view.skipped)
+    rows = "\n".join([rows, *skipped_notes(view.skipped)])
     day = "" if args.day is UNSET else f" on day {args.day}"
     phase = "" if args.phase is UNSET else f" in phase {args.phase}"
     focus = "" if args.llm_name is UNSET else f"\n5. Look closely at {args.llm_name}."
