@@ -294,7 +294,7 @@ async def test_a_corrupt_file_blocks_only_questions_about_its_day(data: Data, to
     (skipped,) = everything["structuredContent"]["skipped"]
     assert skipped["file"] == str(data.speeds_file(3))
     assert "line 1: `llm` is missing" in skipped["problem"]
-    assert f"Skipped: {data.speeds_file(3)} is corrupt" in everything["content"][0]["text"]
+    assert f"Skipped: {data.speeds_file(3)} is corrupt" in everything["content"][1]["text"]
     assert everything["structuredContent"]["total"] == 1
     assert other_day["structuredContent"]["skipped"] == []
     assert error["code"] == -1
