@@ -48,6 +48,7 @@ class Session:
         from .changes.history import History
         from .changes.last_seen import LastSeen
         from .game.remote import Remote
+        from .typescript.type_checker import TypeChecker
 
         timeout = settings.rpc_timeout_ms / 1000
         self.settings = settings
@@ -71,6 +72,7 @@ class Session:
         )
         self.write_max_bytes = settings.write_max_bytes
         self.index: Index | None = None
+        self.type_checker = TypeChecker(settings)
         # Held while the index is built, so that concurrent calls build it once.
         self.index_lock = asyncio.Lock()
         self.kept_definitions: str | None = None
@@ -183,6 +185,7 @@ class Session:
         for task in self._background:
             task.cancel()
         await asyncio.gather(*self._background, return_exceptions=True)
+        await self.type_checker.close()
         self.history.close()
 
 

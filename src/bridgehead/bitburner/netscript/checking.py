@@ -7,7 +7,7 @@ certain: a false alarm costs more than a missed problem.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal
 
@@ -31,7 +31,7 @@ _OF_EVERY_OBJECT = frozenset(
     {"constructor", "hasOwnProperty", "isPrototypeOf", "propertyIsEnumerable", "toLocaleString", "toString"}
     | {"valueOf", "__proto__"}
 )
-_UNDOCUMENTED = frozenset(
+UNDOCUMENTED = frozenset(
     {"alterReality", "bypass", "dynamicImport", "exploit", "heart", "iKnowWhatImDoing", "openDevMenu"}
     | {"printRaw", "rainbow", "tprintRaw", "break", "factionGains", "hacknetNodes"}
 )
@@ -79,10 +79,11 @@ def check_script(
     definitions: Definitions,
     search: DefinitionSearch,
     files: Mapping[str, str] | None = None,
+    further: Callable[[Subject], Iterable[Finding]] | None = None,
 ) -> list[Problem]:
     """Return the problems of a script in order; of one that cannot be parsed, the syntax error alone.
 
-    `files` are the scripts that it can import; None if they are not known.
+    `files` are the scripts that it can import; None if they are not known. `further` finds more in it.
     """
     if len(source) > MAX_CHARACTERS:
         return [_not_checked(f"it is longer than {MAX_CHARACTERS:,} characters")]
@@ -94,8 +95,11 @@ def check_script(
         elif filename.endswith(".script"):
             findings = []  # NS1, where the functions of the API are globals
         else:
-            subject = Subject(script, filename, definitions, search, files)
+            subject = Subject(script, source, filename, definitions, search, files)
             findings = [finding for rule in _RULES for finding in rule(subject)]
+            known = {finding.start for finding in findings}
+            if further is not None:
+                findings += [finding for finding in further(subject) if finding.start not in known]
     except TooMuchWork:
         return [_not_checked("following its values would take too long")]
     findings.sort(key=lambda finding: finding.start)
@@ -115,12 +119,14 @@ class Subject:
     def __init__(
         self,
         script: Script,
+        source: str,
         filename: str,
         definitions: Definitions,
         search: DefinitionSearch,
         files: Mapping[str, str] | None,
     ) -> None:
         self.script = script
+        self.source = source
         self.nodes = script.tree.nodes
         self.filename = filename
         self.definitions = definitions
@@ -166,7 +172,7 @@ def _find_unknown(subject: Subject) -> Iterator[Finding]:
     for use in subject.uses:
         if use.name in definitions.members[definitions.namespaces[use.parent]]:
             continue
-        if use.name in _OF_EVERY_OBJECT | _UNDOCUMENTED or use.has_default:
+        if use.name in _OF_EVERY_OBJECT | UNDOCUMENTED or use.has_default:
             continue
         if not subject.guards.covers(use.node, use.name):
             unknown.setdefault(use.path, use)

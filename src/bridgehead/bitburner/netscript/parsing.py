@@ -58,6 +58,7 @@ class Node:
 
     __slots__ = (
         "children",
+        "depth",
         "end",
         "fields",
         "function",
@@ -77,6 +78,7 @@ class Node:
         self.end = node.end_byte
         self.source = source
         self.parent = parent
+        self.depth: int = 0 if parent is None else parent.depth + 1
         self.children: list[Node] = []
         self.fields: dict[str, Node] | None = None
         self.function: Node | None = None
@@ -121,6 +123,7 @@ class Tree:
         self.root = self.nodes[0]
         self.problem = _find_broken(parsed) if parsed.has_error else self._find_stray_return()
         """The first syntax error; None if none is certain."""
+        self.depth = max(node.depth for node in self.nodes)
         self._lines: list[int] | None = None
 
     def place_of(self, offset: int) -> tuple[int, int]:

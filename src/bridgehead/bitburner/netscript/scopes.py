@@ -46,6 +46,8 @@ class Scopes:
         self.fields: dict[str, list[Node]] = {}
         """The values assigned to `this.name`."""
         self.field_types: dict[str, Node] = {}
+        self.parameters: dict[Node, Binding] = {}
+        """Parameters by their name or object pattern."""
         self.declared_twice: list[Node] = []
         """Names that `let`, `const` or `class` declares again in one block, which is a syntax error."""
         self.assigned_constants: list[Node] = []
@@ -125,6 +127,7 @@ class Scopes:
             if pattern.type == "identifier":
                 binding = Binding()
                 binding.function, binding.index, binding.parameter = node, index, parameter
+                self.parameters[pattern] = binding
                 self._declare(pattern, binding, node)
                 # `constructor(private ns: NS)` also declares the field `this.ns`.
                 if parameter.source.startswith(_ACCESS_MODIFIERS, parameter.start, parameter.end):
@@ -132,7 +135,7 @@ class Scopes:
             elif pattern.type == "object_pattern":
                 binding = Binding()
                 binding.function, binding.index, binding.parameter = node, index, parameter
-                self.bindings[pattern] = binding
+                self.bindings[pattern] = self.parameters[pattern] = binding
                 self._declare_pattern(pattern, pattern, node)
             else:
                 self._declare_foreign(pattern, node)

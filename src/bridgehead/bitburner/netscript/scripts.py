@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from .parsing import Node, Tree, string_value
+from .parsing import FUNCTIONS, Node, Tree, string_value
 from .scopes import Binding, Scopes, list_pattern
 
 if TYPE_CHECKING:
@@ -99,6 +99,22 @@ class Script:
                 if parent is not None and name_node is not None:
                     uses.append(ApiUse(parent, member, node, name_node.start))
         return uses
+
+    def list_untyped_ns(self) -> list[Node]:
+        """Return the parameters that certainly are ns and have no type, as names or patterns."""
+        found: dict[Binding, Node] = {}
+        for node in self.tree.nodes:
+            if node.type not in FUNCTIONS:
+                continue
+            single, parameters = node.field("parameter"), node.field("parameters")
+            listed = [single] if single is not None else parameters.named if parameters is not None else []
+            for parameter in listed:
+                pattern = parameter.field("pattern") or parameter
+                binding = self.scopes.parameters.get(pattern)
+                is_typed = parameter.field("type") is not None or bool(_documented(node))
+                if binding is not None and not is_typed and self._resolve_binding(binding, 0) == "":
+                    found[binding] = pattern
+        return list(found.values())
 
     def resolve(self, node: Node | None, depth: int = 0) -> str | None:
         """Return the namespace that an expression certainly is ("" is ns); None for everything else."""

@@ -1,6 +1,6 @@
 """Checks: the tool that checks scripts in the game, or drafts before they are written.
 
-Scripts are checked in a thread, a few at a time, so that a cancelled call stops soon.
+Scripts are checked in a thread, one at a time, so that a cancelled call stops soon.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from ..session import Session
 from .declaring import MAX_QUERY, Server, ToolDeclarer
 from .definitions import load_index
 from .files import describe_no_match
-from .scripts import ScriptProblem, check, describe_cost, describe_problems
+from .scripts import ScriptProblem, check_one, describe_cost, describe_problems
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 _MAX_CHARACTERS = 3_000_000
 """Characters checked in one call, about ten seconds of work."""
 _MAX_LISTED = 40
-_BATCH = 20
 
 
 class CheckFiles(Arguments):
@@ -90,12 +89,7 @@ async def check_files(args: CheckFiles, ctx: Context[Session]) -> Answer[Checked
         return Answer("There is nothing to check.", empty, notes=(describe_no_match(args.glob, len(files)),))
     chosen, left_out = _take(names, files)
 
-    def check_some(some: list[str]) -> list[CheckedFile]:
-        return [_check_one(index, name, files, on, is_draft=name in drafts) for name in some]
-
-    found: list[CheckedFile] = []
-    for first in range(0, len(chosen), _BATCH):
-        found += await asyncio.to_thread(check_some, chosen[first : first + _BATCH])
+    found = [await _check_one(session, index, name, files, on, is_draft=name in drafts) for name in chosen]
     notable = [one for one in found if one.problems]
     shown = (found if drafts else notable)[:_MAX_LISTED]
     notes = [index.note] if index.note else []
@@ -122,16 +116,23 @@ def _take(names: list[str], files: Mapping[str, str]) -> tuple[list[str], list[s
     return names, []
 
 
-def _check_one(index: Index, name: str, files: Mapping[str, str], on: str, *, is_draft: bool) -> CheckedFile:
-    from ..netscript.ram import RamRefused, calculate
+async def _check_one(
+    session: Session, index: Index, name: str, files: Mapping[str, str], on: str, *, is_draft: bool
+) -> CheckedFile:
+    checked = CheckedFile(name, await check_one(session, index, name, files, is_draft=False))
+    if not is_draft:
+        return checked
 
-    checked = CheckedFile(name, check(index, name, files, is_draft=False))
-    if is_draft:
+    def price() -> CheckedFile:
+        from ..netscript.ram import RamRefused, calculate
+
         try:
             checked.ram_gb = calculate(name, files, index.prices, server=on).total_gb
         except RamRefused as refused:
             checked.ram_problem = str(refused)
-    return checked
+        return checked
+
+    return await asyncio.to_thread(price)
 
 
 def _describe(one: CheckedFile) -> str:

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from ..netscript.ram import Ram
     from ..netscript.search import Index
+    from ..typescript.type_checker import Diagnostic
 
 _ROUNDING = 0.005
 """Half a hundredth of a GB: sums closer than this are equal."""
@@ -189,15 +190,37 @@ async def report_on_script(session: Session, on: str, name: str, content: str) -
         sources = await read_sources(session, on, name, content)
     except BridgeError:
         return ScriptReport(cost, refusal)  # without definitions nothing is certain
-    problems = await asyncio.to_thread(check, index, name, sources, is_draft=True)
+    problems = await check_one(session, index, name, sources, is_draft=True)
     return ScriptReport(cost, refusal, problems)
 
 
-def check(index: Index, name: str, files: Mapping[str, str], *, is_draft: bool) -> list[ScriptProblem]:
+async def check_one(
+    session: Session, index: Index, name: str, files: Mapping[str, str], *, is_draft: bool
+) -> list[ScriptProblem]:
     """Check one script among others. Of a draft, a missing import may still be written."""
-    from ..netscript.checking import check_script
+    typed = await session.type_checker.diagnose(files[name], name, index.definitions, index.text)
+    return await asyncio.to_thread(_check, index, name, files, typed, is_draft=is_draft)
 
-    problems = check_script(files[name], name, index.definitions, index.search, files)
+
+def _check(
+    index: Index,
+    name: str,
+    files: Mapping[str, str],
+    typed: list[Diagnostic] | None,
+    *,
+    is_draft: bool,
+) -> list[ScriptProblem]:
+    from ..netscript.checking import check_script
+    from ..typescript.typed_findings import find_typed
+
+    problems = check_script(
+        files[name],
+        name,
+        index.definitions,
+        index.search,
+        files,
+        (lambda subject: find_typed(subject, typed)) if typed else None,
+    )
     return [
         ScriptProblem(
             one.code,
