@@ -71,6 +71,15 @@ def make_bridge(settings: MercurySettings, metrics: Metrics | None = None) -> Br
         completing.declare(bridge, settings)
     for part in (models, usage, prompts):
         part.declare(bridge)
+    # Late: Mercury has neither, and few configurations name a provider that does.
+    if settings.embedding_target[1]:
+        from .tools import embeddings
+
+        embeddings.declare(bridge, settings)
+    if settings.fine_tuning:
+        from .tools import fine_tuning
+
+        fine_tuning.declare(bridge)
     TOOLSETS.restrict(bridge, settings.toolsets)
     audit_calls(bridge)
     return bridge

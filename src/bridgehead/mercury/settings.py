@@ -60,6 +60,12 @@ def is_key(text: str) -> bool:
     )
 
 
+def _parse_target(text: str) -> tuple[str, str]:
+    """Parse `provider/model`; without a provider it is a model of the API."""
+    provider, slash, model = text.partition("/")
+    return (provider, model) if slash else ("mercury", text)
+
+
 def _parse_client_budgets(text: str) -> tuple[tuple[str, float | None, float | None], ...]:
     """Parse `name=day/month, …`; either amount may be missing. A name may contain "="."""
     budgets = []
@@ -78,6 +84,7 @@ def _dollars(text: str) -> float | None:
 
 URL = Kind(_parse_url, "a URL that begins with https:// or http://, such as https://api.example/v1")
 WORD = Kind(str, "a word")
+TARGET = Kind(_parse_target, "a model, or provider/model of the routes file")
 KEYS = Kind(
     _parse_keys,
     "one key, or several separated by commas (printable characters, without spaces or quotes)",
@@ -139,6 +146,21 @@ class MercurySettings(StateSettings, DatabaseSettings, ReplicaSettings, LogSetti
     )
     decide_model = Setting(
         "MERCURY_DECIDE_MODEL", WORD, "", "The model for decisions that name none. If empty, MERCURY_MODEL."
+    )
+    embedding_target = Setting(
+        "MERCURY_EMBEDDING_MODEL",
+        TARGET,
+        ("mercury", ""),
+        "A model that makes vectors, of the API or as provider/model of the routes file. If set, "
+        "mercury_embeddings is offered.",
+        shown="none",
+    )
+    fine_tuning = Setting(
+        "MERCURY_FINE_TUNING",
+        WORD,
+        "",
+        "The provider whose fine-tuning jobs mercury_fine_tuning_status reports: one of the routes file, or "
+        "mercury for the API. If set, the tool is offered.",
     )
     toolsets = Setting(
         TOOLSETS.variable,

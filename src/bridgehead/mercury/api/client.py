@@ -49,7 +49,7 @@ _HEADERS = (
     ("User-Agent", f"bridgehead/{__version__}"),
 )
 _LOST = (ConnectFailed, ConnectionBroken, TimeoutError)
-_MODELS_LIMIT = "REQUEST_TIMEOUT"
+_FREE_LIMIT = "REQUEST_TIMEOUT"
 _CLOSING_SECONDS = 0.05
 """How long to wait for the end of a complete stream; if it comes, the connection can be reused."""
 
@@ -107,8 +107,11 @@ class ApiClient:
 
     async def fetch_models(self, key: str, seconds: float, *, endpoint: str = "") -> bytes:
         """Return the undecoded list of all models, or of those of one endpoint."""
-        exchange = self._exchange("GET", endpoint + MODELS, b"", key)
-        return await self._fetch(exchange, endpoint + MODELS, TimeLimit(seconds, _MODELS_LIMIT))
+        return await self.fetch(endpoint + MODELS, key, seconds)
+
+    async def fetch(self, path: str, key: str, seconds: float) -> bytes:
+        """Return what is at a path, undecoded. Not for anything that costs money."""
+        return await self._fetch(self._exchange("GET", path, b"", key), path, TimeLimit(seconds, _FREE_LIMIT))
 
     async def complete(self, request: Request, key: str, limit: TimeLimit) -> Completion:
         """Send a request once and return the complete answer."""

@@ -33,6 +33,9 @@ def read_response(body: bytes, request: wire.Request, seconds: float) -> Complet
     # A decision has answers instead of choices. They become the text, so that the rest works as for a chat.
     if request.path == wire.DECISIONS and response.answers is not None:
         response.choices = [wire.Choice(text=wire.write(response.answers).decode(), finish_reason="stop")]
+    if request.path == wire.EMBEDDINGS and response.data:
+        vectors = [item.embedding for item in sorted(response.data, key=lambda item: item.index)]
+        response.choices = [wire.Choice(text=wire.write(vectors).decode(), finish_reason="stop")]
     if not response.choices:
         # Some compatible servers report an error inside a 200.
         if response.error is not None or response.message or response.detail:

@@ -23,6 +23,7 @@ COMPLETIONS = "/completions"
 """Fills gaps too, with `suffix`, at servers without `FIM`."""
 EDIT = "/edit/completions"
 DECISIONS = "/decisions"
+EMBEDDINGS = "/embeddings"
 MODELS = "/models"
 VENDOR_FIELDS = ("diffusing", "reasoning_effort", "reasoning_summary", "reasoning_summary_wait", "realtime")
 """Fields of a request that compatible servers may refuse."""
@@ -154,12 +155,21 @@ class ReasoningSummary(Struct):
     status: str | None = None
 
 
+class Embedding(Struct):
+    """The vector of one text."""
+
+    embedding: list[float]
+    index: int = 0
+
+
 class CompletionResponse(Struct):
     """A complete answer, or one chunk of a stream."""
 
     choices: list[Choice] | None = None
     answers: dict[str, Any] | None = None
     """Only in the response to a decision."""
+    data: list[Embedding] | None = None
+    """Only in the response to texts to embed."""
     model: str | None = None
     usage: ApiUsage | None = None
     x_groq: GroqUsage | None = None

@@ -136,9 +136,11 @@ class CallFactory:
             wire.FIM: settings.fim_model,
             wire.EDIT: settings.edit_model,
             wire.DECISIONS: settings.decide_model,
+            wire.EMBEDDINGS: settings.embedding_target[1],
         }
         """The default models of endpoints that not every model serves; empty is the general default."""
         self._model = settings.model
+        self._embedding_provider = settings.embedding_target[0]
         self._allowed_models = settings.allowed_models
         self._max_bytes = settings.max_request_size
         self._total_timeout = settings.total_timeout
@@ -168,7 +170,10 @@ class CallFactory:
         is_default_model = args.model is UNSET
         if args.model is UNSET:
             args.model = own_default or self._model
-        if self._allowed_models and args.model not in (*self._allowed_models, *self._routes.names):
+        if self._allowed_models and args.model not in (
+            *(*self._allowed_models, *self._routes.names),
+            self._models[wire.EMBEDDINGS],
+        ):
             raise _not_allowed(args.model, self._allowed_models)
         if isinstance(args, Chat) and isinstance(args.tool_choice, str):
             args.tool_choice = _read_tool_choice(args.tool_choice, args.tools or [])
@@ -196,6 +201,10 @@ class CallFactory:
             # Not even the time or the price of an answer may tell that another token has asked the same.
             cache_owner="" if self._shares_cache else context.connection.principal or "",
         )
+        if path == wire.EMBEDDINGS:
+            # Few providers make vectors, so neither a route nor another model takes the place of the one that
+            # is set.
+            call.provider, call.is_default_model = self._embedding_provider, False
         if trace := context.trace:
             call.trace = _carry_on(trace)
         if not isinstance(args, Chat):

@@ -22,7 +22,7 @@ from bridgehead.runtime.timing import Clock
 from ..api import response_format
 from ..api.client import Report, TimeLimit
 from ..api.refusals import list_models
-from ..api.wire import CHAT, COMPLETIONS, DECISIONS, EDIT, FIM
+from ..api.wire import CHAT, COMPLETIONS, DECISIONS, EDIT, EMBEDDINGS, FIM
 from ..completion import Completion
 from ..errors import MercuryError, format_seconds
 from .audit import Audit
@@ -146,6 +146,8 @@ class Completer:
 
     async def _choose_targets(self, call: Call) -> list[Target]:
         """Return where a call goes, in order: the targets of its route, or its model at Mercury."""
+        if call.path == EMBEDDINGS:
+            return [Target(call.provider, call.model)]
         if routed := self._routes.find(call):
             call.is_default_model = False
             return [Target(target.provider, target.model or call.model) for target in routed]

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING
 from bridgehead.runtime import events, logs
 
 from ..api.refusals import unknown_model
+from ..api.wire import EMBEDDINGS
 from ..errors import MercuryError
 from .budget import Reservation
 from .call import ANONYMOUS
@@ -148,6 +149,8 @@ def _is_unbilled(error: BaseException | None) -> bool:
 
 def longest_answer(call: Call, catalogue: Catalogue) -> int | None:
     """Return the maximum number of tokens in the answer; None if nothing limits it."""
+    if call.path == EMBEDDINGS:
+        return 0  # vectors are no tokens
     return call.max_tokens or catalogue.max_output(call.model)
 
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from bridgehead.mcp import Context
 from bridgehead.mcp.lazy_imports import asyncio
 from bridgehead.runtime import logs
+from bridgehead.runtime.settings import SettingError
 
 from ..errors import MercuryError
 from ..settings import MercurySettings
@@ -64,6 +65,13 @@ class Service:
             name: make_provider(name, entry, settings, clock, redis)
             for name, entry in self.routes.providers.items()
         }
+        for name, provider in (
+            ("MERCURY_EMBEDDING_MODEL", settings.embedding_target[0]),
+            ("MERCURY_FINE_TUNING", settings.fine_tuning or MERCURY),
+        ):
+            if provider not in self.providers:
+                known = ", ".join(self.providers)
+                raise SettingError(name, provider, f"a provider of the routes file (there are {known})")
         self.keys, self.catalogue = self.mercury.keys, self.mercury.catalogue
         self.cache = Cache(settings, clock)
         self.runs = Runs(clock)
