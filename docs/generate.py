@@ -129,6 +129,7 @@ PURPOSES: Mapping[str, tuple[str, ...]] = {
     ),
     "Models": (
         *("MERCURY_MODEL", "MERCURY_FIM_MODEL", "MERCURY_EDIT_MODEL", "MERCURY_DECIDE_MODEL"),
+        *("MERCURY_EMBEDDING_MODEL", "MERCURY_FINE_TUNING"),
         "MERCURY_ALLOWED_MODELS",
     ),
     "Calls": (
