@@ -313,6 +313,10 @@ VERBS = {
         "run the tests on CPython for Windows (needs Wine; ARGS='tests/aoc --python 3.12' runs some)",
         module("tests.windows"),
     ),
+    "agents": Verb(
+        "run agent CLIs against a fake model, and compare what it sees (needs Node; ARGS=--newest for newer ones)",
+        module("tests.agents"),
+    ),
     "frameworks": Verb(
         "talk to the clients of agent frameworks (ARGS=--ci for those that CI tries)",
         module("tests.frameworks"),

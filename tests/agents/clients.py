@@ -106,6 +106,7 @@ def _prepare_codex(home: Path, model: FakeModel, servers: list[Server]) -> Launc
             f"command = {json.dumps(one.command[0])}",
             f"args = {json.dumps(one.command[1:])}",
             'default_tools_approval_mode = "approve"',
+            "required = true",  # else the first search may come before the servers are up
             f"[mcp_servers.{one.name}.env]",
             *(f"{name} = {json.dumps(value)}" for name, value in one.environment.items()),
         ]

@@ -154,7 +154,9 @@ def _compare(step: Step, answer: dict[str, Any], result: str) -> list[str]:
     must_see = list(step.sees)
     if is_error:
         texts = [block["text"] for block in served.get("content", [])]
-        must_see += texts or [answer["error"]["message"]]
+        # By sentence: in the structure, the message and the next step are apart.
+        for text in texts or [answer["error"]["message"]]:
+            must_see += re.split(r"(?<=[.:]) (?=[A-Za-z])", text)
     structure = served.get("structuredContent") or {}
     told = [*structure.get("notes", []), *structure.get("next", [])]
     if step.noted and not told:

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 TOKENIZER = Package("gpt-tokenizer", "4.0.0")
 """Carries the ranks of o200k_base; nothing is fetched to count."""
 PAGE = ROOT / "docs" / "clients.md"
-BEGIN, END = "<!-- agents -->", "<!-- /agents -->"
+BEGIN = "<!-- agents: written by `make agents ARGS=--write` -->"
+END = "<!-- end of agents -->"
 _COUNT = """
 const {countTokens} = require(process.argv[1] + "/cjs/encoding/o200k_base");
 let input = "";

@@ -92,11 +92,11 @@ async def test_a_large_server_comes_up_to_a_page_and_whole_on_request(play: Play
     _, narrowed = await play.ok("get_all_files", everything=True, glob="1*.txt")
 
     told = some["content"][1]["text"]
-    assert len(some["structuredContent"]["files"]) == 16
+    assert len(some["structuredContent"]["files"]) == 12
     # Not even the names of what was left out grow with the game.
     assert len(some["structuredContent"]["left_out"]) == 100
-    assert "Left out of 200 files, with 184000 bytes: 016.txt (1000 bytes)" in told
-    assert "115.txt (1000 bytes) and 84 more." in told
+    assert "Left out of 200 files, with 188000 bytes: 012.txt (1000 bytes)" in told
+    assert "111.txt (1000 bytes) and 88 more." in told
     assert "Set max_bytes to 200000, or everything to true, to get them all at once." in told
     assert len(json.loads(text)) == len(structured["files"]) == 200
     assert len(narrowed["files"]) == 100
@@ -235,7 +235,7 @@ async def test_a_long_file_comes_in_parts_that_say_how_to_go_on(play: Play) -> N
         result = await play.client.call("read_file", arguments)
         part = result["structuredContent"]
         assert part["total_lines"] == 5000
-        assert len(part["content"]) <= 16_000
+        assert len(part["content"]) <= 12_000
         read += part["content"].split("\n")
         if not part.get("truncated"):
             break
@@ -249,7 +249,7 @@ async def test_a_line_that_is_too_long_alone_is_cut_and_said_so(play: Play) -> N
     play.game.servers["home"]["min.js"] = "x" * 60_000
     result = await play.client.call("read_file", {"filename": "min.js"})
 
-    assert len(result["content"][0]["text"]) == 16_000
+    assert len(result["content"][0]["text"]) == 12_000
     assert "raise max_characters" in result["content"][1]["text"]
 
 

@@ -15,11 +15,12 @@ from ..game import lines, paths, timestamps
 from ..session import Session
 from .declaring import MAX_QUERY, Filename, Glob, Server, ToolDeclarer
 
-PAGE = 16_000
+PAGE = 12_000
 """Characters of a file, or bytes of all files, by default: what every agent CLI shows its model whole.
 
-`make agents` measures it. Claude Code diverts 50,000 characters of JSON to a file; Codex cuts the middle out
-of 48,000, and out of 40,000 where its model calls tools from programs, which show text and structure both.
+`make agents` measures it. Claude Code diverts 50,000 characters of JSON to a file, and Qwen Code about 30,000
+of text and structure together; Codex cuts the middle out of 48,000, and out of 40,000 of text and structure
+where its model calls tools from programs.
 """
 MAX_RESULT = 500_000
 """Characters that Claude Code may show, for an agent that asks for more than a page."""
