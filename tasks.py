@@ -314,7 +314,7 @@ VERBS = {
         module("tests.windows"),
     ),
     "agents": Verb(
-        "run agent CLIs against a fake model, and compare what it sees (needs Node; ARGS=--newest for newer ones)",
+        "run agent CLIs against a fake model and check what it sees (needs Node; ARGS=--newest)",
         module("tests.agents"),
     ),
     "frameworks": Verb(
