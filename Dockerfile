@@ -1,5 +1,5 @@
 # The host with all bridges, as a user without rights. `docker run -i … aoc` serves one bridge over stdio instead.
-# The patch release is pinned here; docs/operations.md says how to pin by digest.
+# `python -m release.images --pin` adds the digest; a release is not built without.
 ARG PYTHON=3.13.9-slim-bookworm
 
 FROM python:${PYTHON} AS build

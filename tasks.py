@@ -22,6 +22,7 @@ BIN = ROOT / ".venv" / SCRIPTS
 RUNTIME = ROOT / ".runtime"
 CODE = [name for name in ("src", "tests", "bench", "examples", "release", "docs") if (ROOT / name).is_dir()]
 UV = "uv==0.13.7"
+AUDIT = "pip-audit==2.10.1"
 PYTEST = ["pytest", "-n", "6", "--dist", "loadfile"]
 """Six workers for two cores: tests mostly wait, for servers and children (1,135 s for 400 s of CPU)."""
 STORES = [
@@ -223,6 +224,14 @@ def lock() -> None:
         run("uv", "pip", "compile", *options, *sources, *constraints, *output, folder=programs)
 
 
+def audit() -> None:
+    """Check licences, then ask the databases of known vulnerabilities about every locked package."""
+    run("python", "-m", "release.licences")
+    programs = make_venv(ROOT / "build/audit", AUDIT, [], [AUDIT])
+    required = ["--required"] if variable("REQUIRED") else []
+    run("python", "-m", "release.vulnerabilities", str(programs / "pip-audit"), *required)
+
+
 def clean() -> None:
     """Remove what no commit has."""
     for name in (*MADE, *MADE_BY_TOOLS, *(path.name for path in ROOT.glob(".coverage.*"))):
@@ -320,6 +329,9 @@ VERBS = {
     "frameworks": Verb(
         "talk to the clients of agent frameworks (ARGS=--ci for those that CI tries)",
         module("tests.frameworks"),
+    ),
+    "audit": Verb(
+        "check licences, and every locked package for known vulnerabilities; REQUIRED=1 fails offline", audit
     ),
     "dist": Verb(
         "build what people install into dist: wheel, sdist, archive, bundles", module("release", "dist")

@@ -5,7 +5,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from release import published
+from release import images, published
 from release.dist import ROOT, build
 from release.smoke import smoke
 
@@ -23,9 +23,14 @@ def main() -> int:
     parser.add_argument(
         "--releases", default="", metavar="URL", help="where the bundles will be, for server.json"
     )
+    parser.add_argument(
+        "--unpinned", action="store_true", help="build although images have no digest; not for a release"
+    )
     chosen = parser.parse_args()
     # What is only tried leads nowhere: a reserved domain (RFC 2606).
     address = chosen.address or (TRIED_ADDRESS if chosen.verb == "smoke" else "")
+    if chosen.verb == "dist" and not chosen.unpinned:
+        images.check_pinned()
     begun = time.monotonic()
     built = build(chosen.into, published.check_address(address), chosen.releases)
     for path in sorted(path for path in chosen.into.rglob("*") if path.is_file()):

@@ -17,7 +17,7 @@ from typing import Any
 from bridgehead import __version__
 from bridgehead.runtime import plugins
 from bridgehead.runtime.manifest import Manifest
-from release import archive, archive_main, bundle, published, server_json
+from release import archive, archive_main, bundle, locked, provenance, published, sbom, server_json
 
 ROOT = Path(__file__).resolve().parent.parent
 LOCKED = ROOT / "requirements" / "runtime.txt"
@@ -53,8 +53,24 @@ def build(folder: Path, address: str, releases: str = "") -> Built:
         bundles[name] = target = _bundle(folder / name, bridge, wheel, project, moment)
         described = server_json.describe(bridge, __version__, target, published.namespace(address), releases)
         (folder / name / "server.json").write_text(json.dumps(described, indent=2) + "\n", encoding="utf-8")
+    _describe_supply_chain(folder, address, moment)
     (folder / "SHA256SUMS").write_text("".join(_sums(folder)), encoding="utf-8")
     return Built(wheel, sdist, single, bundles)
+
+
+def _describe_supply_chain(folder: Path, address: str, moment: int) -> None:
+    """Write what is in the release, and what it was built from."""
+    packages = {name: locked.read(ROOT / "requirements" / f"{name}.txt") for name in ("runtime", "team")}
+    contents = sbom.describe(__version__, packages["runtime"], packages["team"], moment)
+    _write_json(folder / f"bridgehead-{__version__}.cdx.json", contents)
+    files = sorted(path for path in folder.rglob("*") if path.is_file())
+    locks = sorted((ROOT / "requirements").glob("*.txt"))
+    statement = provenance.describe(files, folder, address=address, commit=_commit(), locks=locks)
+    _write_json(folder / f"bridgehead-{__version__}.provenance.json", statement)
+
+
+def _write_json(path: Path, document: dict[str, Any]) -> None:
+    path.write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8")
 
 
 def distributions(folder: Path, moment: int, source: Path = ROOT) -> tuple[Path, Path]:
@@ -102,10 +118,17 @@ def _moment() -> int:
     named = os.environ.get("SOURCE_DATE_EPOCH", "")
     if named:
         return int(named)
+    return int(_ask_git("log", "-1", "--format=%ct") or LONG_AGO)
+
+
+def _commit() -> str:
+    return _ask_git("rev-parse", "HEAD")
+
+
+def _ask_git(*words: str) -> str:
+    """Return what git says of the source; nothing where it is no checkout."""
     git = shutil.which("git")
-    if git is None or not (ROOT / ".git").exists():
-        return LONG_AGO
-    return int(run(git, "-C", str(ROOT), "log", "-1", "--format=%ct"))
+    return run(git, "-C", str(ROOT), *words).strip() if git and (ROOT / ".git").exists() else ""
 
 
 def run(*command: str, environment: dict[str, str] | None = None) -> str:
