@@ -108,7 +108,7 @@ def test_check_takes_as_long_as_the_file_is_and_not_longer(data: Data) -> None:
 
     done = typed(data, "check")
 
-    assert done.stdout.splitlines()[-1] == "1 files read, 20000 problems"
+    assert done.stdout.splitlines()[-1] == "1 file read, 20000 problems"
 
 
 async def test_the_doctor_asks_for_missing_tables_and_says_what_the_database_holds(

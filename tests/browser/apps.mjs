@@ -67,7 +67,7 @@ for (const era of ERAS) {
     await app.getByRole("button", { name: "Tell the model" }).click();
     await sees(app, "The model knows of this selection now.");
     const [told] = (await events()).context;
-    assert.match(told.content[0].text, /selected .* on day \d part \d of the 2025 leaderboard/);
+    assert.match(told.content[0].text, /selected .* on day \d phase \d of the 2025 leaderboard/);
     assert.equal(told.structuredContent.runs.length, 7);
     assert.equal(await app.locator("img").count(), 0);
     assertQuiet();

@@ -282,7 +282,8 @@ def _check(workspace: Workspace, _chosen: Namespace, _settings: AocSettings) -> 
     for problem in report.problems:
         sys.stdout.write(f"{problem.path}: {problem.text}\n")
     count = len(report.problems)
-    sys.stdout.write(f"{report.files} files read, {count or 'no'} problem{'' if count == 1 else 's'}\n")
+    files = f"{report.files} file{'' if report.files == 1 else 's'}"
+    sys.stdout.write(f"{files} read, {count or 'no'} problem{'' if count == 1 else 's'}\n")
     return 1 if count else 0
 
 

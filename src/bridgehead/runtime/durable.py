@@ -137,12 +137,15 @@ def make_folder(folder: Path) -> None:
     flush_folder(folder.parent)
 
 
-def sweep(folder: Path, now: float) -> int:
-    """Remove the temporary files that killed processes left in a folder; return their number."""
+def sweep(folder: Path, now: float, age: float = _STRAY_SECONDS) -> int:
+    """Remove the temporary files that killed processes left in a folder; return their number.
+
+    A caller who holds a lock that every writer of the folder takes may pass an `age` below 0.
+    """
     swept = 0
     for stray in folder.glob(f"{_PREFIX}*{_SUFFIX}"):
         try:
-            if now - stray.stat().st_mtime > _STRAY_SECONDS:
+            if age < 0 or now - stray.stat().st_mtime > age:
                 stray.unlink()
                 swept += 1
         except OSError:

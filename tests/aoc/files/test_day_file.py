@@ -4,7 +4,6 @@ import os
 import re
 import stat
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -121,18 +120,16 @@ async def test_a_link_stays_a_link_and_a_mode_stays_as_it_is(data: Data, tmp_pat
     assert stat.S_IMODE(elsewhere.stat().st_mode) == 0o640
 
 
-async def test_what_killed_writers_left_is_swept(data: Data) -> None:
+async def test_what_killed_writers_left_is_swept_by_the_next_writer_however_young_it_is(data: Data) -> None:
     data.speeds.mkdir()
-    stray = data.speeds / ".bridgehead-one.tmp"
-    fresh = data.speeds / ".bridgehead-two.tmp"
-    for path in (stray, fresh):
-        path.write_bytes(b"half")
-    an_hour_ago = time.time() - 3600
-    os.utime(stray, (an_hour_ago, an_hour_ago))
-
-    await record(data, RUN)
-
-    assert (stray.exists(), fresh.exists()) == (False, True)
+    strays = [data.speeds / f".bridgehead-{number}.tmp" for number in range(12)]
+    async with connect(data.bridge()) as client:
+        for _ in range(2):
+            for path in strays:
+                path.write_bytes(b"half")
+            data.put_speeds(1, [entry("other", 5)])  # what another writer finished
+            await client.call("record_speed", RUN)
+            assert not [path for path in strays if path.exists()]
 
 
 def test_a_full_disk_is_a_clear_error_and_leaves_the_file_as_it_was(data: Data) -> None:
@@ -331,9 +328,11 @@ def test_a_journal_is_idle_when_nobody_wrote_for_so_long(data: Data, monkeypatch
     assert file.fold(60.0)
 
 
-def test_what_killed_writers_left_is_looked_for_once(data: Data, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_killed_writers_left_is_not_looked_for_while_nobody_else_writes(
+    data: Data, monkeypatch: pytest.MonkeyPatch
+) -> None:
     swept: list[Path] = []
-    monkeypatch.setattr(durable, "sweep", lambda folder, _now: swept.append(folder))
+    monkeypatch.setattr(durable, "sweep", lambda folder, _now, age: swept.append(folder))
     file = open_day(data)
     for number in range(3):
         file.append([new(number)])

@@ -20,6 +20,7 @@ class Site:
     def __init__(self) -> None:
         self.api = FakeApi(self.respond)
         self.is_solved = False
+        self.is_solved_twice = False
 
     @property
     def url(self) -> str:
@@ -40,6 +41,7 @@ class Site:
 
     def _body(self, path: str) -> bytes:
         page = FIRST + (SOLVED + SECOND if self.is_solved else "")
+        page += SOLVED.replace("447", "512") if self.is_solved_twice else ""
         return {
             "/2024/day/1": f"<html><body><main>{page}</main></body></html>",
             "/2024/day/1/input": "200000\n",

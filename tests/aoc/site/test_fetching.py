@@ -42,6 +42,22 @@ def test_a_second_phase_and_known_answers_come_when_asked_for_again(data: Data, 
     assert (event / "answers" / "Day01_phase1.txt").read_text() == "447\n"
 
 
+def test_the_second_answer_comes_when_it_was_given_after_the_second_text_was_fetched(
+    data: Data, site: Site
+) -> None:
+    clock = Clock()
+    site.is_solved = True
+    fetcher(data, site, clock).fetch_day(1)
+    answers = data.folder / "2024" / "answers"
+    assert not (answers / "Day01_phase2.txt").exists()
+    site.is_solved_twice = True
+    for _ in range(2):  # the second time there is nothing left to ask for
+        fetcher(data, site, clock).fetch_day(1, again=True)
+
+    assert (answers / "Day01_phase2.txt").read_text() == "512\n"
+    assert paths(site) == ["/2024/day/1", "/2024/day/1/input", "/2024/day/1"]
+
+
 @pytest.mark.parametrize(
     ("now", "day", "words"),
     [

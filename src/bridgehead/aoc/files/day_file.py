@@ -101,7 +101,6 @@ class DayFile:
         self._path = os.path.join(lock.folder, layout.speeds_name(day))
         self._journal_path = os.path.join(lock.folder, layout.journal_name(day))
         self._cached: _CachedDay | None = None
-        self._is_swept = False
 
     @property
     def has_journal(self) -> bool:
@@ -113,9 +112,6 @@ class DayFile:
         entries = [self._seals.sign_entry(self._day, entry) for entry in entries]
         try:
             with self._lock.held(self._path):
-                if not self._is_swept:  # temporary files of killed writers
-                    durable.sweep(Path(self._lock.folder), self._clock.now())
-                    self._is_swept = True
                 cached = self._read_cached()
                 new = self._leave_out_recorded(entries)
                 if not new:
@@ -212,6 +208,9 @@ class DayFile:
                 for entry in entries:
                     take_run(cached.runs, journal.as_new(entry))
                 return cached
+        # Somebody else has written, or may have been killed. All writers hold the lock, so that no temporary
+        # file can be in use now.
+        durable.sweep(Path(self._lock.folder), self._clock.now(), age=-1)
         day = read_day(self._lock.folder, self._day)
         if day is None:
             empty = day_document.empty_document(self._day)

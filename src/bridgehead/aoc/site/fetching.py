@@ -40,15 +40,21 @@ class Fetcher(Struct):
         folders = self.workspace.folders
         self._keep_out_of_git()  # before the first text is written
         first, second = (Path(folders.instructions) / layout.markdown_name(day, phase) for phase in (1, 2))
-        if not first.exists() or (again and not second.exists()):
+        answers = [Path(folders.answers) / layout.answer_name(day, phase) for phase in (1, 2)]
+        if day == layout.last_day(self.workspace.year):  # it has no second puzzle
+            wanted = [first, answers[0]]
+        else:
+            wanted = [first, second, *answers]
+        # An answer is on the page only after the user has given it, which may be long after the text.
+        if not first.exists() or (again and not all(path.exists() for path in wanted)):
             page = parse_page(self.client.get(f"/{self.workspace.year}/day/{day}"))
             # The page has one text, or two once the user has solved the first phase.
             for path, text in zip((first, second), page.phases, strict=False):
                 self._save(path, text)
             if len(page.phases) == 1 and first.exists():
                 self.report("Phase 2 is not shown to you yet; `fetch --again` looks for it")
-            for phase, answer in enumerate(page.answers, start=1):
-                self._save(Path(folders.answers) / layout.answer_name(day, phase), answer + "\n")
+            for path, answer in zip(answers, page.answers, strict=False):
+                self._save(path, answer + "\n")
         else:
             self.report(f"{first} exists already")
         puzzle_input = Path(folders.inputs) / layout.input_name(day)
