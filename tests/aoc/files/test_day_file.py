@@ -332,7 +332,7 @@ def test_what_killed_writers_left_is_not_looked_for_while_nobody_else_writes(
     data: Data, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     swept: list[Path] = []
-    monkeypatch.setattr(durable, "sweep", lambda folder, _now, age: swept.append(folder))
+    monkeypatch.setattr(durable, "sweep", lambda folder, *_, **__: swept.append(folder))
     file = open_day(data)
     for number in range(3):
         file.append([new(number)])
