@@ -110,10 +110,10 @@ class Pages:
         return self._database is None or self._database.has_tokens
 
     def _stores(self, grant: Grant | None) -> dict[str, Any]:
-        """Report the shared stores; the reason why one is down only to callers with a token."""
+        """Report the shared stores; the reason why one is down only to operators."""
         named = (("postgresql", self._database), ("redis", self._replica))
         stores = {name: store.describe() for name, store in named if store is not None}
-        if grant is None:
+        if grant is None or not grant.may_look:
             stores = {name: {"up": report["up"]} for name, report in stores.items()}
         return {"stores": stores} if stores else {}
 

@@ -9,6 +9,7 @@ from bridgehead.host.ownership.forwarding import ClocksDiffer, OwnerGone, Peers
 from bridgehead.host.ownership.owners import Owners
 from bridgehead.host.ownership.routing import OwnerRouter
 from bridgehead.mcp import Limits
+from bridgehead.mcp.http.accounts import Accounts
 from bridgehead.mcp.http.message import Response
 from bridgehead.runtime.stores import StoreUnavailable
 
@@ -29,6 +30,9 @@ class Workers(Peers):
 
 
 class OwnApplication:
+    def __init__(self) -> None:
+        self.accounts = Accounts(Limits())
+
     def __call__(self, request: Any) -> Any:
         async def answer() -> str:
             return "here"
@@ -139,6 +143,7 @@ class Arriving:
 
     is_complete = False
     query = b""
+    caller = "somebody"
 
     def __init__(self, headers: dict[bytes, bytes], *pieces: bytes) -> None:
         self.headers = headers
