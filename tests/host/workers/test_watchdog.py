@@ -1,7 +1,11 @@
 """Watchdog: who keeps the event loop is named, and who works in a thread keeps it from nobody."""
 
+import threading
 from pathlib import Path
 
+import pytest
+
+from bridgehead.host.workers.watchdog import Watchdog
 from tests.host.conftest import Dial
 from tests.host.telemetry.test_metrics import samples
 from tests.host.test_command import post
@@ -36,3 +40,17 @@ async def test_a_tool_in_a_thread_keeps_the_loop_from_nobody(tmp_path: Path, dia
     assert answer.startswith("worked in ")
     assert "MainThread" not in answer
     assert not [line for line in host.lines if line["event"] == "the event loop is blocked"]
+
+
+async def test_without_room_for_another_thread_the_loop_is_not_watched_and_the_host_serves(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def refuse(_thread: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    watchdog = Watchdog(lambda _tool: None)
+    monkeypatch.setattr(threading.Thread, "start", refuse)
+    with caplog.at_level("WARNING", "bridgehead"):
+        watchdog.start()
+
+    assert [record.getMessage() for record in caplog.records] == ["the event loop is not watched"]

@@ -35,7 +35,10 @@ class Watchdog:
 
     def start(self) -> None:
         """Watch from now on."""
-        threading.Thread(target=self._watch, name="watchdog", daemon=True).start()
+        try:
+            threading.Thread(target=self._watch, name="watchdog", daemon=True).start()
+        except RuntimeError as problem:  # a limit of processes or of memory: serve without it
+            log.warn("the event loop is not watched", problem=str(problem))
 
     def stop(self) -> None:
         """Stop watching."""
