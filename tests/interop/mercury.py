@@ -25,6 +25,7 @@ TOOL_FAILED = 5
 FAILING = "error: "
 """How the title of a call begins that has to fail."""
 ORDINARY = "This is an ordinary answer, long enough for several chunks of a stream."
+EMOJI = "a😀b😁c😂d🤣e😃f😄"
 TOOL = {"type": "function", "function": {"name": "measure", "parameters": {"type": "object"}}}
 FIXTURES: list[Fixture] = [
     {"match": {"userMessage": "ordinary"}, "response": {"content": ORDINARY}},
@@ -33,6 +34,10 @@ FIXTURES: list[Fixture] = [
         "response": {"toolCalls": [{"name": "measure", "arguments": '{"what":"it"}'}]},
     },
     {"match": {"userMessage": "as json"}, "response": {"content": '{"fine": true}'}},
+    # Three UTF-16 units a chunk: each of these is cut in two somewhere.
+    {"match": {"userMessage": "emoji"}, "response": {"content": EMOJI}, "chunkSize": 3},
+    {"match": {"userMessage": "think"}, "response": {"content": "So be it.", "reasoning": "Hm, well."}},
+    {"match": {"inputText": "vector"}, "response": {"embedding": [0.25, -0.5]}},
     {
         "match": {"userMessage": "busy", "sequenceIndex": 0},
         "response": {
@@ -104,6 +109,7 @@ def _settings(url: str, home: Path) -> tuple[str, ...]:
         "MERCURY_API_URL": url,
         "MERCURY_API_KEY": "sk_interop_0123456789",
         "MERCURY_MODEL": "mercury-2",
+        "MERCURY_EMBEDDING_MODEL": "text-embedding-3-small",
         "MERCURY_RETRY_DELAY": "10",
         "MERCURY_MAX_RETRY_DELAY": "20",
         "BRIDGEHEAD_STATE_DIR": str(home / "state"),
@@ -161,6 +167,10 @@ def _aimock_calls(aimock: Aimock) -> list[tuple[str, tuple[str, ...], Judge]]:
         ("tool call", _chat("measure it", tools=[TOOL]), _calls_measure),
         ("streamed tool call", _chat("measure it", "mercury_chat_stream", tools=[TOOL]), _calls_measure),
         ("json", as_json, _says('{"fine": true}')),
+        ("emoji cut in two", _chat("an emoji", "mercury_chat_stream"), _says(EMOJI)),
+        ("reasoning", _chat("think first"), _reasons),
+        ("streamed reasoning", _chat("think first", "mercury_chat_stream"), _reasons),
+        ("embeddings", _call("mercury_embeddings", input=["a vector"]), _says("[[0.25,-0.5]]")),
         ("429, then an answer", _chat("you are busy"), _took(aimock, "busy", 2, _says("Now it works."))),
         (
             f"{FAILING}503",
@@ -213,6 +223,11 @@ def _calls_measure(result: Any) -> None:
     assert not result.get("isError"), result["content"]
     (call,) = result["structuredContent"]["tool_calls"]
     assert call["function"] == {"name": "measure", "arguments": '{"what":"it"}'}, call
+
+
+def _reasons(result: Any) -> None:
+    _says("So be it.")(result)
+    assert result["structuredContent"]["reasoning"] == "Hm, well.", result["structuredContent"]
 
 
 def _took(aimock: Aimock, word: str, count: int, judge: Judge) -> Judge:

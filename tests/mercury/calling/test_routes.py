@@ -195,6 +195,18 @@ async def test_the_names_of_routes_are_listed_as_models(routed: Routed) -> None:
     assert not answered.get("isError")
 
 
+async def test_routes_to_other_providers_alone_need_no_key_of_mercury(
+    routed: Routed, local: Simulator
+) -> None:
+    async with routed(MERCURY_API_KEY="") as client:
+        listed = (await client.call("mercury_list_models"))["structuredContent"]["models"]
+        answered = await client.call(CHAT, ask())
+
+    assert [model["id"] for model in listed] == ["fast"]
+    assert not answered.get("isError")
+    assert len(local.requests.to(PATH)) == 1
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [

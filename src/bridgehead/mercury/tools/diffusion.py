@@ -56,11 +56,17 @@ def declare(bridge: Bridge[Service]) -> None:
     """Declare the page and its tools."""
     bridge.app(URI, _PAGE, name="Diffusion", description="An answer as it is refined, state by state")
     bridge.tool(
-        "How an answer is being refined.", name=STATE, visible_to="app", read_only=True, open_world=False
+        "How an answer is being refined.",
+        name=STATE,
+        title="Mercury diffusion state",
+        visible_to="app",
+        read_only=True,
+        open_world=False,
     )(watch)
     bridge.tool(
         "Stops an answer, and the request at the API.",
         name=CANCEL,
+        title="Mercury diffusion cancel",
         visible_to="app",
         read_only=True,
         open_world=False,

@@ -70,10 +70,12 @@ async def read_models(ctx: Context[Service]) -> str:
 
 
 async def _fetch_list(service: Service) -> ListedModels:
-    service.keys.pick()  # raises without a key, also while the list is still cached
     allowed = service.settings.allowed_models
-    models = await service.catalogue.fetch()
     listed = [ListedModel(name, "route", 0, []) for name in service.routes.names]
+    if listed and not service.keys.count:
+        return ListedModels(listed)  # routes to other providers alone
+    service.keys.pick()  # raises without a key, also while the list is still cached
+    models = await service.catalogue.fetch()
     for model in models:
         if allowed and model.id not in allowed:
             continue
