@@ -115,7 +115,7 @@ async def test_a_function_is_found_with_its_ram_cost(play: Play) -> None:
     assert "RAM cost" in structured["definitions"][0]["text"]
     assert structured["definitions"][0]["text"] in text
     assert structured["total"] > 3
-    assert "more; ask for something narrower" in text
+    assert "more fit; ask for something narrower" in structured["next"][0]
 
 
 async def test_what_is_not_there_is_said_so(play: Play) -> None:
@@ -139,8 +139,8 @@ async def test_the_definitions_answer_while_the_game_is_away(tmp_path: Path) -> 
     async with bridged(tmp_path) as play:
         away, found = await play.ok("search_definitions", query="hack", limit=1)
 
-        assert away.startswith("The game is away; these are the definitions of 20")
-        assert away.endswith(text)
+        assert away == text
+        assert found["notes"][0].startswith("The game is away; these are the definitions of 20")
         assert found["definitions"][0]["symbol"] == "NS.hack"
         assert (await play.ok("get_netscript_definitions"))[0] == whole
         await play.game.dial(play.url)

@@ -82,10 +82,11 @@ async def search_definitions(args: SearchDefinitions, ctx: Context[Session]) -> 
     """Find declarations."""
     index = await load_index(ctx.state)
     found = index.search.find(args.query, args.limit)
+    notes = (index.note,) if index.note else ()
     if not found.declarations:
         near = f" Like it: {', '.join(found.near)}." if found.near else ""
         text = f"Nothing in the definitions fits {args.query!r}.{near}"
-        return Answer(_join(text, index.note), FoundDefinitions([], 0, found.near))
+        return Answer(text, FoundDefinitions([], 0, found.near), notes=notes)
     # An interface that is named exactly is shown with all members; a search result only with its own text.
     exact = args.query.strip().removesuffix("()").lower()
     shown = []
@@ -94,13 +95,9 @@ async def search_definitions(args: SearchDefinitions, ctx: Context[Session]) -> 
         text = _list_members(one, index.definitions) if is_whole else shorten(one)
         shown.append(Definition(one.symbol, one.line, text))
     text = "\n\n".join(f"// {one.symbol} (line {one.line})\n{one.text}" for one in shown)
-    if found.total > len(shown):
-        text += f"\n\n… {found.total - len(shown)} more; ask for something narrower, or raise limit."
-    return Answer(_join(text, index.note), FoundDefinitions(shown, found.total))
-
-
-def _join(text: str, note: str) -> str:
-    return f"{note}\n\n{text}" if note else text
+    left_out = found.total - len(shown)
+    next_steps = (f"{left_out} more fit; ask for something narrower, or raise limit.",) if left_out else ()
+    return Answer(text, FoundDefinitions(shown, found.total), notes=notes, next=next_steps)
 
 
 def _list_members(one: Declaration, definitions: Definitions) -> str:
