@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.aoc.data import Data, entry, typed
+from bridgehead.aoc.files.entries import NewEntry
+from tests.aoc.data import Data, entry, put_graded, typed
 from tests.support.person import COMMAND
 from tests.support.waiting import PATIENCE
 
@@ -75,6 +76,20 @@ def test_history_and_export_give_every_run(filled: Data) -> None:
     assert [(row["llm"], row["speed_ms"], row["withdrawn"]) for row in as_csv[:1]] == [("fast", "5", "True")]
     assert len(as_csv) == 7
     assert [(run["day"], run["measure"]) for run in as_json] == [(2, "execution"), *[(1, "solving")] * 3]
+
+
+def test_boards_histories_and_exports_can_be_of_one_grade(data: Data) -> None:
+    data.put_speeds(1, [entry("claimer", 5)])
+    put_graded(data, NewEntry("runner", 1, 7, "2025-12-01T10:30:00.000Z", grade="verified"))
+
+    board = json.loads(typed(data, "leaderboard", "--grade", "verified", "--format", "json").stdout)
+    exported = json.loads(typed(data, "export", "--grade", "claimed").stdout)
+    history = typed(data, "history", "--grade", "verified").stdout
+
+    assert ([row["llm"] for row in board["rows"]], board["grade"]) == (["runner"], "verified")
+    assert [run["llm"] for run in exported] == ["claimer"]
+    assert "runner" in history
+    assert "claimer" not in history
 
 
 def test_init_makes_a_folder_in_which_the_first_call_works(tmp_path: Path) -> None:

@@ -1,6 +1,11 @@
 """Command: `bridgehead aoc bench` as a person types it."""
 
 import json
+import os
+import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -8,6 +13,8 @@ import pytest
 from bridgehead.aoc.bench.command import parse_days
 from bridgehead.aoc.sandbox.isolation import find_bubblewrap
 from tests.aoc.data import Data, typed
+from tests.support.person import COMMAND
+from tests.support.waiting import PATIENCE
 
 GRADE = "measured" if find_bubblewrap() is None else "verified"
 
@@ -31,6 +38,34 @@ def test_the_demo_runs_scripted_agents_offline_and_ends_with_board_and_report(
     ]
     assert "| quick-fox | demo | scripted | Python | 1 | 2 of 2 | 0 |" in (folder / "report.md").read_text()
     assert not data.speeds.exists()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="SIGINT")
+def test_after_ctrl_c_the_same_command_goes_on_where_it_was(data: Data, tmp_path: Path) -> None:
+    folder = tmp_path / "demo"
+    options = ["bench", "--demo", "--days", "1", "--repeats", "1", "--folder", str(folder)]
+    journal = folder / "journal.jsonl"
+    process = subprocess.Popen(
+        [COMMAND, "aoc", *options],
+        env={**os.environ, **data.environment()},
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    until = time.monotonic() + PATIENCE
+    while not journal.exists() or not journal.read_text():
+        assert time.monotonic() < until
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate(timeout=PATIENCE)
+    before = journal.read_text().splitlines()
+    done = typed(data, *options)
+
+    assert (process.returncode, "Run the same command again" in said) == (130, True)
+    after = journal.read_text().splitlines()
+    assert 1 <= len(before) < len(after) == 3
+    assert after[: len(before)] == before
+    assert done.returncode == 0, done.stderr
+    assert "patient-heron" in done.stdout
 
 
 def test_a_file_to_begin_with_is_written_once(data: Data, tmp_path: Path) -> None:

@@ -51,6 +51,7 @@ def find_runs(
         for entry in entries
         if filters.phase in {None, entry.phase}
         and filters.measure in {None, entry.measure}
+        and filters.grade in {None, entry.grade}
         and (llms is None or name_of(canonical_name(entry.llm)) in llms)
     ]
     matches.sort(key=lambda pair: sortable_moment(pair[1].timestamp), reverse=True)

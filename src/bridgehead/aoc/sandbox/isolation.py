@@ -99,7 +99,9 @@ def find_parts(command: list[str], folder: Path) -> tuple[list[str], list[Path]]
         # `os.path`, because a program given as an argument is too long for a file name.
         is_file = os.path.isfile(path) and (place > 0 or os.sep in word)  # noqa: PTH113
         found = str(path) if is_file else shutil.which(word) if place == 0 else None
-        words.append(str(path) if is_file else word)
+        # Windows starts `claude.cmd` only by its whole name.
+        is_whole = is_file or (sys.platform == "win32" and place == 0)
+        words.append(found if is_whole and found else word)
         if found is None:
             continue
         # Both ends of a link: a virtual environment's Python is a link to the real one.

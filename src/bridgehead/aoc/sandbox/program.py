@@ -199,7 +199,8 @@ def _take_time(shell: socket.socket) -> tuple[float, int] | None:
         while more := shell.recv(1024):
             report += more
         # The second of two lines is user and system time of the shell's children: 0m0.28s 0m0.01s
-        found = re.fullmatch(rb"[^\n]+\n(\d+)m([\d.]+)s (\d+)m([\d.]+)s\n", report)
+        # bash writes the decimal point of the person's language.
+        found = re.fullmatch(rb"[^\n]+\n(\d+)m([\d.]+)s (\d+)m([\d.]+)s\n", report.replace(b",", b"."))
         if found:
             user, more_user, system, more_system = map(float, found.groups())
             return end - begin, round((60 * (user + system) + more_user + more_system) * 1000)
