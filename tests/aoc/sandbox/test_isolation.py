@@ -18,6 +18,13 @@ try:
 except OSError:
     print("refused")
 """
+SOCKETS = """
+import os, stat
+tops = ("/run", "/home", "/root")
+found = [os.path.join(at, name) for top in tops for at, _, names in os.walk(top) for name in names]
+print([path for path in found if stat.S_ISSOCK(os.lstat(path).st_mode)])
+print(os.path.exists("/run/docker.sock"), sorted(set(os.listdir("/run")) - {"systemd", "NetworkManager"}))
+"""
 CONNECT = """
 import socket
 try:
@@ -39,6 +46,13 @@ def test_the_input_and_an_empty_home_are_all_that_a_program_finds(tmp_path: Path
     )
 
     assert done.out.splitlines() == ["['input.txt'] 42", "[]"], done.err
+
+
+@isolated
+def test_sockets_of_services_and_other_homes_are_hidden(tmp_path: Path) -> None:
+    done = run(SOCKETS, tmp_path)
+
+    assert done.out == "[]\nFalse []\n", done.err
 
 
 @isolated

@@ -1,8 +1,9 @@
 """Isolation: what a program can see and reach under bubblewrap.
 
-The system is read-only; home, temporary folders and the hidden folders are empty. The program has a process
-namespace of its own, so everything that it started ends with it. Without bubblewrap, or where the system does
-not let it make namespaces, there is no isolation: `find_bubblewrap` says so, and the caller tells the person.
+The system is read-only; homes, temporary folders, /run and the hidden folders are empty. The program has a
+process namespace of its own, so everything that it started ends with it. Without bubblewrap, or where the
+system does not let it make namespaces, there is no isolation: `find_bubblewrap` says so, and the caller tells
+the person.
 """
 
 from __future__ import annotations
@@ -29,6 +30,12 @@ _TOOLCHAINS = (
     ".dotnet",
 )
 """Where people install languages below their home; shown read-only."""
+
+
+# Services listen on sockets in /run: through that of Docker, a program could leave any isolation.
+_EMPTY = tuple(map(Path, ("/tmp", "/var/tmp", "/dev/shm", "/run", "/home", "/root")))  # noqa: S108 - hidden
+_SHOWN = tuple(map(Path, ("/run/systemd/resolve", "/run/NetworkManager/resolv.conf", "/run/current-system")))
+"""Where names are looked up, and where NixOS keeps its programs."""
 
 
 class View(Struct, frozen=True):
@@ -71,10 +78,10 @@ def isolate(bubblewrap: str, command: list[str], view: View) -> list[str]:
     # Dying with the parent ends the whole namespace when we end bubblewrap, also by SIGKILL.
     arguments += ["--die-with-parent", "--new-session", "--cap-drop", "ALL"]
     arguments += ["--ro-bind", "/", "/", "--proc", "/proc", "--dev", "/dev"]
-    for path in (Path("/tmp"), Path("/var/tmp"), Path("/dev/shm"), home):  # noqa: S108 - hidden, not written to
+    for path in (*_EMPTY, home):
         if path.is_dir():
             arguments += ["--tmpfs", str(path)]
-    for path in (*(home / name for name in _TOOLCHAINS), *view.readable):
+    for path in (*_SHOWN, *(home / name for name in _TOOLCHAINS), *view.readable):
         arguments += ["--ro-bind-try", str(path), str(path)]
     # After what is shown: a solver may lie in the folder whose answers are hidden.
     for path in view.hidden:
