@@ -14,6 +14,7 @@ from tests.interop import (
     command_line_clients,
     host,
     inspector,
+    litellm,
     mercury,
     oauth,
     typescript,
@@ -35,6 +36,7 @@ def main() -> int:
         serving("tests.interop.server", "--http") as address,
         bitburner.playing(Path(home)) as ports,
         mercury.upstreams(program, Path(home)) as upstreams,
+        litellm.gateway(upstreams.simulated, Path(home)) as gateway,
         host.addresses(Path(home)) as hosts,
         oauth.guarded_host(program) as guarded,
     ):
@@ -44,6 +46,7 @@ def main() -> int:
             *aoc.checks(program, Path(home)),
             *bitburner.checks(program, Path(home), ports),
             *mercury.checks(program, upstreams, Path(home)),
+            *litellm.checks(gateway, Path(home)),
             *bundles.checks(program, Path(home)),
             *host.checks(program, Path(home), hosts),
             *oauth.checks(guarded),

@@ -87,6 +87,14 @@ async def test_a_prompt_that_is_too_long_is_recognised_in_every_wording(body: An
     assert ("1,000 too many" in str(error)) == (VLLM in str(body))
 
 
+async def test_a_model_that_litellm_does_not_have_is_not_blamed_on_the_arguments() -> None:
+    body = (
+        b'{"error": {"message": "/chat/completions: Invalid model name passed in model=x.", "code": "400"}}'
+    )
+
+    assert refused(400, body, None, path="/chat/completions").code == "MODEL_NOT_SUITABLE"
+
+
 async def test_a_list_of_wrong_fields_is_told_field_by_field() -> None:
     detail = [{"loc": ["body", "stop"], "msg": "not a list"}, {"loc": ["body", "n"], "msg": "too large"}]
 

@@ -87,7 +87,9 @@ def refused(
         return unknown_model(model, (), quote)
     where = f" (at {reason.param})" if reason.param else ""
     message = f"The {api} refused the request ({status}){where}: {quote}"
-    code = "MODEL_NOT_SUITABLE" if reason.param == "model" else "INVALID_REQUEST"
+    # LiteLLM names no parameter for a model that it does not have.
+    is_model_refused = reason.param == "model" or "invalid model name" in words
+    code = "MODEL_NOT_SUITABLE" if is_model_refused else "INVALID_REQUEST"
     return MercuryError(code, message, status=status)
 
 
