@@ -317,6 +317,10 @@ VERBS = {
         "treat the host badly for half an hour and see that it does not grow; SECONDS=300 is shorter",
         soak,
     ),
+    "worst": Verb(
+        "call every tool with its worst arguments beside an honest client, who must not wait for it",
+        module("bench.host.worst"),
+    ),
     "pythons": Verb("run the engine's tests on the newer Pythons of this machine", module("tests.pythons")),
     "windows": Verb(
         "run the tests on CPython for Windows (needs Wine; ARGS='tests/aoc --python 3.12' runs some)",

@@ -1,8 +1,9 @@
 """The command `python -m bench.host.soak`: half an hour of bad manners; memory and descriptors stay flat.
 
-Clients open sessions and never close them, open streams and vanish, hang up in the middle of calls, and send
-what has to be refused. The exit status is 1 where the host still grows once everything that can be open is
-open.
+Clients open sessions and never close them, open streams and vanish, hang up in the middle of calls, ask for
+large answers as event streams and in batches, leave large bodies unfinished, and send what has to be refused.
+Another token must get a session whenever it asks for one. The exit status is 1 where the host still grows
+once everything that can be open is open.
 """
 
 import argparse
@@ -34,7 +35,7 @@ CLIENTS = 16
 SESSION_SECONDS = 5
 """How long an unused session lives here, so that thousands come and go in a run."""
 WITHIN = 30.0
-MOST_GROWTH = 0.05
+MOST_GROWTH = 0.10
 MOST_MORE_FILES = 8
 LATER = Call("/mcp", "later", b'{"text":"call %d"}')
 SLOW = Call("/mcp", "block_thread", b'{"seconds":0.05}', b"done")
@@ -43,6 +44,13 @@ _LISTEN = (
     b'"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}},'
     b'"notifications":{"toolsListChanged":true}}}'
 )
+_BOTH = b"application/json, text/event-stream"
+_LARGE_CALL = (
+    b'{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"later","arguments":{"text":"'
+    + b"x" * 100_000
+    + b'"}}}'
+)
+_LARGE_BODY = 8 * 1024 * 1024
 _REFUSED = (
     b"GET / HTTP/9.9\r\n\r\n",
     b"GET / HTTP/1.1\r\nX: %b\r\n\r\n" % (b"y" * 70_000),
@@ -54,8 +62,9 @@ _REFUSED = (
 class Client:
     """One client with bad manners."""
 
-    def __init__(self, port: int, token: str, seed: int) -> None:
+    def __init__(self, port: int, token: str, newcomer: str, seed: int) -> None:
         self._port = port
+        self._newcomer = b"Authorization: Bearer %b\r\n" % newcomer.encode()
         self._auth = b"Authorization: Bearer %b\r\n" % token.encode()
         self._dice = random.Random(seed)  # noqa: S311 - to be repeated, not to be secret
         self._number = 1_000_000
@@ -70,6 +79,10 @@ class Client:
             ("calls aborted", self._abort_call),
             ("requests refused", self._be_refused),
             ("calls answered", self._call),
+            ("large events read", self._read_large_events),
+            ("large batches", self._send_batch),
+            ("bodies left", self._leave_body),
+            ("newcomers with a session", self._come_anew),
         ]
         while time.monotonic() < until:
             name, way = self._dice.choice(ways)
@@ -96,12 +109,12 @@ class Client:
         finally:
             writer.transport.abort()
 
-    async def _open_session(self) -> bytes:
+    async def _open_session(self, hello: bytes = INITIALIZE, auth: bytes = b"") -> bytes:
         """Shake hands; returns the session's headers, or nothing where there is no room for another."""
-        answer = await self._exchange(post("/mcp", self._port, self._auth, INITIALIZE))
+        answer = await self._exchange(post("/mcp", self._port, auth or self._auth, hello))
         for line in answer.split(b"\r\n"):
             if line.lower().startswith(b"mcp-session-id:"):
-                return b"%b\r\nMCP-Protocol-Version: %b\r\n" % (line, HANDSHAKE.encode())
+                return line + b"\r\n"
         return b""
 
     async def _leave_session(self) -> bool:
@@ -114,6 +127,38 @@ class Client:
             head = b"GET /mcp HTTP/1.1\r\nHost: 127.0.0.1:%d\r\nAccept: text/event-stream\r\n%b%b\r\n"
             await self._exchange(head % (self._port, self._auth, session), wait_for=b"\r\n\r\n")
         return bool(session)
+
+    async def _read_large_events(self) -> bool:
+        """Leave a session with large answers that could be resumed."""
+        if session := await self._open_session():
+            headers = self._auth + session
+            request = post("/mcp", self._port, headers, _LARGE_CALL % 1)
+            request = request.replace(_BOTH, b"text/event-stream, application/json")
+            for _ in range(3):
+                if b"x" * 1000 not in await self._exchange(request, wait_for=b"0\r\n\r\n"):
+                    return False  # over its share
+        return bool(session)
+
+    async def _send_batch(self) -> bool:
+        hello = INITIALIZE.replace(HANDSHAKE.encode(), b"2025-03-26")
+        if session := await self._open_session(hello):
+            batch = b"[%b]" % b",".join(_LARGE_CALL % number for number in range(1, 120))
+            answer = await self._exchange(post("/mcp", self._port, self._auth + session, batch))
+            return answer.startswith(b"HTTP/1.1 200")
+        return False
+
+    async def _leave_body(self) -> bool:
+        request = post("/mcp", self._port, self._auth, b" " * _LARGE_BODY)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(0.2):
+                await self._exchange(request[:-1])
+        return True
+
+    async def _come_anew(self) -> bool:
+        """Open a session with a token that has few, whatever the others have."""
+        if not await self._open_session(auth=self._newcomer):
+            self.done["wrong answers"] += 1
+        return True
 
     async def _leave_listen(self) -> bool:
         headers = b"MCP-Protocol-Version: 2026-07-28\r\nMcp-Method: subscriptions/listen\r\n"
@@ -181,11 +226,11 @@ class Soak:
         )
 
 
-async def soak(process: Process, port: int, token: str, seconds: float) -> Soak:
+async def soak(process: Process, port: int, tokens: tuple[str, str], seconds: float) -> Soak:
     """Let the clients do their worst, and watch the host."""
     found = Soak(seconds)
     end = time.monotonic() + seconds
-    clients = [Client(port, token, seed) for seed in range(CLIENTS)]
+    clients = [Client(port, *tokens, seed) for seed in range(CLIENTS)]
     running = asyncio.gather(*(client.run(end) for client in clients))
     while not running.done():
         found.memory.append(process.memory())
@@ -204,11 +249,11 @@ def main() -> int:
     parser.add_argument("--record", action="store_true", help=f"write {RESULTS.relative_to(ROOT)}")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        token = _prepare(Path(folder))
+        tokens = _prepare(Path(folder))
         port = free_port()
         with Process((sys.executable, "-m", "bench.host.ours", str(port))) as process:
             wait(process, port)
-            found = asyncio.run(soak(process, port, token, options.seconds))
+            found = asyncio.run(soak(process, port, tokens, options.seconds))
     notes = (
         f"command: `make soak SECONDS={options.seconds:g}`, {datetime.now(UTC):%Y-%m-%d}",
         machine.facts([])[0],
@@ -221,10 +266,11 @@ def main() -> int:
     return 0 if found.is_flat else 1
 
 
-def _prepare(folder: Path) -> str:
-    entry, token = create_token("soak", 0.0)
+def _prepare(folder: Path) -> tuple[str, str]:
     tokens = TokenFile(folder / "tokens.json")
-    tokens.add(entry)
+    made = [create_token(name, 0.0) for name in ("soak", "newcomer")]
+    for entry, _ in made:
+        tokens.add(entry)
     os.environ |= {
         "BRIDGEHEAD_TOKENS_FILE": str(tokens.path),
         "BRIDGEHEAD_STATE_DIR": str(folder / "state"),
@@ -233,7 +279,7 @@ def _prepare(folder: Path) -> str:
         "LOG_LEVEL": "error",
         "PYTHONPATH": str(ROOT),
     }
-    return token
+    return made[0][1], made[1][1]
 
 
 if __name__ == "__main__":

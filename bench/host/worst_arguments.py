@@ -43,6 +43,9 @@ WORST: dict[str, list[Arguments]] = {
     "speed_history": [{"limit": 200}, {"llm_name": "m" * 100_000}, {"limit": 200, "older": 1}],
     "start_attempt": [{"day": 25, "phase": 2, "llm_name": "m" * 200}],
     "finish_attempt": [{"attempt": "x" * 64, "answer": "7" * 4000}],
+    "read_input": [{"attempt": "x" * 64, "offset": 10**9}],
+    "leaderboard_cells": [{}],
+    "leaderboard_runs": [{"day": 25, "phase": 2, "llm": "m" * 100_000, "measure": "solving"}],
     # --- bitburner ---
     "connection_status": [{}],
     "list_files": [{}, {"server": "n" * 100_000}],
@@ -90,6 +93,14 @@ WORST: dict[str, list[Arguments]] = {
     ],
     "list_servers": [{}, {"glob": "*a" * 500}],
     "backup_save": [{}],
+    "write_files": [
+        {"files": [{"filename": f"worst/{number}.js", "content": _CODE[:20_000]} for number in range(50)]}
+    ],
+    "check_files": [{}, {"drafts": {"a.js": _CODE, "b.js": LONG_LINE, "c.js": _DEEP * 20}}],
+    "browse_files": [{}, {"filename": "long-line.js"}],
+    "files_overview": [{}],
+    "files_on_server": [{"server": "home"}],
+    "files_ram": [{"server": "home", "filenames": [f"scripts/{number:03}.js" for number in range(50)]}],
     # --- mercury ---
     "mercury_chat_completion": [
         {"messages": [{"role": "user", "content": _LARGE}], "cache": "bypass"},
@@ -99,7 +110,7 @@ WORST: dict[str, list[Arguments]] = {
             "response_format": {"type": "json_schema", "json_schema": {"name": "n", "schema": _NESTED}},
         },
     ],
-    "mercury_chat_stream": [{"messages": [{"role": "user", "content": _LARGE}], "cache": "bypass"}],
+    "mercury_chat_stream": [{"messages": [{"role": "user", "content": _LARGE}]}],
     "mercury_fim_completion": [{"prompt": _HALF, "suffix": _HALF, "cache": "bypass"}],
     "mercury_edit_completion": [{"prompt": _LARGE, "cache": "bypass"}],
     "mercury_apply_edit": [{"original": _HALF, "update": _HALF[::-1], "model": _EDITOR, "cache": "bypass"}],
@@ -116,7 +127,11 @@ WORST: dict[str, list[Arguments]] = {
             ],
         }
     ],
-    "mercury_batch": [{"prompts": [_TEXT * 40] * 500, "concurrency": 32, "cache": "bypass"}],
+    "mercury_batch": [
+        {"prompts": [_TEXT * 40] * 500, "concurrency": 32, "cache": "bypass", "timeout_ms": 2000}
+    ],
+    "mercury_diffusion_state": [{"run": "x" * 100_000}, {"about": _LARGE, "all": True}],
+    "mercury_diffusion_cancel": [{"run": "x" * 100_000}],
     "mercury_list_models": [{}],
     "mercury_usage": [{"days": 400, "by": ["day", "model", "client"]}],
 }
