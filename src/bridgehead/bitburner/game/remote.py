@@ -6,6 +6,7 @@ by its exact text. Told apart are an unknown request, for which JSON-RPC also ha
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
@@ -27,6 +28,7 @@ log = logs.logger("bitburner.remote")
 
 T = TypeVar("T")
 _SLOW_SECONDS = 0.5
+_WHOLE_SERVERS_AT_ONCE = 2
 _METHOD_NOT_FOUND = -32601
 _UNKNOWN = ("unknown message", "unknown method", "method not found")
 
@@ -101,6 +103,9 @@ class Remote:
         self._connection = connection
         self._timeout = timeout
         self._clock = clock
+        # All files of a server take the loop 10 to 50 ms to decode and to answer with. Many such calls of one
+        # caller would be ready in the same turn, and make every other caller wait for all of them.
+        self._whole_servers = asyncio.Semaphore(_WHOLE_SERVERS_AT_ONCE)
 
     async def call(self, method: str, kind: type[T], **params: Any) -> T:
         """Make one exchange and return its result, decoded as `kind`; `Raw` leaves it undecoded."""
@@ -141,7 +146,8 @@ class Remote:
 
     async def read_all(self, server: str) -> list[GameFile]:
         """Return all files of a server with their contents."""
-        return await self.call("getAllFiles", list[GameFile], server=server)
+        async with self._whole_servers:
+            return await self.call("getAllFiles", list[GameFile], server=server)
 
     async def calculate_ram(self, filename: str, server: str) -> float:
         """Return the RAM cost of a script in GB."""

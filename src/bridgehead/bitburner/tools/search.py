@@ -86,9 +86,10 @@ async def search_files(args: SearchFiles, ctx: Context[Session]) -> Answer[Match
     if not files:
         no_match = describe_no_match(args.glob, len(candidates))
         return Answer("There is nothing to search.", Matches([], 0), notes=(no_match,))
-    outcome = await _run_matching(
-        Job(args.pattern, args.ignore_case, args.max_matches, SEARCH_SECONDS, files)
-    )
+    async with ctx.state.searches:
+        outcome = await _run_matching(
+            Job(args.pattern, args.ignore_case, args.max_matches, SEARCH_SECONDS, files)
+        )
     if outcome.problem:
         raise InvalidArgument(
             f"The pattern cannot be used: {outcome.problem}.",
