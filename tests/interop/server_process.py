@@ -12,7 +12,7 @@ from tests.interop.node import ROOT
 from tests.support.ports import free_port
 
 HOST = "127.0.0.1"
-SECONDS_TO_START = 20.0
+SECONDS_TO_START = 120.0
 SECONDS_TO_END = 10.0
 
 
