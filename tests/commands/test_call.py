@@ -125,8 +125,13 @@ async def test_a_file_of_text_goes_into_the_game(person: Person) -> None:
         assert game.servers["home"]["new.js"] == "export const a = 2;\n"
 
 
-@pytest.mark.parametrize(("says", "status"), [("y\n", 0), ("what\nno\n", 1), ("\x04", 1)])
-async def test_a_person_is_asked_before_something_is_deleted(person: Person, says: str, status: int) -> None:
+@pytest.mark.parametrize(
+    ("says", "status", "told"),
+    [("y\n", 0, ""), ("what\nno\n", 1, "did not agree"), ("\x04", 1, "Nobody answered")],
+)
+async def test_a_person_is_asked_before_something_is_deleted(
+    person: Person, says: str, status: int, told: str
+) -> None:
     async with playing() as (game, settings):
         code, out, shown = await person.sits(
             *("call", "bitburner", "delete_file", "filename=notes.txt"),
@@ -136,7 +141,7 @@ async def test_a_person_is_asked_before_something_is_deleted(person: Person, say
 
         assert (code, out) == (status, "" if status else "OK\n")
         assert "Delete notes.txt on home?" in shown
-        assert ("did not agree" in shown) == bool(status)
+        assert told in shown
         assert ("notes.txt" in game.servers["home"]) == bool(status)
 
 
