@@ -24,7 +24,7 @@ async def test_an_answer_over_the_limit_names_the_setting_and_keeps_the_game(
         text, problem = await play.fails("read_file", filename="big.txt")
 
         assert problem["code"] == "reply_too_large"
-        assert "BITBURNER_MAX_FRAME_BYTES is 10,000" in text
+        assert "BITBURNER_MAX_FRAME_BYTES is 10,240" in text
         assert (await play.ok("list_files"))[0] == '["big.txt"]'
         assert play.count("ws_reconnects_total") == 0
 
