@@ -2,6 +2,7 @@
 
 import pytest
 
+from bench.bitburner.questions import QUESTIONS as PLAYERS_QUESTIONS
 from bridgehead.bitburner.netscript.definitions import Definitions
 from bridgehead.bitburner.netscript.search import DefinitionSearch
 from bridgehead.bitburner.simulator.definitions import definitions
@@ -55,3 +56,27 @@ def test_a_hacking_goal_brings_no_gang_functions(search: DefinitionSearch) -> No
 
     assert not any(symbol.startswith("Gang") for symbol in found)
     assert any(symbol in ("NS.hack", "NS.getServerMoneyAvailable") for symbol in found)
+
+
+def test_the_seventy_questions_find_their_answers(search: DefinitionSearch) -> None:
+    first = among = asked = 0
+    for query, paths in PLAYERS_QUESTIONS:
+        answers = [search.definitions.find_path(path) for path in paths.split("|")]
+        wanted = {one.symbol for one in answers if one is not None}
+        if wanted:
+            asked += 1
+            found = [one.symbol for one in search.find(query, 3).declarations]
+            first += found[0] in wanted
+            among += not wanted.isdisjoint(found)
+
+    assert len(PLAYERS_QUESTIONS) == 70
+    assert first >= 0.9 * asked
+    assert among >= 0.97 * asked
+
+
+def test_a_member_of_a_namespace_is_named_as_scripts_write_it(search: DefinitionSearch) -> None:
+    names = [
+        search.name_of(search.find(query, 1).declarations[0]) for query in ("TIX.buyStock", "hack", "Player")
+    ]
+
+    assert names == ["ns.stock.buyStock", "ns.hack", "Player"]

@@ -111,11 +111,29 @@ async def test_a_new_connection_asks_again(play: Play) -> None:
 async def test_a_function_is_found_with_its_ram_cost(play: Play) -> None:
     text, structured = await play.ok("search_definitions", query="hack", limit=3)
 
-    assert structured["definitions"][0]["symbol"] == "NS.hack"
+    assert structured["definitions"][0]["symbol"] == "ns.hack"
     assert "RAM cost" in structured["definitions"][0]["text"]
     assert structured["definitions"][0]["text"] in text
-    assert structured["total"] > 3
-    assert "more fit; ask for something narrower" in structured["next"][0]
+    # A symbol is the whole answer; others of its name are named.
+    assert len(structured["definitions"]) == 1
+    assert "GangMemberInfo.hack" in structured["more"]
+    assert f"Also: {', '.join(structured['more'])}." in text
+
+
+async def test_words_bring_three_declarations_and_the_names_of_others(play: Play) -> None:
+    text, structured = await play.ok("search_definitions", query="buy shares of a stock")
+
+    assert structured["definitions"][0]["symbol"] == "ns.stock.buyStock"
+    assert len(structured["definitions"]) == 3
+    assert len(structured["more"]) == 15
+    assert structured["more"][-1] in text
+
+
+async def test_every_symbol_of_a_list_is_shown(play: Play) -> None:
+    _, structured = await play.ok("search_definitions", query="hack, ns.grow, weaken, ns.stock.buyStock")
+
+    shown = [one["symbol"] for one in structured["definitions"]]
+    assert shown == ["ns.hack", "ns.grow", "ns.weaken", "ns.stock.buyStock"]
 
 
 async def test_what_is_not_there_is_said_so(play: Play) -> None:
@@ -139,9 +157,9 @@ async def test_the_definitions_answer_while_the_game_is_away(tmp_path: Path) -> 
     async with bridged(tmp_path) as play:
         away, found = await play.ok("search_definitions", query="hack", limit=1)
 
-        assert away == text
         assert found["notes"][0].startswith("The game is away; these are the definitions of 20")
-        assert found["definitions"][0]["symbol"] == "NS.hack"
+        assert away == text
+        assert found["definitions"][0]["symbol"] == "ns.hack"
         assert (await play.ok("get_netscript_definitions"))[0] == whole
         await play.game.dial(play.url)
         await until(lambda: play.session.connection.link is not None)

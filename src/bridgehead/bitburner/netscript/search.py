@@ -1,8 +1,8 @@
 """Search: find declarations by symbol, by the words in their names, and by their comments.
 
-An exact symbol always comes first. Otherwise each word of the query scores for the best place where it
-occurs: the name, the owner, the first sentence, the rest of the comment. Rare words score more than common
-ones, and players' words match the API's by synonyms.
+An exact symbol is the whole answer. Otherwise each word of the query scores for the best place where it
+occurs: the name, what players use the function for, the owner, the first sentence, the rest of the comment.
+Rare words score more than common ones, and players' words match the API's by synonyms.
 """
 
 from __future__ import annotations
@@ -19,12 +19,13 @@ from ..game import timestamps
 from .definitions import ROOT, Declaration, Definitions
 from .ram import Price, list_prices
 from .signatures import Signatures
-from .words import STOP, SYNONYMS
+from .words import PURPOSES, STOP, SYNONYMS
 
-_IN_NAME, _IN_OWNER, _IN_SUMMARY, _IN_COMMENT = 10.0, 5.0, 4.0, 1.0
+_IN_NAME, _IN_PURPOSE, _IN_OWNER, _IN_SUMMARY, _IN_COMMENT = 10.0, 8.0, 5.0, 4.0, 1.0
 _AS_SYNONYM = 0.75
+_COVERAGE, _EXACTNESS = 2.0, 0.5
 _AS_SPELLED = 1.08
-_BASIC, _PART, _FORMULA, _OTHER = 1.4, 1.25, 0.9, 0.75
+_BASIC, _PART, _FORMULA, _OTHER = 1.4, 1.25, 0.9, 0.6
 _WORDS = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+")
 _SYMBOL = re.compile(r"[A-Za-z_$][\w$]*(?:\.[A-Za-z_$][\w$]*)*(?:\(\))?")
 
@@ -33,6 +34,7 @@ _VERBS = frozenset({"get", "set", "is", "has"})
 _MAX_WORDS = 24
 _MAX_SYMBOLS = 20
 """Words and symbols of a query that are looked up; each costs a pass over the declarations."""
+_MAX_REST = 15
 _MAX_SPELLING = 60
 """Characters of a name that others are compared with: comparing spellings takes quadratic time."""
 
@@ -44,11 +46,14 @@ class SearchResult(Struct, frozen=True):
     total: int
     near: list[str] = []
     """Similar names, if nothing matched."""
+    rest: list[Declaration] = []
+    """The next best ones."""
 
 
 class _Indexed(Struct, frozen=True):
     declaration: Declaration
     name: frozenset[str]
+    purpose: frozenset[str]
     owner: frozenset[str]
     summary: frozenset[str]
     comment: frozenset[str]
@@ -61,7 +66,7 @@ class DefinitionSearch:
     """Searches one definition file."""
 
     def __init__(self, definitions: Definitions) -> None:
-        self._definitions = definitions
+        self.definitions = definitions
         self.signatures = Signatures(definitions)
         self._paths = {interface: path for path, interface in definitions.namespaces.items()}
         self._indexed: list[_Indexed] = []
@@ -77,6 +82,9 @@ class DefinitionSearch:
                 _Indexed(
                     declaration,
                     frozenset(_split(declaration.name)),
+                    frozenset(_stem(word) for word in PURPOSES.get(declaration.name, ()))
+                    if declaration.is_function and path is not None
+                    else frozenset(),
                     frozenset(_split(f"{owner} {(path or '').replace('.', ' ')}")) - {"ns"},
                     frozenset(_split(declaration.summary)),
                     frozenset(_split(declaration.comment)),
@@ -94,7 +102,7 @@ class DefinitionSearch:
                 self._by_name.setdefault(name, []).append(declaration)
         counted: Counter[str] = Counter()
         for entry in self._indexed:
-            counted.update(entry.name | entry.owner | entry.summary)
+            counted.update(entry.name | entry.purpose | entry.owner | entry.summary)
         total = len(self._indexed) or 1
         # Inverse document frequency: a word that many declarations have says little about any of them.
         self._weights = {word: math.log(1 + total / count) for word, count in counted.items()}
@@ -107,19 +115,28 @@ class DefinitionSearch:
         # The best match of each symbol first, then further ones of the same name.
         exact = [match for matches in named for match in matches[:1]]
         exact += [match for matches in named for match in matches[1:]]
-        # A list of symbols is no sentence: ranking its words would only add noise.
-        ranked = [] if len(listed) > 1 and exact else self._rank(query)
+        # A symbol is no sentence: ranking its words would only add noise.
+        is_symbol = len(listed) > 1 or "." in query or query.strip() in {one.name for one in exact[:1]}
+        ranked = [] if exact and is_symbol else self._rank(query)
         merged = list({match.symbol: match for match in (*exact, *ranked)}.values())
+        # What was named is shown, each once; further declarations of the same name are among the rest.
+        firsts = len({matches[0].symbol for matches in named if matches})
+        shown = firsts if exact and is_symbol else limit
         if merged:
-            return SearchResult(merged[:limit], len(merged))
+            return SearchResult(merged[:shown], len(merged), rest=merged[shown : shown + _MAX_REST])
         return SearchResult([], 0, self.suggest(query.strip().removesuffix("()").rpartition(".")[2]))
+
+    def name_of(self, declaration: Declaration) -> str:
+        """Return a declaration's name as a script writes it: `ns.stock.buyStock`, not `TIX.buyStock`."""
+        path = self._paths.get(declaration.owner)
+        return declaration.symbol if path is None else f"ns.{f'{path}.{declaration.name}'.lstrip('.')}"
 
     def suggest(self, name: str, interface: str | None = None, count: int = 5) -> list[str]:
         """Return names similar to one that does not exist: close in spelling, or with common words."""
         members = (
-            self._definitions.members.get(interface, {})
+            self.definitions.members.get(interface, {})
             if interface is not None
-            else {declaration.name: declaration for declaration in self._definitions.declarations}
+            else {declaration.name: declaration for declaration in self.definitions.declarations}
         )
         lower = {member.lower(): member for member in members}
         wanted = name.lower()[:_MAX_SPELLING]
@@ -144,9 +161,9 @@ class DefinitionSearch:
         exact = [
             match
             for match in (
-                self._definitions.find_path(bare),
-                self._definitions.by_symbol.get(symbol),
-                self._definitions.by_symbol.get(bare),
+                self.definitions.find_path(bare),
+                self.definitions.by_symbol.get(symbol),
+                self.definitions.by_symbol.get(bare),
             )
             if match is not None
         ]
@@ -182,7 +199,7 @@ class DefinitionSearch:
             exactness = min(in_name, meaning) / meaning
             alike = _AS_SPELLED ** len(spelled & entry.spelled)
             # Coverage squared: a declaration with all words beats one that has a single rare word.
-            score *= coverage * coverage * (1 + 0.5 * exactness) * alike * entry.rate
+            score *= coverage**_COVERAGE * (1 + _EXACTNESS * exactness) * alike * entry.rate
             scored.append((score, entry.declaration))
         scored.sort(key=lambda pair: (-pair[0], pair[1].line))
         return [declaration for _, declaration in scored]
@@ -217,6 +234,7 @@ def _weigh(entry: _Indexed, word: str) -> float:
         return _IN_NAME
     places = (
         (_IN_NAME, entry.name),
+        (_IN_PURPOSE, entry.purpose),
         (_IN_OWNER, entry.owner),
         (_IN_SUMMARY, entry.summary),
         (_IN_COMMENT, entry.comment),

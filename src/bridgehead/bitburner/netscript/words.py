@@ -1,4 +1,4 @@
-"""Words: synonyms that players use for the API's words, and words that a search ignores."""
+"""Words: what players say for the API's words and functions, and words that a search ignores."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ _STOP_WORDS = """
 a an and any are as at be by can do does for from get give given have how i if in into is it me my
 of on one or set so some that the their them there this to up use using want was we what when where
 which who will with you your function functions method api ns call value return returns tell find
-out way show make let lets many much now current
+out way show make let lets many much now current about everything known please
 """
 _SYNONYM_LINES = """
 money: cash funds dollars
@@ -100,3 +100,137 @@ SYNONYMS: dict[str, tuple[str, ...]] = {
     for api, _, words in (line.partition(":") for line in _SYNONYM_LINES.strip().splitlines())
 }
 """Each word of the API with its synonyms."""
+
+_PURPOSE_LINES = """
+hack: steal take money from target
+grow: increase raise refill restore money back more target
+weaken: lower reduce decrease drop security target
+scan: neighbours neighbors adjacent connected hosts network list all
+nuke: gain get root admin access machine
+hasRootAccess: have admin rights rooted already check
+getServerNumPortsRequired: open ports needed before nuke must number
+brutessh: ssh open port
+ftpcrack: ftp open port
+relaysmtp: smtp open port
+httpworm: http open port
+sqlinject: sql open port
+getServerMoneyAvailable: money cash left now has
+getServerMaxMoney: maximum money most hold limit capacity
+getServerSecurityLevel: security now
+getServerMinSecurityLevel: lowest minimum possible security
+getServerRequiredHackingLevel: skill level needed required minimum hack target
+getHackingLevel: own my skill
+getHackTime: how long hack take duration milliseconds
+getGrowTime: how long grow take duration milliseconds
+getWeakenTime: how long weaken take duration milliseconds
+hackAnalyze: percentage fraction part share stolen thread
+hackAnalyzeChance: probability odds success succeed hack
+hackAnalyzeThreads: threads needed steal given amount sum money
+hackAnalyzeSecurity: security increase raise effect hack threads
+growthAnalyze: threads needed multiply double grow money factor
+growthAnalyzeSecurity: security increase raise effect grow threads
+weakenAnalyze: security decrease effect weaken threads
+getServerMaxRam: total memory size host all
+getServerUsedRam: memory used free left available host
+getScriptRam: memory needed script uses costs
+exec: launch start other different another remote machine host script
+run: start launch script here this same host machine another
+spawn: replace running itself by another restart afterwards
+kill: stop end terminate running script process pid
+killall: stop end terminate every all scripts host
+ps: which what running scripts processes list
+isRunning: already running check active
+getRunningScript: details information about running
+scp: copy upload transfer send file other another server
+ls: list files directory folder host
+write: save store text append file
+read: load contents text file
+rm: delete remove erase file
+fileExists: does there exist check file
+mv: rename move file script
+wget: download url web internet
+sleep: wait pause delay second milliseconds
+asleep: wait pause delay meanwhile parallel
+tprint: show print display message terminal
+print: write log message
+clearLog: empty erase log
+disableLog: hide silence mute stop suppress log messages function
+enableLog: show again log messages function
+tail: open show log window
+openTail: open show log window
+toast: notify notification popup corner message
+alert: popup dialog message notify
+prompt: ask question yes no dialog input answer
+flags: parse command line arguments options parameters
+atExit: when script ends exits finished cleanup callback something
+exit: end stop quit this script itself
+writePort: send data between scripts through port put
+readPort: receive take data port next
+peek: look read port without removing
+getPortHandle: port object queue data between
+purchaseServer: buy new server
+deleteServer: sell remove bought server
+getPurchasedServerCost: price cost new server gb
+getServerCost: price cost new server gb
+getPurchasedServers: names list servers own bought my
+getServerNames: names list servers own bought my
+getPurchasedServerLimit: how many servers may own maximum number
+getServerLimit: how many servers may own maximum number
+upgradePurchasedServer: increase more ram memory bought server
+upgradeServer: increase more ram memory bought server
+getHostname: name this server current where am
+getPlayer: stats money skills me character
+getServer: all information details object host
+getMoneySources: income earned where from
+formatNumber: short readable thousands millions like
+formatRam: memory readable gigabytes
+getForecast: chance probability goes rise up predict prediction stock
+getVolatility: risk change stock
+getPosition: hold own shares many bought average price stock
+getSymbols: list all stock symbols names
+buyStock: buy purchase shares stock long
+sellStock: sell shares stock symbol
+buyShort: short shares bet fall
+connect: terminal go switch to server
+installBackdoor: backdoor current server
+joinFaction: accept invitation invite
+checkFactionInvitations: pending open invitations
+workForFaction: reputation job earn
+getFactionRep: reputation how much standing
+purchaseAugmentation: buy
+getAugmentationPrice: price cost how expensive
+installAugmentations: reset install all bought
+gymWorkout: gym train strength defense dexterity agility work
+universityCourse: study class learn university course
+commitCrime: crime rob steal homicide do
+applyToCompany: job apply get hired
+workForCompany: job salary earn
+purchaseProgram: buy program exe dark web
+purchaseTor: buy tor router dark web
+upgradeHomeRam: more memory home computer
+attempt: solve answer submit solution coding contract
+getData: input task data coding contract
+getContractType: kind type coding contract
+numNodes: number count how many nodes
+purchaseNode: buy new node
+spendHashes: use exchange hashes
+setMemberTask: assign job make member do task
+ascendMember: ascend multipliers
+recruitMember: hire new member
+purchaseEquipment: equip buy weapons armor gear member
+setTerritoryWarfare: war clashes territory fight
+setToCommitCrime: send crime do
+getScriptIncome: money per second earns
+getScriptLogs: lines log of script
+getServerGrowth: growth rate parameter fast
+serverExists: there host valid check
+getResetInfo: last reset bitnode since started
+share: reputation bonus faction lend
+nextPortWrite: wait until data arrives port
+hasTorRouter: own have tor
+"""
+PURPOSES: dict[str, frozenset[str]] = {
+    name: frozenset(words.split())
+    for name, _, words in (line.partition(":") for line in _PURPOSE_LINES.strip().splitlines())
+}
+"""What players say they want from a function, by its bare name."""

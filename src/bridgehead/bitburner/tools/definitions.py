@@ -40,7 +40,7 @@ class SearchDefinitions(Arguments):
             description="Symbols such as ns.hack, Singularity or a list of them, or a few words",
         ),
     ]
-    limit: Annotated[int, Meta(ge=1, le=50)] = 8
+    limit: Annotated[int, Meta(ge=1, le=50)] = 3
 
 
 class Definition(Struct):
@@ -57,6 +57,8 @@ class FoundDefinitions(Struct):
     definitions: list[Definition]
     total: int
     near: list[str] = []
+    more: list[str] = []
+    """The names of the next best ones."""
 
 
 def declare(tools: ToolDeclarer) -> None:
@@ -68,8 +70,8 @@ def declare(tools: ToolDeclarer) -> None:
     )(get_netscript_definitions)
     tools.read_tool(
         "Search definitions",
-        "Find functions and types of the game's API (Netscript, ns.…) by symbol or by words. Answers "
-        "declarations with their comments, which tell RAM costs; for an interface, its whole body.",
+        "Find functions and types of the Bitburner game's API (Netscript, ns.…) by symbol or by words. "
+        "Answers declarations with their comments, which tell RAM costs; for an interface, its whole body.",
     )(search_definitions)
 
 
@@ -93,11 +95,12 @@ async def search_definitions(args: SearchDefinitions, ctx: Context[Session]) -> 
     for one in found.declarations:
         is_whole = one.symbol.lower() == exact and one.symbol in index.definitions.members
         text = _list_members(one, index.definitions) if is_whole else shorten(one)
-        shown.append(Definition(one.symbol, one.line, text))
+        shown.append(Definition(index.search.name_of(one), one.line, text))
     text = "\n\n".join(f"// {one.symbol} (line {one.line})\n{one.text}" for one in shown)
-    left_out = found.total - len(shown)
-    next_steps = (f"{left_out} more fit; ask for something narrower, or raise limit.",) if left_out else ()
-    return Answer(text, FoundDefinitions(shown, found.total), notes=notes, next=next_steps)
+    more = [index.search.name_of(one) for one in found.rest]
+    if more:
+        text += f"\n\nAlso: {', '.join(more)}."
+    return Answer(text, FoundDefinitions(shown, found.total, more=more), notes=notes)
 
 
 def _list_members(one: Declaration, definitions: Definitions) -> str:

@@ -1,0 +1,75 @@
+"""The command `python -m bench.bitburner.checking`: the script check and the definition search, counted.
+
+With TypeScript installed by `bridgehead bitburner install-checker`, or from an archive given with --from, the
+corpus is checked with it, too. --definitions takes a definition file of the real game for the questions.
+"""
+
+import argparse
+import asyncio
+import tempfile
+from pathlib import Path
+
+from bench.bitburner.questions import HELD_OUT, QUESTIONS
+from bridgehead.bitburner.netscript.checking import check_script
+from bridgehead.bitburner.netscript.search import Index
+from bridgehead.bitburner.settings import BitburnerSettings
+from bridgehead.bitburner.simulator.definitions import definitions
+from bridgehead.bitburner.typescript import component
+from bridgehead.bitburner.typescript.type_checker import TypeChecker
+from bridgehead.bitburner.typescript.typed_findings import find_typed
+from tests.bitburner.netscript.corpus_cases import load
+
+
+async def count_corpus(checker: TypeChecker | None) -> None:
+    """Print how many wrong scripts are named, and how many right ones are flagged."""
+    index = Index(definitions())
+    for kind in ("wrong", "right"):
+        cases, found, held_out = load(kind), 0, 0
+        for case in cases:
+            source, name = case.files[case.filename], case.filename
+            typed = await checker.diagnose(source, name, index.definitions, index.text) if checker else None
+            further = (lambda subject, typed=typed: find_typed(subject, typed)) if typed else None
+            has_problems = bool(
+                check_script(source, name, index.definitions, index.search, case.files, further)
+            )
+            found += has_problems
+            held_out += has_problems and case.is_held_out
+        print(f"{kind}: {found} of {len(cases)} have problems, {held_out} of them held out")
+
+
+def count_questions(text: str) -> None:
+    """Print how often the right declaration comes first, and among the first three."""
+    index = Index(text)
+    for title, questions in (("tuned", QUESTIONS), ("held out", HELD_OUT)):
+        first = among = asked = 0
+        for query, paths in questions:
+            answers = [index.definitions.find_path(path) for path in paths.split("|")]
+            wanted = {one.symbol for one in answers if one is not None}
+            if wanted:
+                asked += 1
+                found = [one.symbol for one in index.search.find(query, 3).declarations]
+                first += found[:1] != [] and found[0] in wanted
+                among += not wanted.isdisjoint(found)
+        print(f"questions, {title}: first {first} of {asked}, among three {among} of {asked}")
+
+
+async def main() -> None:
+    """Run everything."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--from", dest="archive", type=Path)
+    parser.add_argument("--definitions", type=Path)
+    options = parser.parse_args()
+    count_questions(options.definitions.read_text(encoding="utf-8") if options.definitions else definitions())
+    print("rules alone")
+    await count_corpus(None)
+    with tempfile.TemporaryDirectory() as state:
+        settings = BitburnerSettings({"BRIDGEHEAD_STATE_DIR": state})
+        component.install(settings, options.archive)
+        checker = TypeChecker(settings)
+        print(f"with TypeScript {component.VERSION}")
+        await count_corpus(checker)
+        await checker.close()
+
+
+if __name__ == "__main__":
+    asyncio.run(main())
