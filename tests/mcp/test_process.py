@@ -52,6 +52,12 @@ def test_a_thread_that_never_returns_does_not_keep_the_process() -> None:
     assert (status, said) == (0, "served\n")
 
 
+def test_the_time_for_calls_is_not_given_to_threads_once_more() -> None:
+    status, said, _ = run_program(HUNG_THREAD.replace("None, 0.2", "None, 3600"))
+
+    assert (status, said) == (0, "served\n")
+
+
 STUBBORN_TASK = """
 import asyncio
 from bridgehead.mcp.process import run_to_end

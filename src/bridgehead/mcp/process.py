@@ -22,6 +22,8 @@ Result = TypeVar("Result")
 
 TURN_SECONDS = 0.1
 """How often a loop that is shutting down is checked for being stuck."""
+THREAD_SECONDS = 1.0
+"""How long threads that still run may keep a process that has ended otherwise."""
 CONSOLE_ENDS = frozenset({2, 5, 6})
 """Windows console events: closed, user logs off, machine shuts down."""
 
@@ -99,7 +101,10 @@ def task_starter(loop: asyncio.AbstractEventLoop) -> Callable[[Coroutine[Any, An
 
 
 def run_to_end(main: Coroutine[Any, Any, None], loop_factory: LoopFactory | None, within: float) -> None:
-    """Run a coroutine on a loop of its own; after it, the process waits `within` seconds for threads."""
+    """Run a coroutine on a loop of its own; after it, the process waits for threads, but not for long.
+
+    `main` has given calls their time to finish, and a thread whose call was given up works for nobody.
+    """
     loop = (loop_factory or new_loop)()
     asyncio.set_event_loop(loop)
     serving = loop.create_task(main)
@@ -121,7 +126,7 @@ def run_to_end(main: Coroutine[Any, Any, None], loop_factory: LoopFactory | None
         if any(not thread.daemon and thread is not main_thread for thread in threading.enumerate()):
             if sys.stderr is not None:
                 sys.stderr.flush()
-            end = threading.Timer(within, os._exit, (0,))
+            end = threading.Timer(min(within, THREAD_SECONDS), os._exit, (0,))
             end.daemon = True
             try:
                 end.start()

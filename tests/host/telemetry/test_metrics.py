@@ -9,9 +9,11 @@ from bridgehead.host.telemetry.metrics import OTHERS, HostMetrics
 from bridgehead.mcp import Limits
 from bridgehead.mcp.http.accounts import Accounts
 from bridgehead.runtime.exposition import write_metrics
+from tests.support.host_bridges import StandIns
 from tests.support.host_server import Host, bearer, hosting
+from tests.support.http_client import Headers
 from tests.support.http_server import mirrored
-from tests.support.messages import call, stateless
+from tests.support.messages import call, request, stateless
 from tests.support.waiting import PATIENCE
 
 SAMPLE = re.compile(r'^[a-z_]+(?:\{(?:[a-z_]+="(?:[^"\\\n]|\\["\\n])*",?)+\})? (?:[0-9.e+-]+|\+Inf|NaN)$')
@@ -133,6 +135,27 @@ async def test_the_process_and_what_runs_in_it_are_shown(tmp_path: Path) -> None
         assert found["process_resident_memory_bytes"] > 1_000_000
         assert found["process_open_fds"] > 3
     assert any(key.startswith("bridgehead_build_info{version=") for key in found)
+
+
+async def test_bytes_and_time_in_threads_are_shown_by_caller(tmp_path: Path) -> None:
+    settings = {"BRIDGEHEAD_BYTES_PER_CLIENT": "1mib", "BRIDGEHEAD_MEMORY_LIMIT": "1024mib"}
+    tokens = {"alice": {"metrics": True}}
+    async with hosting(tmp_path, settings, stand_ins=StandIns("slow"), tokens=tokens) as host:
+        token = bearer(host.secrets["alice"])
+        asked = await host.post_call("/mcp", call("slow_work", {"text": "0.01"}), token)
+        assert asked.status == 200
+        await asked.body()
+        session = await host.session("/mcp", token)
+        events: Headers = {"Accept": "text/event-stream, application/json"}
+        message = request("tools/call", call("slow_echo", {"text": "x" * 10_000}), 7)
+        await (await host.post("/mcp", message, {**session, **token, **events})).body()
+        found = await scraped(host, host.secrets["alice"])
+
+    assert found['bridgehead_client_open{client="alice",what="bytes"}'] > 10_000
+    assert found["bridgehead_held_bytes"] == found['bridgehead_client_open{client="alice",what="bytes"}']
+    assert found['bridgehead_limit{scope="client",what="bytes"}'] == 1024 * 1024
+    assert found['bridgehead_limit{scope="all",what="memory"}'] == 1024 * 1024 * 1024
+    assert found['bridgehead_client_thread_seconds_total{client="alice"}'] > 0
 
 
 async def test_what_a_caller_has_open_is_shown_beside_its_limits(tmp_path: Path) -> None:
