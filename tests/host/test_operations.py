@@ -1,4 +1,4 @@
-"""What docs/operations.md says: every metric, reason and command, and nothing that is not there."""
+"""What the pages for operators say: every metric, reason and command, and nothing that is not there."""
 
 import json
 import re
@@ -17,7 +17,8 @@ from bridgehead.mcp import Limits, MemoryTaskStore, Tasks
 from bridgehead.mcp.http.accounts import Accounts
 
 DOCS = Path(__file__).parents[2] / "docs"
-PAGE = (DOCS / "operations.md").read_text(encoding="utf-8")
+NAMES = ("serve", "secure", "monitor", "scale", "recover")
+PAGE = "\n".join((DOCS / f"{name}.md").read_text(encoding="utf-8") for name in NAMES)
 CONSOLE = re.findall(r"```console\n(.*?)```", PAGE, re.DOTALL)
 COMMANDS = [line.removeprefix("$ ") for block in CONSOLE for line in block.splitlines()]
 ON_LINUX = {"process_resident_memory_bytes", "process_open_fds"}

@@ -39,7 +39,7 @@ examples:
   bridgehead token add alice
   bridgehead serve --host 0.0.0.0                for a team: everyone needs a token
 
-Everything else is a setting: see docs/operations.md.
+Everything else is a setting: see docs/serve.md.
 """
 
 

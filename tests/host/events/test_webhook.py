@@ -22,7 +22,7 @@ from tests.support.waiting import PATIENCE, until
 
 SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"  # noqa: S105 - an example
 SOON = Backoff(base=0.01, limit=0.02, jitter=0.0)
-DOCS = Path(__file__).parents[3] / "docs" / "operations.md"
+DOCS = Path(__file__).parents[3] / "docs" / "monitor.md"
 
 
 class Receiver:
