@@ -71,7 +71,7 @@ JOBS = (
         "bitburner",
         "find the function hack in the API definitions",
         {"query": "hack"},
-        ("RAM cost", "narrower"),
+        ("RAM cost",),
     ),
     Job("mercury", "ask the LLM in a chat completion", _ASK, ("careful reader",)),
     Job(

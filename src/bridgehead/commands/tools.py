@@ -86,17 +86,20 @@ def main(arguments: list[str], environment: Mapping[str, str]) -> int:
     return 0
 
 
-def measure_costs(tools: Mapping[str, Tool]) -> dict[str, int]:
-    """Return the bytes of each tool that a model is shown: its name, description and input schema."""
+def encode_listings(tools: Mapping[str, Tool]) -> dict[str, bytes]:
+    """Return the part of each tool that a model is shown: its name, description and input schema."""
     items = {name: tool.item(NEWEST_HANDSHAKE) for name, tool in tools.items()}
     return {
-        name: len(
-            msgspec.json.encode(
-                {"name": item.name, "description": item.description, "inputSchema": item.input_schema}
-            )
+        name: msgspec.json.encode(
+            {"name": item.name, "description": item.description, "inputSchema": item.input_schema}
         )
         for name, item in items.items()
     }
+
+
+def measure_costs(tools: Mapping[str, Tool]) -> dict[str, int]:
+    """Return the bytes of each tool that a model is shown."""
+    return {name: len(listing) for name, listing in encode_listings(tools).items()}
 
 
 def estimate_tokens(size: int) -> int:

@@ -123,7 +123,8 @@ class Withdrawn(Struct, frozen=True):
 def declare(bridge: Bridge[Workspace]) -> None:
     """Declare the tools."""
     bridge.tool(
-        f"{DESCRIPTION}. It counts as claimed, whoever took the time; only an attempt can be measured.",
+        f"{DESCRIPTION}. It counts as claimed, whoever took the time; only an attempt can be measured. "
+        "withdraw_record takes it back.",
         title="Record speed",
         contract_description=DESCRIPTION,
         read_only=False,
@@ -192,7 +193,8 @@ async def withdraw_record(args: WithdrawRecord, ctx: Context[Workspace]) -> Answ
     llm = None if isinstance(name, UnsetType) else clean_name(name)
     if args.id is UNSET and (llm is None or args.phase is UNSET or args.timestamp is UNSET):
         raise InvalidArgument(
-            "The record is not named.", next_step="Give its id, or phase, llm_name and timestamp."
+            "The record is not named.",
+            next_step="Give its id, from record_speed or speed_history, or phase, llm_name and timestamp.",
         )
     wanted = Wanted(args.id or None, llm, args.phase or None, args.timestamp or None)
     await ctx.state.settled(id(ctx.connection))
