@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 
 import tasks
+from bridgehead import __version__
 from bridgehead.mcp.in_memory import connect
 
 ROOT = Path(__file__).parent.parent
@@ -117,18 +118,22 @@ def words_of_code() -> set[str]:
     return {word for text in files for word in re.findall(r"\w+", text)}
 
 
+def newest_changes() -> str:
+    """The changelog's first section, released or not."""
+    return (ROOT / "CHANGELOG.md").read_text(encoding="utf-8").split("\n## [")[1]
+
+
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
 def test_every_setting_that_a_document_names_exists(document: Path) -> None:
     text = document.read_text(encoding="utf-8")
     if document.name == "CHANGELOG.md":  # the past names what there was
-        text = text.partition("## [Unreleased]")[2].partition("\n## [")[0].partition("### Removed")[0]
+        text = newest_changes().partition("### Removed")[0]
 
     assert set(SETTING.findall(text)) - NOT_OURS - words_of_code() == set()
 
 
 def test_a_setting_that_the_changelog_calls_removed_is_gone() -> None:
-    newest = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8").partition("\n## [0")[0]
-    removed = newest.partition("### Removed")[2].partition("\n### ")[0]
+    removed = newest_changes().partition("### Removed")[2].partition("\n### ")[0]
     names = {
         name
         for row in re.findall(r"^- Settings:.*(?:\n  .*)*", removed, re.MULTILINE)
@@ -136,6 +141,10 @@ def test_a_setting_that_the_changelog_calls_removed_is_gone() -> None:
     }
 
     assert names & words_of_code() == set()
+
+
+def test_the_changelog_begins_with_this_version_or_what_follows_it() -> None:
+    assert newest_changes().startswith((f"{__version__}] - 20", "Unreleased]"))
 
 
 def test_what_pyproject_asks_for_is_locked() -> None:

@@ -4,4 +4,4 @@ Owns the version number, which the build reads from this file. Exports nothing e
 from the package that owns it, so that a server loads only what it uses.
 """
 
-__version__ = "0.2.0"
+__version__ = "0.3.0"
