@@ -7,6 +7,8 @@ by its exact text. Told apart are an unknown request, for which JSON-RPC also ha
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
@@ -146,8 +148,16 @@ class Remote:
 
     async def read_all(self, server: str) -> list[GameFile]:
         """Return all files of a server with their contents."""
-        async with self._whole_servers:
+        async with self.whole_server():
             return await self.call("getAllFiles", list[GameFile], server=server)
+
+    @asynccontextmanager
+    async def whole_server(self) -> AsyncIterator[None]:
+        """Wait until few enough others work on all files of a server."""
+        async with self._whole_servers:
+            yield
+            # Whoever was ready in this turn is served before the next one begins.
+            await asyncio.sleep(0)
 
     async def calculate_ram(self, filename: str, server: str) -> float:
         """Return the RAM cost of a script in GB."""

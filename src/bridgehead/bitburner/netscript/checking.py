@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import closing
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal
 
@@ -87,6 +88,7 @@ def check_script(
     """
     if len(source) > MAX_CHARACTERS:
         return [_not_checked(f"it is longer than {MAX_CHARACTERS:,} characters")]
+    script: Script | None = None
     try:
         script = Script(source, filename, definitions)
         broken = script.tree.problem
@@ -102,6 +104,9 @@ def check_script(
                 findings += [finding for finding in further(subject) if finding.start not in known]
     except TooMuchWork:
         return [_not_checked("following its values would take too long")]
+    finally:
+        if script is not None:
+            script.tree.close()
     findings.sort(key=lambda finding: finding.start)
     return [
         Problem(one.code, one.message, *script.tree.place_of(one.start), one.when)
@@ -313,7 +318,8 @@ def _find_bad_imports(subject: Subject) -> Iterator[Finding]:
             continue
         if target not in exports:
             subject.script.spend(len(files[target]))
-            exports[target] = Module(Tree(files[target], target))
+            with closing(Tree(files[target], target)) as tree:
+                exports[target] = Module(tree)
         module = exports[target]
         if module.stars:
             continue  # what it passes on is not known here

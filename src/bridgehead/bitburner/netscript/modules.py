@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import closing
 
 from msgspec import Struct
 
-from .parsing import Node, Tree, string_value
+from .parsing import Node, TooLarge, Tree, string_value
 
 EXTENSIONS = (".js", ".jsx", ".ts", ".tsx", ".script")
 """In the order in which the game tries them."""
@@ -161,9 +162,14 @@ def _resolve_path(module: str, importer: str) -> str | None:
 
 
 def list_modules(content: str, filename: str) -> list[str]:
-    """Return the modules that a script needs, as it writes them."""
-    module = Module(Tree(content, filename))
-    found = [one.module for one in module.imports if not is_definitions(one.module, filename)]
-    found += [one.module for one in module.lists if one.module is not None]
-    found += [string_value(star) or "" for star in module.stars]
+    """Return the modules that a script needs, as it writes them; none if it is too large to be read."""
+    try:
+        tree = Tree(content, filename)
+    except TooLarge:
+        return []
+    with closing(tree):
+        module = Module(tree)
+        found = [one.module for one in module.imports if not is_definitions(one.module, filename)]
+        found += [one.module for one in module.lists if one.module is not None]
+        found += [string_value(star) or "" for star in module.stars]
     return list(dict.fromkeys(found))

@@ -9,12 +9,13 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections import deque
 from collections.abc import Iterator, Mapping
+from contextlib import closing
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
 from .modules import Module, is_definitions, resolve_module
-from .parsing import Node, Tree
+from .parsing import Node, TooLarge, Tree
 
 if TYPE_CHECKING:
     from .definitions import Definitions
@@ -129,7 +130,7 @@ def _is_read(node: Node) -> bool:
 
 
 class RamRefused(Exception):
-    """The game calculates no cost; the message is the game's own."""
+    """The game calculates no cost, and the message is its own; or the script is too large to be read here."""
 
 
 class Names(Struct, frozen=True):
@@ -148,20 +149,24 @@ def collect_names(filename: str, files: Mapping[str, str], server: str) -> Names
         current = waiting.popleft()
         if current not in files:
             raise RamRefused(f'"{current}" does not exist on server: {server}')
-        tree = Tree(files[current], current)
-        if tree.problem is not None:
-            line, column = tree.place_of(tree.problem.start)
-            reason = (
-                f"Syntax error in {current}, server: {server}. Error location: Line {line}, "
-                f"Column: {column}. Error message: {tree.problem.message}."
-            )
-            if current != filename:
-                reason = f"Cannot parse module: {current}. Filename: {current}. Reason: {reason}"
-            raise RamRefused(reason)
-        for module in _read_module(tree, current, files, references):
-            if module not in known:
-                known.add(module)
-                waiting.append(module)
+        try:
+            tree = Tree(files[current], current)
+        except TooLarge:
+            raise RamRefused(f"{current} is too large to be read here; the game itself may do so.") from None
+        with closing(tree):
+            if tree.problem is not None:
+                line, column = tree.place_of(tree.problem.start)
+                reason = (
+                    f"Syntax error in {current}, server: {server}. Error location: Line {line}, "
+                    f"Column: {column}. Error message: {tree.problem.message}."
+                )
+                if current != filename:
+                    reason = f"Cannot parse module: {current}. Filename: {current}. Reason: {reason}"
+                raise RamRefused(reason)
+            for module in _read_module(tree, current, files, references):
+                if module not in known:
+                    known.add(module)
+                    waiting.append(module)
     return _reach(filename, references)
 
 

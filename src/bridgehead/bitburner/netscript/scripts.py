@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from .parsing import FUNCTIONS, Node, Tree, string_value
+from .parsing import FUNCTIONS, Node, TooLarge, Tree, string_value
 from .scopes import Binding, Scopes, list_pattern
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ _ACCESSING = frozenset({"member_expression", "subscript_expression", "object_pat
 
 
 class TooMuchWork(Exception):
-    """The script needs more than `MAX_STEPS`; it is not checked."""
+    """The script needs more than `MAX_STEPS` or is too large; it is not checked."""
 
 
 class ApiUse(Struct, frozen=True):
@@ -63,7 +63,10 @@ class Script:
     """One source, parsed."""
 
     def __init__(self, source: str, filename: str, definitions: Definitions) -> None:
-        self.tree = Tree(source, filename)
+        try:
+            self.tree = Tree(source, filename)
+        except TooLarge:
+            raise TooMuchWork from None
         self.scopes = Scopes(self.tree)
         self.steps = len(self.tree.nodes) + self.scopes.steps
         self._namespaces = definitions.namespaces

@@ -226,6 +226,11 @@ def describe_damage(files: list[tuple[str, str]]) -> list[str]:
 
 async def get_all_files(args: GetAllFiles, ctx: Context[Session]) -> Answer[AllFiles]:
     """Return all files of a server, or those that match and fit."""
+    async with ctx.state.remote.whole_server():
+        return await _get_all_files(args, ctx)
+
+
+async def _get_all_files(args: GetAllFiles, ctx: Context[Session]) -> Answer[AllFiles]:
     from ..game.remote import decode_result
 
     raw = await ctx.state.remote.call("getAllFiles", Raw, server=paths.validate_server(args.server))

@@ -186,22 +186,25 @@ def _prepare(source: str, filename: str, definitions: Definitions) -> _Prepared 
     """Type the parameters that are ns and hide imports; None if TypeScript might hang on the script."""
     from ..netscript.scripts import Script, TooMuchWork
 
+    is_typescript = filename.endswith((".ts", ".tsx"))
+    pieces: list[tuple[int, str]] = []
+    script: Script | None = None
     try:
         script = Script(source, filename, definitions)
         if script.tree.problem is not None or script.tree.depth > MAX_DEPTH:
             return None
-        parameters = script.list_untyped_ns()
+        for node in script.list_untyped_ns():
+            if is_typescript:
+                pieces.append((node.end, ": NS"))
+            elif node.parent is not None and node.parent.type == "arrow_function":  # without parentheses
+                pieces += [(node.start, "(/** @type {NS} */ "), (node.end, ")")]
+            else:
+                pieces.append((node.start, "/** @type {NS} */ "))
     except TooMuchWork:
         return None
-    is_typescript = filename.endswith((".ts", ".tsx"))
-    pieces: list[tuple[int, str]] = []
-    for node in parameters:
-        if is_typescript:
-            pieces.append((node.end, ": NS"))
-        elif node.parent is not None and node.parent.type == "arrow_function":  # without parentheses
-            pieces += [(node.start, "(/** @type {NS} */ "), (node.end, ")")]
-        else:
-            pieces.append((node.start, "/** @type {NS} */ "))
+    finally:
+        if script is not None:
+            script.tree.close()
     text, insertions, last = "", [], 0
     encoded = source.encode("utf-8", "replace")
     for place, inserted in sorted(pieces):
