@@ -95,3 +95,13 @@ async def test_an_answer_that_is_none_is_said_to_be_so(tmp_path: Path, body: Any
         error = error_of(await client.call(CHAT, ASK))
 
     assert (error["type"], error["code"]) == ("api_error", "BAD_RESPONSE")
+
+
+async def test_characters_for_private_use_arrive_as_they_are(tmp_path: Path) -> None:
+    """Where nothing is broken, nothing is mended: halves of characters are kept as some of these."""
+    answer = completion()
+    answer["choices"][0]["message"]["content"] = text = "\U0010f83d\U0010fe00 and \U0010ffff"
+    async with answering(200, answer, tmp_path) as client:
+        result = await client.call(CHAT, ASK)
+
+    assert result["content"][0]["text"] == text

@@ -31,7 +31,7 @@ def refused(
     api: str = "Mercury API",
 ) -> MercuryError:
     """Return the error for a response whose status is not a success; `api` names who sent it."""
-    reason = _read_refusal(body)
+    reason = read_refusal(body)
     quote = _quote(reason)
     if status == TOO_MANY:
         when = "in a minute" if retry_after is None else f"in {format_seconds(retry_after)}"
@@ -150,7 +150,8 @@ def read_reason(response: wire.Refusal | wire.CompletionResponse) -> wire.ApiErr
     return wire.ApiError(message if isinstance(message, str) else None)
 
 
-def _read_refusal(body: bytes) -> wire.ApiError:
+def read_refusal(body: bytes) -> wire.ApiError:
+    """Return the reason in a body, as far as it can be read."""
     try:
         return read_reason(wire.read_refusal(body))
     except UNDECODABLE:

@@ -16,7 +16,7 @@ from bridgehead.mcp import UNDECODABLE
 from ..completion import Completion
 from ..errors import MercuryError
 from . import wire
-from .refusals import broken_off, read_reason
+from .refusals import broken_off, read_refusal
 from .tolerance import BOM, has_open_end, mend, quote_bytes, read_tolerantly
 
 _DATA = b"data:"
@@ -232,7 +232,7 @@ class StreamedAnswer:
         if warning not in self.warnings and len(self.warnings) < MAX_WARNINGS:
             self.warnings.append(warning)
 
-    def _read_event(self, data: bytes, now: float, read: Callable[[bytes], wire.CompletionResponse]) -> None:
+    def _read_event(self, data: bytes, now: float, read: Callable[[bytes], wire.Chunk]) -> None:
         # Not JSON: the vendor's (and OpenAI's) last event.
         if data == _DONE or self.is_done:
             if self.is_done:
@@ -244,7 +244,7 @@ class StreamedAnswer:
         except UNDECODABLE:
             self._has_halves = True
             try:
-                chunk, warnings = read_tolerantly(data, wire.CompletionResponse)
+                chunk, warnings = read_tolerantly(data, wire.Chunk)
             except UNDECODABLE:
                 raise self._broken("a chunk of it cannot be read", data) from None
             for warning in warnings:
@@ -252,7 +252,7 @@ class StreamedAnswer:
         self.model = chunk.model or self.model
         if chunk.usage or chunk.error or chunk.warning or chunk.x_groq or chunk.reasoning_summary:
             if chunk.error is not None:
-                raise broken_off(read_reason(chunk), self.text)
+                raise broken_off(read_refusal(data), self.text)
             self.usage = chunk.usage or (chunk.x_groq and chunk.x_groq.usage) or self.usage
             self.reasoning_summary = chunk.reasoning_summary or self.reasoning_summary
             if chunk.warning:
@@ -275,9 +275,11 @@ class StreamedAnswer:
             self._reasoning.append(thought or "")
             self._refusal.append(delta.refusal or "")
             self._size += _TOOL_CALL_BYTES + len(thought or "") + len(delta.refusal or "")
-        if not delta.content:
+        text = delta.content
+        if not text:
             return
-        text = delta.content if isinstance(delta.content, str) else wire.read_text(delta.content)
+        if not isinstance(text, str):
+            text = wire.read_text(text)
         self._chunks += 1
         if self.first_token_at is None:
             self.first_token_at = now

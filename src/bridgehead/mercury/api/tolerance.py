@@ -81,7 +81,8 @@ def _drop(value: Any, path: str) -> bool:
 
 def mend(text: str) -> str:
     """Return a text with the halves of surrogate pairs joined; one without its other half is lost."""
-    return _PAIR.sub(_join, text)
+    # The search is slow (40 ns a character), and most tool calls and reasoning are ASCII.
+    return text if text.isascii() else _PAIR.sub(_join, text)
 
 
 def _join(match: re.Match[str]) -> str:

@@ -297,11 +297,10 @@ class Completer:
             breaker.record_success()
             provider.problem = ""
             answer = completion.metadata
-            warnings = [*(answer.warnings or ()), *call.warnings]
-            if call.dropped:
-                fields = ", ".join(call.dropped)
-                warnings.append(f"Not sent, because the provider {provider.name} does not know it: {fields}.")
-            answer.warnings = warnings or None
+            if call.warnings or call.dropped:
+                unsent = ", ".join(call.dropped)
+                why = f"Not sent, because the provider {provider.name} does not know it: {unsent}."
+                answer.warnings = [*(answer.warnings or ()), *call.warnings, *([why] if unsent else ())]
             used = answer.usage
             if answer.cost_usd is None:
                 answer.cost_usd = catalogue.price(answer, call.model)

@@ -131,8 +131,10 @@ class Routes(Struct, forbid_unknown_fields=True, frozen=True):
 
     def find(self, call: Routed) -> list[Target]:
         """Return the targets of a call; none if no route matches."""
-        route = next((route for route in self.routes if route.fits(call)), None)
-        return [] if route is None else route.targets
+        for route in self.routes:
+            if route.fits(call):
+                return route.targets
+        return []
 
 
 def read_routes(file: Path | None) -> Routes:
