@@ -79,6 +79,22 @@ def test_help_of_a_command_is_its_own() -> None:
     assert done.stdout.startswith("usage: bridgehead install ")
 
 
+@pytest.mark.skipif(not FULL.exists(), reason="there is no disk that is always full")
+@pytest.mark.parametrize("words", [["help"], ["--version"], ["db", "--help"]])
+def test_help_that_has_no_room_to_write_says_so_in_one_line(words: list[str]) -> None:
+    with FULL.open("w") as full:
+        done = subprocess.run(
+            [COMMAND, *words], stdout=full, stderr=subprocess.PIPE, text=True, timeout=PATIENCE, check=False
+        )
+
+    assert (done.returncode, done.stderr.count("\n")) == (1, 1)
+    assert "No space left" in done.stderr
+
+
+def test_an_unknown_subcommand_is_named_as_a_command() -> None:
+    assert bridgehead("db", "foo").stderr.startswith("bridgehead db: Unknown command 'foo'. ")
+
+
 def test_the_short_option_prints_the_version_too() -> None:
     assert bridgehead("-V").stdout == bridgehead("--version").stdout
 

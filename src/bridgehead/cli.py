@@ -15,7 +15,7 @@ from bridgehead import __version__
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # importing typing would take longer than this module does
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from bridgehead.runtime.manifest import Commands, Manifest
 
@@ -36,7 +36,7 @@ commands:
   --version   print the version (-V)
 
 examples:
-  bridgehead install cursor       add the bridges to a client's configuration
+  bridgehead install cursor aoc   add a bridge to a client's configuration
   bridgehead demo                 see each of them at work, offline
   bridgehead serve                serve all of them over HTTP
 
@@ -55,9 +55,9 @@ def main(arguments: "list[str] | None" = None) -> int:
         _open_closed_streams()
     match sys.argv[1:] if arguments is None else arguments:
         case ["--version" | "-V"]:
-            return _print(f"bridgehead {__version__}\n")
+            return _guard_output(lambda: _print(f"bridgehead {__version__}\n"))
         case [] | ["help" | "--help" | "-h"]:
-            return _print(_help())
+            return _guard_output(lambda: _print(_help()))
         case ["help", name]:
             return _run(name, ["--help"])
         case ["help" | "--version" | "-V" | "--help" | "-h" as option, *_]:
@@ -134,15 +134,22 @@ def _greet(bridge: "Manifest", name: str) -> None:
 
 
 def _show(command: "Commands", arguments: list[str], environment: "Mapping[str, str]") -> int:
-    """Run a command; its output may be a pipe that is closed early, or a full disk."""
-    from errno import EINVAL, ENOSPC
-
+    """Run a command on streams that replace what they cannot encode."""
     from bridgehead.runtime.command_line import tolerate_encoding
 
     tolerate_encoding(sys.stdout, sys.stderr)
+    return _guard_output(lambda: int(command.main(arguments, environment)))
+
+
+def _guard_output(run: "Callable[[], int]") -> int:
+    """Run something that prints; its output may be a pipe that is closed early, or a full disk."""
+    from errno import EINVAL, ENOSPC
+
     try:
-        status = int(command.main(arguments, environment))
-        sys.stdout.flush()
+        try:
+            status = run()
+        finally:
+            sys.stdout.flush()  # also when argparse exits after its help
     except OSError as failure:
         # EINVAL is how a closed pipe looks on Windows.
         is_closed = isinstance(failure, BrokenPipeError) or (os.name == "nt" and failure.errno == EINVAL)
@@ -158,15 +165,18 @@ def _show(command: "Commands", arguments: list[str], environment: "Mapping[str, 
 def _help() -> str:
     from bridgehead.commands import COMMANDS
     from bridgehead.runtime import plugins
+    from bridgehead.runtime.command_line import wrap
 
     bridges = [(name, plugins.load(name).summary) for name in plugins.built_in_names()]
     # Of a plugin only its package: its summary would mean importing it, and it may be broken or slow.
     bridges += [
         (plugin.name, f"from {plugin.source}") for plugin in plugins.installed_plugins() if not plugin.problem
     ]
-    return _HELP.format(
-        bridges="\n".join(f"  {name:11} {about}" for name, about in bridges),
-        commands="\n".join(f"  {name:11} {about}" for name, (_, about) in COMMANDS.items()),
+    return wrap(
+        _HELP.format(
+            bridges="\n".join(f"  {name:11} {about}" for name, about in bridges),
+            commands="\n".join(f"  {name:11} {about}" for name, (_, about) in COMMANDS.items()),
+        )
     )
 
 

@@ -83,7 +83,7 @@ def test_an_error_of_the_protocol_ends_with_1(person: Person) -> None:
             ["aoc", "connection_status"],
             "aoc has no tool 'connection_status'. Valid values are fetch_instruction, ",
         ),
-        (["aoc"], "the following arguments are required: tool. Usage: bridgehead call "),
+        (["aoc"], "the following arguments are required: TOOL. Usage: bridgehead call "),
         (["moon", "land"], "Unknown bridge 'moon'. Available: aoc, "),
         (["mercury", "mercury_list_models", "a=1"], "unknown argument 'a'. Expected nothing"),
     ],

@@ -56,6 +56,20 @@ def test_a_dead_entry_is_wrong_and_says_how_to_replace_it(
     assert found["Cursor: aoc"]["advice"] == "bridgehead install cursor aoc --force"
 
 
+def test_a_wrong_variable_of_the_shell_is_not_blamed_on_a_client(person: Person) -> None:
+    (person.home / ".cursor").mkdir()
+    entry = {"command": str(COMMAND), "args": ["aoc"]}
+    (person.home / ".cursor" / "mcp.json").write_text(
+        json.dumps({"mcpServers": {"aoc": entry}}), encoding="utf-8"
+    )
+    done = person.run("doctor", "aoc", "--json", AOC_YEAR="banana")
+    report = json.loads(done.stdout)
+
+    assert done.returncode == 1
+    assert {each["what"]: each["verdict"] for each in report["clients"]}["Cursor: aoc"] == "right"
+    assert report["aoc"][0]["advice"] == "Correct or unset AOC_YEAR in this shell's environment."
+
+
 def test_a_server_elsewhere_is_reached_as_the_client_would(person: Person, tmp_path: Path) -> None:
     with serving(tmp_path / "host") as host:
         url = f"http://127.0.0.1:{host.port}/mcp"

@@ -39,7 +39,7 @@ def test_a_token_is_asked_for_refused_and_taken(person: Person, tmp_path: Path) 
         wrong = examined(person, url, BRIDGEHEAD_TOKEN=f"{secret}x")
         right = examined(person, url, BRIDGEHEAD_TOKEN=secret)
 
-    assert without[0] == 0
+    assert without[0] == 1
     assert without[1]["sign-in"]["text"] == "needs a token of the operator"
     assert "BRIDGEHEAD_TOKEN is not set" in without[1]["token"]["text"]
     assert (wrong[0], wrong[1]["token"]["verdict"]) == (1, "wrong")

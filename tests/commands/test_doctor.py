@@ -105,7 +105,7 @@ def test_each_client_that_is_there_is_looked_at(person: Person, content: str, ve
     (person.home / ".cursor").mkdir()
     file = person.home / ".cursor" / "mcp.json"
     if content == "installed":
-        assert person.run("install", "cursor").returncode == 0
+        assert person.run("install", "cursor", "all").returncode == 0
     else:
         file.write_text(content, encoding="utf-8")
     done = person.run("doctor", "aoc", "--json")

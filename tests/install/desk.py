@@ -17,6 +17,9 @@ from .stand_ins import BRIDGES
 CONFIGURATIONS = Path(__file__).parent / "configurations"
 
 
+_WITH_VALUE = ("--scope", "--path", "--name", "--command", "--url", "--token-env")
+
+
 class Said(Struct, frozen=True):
     """How a command ended and what it said."""
 
@@ -47,7 +50,18 @@ class Desk:
         return Machine("linux", str(self.home), str(self.project), environment)
 
     def install(self, *arguments: str, environment: Mapping[str, str] | None = None) -> Said:
-        """Type `bridgehead install …`, with a program whose path does not change."""
+        """Type `bridgehead install …`; without a bridge, for all bridges."""
+        is_asked = {"--url", "--remove", "--list", "--help"} & {*arguments} or not arguments
+        positional = [
+            word
+            for before, word in zip(("", *arguments), arguments, strict=False)
+            if not word.startswith("-") and before not in _WITH_VALUE
+        ]
+        every = () if is_asked or len(positional) != 1 else ("all",)
+        return self.type(*arguments, *every, environment=environment)
+
+    def type(self, *arguments: str, environment: Mapping[str, str] | None = None) -> Said:
+        """Type `bridgehead install …` as it is, with a program whose path does not change."""
         needs_command = not {"--url", "--remove", "--list", "--command"} & {*arguments}
         extra = ("--command", str(self.program)) if needs_command else ()
         try:

@@ -46,7 +46,30 @@ def test_wrong_usage_is_one_line_that_says_what_would_be_right(
     assert everything(desk.home) == {}
 
 
-def test_all_bridges_are_installed_where_none_is_named(desk: Desk) -> None:
+def test_without_a_name_nothing_is_written_and_the_bridges_are_offered(desk: Desk) -> None:
+    said = desk.type("cursor")
+
+    assert (said.status, desk.cursor.exists()) == (2, False)
+    assert "Choose from " in said.err
+    assert "`bridgehead install cursor all` adds all of them." in said.err
+
+
+def test_at_a_terminal_the_bridges_are_asked_for(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdin.isatty", lambda: True)
+    monkeypatch.setattr("builtins.input", lambda _question: "aoc")
+
+    assert desk.type("cursor").status == 0
+    assert [*servers(desk.cursor)] == ["aoc"]
+
+
+def test_a_client_that_does_not_get_a_secret_is_not_called_ready(desk: Desk) -> None:
+    said = desk.type("claude-desktop", "mercury", environment={"MERCURY_API_KEY": "sk_1"})
+
+    assert "run `bridgehead install claude-desktop mercury --write-secrets`" in said.out
+    assert "Ask your agent" not in said.out
+
+
+def test_all_bridges_are_installed_where_all_are_named(desk: Desk) -> None:
     said = desk.install("cursor")
 
     assert list(servers(desk.cursor)) == ["aoc", "bitburner", "mercury"]

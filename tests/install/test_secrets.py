@@ -21,7 +21,7 @@ def test_a_key_in_a_file_is_no_missing_key(desk: Desk) -> None:
             "zed",
             "Zed cannot refer to a variable there. Set it where Zed starts, or run this again with",
         ),
-        ("claude-desktop", "If you accept that, run this again with --write-secrets to put it there."),
+        ("claude-desktop", "Run this again with --write-secrets to put it there, if you accept that."),
         (
             "cursor",
             "MERCURY_API_KEY is not in the file: Cursor reads its environment. Set it where Cursor starts.",

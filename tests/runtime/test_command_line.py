@@ -1,11 +1,15 @@
 """Command line: what is wrong and what would be right, in one line, for a command and for its subcommands."""
 
+import argparse
 import csv
 import io
+from collections.abc import Callable, Iterator
+from importlib import import_module
 
 import pytest
 
-from bridgehead.runtime.command_line import WRONG_USAGE, Parser, tolerate_encoding, write_csv
+from bridgehead.commands import COMMANDS
+from bridgehead.runtime.command_line import WRONG_USAGE, Parser, tolerate_encoding, wrap, write_csv
 
 
 def parser() -> Parser:
@@ -142,3 +146,35 @@ def test_a_text_in_csv_is_never_a_formula_and_can_be_had_back(sign: str) -> None
 
     assert read == [["name", "ms"], [f"'{name}", "-5"], ["a=b", "0.5"]]
     assert read[1][0].removeprefix("'") == name
+
+
+def test_lines_that_are_too_wide_break_between_words_under_their_text() -> None:
+    text = "usage: it\n\n  install     write bridges into the configuration of a client\n"
+
+    assert wrap(text, 40) == (
+        "usage: it\n\n  install     write bridges into the\n              configuration of a client\n"
+    )
+    assert wrap(text, 100) == text
+
+
+def _parsers(parser: argparse.ArgumentParser) -> Iterator[argparse.ArgumentParser]:
+    yield parser
+    for action in parser._actions:  # noqa: SLF001 - argparse has no other list
+        if isinstance(action.choices, dict):
+            for sub in action.choices.values():
+                yield from _parsers(sub)
+
+
+@pytest.mark.parametrize(
+    "module",
+    [
+        *(module for module, _ in COMMANDS.values()),
+        *(f"bridgehead.{name}.commands" for name in ("aoc", "mercury")),
+    ],
+)
+def test_every_argument_of_every_command_has_help(module: str) -> None:
+    make: Callable[[], argparse.ArgumentParser] = import_module(module).parser
+
+    for parser in _parsers(make()):
+        for action in parser._actions:  # noqa: SLF001
+            assert action.help or isinstance(action.choices, dict), f"{parser.prog}: {action.dest}"

@@ -69,11 +69,21 @@ def test_a_finding_names_what_is_set_and_where_and_counts_the_rest() -> None:
 def test_a_table_has_all_of_them() -> None:
     out = io.StringIO()
     Console(file=out, width=100).print(settings_table(Some(ENVIRONMENT), ENVIRONMENT))
-    rows = [[cell.strip() for cell in line.split("│")[1:-1]] for line in out.getvalue().splitlines()]
+    lines = [line.rstrip() for line in out.getvalue().splitlines()]
 
-    assert ["SOME_YEAR", "2024", ".env", "The [year]."] in rows
-    assert ["SOME_PLACE", "here", "default", "Where."] in rows
-    assert ["SOME_KEY", "(set)", "the environment", "What opens it."] in rows
+    for setting, about in (
+        ("SOME_YEAR = 2024 (.env)", "    The [year]."),
+        ("SOME_PLACE = here (default)", "    Where."),
+        ("SOME_KEY = (set) (the environment)", "    What opens it."),
+    ):
+        assert lines[lines.index(setting) + 1] == about
+
+
+def test_a_narrow_terminal_cuts_no_word_of_the_settings() -> None:
+    out = io.StringIO()
+    Console(file=out, width=40).print(settings_table(Some(ENVIRONMENT), ENVIRONMENT))
+
+    assert {"SOME_YEAR", "SOME_PLACE", "SOME_KEY", "environment)", "opens"} <= {*out.getvalue().split()}
 
 
 def test_a_report_survives_the_way_to_another_process() -> None:

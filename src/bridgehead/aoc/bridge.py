@@ -104,7 +104,7 @@ def make_bridge(
     return bridge
 
 
-_NO_FILES = "There is no folder with puzzles or records: set AOC_DATA_DIR, or run `bridgehead doctor aoc`."
+_NO_FILES = "There is no folder with puzzles or records: run `bridgehead aoc init`, or set AOC_DATA_DIR."
 
 
 def far_side(workspace: Workspace | None) -> FarSide:

@@ -93,8 +93,10 @@ def parser() -> Parser:
         command.add_argument("--grade", choices=GRADES, help="runs of one grade only")
     run = _add(commands, "run", _run, "time a program on a day's input, check its answer, record it")
     run.add_argument("--llm", metavar="NAME", required=True, help="the model that wrote the program")
-    run.add_argument("--day", type=int, choices=range(FIRST, LAST + 1), metavar="N", required=True)
-    run.add_argument("--phase", type=int, choices=(1, 2), required=True)
+    run.add_argument(
+        "--day", type=int, choices=range(FIRST, LAST + 1), metavar="N", required=True, help="the day"
+    )
+    run.add_argument("--phase", type=int, choices=(1, 2), required=True, help="the phase")
     run.add_argument(
         "--runs",
         type=_positive,

@@ -213,4 +213,5 @@ async def examine(environment: Mapping[str, str]) -> list[Finding]:
 def _folder(what: str, folder: str, detail: str) -> Finding:
     if os.path.isdir(folder):
         return Finding(what, "right", f"{detail}, in {folder}")
-    return Finding(what, "note", f"{folder} is not there yet", "Set AOC_DATA_DIR, or put files there.")
+    advice = "Run `bridgehead aoc init` for a first puzzle, or set AOC_DATA_DIR to a folder of yours."
+    return Finding(what, "note", f"{folder} is not there yet", advice)

@@ -43,7 +43,10 @@ def parser() -> Parser:
     command = Parser(prog="bridgehead call", description=_ABOUT)
     bridge = command.add_argument("bridge", metavar="BRIDGE", help="its name, file or module")
     completed_by(bridge, lambda *_: bridge_files.suggestions())
-    completed_by(command.add_argument("tool"), lambda before, environment: _tools(before[0], environment))
+    tool = command.add_argument(
+        "tool", metavar="TOOL", help="its name, as `bridgehead tools BRIDGE` lists it"
+    )
+    completed_by(tool, lambda before, environment: _tools(before[0], environment))
     about = "an argument; key=@FILE reads a file, key=@- standard input; @@ is an @"
     pairs = command.add_argument("pairs", nargs="*", default=(), metavar="key=value", help=about)
     completed_by(pairs, _keys)

@@ -18,6 +18,7 @@ import msgspec
 
 from bridgehead.install import entries
 from bridgehead.install.detection import DetectedClient
+from bridgehead.runtime import plugins
 from bridgehead.runtime.findings import Finding
 
 from . import deployed_server
@@ -77,17 +78,31 @@ def _resolve(text: str, environment: Mapping[str, str]) -> str:
     return _REFERENCE.sub(lambda match: environment.get(match[1], ""), text)
 
 
+def _outside_shell() -> dict[str, str]:
+    """Return this environment without settings of ours: a client does not start from this shell.
+
+    The findings about each bridge show what is wrong with them; here they would be blamed on the client.
+    """
+    settings = set()
+    for name in plugins.names():
+        with suppress(plugins.PluginError):
+            settings |= {setting.name for setting in plugins.load(name).settings.declared}
+    return {name: value for name, value in os.environ.items() if name not in settings}
+
+
 async def _start(entry: Mapping[str, Any], environment: Mapping[str, str]) -> str:
     """Start a server and return its name and version."""
     words = [entry["command"], *map(str, entry.get("args") or ())]
     own = {name: _resolve(str(value), environment) for name, value in entries.mapping(entry, "env").items()}
+    # Codex passes variables of its own environment on, those that its entry names.
+    own |= {name: environment[name] for name in entries.variables_of(entry) - {*own} if name in environment}
     try:
         process = await asyncio.create_subprocess_exec(
             *words,
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.DEVNULL,  # an unread pipe would fill and block the server
-            env={**os.environ, **own},
+            env={**_outside_shell(), **own},
         )
     except OSError as failure:
         reason = failure.strerror or str(failure)

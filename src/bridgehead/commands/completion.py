@@ -71,7 +71,7 @@ Register-ArgumentCompleter -Native -CommandName bridgehead -ScriptBlock {
 def parser() -> Parser:
     """Return the parser of the command line."""
     command = Parser(prog="bridgehead completion", description=_ABOUT)
-    command.add_argument("shell", choices=tuple(_SCRIPTS))
+    command.add_argument("shell", choices=tuple(_SCRIPTS), help="the shell that the script is for")
     return command
 
 

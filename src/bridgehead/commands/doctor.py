@@ -21,6 +21,7 @@ from bridgehead.runtime.env_file import narrow
 from bridgehead.runtime.errors import BridgeError
 from bridgehead.runtime.findings import Finding, exit_code, settings_finding, table
 from bridgehead.runtime.manifest import BrokenPart
+from bridgehead.runtime.settings import SettingError
 from bridgehead.runtime.tool_filter import ToolFilterSettings
 
 from . import client_entries, deployed_server
@@ -143,6 +144,11 @@ async def _examine_part(name: str, environment: Mapping[str, str]) -> list[Findi
         return [settings_finding(manifest.settings(own), own)]
     except (plugins.PluginError, BrokenPart) as error:
         return [Finding("plugin", "wrong", error.message, error.next_step)]
+    except SettingError as error:
+        from_file: frozenset[str] = getattr(environment, "from_file", frozenset())
+        where = "in .env" if error.name in from_file else "in this shell's environment"
+        advice = error.next_step or f"Correct or unset {error.name} {where}."
+        return [Finding("settings", "wrong", error.message, advice)]
     except BridgeError as error:
         return [Finding("settings", "wrong", error.message, error.next_step)]
 

@@ -60,7 +60,7 @@ def main(arguments: list[str], environment: Mapping[str, str], manifests: Manife
     served = manifests(named or settings.bridges)
     # Each process reads tokens and certificate itself. Reading them here too reports a missing token or a
     # broken file once, before the port is bound and workers start.
-    open_tokens(settings)
+    tokens = open_tokens(settings)
     tls.certificate(settings)
     for problem in find_problems(environment, settings, served):
         log.warn("a setting has no effect", problem=problem)
@@ -84,10 +84,17 @@ def main(arguments: list[str], environment: Mapping[str, str], manifests: Manife
             # Without names `install` adds the bridges that are installed; that in a file has to be named.
             if in_files := [name for name in served if name not in plugins.names()]:
                 url = f"{url}/{in_files[0]}/mcp --name {in_files[0]}"
+            unenforced = ""
+            if tokens and not settings.needs_auth:
+                unenforced = (
+                    f"Tokens exist ({len(tokens)}) but are not enforced on {settings.shown_host}: every "
+                    "program on this machine may call.\n"
+                )
             sys.stderr.write(
                 f"Bridgehead {__version__} serves {', '.join(served)} at {job.address}/mcp\n"
                 f"Connect a client: bridgehead install CLIENT --url {url}{token}\n"
                 f"Look at it:       {job.address}/\n"
+                f"{unenforced}"
                 "Press Ctrl+C to stop.\n"
             )
         if settings.workers > 1:

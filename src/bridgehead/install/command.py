@@ -31,11 +31,12 @@ Write bridges into the configuration of an MCP client. The rest of the file is n
 
 examples:
   bridgehead install --list                      which clients were found, and their bridges
-  bridgehead install cursor                      all bridges, for this user
-  bridgehead install all                         the same in every client that is found
+  bridgehead install cursor aoc                  one bridge, for this user
+  bridgehead install cursor                      the same, and ask which bridges
+  bridgehead install all aoc                     one bridge, in every client that is found
   bridgehead install vscode aoc --scope project  one bridge, in .vscode/mcp.json of this folder
   bridgehead install cursor server.py            a bridge of your own, in a file
-  bridgehead install codex --dry-run             show the changes without writing them
+  bridgehead install codex all --dry-run         show the changes without writing them
   bridgehead install claude-code --url https://bridges.example.com
   bridgehead install cursor --remove             remove them
 """
@@ -44,7 +45,7 @@ _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _FAILED = 1
 ALL = "all"
-"""The CLIENT that stands for every client on the machine."""
+"""As CLIENT: every client on the machine; as BRIDGE: every bridge."""
 
 
 def main(arguments: list[str], environment: Mapping[str, str]) -> int:
@@ -67,7 +68,13 @@ def run(arguments: list[str], machine: Machine, load_manifest: LoadManifest) -> 
             )
         return 0
     try:
+        is_every = ALL in options.bridge
+        if is_every:
+            options.bridge = []
         _check(command, options)
+        # With --url the operator of the server has chosen, and --remove takes what is there.
+        if not (options.bridge or is_every or options.remove or options.url):
+            options.bridge = _ask_for_bridges(command, options.client, machine.environment)
         # Reading, planning and writing are one step: two installations would overwrite each other's entries.
         with files.install_lock(machine.home):
             return _apply(options, machine, load_manifest)
@@ -84,7 +91,7 @@ def parser() -> Parser:
     add = command.add_argument
     about = f"{', '.join(BY_ID)}; all means every one that is found"
     add("client", metavar="CLIENT", nargs="?", choices=(ALL, *BY_ID), help=about)
-    about = f"{', '.join(plugins.names())}, a file or a module (default: all bridges)"
+    about = f"{', '.join(plugins.names())}, a file or a module; all means every bridge (default: asks)"
     bridge = add("bridge", metavar="BRIDGE", nargs="*", help=about)
     completed_by(bridge, lambda *_: bridge_files.suggestions())
     add("--list", action="store_true", help="show which clients are found, and which bridges each has")
@@ -141,10 +148,37 @@ def _check(parser: Parser, options: argparse.Namespace) -> None:
         parser.error(f"{BY_ID[options.client].title} has only --scope {scopes[0]}")
 
 
+def _ask_for_bridges(parser: Parser, client: str, environment: Mapping[str, str]) -> list[str]:
+    """Ask which bridges to install; without a terminal, exit and say how to name them.
+
+    Never all by default: their tools would cost every conversation of the client tokens.
+    """
+    names = plugins.names()
+    if not sys.stdin.isatty():
+        step = f"Choose from {', '.join(names)}: for example `bridgehead install {client} {names[0]}`."
+        parser.error("no bridge given", step=f"{step} `bridgehead install {client} all` adds all of them.")
+    in_use = [
+        name for name in names if any(variable.startswith(f"{name.upper()}_") for variable in environment)
+    ]
+    sys.stdout.write("Which bridges?\n")
+    for name in names:
+        about = plugins.load(name).summary if plugins.is_built_in(name) else "a plugin"
+        sys.stdout.write(f"  {name:11} {about}\n")
+    default = f" [{' '.join(in_use)}]" if in_use else ""
+    chosen = input(f"Names separated by spaces, or all{default}: ").replace(",", " ").split() or in_use
+    for name in chosen:
+        if name not in (*names, ALL):
+            parser.refuse(f"Unknown bridge {name!r}", name, (*names, ALL))
+    if not chosen:
+        parser.error("no bridge given", step="Nothing was written.")
+    return [] if ALL in chosen else chosen
+
+
 def _apply(options: argparse.Namespace, machine: Machine, load_manifest: LoadManifest) -> int:
     has_changed, failures = False, 0
+    withheld: dict[str, list[str]] = {}
     if options.client != ALL:
-        has_changed = _apply_to(BY_ID[options.client], options, machine, load_manifest)
+        has_changed = _apply_to(BY_ID[options.client], options, machine, load_manifest, withheld)
     else:
         detected = [each for each in detect_clients(machine) if each.is_installed and each.scope == "user"]
         if not detected:
@@ -154,7 +188,7 @@ def _apply(options: argparse.Namespace, machine: Machine, load_manifest: LoadMan
             )
         for client in (each.client for each in detected):
             try:
-                has_changed |= _apply_to(client, options, machine, load_manifest)
+                has_changed |= _apply_to(client, options, machine, load_manifest, withheld)
             except InstallError as failure:  # one client that fails does not stop the others
                 failures += 1
                 sys.stderr.write(f"{client.title}: {failure}\n")
@@ -166,17 +200,26 @@ def _apply(options: argparse.Namespace, machine: Machine, load_manifest: LoadMan
                 manifest = load_manifest(name)
             except plugins.PluginError:  # the plan's notes say it already
                 continue
-            if manifest.first_step is not None:
-                step = manifest.first_step(read_settings(manifest, machine.environment))
-                sys.stdout.write(f"  {manifest.name}: {step}\n")
+            steps = withheld.get(name, [])
+            # A bridge that lacks a secret in its only client cannot answer a first question yet.
+            if manifest.first_step is not None and (not steps or options.client == ALL):
+                steps = [*steps, manifest.first_step(read_settings(manifest, machine.environment))]
+            sys.stdout.writelines(f"  {manifest.name}: {step}\n" for step in steps)
         sys.stdout.write("  `bridgehead doctor` checks all of it.\n")
     return _FAILED if failures else 0
 
 
 def _apply_to(
-    client: Client, options: argparse.Namespace, machine: Machine, load_manifest: LoadManifest
+    client: Client,
+    options: argparse.Namespace,
+    machine: Machine,
+    load_manifest: LoadManifest,
+    withheld: dict[str, list[str]],
 ) -> bool:
-    """Change the file of one client, or print the difference; return whether there is one."""
+    """Change the file of one client, or print the difference; return whether there is one.
+
+    Adds to `withheld`, by bridge, what to do about secrets that the client does not get.
+    """
     if options.path:
         # expanduser, not Path.expanduser: that one raises if there is no home.
         path = Path(machine.folder, os.path.expanduser(options.path))  # noqa: PTH111
@@ -209,6 +252,13 @@ def _apply_to(
         )
     except Malformed as failure:
         raise InstallError(f"{path}:{failure}. Nothing was written.") from None
+    for bridge, variables in planned.withheld.items():
+        # Written literally, as one line to copy: the path of a bridge in a file is absolute.
+        again = f"bridgehead install {client.id} {bridge} --write-secrets"
+        withheld.setdefault(bridge, []).append(
+            f"{client.title} does not get {' and '.join(variables)}. "
+            f"To write the secret into its file, run `{again}`."
+        )
     has_changed = planned.after != planned.before
     if options.dry_run:
         sys.stdout.writelines(_difference(path, planned))

@@ -50,6 +50,8 @@ class Plan(Struct, frozen=True):
     """Sentences for the user, such as where a secret must be set."""
     hidden: tuple[str, ...] = ()
     """Secrets that must be masked in any output."""
+    withheld: dict[str, tuple[str, ...]] = {}
+    """By bridge: secrets that are set here, and that the client will not get."""
 
 
 def install(
@@ -61,10 +63,11 @@ def install(
     """Plan to put servers into a client's file; `text` is None if there is no file."""
     client = request.client
     old = edit.servers(text, client.form, client.section)
+    withheld: dict[str, tuple[str, ...]] = {}
     if request.url:
         requested, notes, hidden = _remote(request, environment)
     else:
-        requested, notes, hidden = _local(request, environment, load_manifest, old)
+        requested, notes, hidden = _local(request, environment, load_manifest, old, withheld)
     new: dict[str, dict[str, Any]] = {}
     changes: dict[str, str] = {}
     for name, entry in requested.items():
@@ -83,7 +86,7 @@ def install(
         else:
             changes[name] = "already there" if same(old[name], new[name]) else "updated"
     after = edit.put(text, client.form, client.section, new)
-    return Plan(text, after, changes, notes, (*hidden, *_secrets(old, new)))
+    return Plan(text, after, changes, notes, (*hidden, *_secrets(old, new)), withheld)
 
 
 def remove(text: str | None, request: Request) -> Plan:
@@ -125,6 +128,7 @@ def _local(
     environment: Mapping[str, str],
     load_manifest: Callable[[str], Manifest],
     old: Mapping[str, Any],
+    withheld: dict[str, tuple[str, ...]],
 ) -> RequestedEntries:
     requested: dict[str, dict[str, Any]] = {}
     notes: list[str] = []
@@ -148,7 +152,11 @@ def _local(
         requested[name] = entries.local(
             request.client, (*request.command, bridge), need, write_secrets=request.write_secrets
         )
-        notes += _secret_notes(request, manifest, need, entries.variables_of(old.get(name)))
+        had = entries.variables_of(old.get(name))
+        notes += _secret_notes(request, manifest, need, had)
+        if not (request.write_secrets or entries.can_refer(request.client) or request.client.inherits):
+            missing = tuple(secret for secret in need.secrets if secret not in had)
+            withheld |= {bridge: missing} if missing else {}
         hidden += need.secrets.values()
     return requested, tuple(dict.fromkeys(notes)), tuple(hidden)
 
@@ -172,8 +180,8 @@ def _secret_notes(
             )
         else:
             yield (
-                f"{name} is not in the file: {title} can neither refer to a variable nor hand its own on. "
-                "If you accept that, run this again with --write-secrets to put it there."
+                f"{name} is not in the file: {title} cannot read environment variables. "
+                "Run this again with --write-secrets to put it there, if you accept that."
             )
     if manifest.first_step is not None:  # the bridge itself says what is missing, under "Next"
         return

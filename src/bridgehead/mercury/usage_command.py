@@ -93,7 +93,11 @@ def show_usage(options: Namespace, environment: Mapping[str, str]) -> int:
     else:
         from rich.console import Console
 
-        Console(highlight=False).print(_chart(rows) if options.format == "chart" else _table(rows, by))
+        console = Console(highlight=False)
+        shown = _chart(rows) if options.format == "chart" else _table(rows, by)
+        if options.format == "table":  # a terminal wraps a line that is too wide; rich would cut it
+            console = Console(highlight=False, width=max(console.width, console.measure(shown).maximum))
+        console.print(shown)
     return 0
 
 
@@ -190,13 +194,21 @@ def _flat(row: UsageRow) -> dict[str, Any]:
 
 
 def _table(rows: list[UsageRow], by: list[str]) -> RenderableType:
+    from rich.box import SIMPLE_HEAD
     from rich.table import Column, Table
 
     if not rows:
         return "No usage in these days."
     names = [name for name in DIMENSIONS if name in by]
-    figures = ("Calls", "Failed", "From cache", "Tokens in", "Tokens out", "Cost", "Uncertain", "Reserved")
-    grid = Table(*(name.capitalize() for name in names), *(Column(name, justify="right") for name in figures))
+    figures = ["Calls", "Failed", "From\ncache", "Tokens\nin", "Tokens\nout", "Cost", "Uncertain", "Reserved"]
+    # Never wrapped or cut, and narrow: nine columns fit into 80 characters.
+    grid = Table(
+        *(Column(name.capitalize(), no_wrap=True) for name in names),
+        *(Column(name, justify="right", no_wrap=True) for name in figures),
+        box=SIMPLE_HEAD,
+        padding=(0, 1, 0, 0),
+        pad_edge=False,
+    )
     total = UsageCounts()
     for row in rows:
         total.add(row.counts)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import codecs
 import io
+import re
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from difflib import get_close_matches
@@ -37,14 +38,51 @@ def completed_by(action: argparse.Action, complete: Complete) -> argparse.Action
     return action
 
 
+def wrap(text: str, width: int = 0) -> str:
+    """Break lines that are too wide for the terminal, between words and under the start of their text."""
+    import shutil
+    import textwrap
+
+    width = max(20, width or shutil.get_terminal_size().columns)
+    if any(len(line) > width for line in text.split("\n")):
+        text = re.sub(r"(?m)(?<=\S)\n(?=\S)", " ", text)  # lines of a paragraph, to be broken anew
+    lines = []
+    for line in text.split("\n"):
+        # In "  install     write bridges", the text begins behind the gap.
+        gap = re.match(r" *\S.*?  +(?=\S)", line)
+        indent = len(gap[0]) if gap else len(line) - len(line.lstrip())
+        hanging = " " * (indent if indent <= width // 2 else 6)
+        lines += textwrap.wrap(
+            line,
+            width,
+            subsequent_indent=hanging,
+            break_long_words=False,
+            break_on_hyphens=False,
+            replace_whitespace=False,
+        ) or [""]
+    return "\n".join(lines)
+
+
+class _HelpFormatter(argparse.RawDescriptionHelpFormatter):
+    """Keeps the line breaks of descriptions, and breaks the lines that are too wide for the terminal."""
+
+    def _fill_text(self, text: str, width: int, indent: str) -> str:
+        return wrap(super()._fill_text(text, width, indent))
+
+
 class Parser(argparse.ArgumentParser):
     """A parser whose help keeps its line breaks and whose errors are one line."""
 
     def __init__(self, **options: Any) -> None:
-        options.setdefault("formatter_class", argparse.RawDescriptionHelpFormatter)
+        options.setdefault("formatter_class", _HelpFormatter)
         # An abbreviation that works today would break or change its meaning with the next option.
         options.setdefault("allow_abbrev", False)
         super().__init__(**options)
+
+    def _print_message(self, message: str, file: Any = None) -> None:
+        """Override argparse, which ignores that its help could not be written."""
+        if message:
+            (file or sys.stderr).write(message)
 
     def add_subparsers(self, **options: Any) -> Any:
         """Add subcommands, each of which words its own errors."""
@@ -54,6 +92,8 @@ class Parser(argparse.ArgumentParser):
         """Override argparse: suggest the choice that was probably meant."""
         if action.choices is not None and value not in action.choices:
             noun = action.metavar if isinstance(action.metavar, str) else action.dest
+            if isinstance(action.choices, dict):  # subcommands, whose metavar may list them
+                noun = "command"
             options = action.option_strings
             reason = f"{options[-1]} does not take" if options else f"Unknown {noun.lower()}"
             self.refuse(f"{reason} {value!r}", value, action.choices)

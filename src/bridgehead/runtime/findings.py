@@ -70,17 +70,22 @@ def settings_finding(settings: Settings, environment: Mapping[str, str]) -> Find
 
 
 def settings_table(settings: Settings, environment: Mapping[str, str]) -> Table:
-    """Lay out all settings for a terminal."""
+    """List all settings for a terminal: the variable, its value and origin, then what it does.
+
+    One below the other, and not in columns: four columns of a narrow terminal would cut words.
+    """
     from rich.markup import escape
+    from rich.padding import Padding
     from rich.table import Column, Table
 
     values = dict(settings.summary())
-    grid = Table("Variable", Column("Value", overflow="fold"), "From", "What it does")
+    grid = Table.grid(Column(overflow="fold"))
     for setting in settings.declared:
         source = _origin(setting.name, settings, environment)
         value = escape(values[setting.name] or setting.shown_default)
         shown = value if source == _DEFAULT else f"[bold]{value}[/]"
-        grid.add_row(setting.name, shown, source, escape(setting.about))
+        grid.add_row(f"[cyan]{setting.name}[/] = {shown} [dim]({source})[/]")
+        grid.add_row(Padding(escape(setting.about), (0, 0, 1, 4)))
     return grid
 
 

@@ -107,7 +107,7 @@ async def test_a_broken_second_phase_does_not_block_the_first_and_is_not_left_ou
 
 
 async def test_a_missing_day_lists_the_days_that_there_are(data: Data) -> None:
-    assert (await refusal(data, 7))["message"].endswith("No day has a text yet.")
+    assert "`bridgehead aoc init` makes a first puzzle" in (await refusal(data, 7))["message"]
     data.puzzle(1, "one")
     data.puzzle(12, "twelve")
 

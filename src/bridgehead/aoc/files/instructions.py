@@ -104,10 +104,14 @@ def read_instruction(folder: str, day: int) -> Instruction:
     if stored is None:
         first, older = layout.markdown_name(day, 1), layout.legacy_name(day)
         days = ", ".join(map(str, sorted(layout.list_days(folder))))
+        known = (
+            f"Days with a text: {days}."
+            if days
+            else "No day has a text yet: `bridgehead aoc init` makes a first puzzle to try."
+        )
         raise NotFound(
             f"Instruction file not found for day {day} (tried {first} and {older}).",
-            next_step=f"Put the puzzle text into {os.path.join(folder, first)}. "
-            + (f"Days with a text: {days}." if days else "No day has a text yet."),
+            next_step=f"Put the puzzle text into {os.path.join(folder, first)}. {known}",
         )
     return _decode_legacy(path, day, stored.data)
 

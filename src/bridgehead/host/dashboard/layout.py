@@ -20,6 +20,8 @@ from .html import NOTHING, Child, Html, join, link, tag, under_mount
 from .sign_in import OAUTH, PROOF
 
 OVERVIEW = "/"
+HOME = "/dashboard"
+"""Redirects to the overview: people guess this address."""
 BRIDGE = "/dashboard/bridge"
 TOOLS = "/dashboard/tools"
 TOOL = "/dashboard/tool"
@@ -36,7 +38,20 @@ END_SESSION = "/dashboard/end-session"
 STYLE = "/dashboard/style.css"
 SCRIPT = "/dashboard/page.js"
 ICON = "/dashboard/icon.svg"
-PAGES = (OVERVIEW, BRIDGE, TOOLS, TOOL, CALL, CLIENTS, FAILURES, SIGN_IN, SIGN_OUT, REVOKE, END_SESSION)
+PAGES = (
+    OVERVIEW,
+    HOME,
+    BRIDGE,
+    TOOLS,
+    TOOL,
+    CALL,
+    CLIENTS,
+    FAILURES,
+    SIGN_IN,
+    SIGN_OUT,
+    REVOKE,
+    END_SESSION,
+)
 OAUTH_PAGES = (OAUTH_START, OAUTH_CALLBACK, OAUTH_FINISH)
 """Pages of the sign-in at an authorisation server; absent without one."""
 FILES = {STYLE: b"text/css; charset=utf-8", SCRIPT: b"text/javascript; charset=utf-8", ICON: b"image/svg+xml"}
