@@ -29,10 +29,11 @@ def main() -> int:
     chosen = parser.parse_args()
     # What is only tried leads nowhere: a reserved domain (RFC 2606).
     address = chosen.address or (TRIED_ADDRESS if chosen.verb == "smoke" else "")
+    address = published.check_address(address)
     if chosen.verb == "dist" and not chosen.unpinned:
         images.check_pinned()
     begun = time.monotonic()
-    built = build(chosen.into, published.check_address(address), chosen.releases)
+    built = build(chosen.into, address, chosen.releases)
     for path in sorted(path for path in chosen.into.rglob("*") if path.is_file()):
         print(f"{path.stat().st_size:>12,}  {path.relative_to(chosen.into).as_posix()}")
     print(f"built in {time.monotonic() - begun:.0f} s", flush=True)

@@ -56,7 +56,7 @@ async def failed(peer: Peer, arguments: dict[str, int]) -> tuple[int | None, str
 
 
 def text(result: types.CallToolResult) -> str:
-    (block,) = result.content
+    block = result.content[0]  # notes follow in a block of their own
     assert isinstance(block, types.TextContent)
     return block.text
 

@@ -126,7 +126,7 @@ def test_a_script_is_one_that_the_shell_can_read(person: Person, shell: str) -> 
         (["bridgehead", "call", "aoc", "rec"], ["record_speed"]),
         (
             ["bridgehead", "call", "aoc", "record_speed", "day", "=", "1", ""],
-            ["phase=", "llm_name=", "speed_ms=", "measure=", "source=", "--json"],
+            ["phase=", "llm_name=", "speed_ms=", "measure=", "--json"],
         ),
         (["bridgehead", "call", "aoc", "record_speed", "day", "="], []),
         (["bridgehead", "moon", ""], []),

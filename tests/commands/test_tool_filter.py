@@ -83,9 +83,9 @@ def test_what_is_hidden_cannot_be_called(person: Person) -> None:
     ("settings", "offered"),
     [
         ({"BRIDGEHEAD_ALLOW_TOOLS": "speed_*,fetch_instruction"}, 3),
-        ({"BRIDGEHEAD_DENY_TOOLS": "speed_*"}, 5),
+        ({"BRIDGEHEAD_DENY_TOOLS": "speed_*"}, 6),
         ({"BRIDGEHEAD_ALLOW_TOOLS": "speed_*", "BRIDGEHEAD_DENY_TOOLS": "*_history"}, 1),
-        ({"BRIDGEHEAD_ALLOW_TOOLS": "*", "BRIDGEHEAD_READ_ONLY": "1"}, 3),
+        ({"BRIDGEHEAD_ALLOW_TOOLS": "*", "BRIDGEHEAD_READ_ONLY": "1"}, 4),
         ({"BRIDGEHEAD_ALLOW_TOOLS": "SPEED_*"}, 0),
     ],
 )

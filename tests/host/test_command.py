@@ -62,7 +62,7 @@ async def test_clients_that_reset_their_connections_do_not_close_the_port(tmp_pa
     ("arguments", "settings", "told"),
     [
         (("--port", "http"), {}, "--port is 'http': expected a whole number from 0 to 65535."),
-        (("--host", ""), {}, "--host is '': expected a text"),
+        (("--host", ""), {}, "--host is '': expected a name or an IP address"),
         ((), {"MCP_SERVER_PORT": "http"}, "MCP_SERVER_PORT is 'http'"),
         (("--tls-cert", NOWHERE), {}, f"BRIDGEHEAD_TLS_CERT is '{NOWHERE}'"),
         ((), {"BRIDGEHEAD_AUTH": "off", "MCP_SERVER_HOST": "192.0.2.1"}, "BRIDGEHEAD_AUTH is 'off'"),

@@ -30,6 +30,6 @@ def test_the_limits_of_the_engine_are_those_of_the_settings(tmp_path: Path) -> N
         )
     )
 
-    assert chosen.message_bytes == 64_000
+    assert chosen.message_bytes == 65_536
     assert (chosen.sessions_per_caller, chosen.http_requests_per_caller) == (7, 9)
     assert (chosen.task_bytes, chosen.task_bytes_per_caller) == (4000, 1000)
