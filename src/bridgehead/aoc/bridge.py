@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from bridgehead.mcp import Bridge
 from bridgehead.mcp.lazy_imports import asyncio
+from bridgehead.runtime.errors import BridgeError
 from bridgehead.runtime.manifest import FarSide, FormField, Manifest
 from bridgehead.runtime.timing import Clock
 
@@ -65,6 +66,12 @@ def make_bridge(
             await asyncio.sleep(PREPARE_AFTER_SECONDS)
             await asyncio.to_thread(workspace.prepare)
             workspace.recorder.fold_leftovers()
+            try:
+                await workspace.record_missing()
+            except BridgeError as failure:
+                import logging
+
+                logging.getLogger("bridgehead.aoc").warning("attempts were not checked: %s", failure)
 
         preparing = asyncio.create_task(prepare())
         try:

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from bridgehead.runtime.stores import postgres
 
-    from .files.attempts import AttemptStore, Stopwatch
+    from .files.attempts import AttemptStep, AttemptStore, Stopwatch, TimedAttempt
     from .files.entries import Entry, Group, Measure, RecordKey
     from .files.instructions import Verdict
     from .files.names import Aliases
@@ -179,6 +179,48 @@ class Workspace:
                 given.add(step.phase)
                 has_solved_first |= step.phase == 1 and step.outcome in {"solved", "unchecked"}
         return PastAttempts(given, has_solved_first)
+
+    async def record_attempt(self, attempt: TimedAttempt, client: int | None = None) -> bool:
+        """Record the time of a solved attempt, once; return whether it has a record."""
+        from .files.entries import Details
+        from .files.recorder import NewRun
+
+        end = attempt.end
+        if end is None or end.outcome not in {"solved", "unchecked"}:
+            return False
+        if end.verdict is not None:  # else it ended in version 0.2, which recorded it without its attempt
+            details = Details(
+                end.attempt, attempt.tries, attempt.wrong, tokens=end.tokens, cost_usd=end.cost_usd
+            )
+            run = NewRun(attempt.day, end.phase, end.llm, end.time or 1, "solving", end.grade, details)
+            await self.recorder.record(run, client)
+        return True
+
+    async def record_missing(self) -> None:
+        """Record the attempts that ended just before a crash, so that their record is missing."""
+        # Another process may be about to write the same record: an attempt is recorded once, whoever does it.
+        for attempt in await self.run_in_thread(self._unrecorded_attempts):
+            await self.record_attempt(attempt)
+
+    def _unrecorded_attempts(self) -> list[TimedAttempt]:
+        from .files.attempts import TimedAttempt
+
+        missing: list[TimedAttempt] = []
+        for day in layout.DAYS:
+            by_attempt: dict[str, list[AttemptStep]] = {}
+            for step in self.attempts.steps(day):
+                by_attempt.setdefault(step.attempt, []).append(step)
+            ended = {
+                name: steps
+                for name, steps in by_attempt.items()
+                if steps[-1].outcome in {"solved", "unchecked"} and steps[-1].verdict is not None
+            }
+            if ended:  # else the day's records need not be read
+                recorded = self.records.attempts(day)
+                missing += [
+                    TimedAttempt(day, steps, 0) for name, steps in ended.items() if name not in recorded
+                ]
+        return missing
 
     def check_answer(self, day: int, phase: int, answer: str) -> Verdict:
         """Compare an answer with the known one. Blocks."""

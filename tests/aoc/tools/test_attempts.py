@@ -6,14 +6,16 @@ from typing import Any
 
 import pytest
 
+from bridgehead.aoc import bridge as aoc_bridge
 from bridgehead.aoc.bridge import make_bridge
 from bridgehead.aoc.files.attempts import OPEN_SECONDS
 from bridgehead.aoc.settings import AocSettings
-from bridgehead.aoc.tools import attempts
+from bridgehead.aoc.workspace import Workspace
 from tests.aoc.data import Data
 from tests.support import task_client
 from tests.support.checked import CheckedClient, connect
 from tests.support.clock import Clock
+from tests.support.waiting import PATIENCE
 
 START = {"day": 1, "phase": 1, "llm_name": "gpt4"}
 
@@ -351,16 +353,20 @@ async def test_a_crash_between_the_end_and_the_record_loses_nothing(
     async def crash(*_: object) -> None:
         raise OSError("killed")
 
-    bridge = answered.bridge()
-    async with connect(bridge) as client:
+    async with connect(answered.bridge()) as client:
         attempt = await start(client)
         with monkeypatch.context() as patched:
-            patched.setattr(attempts, "_record", crash)
+            patched.setattr(Workspace, "record_attempt", crash)
             await client.answer_to(
                 "tools/call", {"name": "finish_attempt", "arguments": {"attempt": attempt, "answer": "4711"}}
             )
-    async with connect(answered.bridge()) as client:
+    monkeypatch.setattr(aoc_bridge, "PREPARE_AFTER_SECONDS", 0.0)
+    async with connect(answered.bridge()) as client, asyncio.timeout(PATIENCE):
+        history: Any = {"total": 0}
+        while not history["total"]:  # the start of the server records it, without another call
+            history = (await client.call("speed_history"))["structuredContent"]
         done = await finish(client, attempt, answer="4711")
 
     assert (done["outcome"], done["recorded"], done["grade"]) == ("solved", True, "measured")
     assert [entry["speedMs"] for entry in answered.entries(1)] == [done["speed_ms"]]
+    assert [(run["speed_ms"], run["grade"]) for run in history["runs"]] == [(done["speed_ms"], "measured")]

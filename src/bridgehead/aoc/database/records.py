@@ -20,6 +20,9 @@ _ENTRIES = """\
 select day, llm, phase, moment, time, measure, source, withdrawn, grade, details::text
 from aoc_records
 where year = $1 and day = any($2::smallint[]) order by day, id desc"""
+_ATTEMPTS = """\
+select details->>'attempt' as attempt from aoc_records
+where year = $1 and day = $2 and details->>'attempt' is not null"""
 # Polled by the watcher. A day's revision changes with every write, so no record is read.
 _CHANGES = """\
 select (select array_agg((day, revision) order by day) from aoc_days where year = $1) as days,
@@ -70,6 +73,14 @@ class DatabaseRecords:
                 )
                 entries.setdefault(day, []).append(entry)
             return entries
+
+        return self._database.wait_for(self._database.reader.run(read))
+
+    def attempts(self, day: int) -> set[str]:
+        """Return the attempts that have a record on a day, withdrawn or not."""
+
+        async def read(connection: postgres.Connection) -> set[str]:
+            return {row["attempt"] for row in await connection.fetch(_ATTEMPTS, self._year, day)}
 
         return self._database.wait_for(self._database.reader.run(read))
 

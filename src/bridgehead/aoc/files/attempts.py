@@ -5,8 +5,8 @@ Records say how fast a solution was; attempts say how often there was one. They 
 attempt that began in this process is timed by the monotonic clock; any other one by its timestamp.
 
 An attempt ends once: `AttemptStore.advance` decides in one place, under a lock that all processes share, and
-the first end stands. The record of its time is written after that, once for each attempt; a caller that
-repeats the call after a crash in between completes it.
+the first end stands. The record of its time is written after that, once for each attempt; after a crash in
+between, the next start writes it, or a caller that repeats the call.
 """
 
 # ruff: noqa: PTH118 - one way to write a path in this package

@@ -28,7 +28,7 @@ from .day_document import DayDocument
 from .entries import CLAIMED, GRADES, Entry, Group, NewEntry, RecordKey, Wanted, format_timestamp, id_of
 from .locking import FolderLock
 from .names import canonical_name
-from .records import read_day, read_journal_tail
+from .records import read_day, read_journal_tail, recorded_attempts
 from .seals import Seals
 from .snapshot import Identity, identify
 
@@ -143,14 +143,14 @@ class DayFile:
         """Leave out attempts that have a record: one whose answer was lost may be handed in again."""
         if not any(entry.attempt for entry in entries):
             return entries
-        day = read_day(self._lock.folder, self._day)
-        details = (entry.details_key for entry in ([] if day is None else day.all_entries))
-        seen: set[object] = {found.get("attempt") for found in details if isinstance(found, dict)}
+        seen = recorded_attempts(read_day(self._lock.folder, self._day))
         new: list[NewEntry] = []
         for entry in entries:
-            if entry.attempt is None or entry.attempt not in seen:
+            if entry.attempt is None:
                 new.append(entry)
-            seen.add(entry.attempt)
+            elif entry.attempt not in seen:
+                new.append(entry)
+                seen.add(entry.attempt)
         return new
 
     def withdraw(self, wanted: Wanted) -> Entry:

@@ -63,6 +63,13 @@ def read_day(folder: str, day: int, *, is_decoded: bool = True) -> DayRead | Non
     return DayRead(stored.data, decoded.entries, decoded.insert_at, stored.identity, pending, identity)
 
 
+def recorded_attempts(day: DayRead | None) -> set[str]:
+    """Return the attempts that have a record, withdrawn or not."""
+    details = (entry.details_key for entry in ([] if day is None else day.all_entries))
+    names = (found.get("attempt") for found in details if isinstance(found, dict))
+    return {name for name in names if isinstance(name, str)}
+
+
 def read_journal_tail(path: str, before: Identity | None) -> tuple[list[Entry], Identity] | None:
     """Read the entries appended since the journal had the identity `before` (None: it did not exist).
 
@@ -99,6 +106,10 @@ class RecordReader(Protocol):
 
     def entries(self, days: Iterable[int], skipped: list[Skipped] | None = None) -> dict[int, list[Entry]]:
         """Return the entries of some days, newest first."""
+        ...
+
+    def attempts(self, day: int) -> set[str]:
+        """Return the attempts that have a record on a day, withdrawn or not."""
         ...
 
     def days(self) -> list[int]:
@@ -196,6 +207,10 @@ class Records:
                 read[day] = found.all_entries
                 self._seals.demote(day, read[day])
         return read
+
+    def attempts(self, day: int) -> set[str]:
+        """Return the attempts that have a record on a day, withdrawn or not."""
+        return recorded_attempts(read_day(self._folder, day))
 
     def days(self) -> list[int]:
         """List the days that have records."""

@@ -15,7 +15,7 @@ from bridgehead.mcp.lazy_imports import asyncio
 from bridgehead.runtime.errors import InvalidArgument, NotFound
 
 from ..files import instructions
-from ..files.entries import CLAIMED, MEASURED, Details, Grade
+from ..files.entries import CLAIMED, MEASURED, Grade
 from ..files.layout import Day, Phase
 from ..files.names import clean_name
 from ..workspace import Workspace
@@ -276,22 +276,8 @@ async def finish_attempt(args: FinishAttempt, ctx: Context[Workspace]) -> Answer
         used = (args.tokens or None, args.cost_usd or None)
         attempt = await workspace.run_in_thread(workspace.stopwatch.hand_in, attempt, verdict, *used)
     # Also after an earlier call ended it: a crash may have come between its end and its record.
-    is_recorded = await _record(workspace, attempt, id(ctx.connection))
+    is_recorded = await workspace.record_attempt(attempt, id(ctx.connection))
     return _finished(attempt, is_recorded=is_recorded, had_ended=had_ended)
-
-
-async def _record(workspace: Workspace, attempt: TimedAttempt, client: int) -> bool:
-    """Record the time of a solved attempt, once; return whether it has a record."""
-    from ..files.recorder import NewRun
-
-    end = attempt.end
-    if end is None or end.outcome not in {"solved", "unchecked"}:
-        return False
-    if end.verdict is not None:  # else it ended in version 0.2, which recorded it without its attempt
-        details = Details(end.attempt, attempt.tries, attempt.wrong, tokens=end.tokens, cost_usd=end.cost_usd)
-        run = NewRun(attempt.day, end.phase, end.llm, end.time or 1, "solving", end.grade, details)
-        await workspace.recorder.record(run, client)
-    return True
 
 
 def _finished(attempt: TimedAttempt, *, is_recorded: bool, had_ended: bool) -> Answer[FinishedAttempt]:
