@@ -62,9 +62,11 @@ def test_a_right_program_is_timed_until_its_time_is_known_and_recorded(data: Dat
     assert done.stdout.startswith(f"Recorded {len(entries)} runs of my model, median ")
     said = [line.split(":")[0] for line in done.stderr.splitlines() if line != NOT_ISOLATED]
     assert said == ["warm-up 1", *(f"run {number + 1}" for number in range(len(entries)))]
-    assert " ms of CPU, right" in done.stderr
+    has_cpu_time = sys.platform != "win32"
+    assert (" ms of CPU, right" in done.stderr) is has_cpu_time
     assert {(e["llm"], e["measure"], e["grade"]) for e in entries} == {("my model", "execution", GRADE)}
-    assert all(e["speedMs"] >= 1 and e["details"]["cpu_ms"] >= 0 and e["details"]["host"] for e in entries)
+    assert all(e["speedMs"] >= 1 and e["details"]["host"] for e in entries)
+    assert all(("cpu_ms" in e["details"]) is has_cpu_time for e in entries)
     (row,) = board(data)["rows"]
     assert (row["n"], row[GRADE], row["claimed"]) == (len(entries), len(entries), 0)
     assert (row["attempts"], row["solved"], row["solve_rate"]) == (1, 1, 1.0)

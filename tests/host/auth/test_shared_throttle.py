@@ -14,7 +14,7 @@ from bridgehead.runtime.stores.redis import Redis
 from tests.runtime.stores.test_redis import connected
 from tests.support.proxy import Fault, proxied
 from tests.support.redis_server import RedisServer, running_redis
-from tests.support.waiting import until
+from tests.support.waiting import PATIENCE, until
 
 Take = Callable[[str, int], Awaitable[float]]
 
@@ -110,8 +110,10 @@ async def test_the_bucket_is_refilled_as_time_goes_by(redis_server: RedisServer)
     async with connected(redis_server.url) as redis:
         throttle = shared(redis)
         await asyncio.gather(*(throttle.take("ada", 600) for _ in range(600)))
-        wait = await throttle.take("ada", 600)
-        assert 0 < wait <= 0.1
+        async with asyncio.timeout(PATIENCE):
+            while not (wait := await throttle.take("ada", 600)):  # a busy machine refills while it asks
+                pass
+        assert wait <= 0.1
         await asyncio.sleep(wait)
 
         assert await throttle.take("ada", 600) == 0.0

@@ -174,6 +174,7 @@ class _Run:
                 capture_output=True,
                 check=False,
             )
+            self._process.kill()  # taskkill may be missing, or not know /T
             return
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(self._process.pid, signal.SIGKILL)
