@@ -19,7 +19,9 @@ CHUNKED_BYTES = 12 * 1024 * 1024
 SLOW_READERS = 1000
 ASKED_EACH = 50
 """What a slow reader asks for, and does not read."""
-BLOCK_SECONDS = 0.5
+BLOCK_SECONDS = 1.6
+"""Longer than a turn of the loop may take before the watchdog tells of it, and half as long again for its own
+pause between two looks."""
 _GET = b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"
 _POST = (
     b"POST /mcp HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %b\r\nContent-Type: application/json\r\n"
