@@ -29,6 +29,8 @@ def gather(target: Path) -> None:
     """Copy every page and picture into one folder, with links that work there."""
     shutil.rmtree(target, ignore_errors=True)
     shutil.copytree(DOCS / "images", target / "images")
+    for name in ("site.css", "site.js"):
+        shutil.copy(DOCS / name, target)
     sources = [*DOCS.glob("*.md"), *(ROOT / name for name in ROOT_PAGES)]
     for source in sources:
         text = relinked(source.read_text(encoding="utf-8"), source.parent.relative_to(ROOT).as_posix())

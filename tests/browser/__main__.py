@@ -1,4 +1,4 @@
-"""Shows the apps and the dashboard in a real browser: `make browser`; `--pictures` keeps pictures."""
+"""Shows the apps, the dashboard and the website in a browser: `make browser`; `--pictures` keeps pictures."""
 
 import json
 import os
@@ -11,7 +11,8 @@ from tests.browser.chromium import BrowserMissing, find_chromium, prepare_packag
 from tests.browser.far_sides import served
 from tests.interop.node import ROOT, node
 
-SCRIPTS = ("apps.mjs", "dashboard.mjs")
+SCRIPTS = ("apps.mjs", "dashboard.mjs", "site.mjs")
+SITE = ROOT / "build" / "site" / "html"
 IMAGES = ROOT / "docs" / "images"
 
 
@@ -25,8 +26,16 @@ def main(arguments: list[str]) -> int:
         sys.stdout.write(f"skipped: {problem}\n")
         return 0
     stage(folder)
+    if not (SITE / "index.html").exists():
+        sys.stdout.write("There is no website to look at: run make site first.\n")
+        return 1
     with tempfile.TemporaryDirectory() as home, served(Path(home)) as places:
-        told = {**places, "chromium": program, "images": str(IMAGES) if "--pictures" in arguments else ""}
+        told = {
+            **places,
+            "site": str(SITE),
+            "chromium": program,
+            "images": str(IMAGES) if "--pictures" in arguments else "",
+        }
         only = [word for word in arguments if not word.startswith("--")]
         statuses = [
             subprocess.run(

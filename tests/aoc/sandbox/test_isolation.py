@@ -105,6 +105,8 @@ def test_files_in_a_command_become_absolute_and_their_folders_are_needed(tmp_pat
 
     assert command == [sys.executable, str(solver), "--fast", "nothing.txt"]
     assert solver.parent in needed
+    if sys.platform == "win32":  # where nothing is isolated
+        return
     # The folder of the interpreter, and of the one that it links to.
     assert {Path(sys.executable).parent.parent, Path(sys.executable).resolve().parent.parent} <= set(needed)
 
