@@ -30,7 +30,7 @@ async def test_tokens_are_listed_with_what_they_open(tmp_path: Path) -> None:
         text = await (await signed_in(host, "ann")).open("/dashboard/clients")
 
         assert "botalpharead, spendno limit1never" in text
-        assert "bossalleverything, act60002030-03-17" in text
+        assert "bossalleverything, admin60002030-03-17" in text
         assert "1970-01-01 expired" in text
         assert "Revoke" not in text  # who may look may not act
 

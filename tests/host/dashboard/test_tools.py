@@ -31,7 +31,7 @@ async def test_a_tool_that_changes_something_is_called_after_a_question(tmp_path
         browser = Browser(host)
         await browser.open("/dashboard/tool?bridge=alpha&name=alpha_write")
         text = await browser.submit("/dashboard/call", {**WRITE, "arg.text": "it"})
-        assert "It may destroy something." in text
+        assert "It may overwrite or delete something." in text
         assert host.far["alpha"].visitors == []
 
         text = await browser.submit("/dashboard/call", {**WRITE, "confirmed": "yes", "arg.text": "it"})

@@ -64,8 +64,8 @@ def _write_tokens(snapshot: Snapshot, tokens: Sequence[Grant] | None, *, may_act
             "spend": grant.may_spend,
             "metrics": grant.metrics,
             "events": grant.events,
-            "look": grant.dashboard,
-            "act": grant.admin,
+            "dashboard": grant.dashboard,
+            "admin": grant.admin,
         }
         ends = "never" if grant.expires is None else f"{datetime.fromtimestamp(grant.expires, UTC):%Y-%m-%d}"
         has_ended = grant.expires is not None and grant.expires <= snapshot.taken

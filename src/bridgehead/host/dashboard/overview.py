@@ -171,7 +171,7 @@ def write_status(bridge: BridgeState) -> Html:
     """Write the badge of a bridge's state."""
     if not bridge.serves:
         return badge("not serving", "bad")
-    return badge("ready", "good") if bridge.is_far_side_up else badge("far side away", "warm")
+    return badge("ready", "good") if bridge.is_far_side_up else badge("not connected", "warm")
 
 
 def write_bridge(snapshot: Snapshot, bridge: BridgeState, report: Report | None) -> Page:

@@ -110,11 +110,12 @@ def write_tools(bridges: Mapping[str, tuple[str, dict[str, Tool]]]) -> Page:
 
 
 def write_badges(tool: Tool) -> Html:
-    """Write the labels of a tool's effects: reads, changes or destroys; costs money."""
+    """Write the labels of a tool's effects: reads, changes, overwrites or deletes; costs money."""
     effect = badge("reads", "good") if tool.is_read_only else badge("changes", "warm")
     if tool.is_destructive:
-        effect = badge("destroys", "bad")
-    return join([effect, badge("costs money", "warm") if tool.is_paid else NOTHING])
+        effect = badge("overwrites or deletes", "bad")
+    # One element: in the grid of the list, a second badge would be stretched across a row of its own.
+    return tag("span", effect, badge("costs money", "warm") if tool.is_paid else NOTHING, class_="badges")
 
 
 # --- the form ----------------------------------------------------------------------------------------------
@@ -167,7 +168,8 @@ def ask_to_call(
     tool = choice.tool
     why = []
     if not tool.is_read_only:
-        why.append("It may destroy something." if tool.is_destructive else "It may change something.")
+        effect = "overwrite or delete" if tool.is_destructive else "change"
+        why.append(f"It may {effect} something.")
     if tool.is_paid:
         why.append("It costs money.")
     body = join(
