@@ -157,7 +157,7 @@ def test_one_that_is_broken_is_named_by_the_doctor_and_harms_nobody(person: Pers
 
     told = run(person, broken, "doctor", "rotten", "--json")
     listed = run(person, broken, "tools")
-    installed = run(person, broken, "install", "cursor")
+    installed = run(person, broken, "install", "cursor", "all")
 
     (finding,) = json.loads(told.stdout)["rotten"]
     assert finding["text"] == (

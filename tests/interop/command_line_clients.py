@@ -15,7 +15,7 @@ CLAUDE = Package("@anthropic-ai/claude-code", "2.1.197")
 CODEX = Package("@openai/codex", "0.166.0")
 GEMINI = Package("@google/gemini-cli", "0.61.0")
 CLIENTS = {"claude": (CLAUDE, ".claude"), "codex": (CODEX, ".codex"), "gemini": (GEMINI, ".gemini")}
-"""The programs, and the folder by which `bridgehead install all` finds each."""
+"""The programs, and the folder by which `bridgehead install all all` finds each."""
 
 
 def checks(node: str, folder: Path) -> list[Check]:
@@ -28,7 +28,9 @@ def checks(node: str, folder: Path) -> list[Check]:
             subprocess.run((node, str(prepare)), check=True, capture_output=True, timeout=SECONDS)
         (home / sign).mkdir(parents=True)
     start = ("env", "-i", f"HOME={home}", f"PATH={Path(node).parent}:/usr/bin:/bin")
-    subprocess.run((*start, COMMAND, "install", "all"), check=True, capture_output=True, timeout=SECONDS)
+    subprocess.run(
+        (*start, COMMAND, "install", "all", "all"), check=True, capture_output=True, timeout=SECONDS
+    )
     # What a person does who follows the advice that install gives for Gemini CLI.
     trusted = json.dumps({str(Path.cwd()): "TRUST_FOLDER"})
     (home / ".gemini" / "trustedFolders.json").write_text(trusted, encoding="utf-8")
