@@ -96,7 +96,15 @@ WORST: dict[str, list[Arguments]] = {
     "write_files": [
         {"files": [{"filename": f"worst/{number}.js", "content": _CODE[:20_000]} for number in range(50)]}
     ],
-    "check_files": [{}, {"drafts": {"a.js": _CODE, "b.js": LONG_LINE, "c.js": _DEEP * 20}}],
+    "check_files": [
+        {},
+        {
+            "drafts": [
+                {"filename": f"{n}.js", "content": text}
+                for n, text in enumerate((_CODE, LONG_LINE, _DEEP * 20))
+            ]
+        },
+    ],
     "browse_files": [{}, {"filename": "long-line.js"}],
     "files_overview": [{}],
     "files_on_server": [{"server": "home"}],

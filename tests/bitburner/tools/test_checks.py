@@ -39,7 +39,9 @@ async def test_drafts_are_checked_with_each_other_and_with_the_game_and_nothing_
         "lib/main.js": f"{main}export async function main(ns) {{ await go(ns, a); }}\n",
         "lib/go.js": "export async function go(ns) { await ns.hack('n00dles'); ns.scan(); }\n",
     }
-    text, found = await play.ok("check_files", drafts=drafts)
+    text, found = await play.ok(
+        "check_files", drafts=[{"filename": name, "content": text} for name, text in drafts.items()]
+    )
 
     costs = {one["filename"]: one["ram_gb"] for one in found["files"]}
     assert costs == {"lib/main.js": 1.9, "lib/go.js": 1.9}
@@ -49,7 +51,7 @@ async def test_drafts_are_checked_with_each_other_and_with_the_game_and_nothing_
 
 
 async def test_a_draft_without_a_cost_comes_with_the_games_reason(play: Play) -> None:
-    _, found = await play.ok("check_files", drafts={"a.js": "import './gone.js';\n"})
+    _, found = await play.ok("check_files", drafts=[{"filename": "a.js", "content": "import './gone.js';\n"}])
 
     (one,) = found["files"]
     assert one["ram_problem"] == 'Invalid module: "./gone.js". Base module: "a.js".'
@@ -73,5 +75,5 @@ async def test_a_glob_that_fits_nothing_and_a_glob_with_drafts_are_explained(pla
     result = await play.client.call("check_files", {"glob": "*.tsx"})
     assert "*.tsx" in result["structuredContent"]["notes"][0]
 
-    await play.fails("check_files", glob="*.js", drafts={"a.js": ""})
-    await play.fails("check_files", drafts={"a.txt": ""})
+    await play.fails("check_files", glob="*.js", drafts=[{"filename": "a.js", "content": ""}])
+    await play.fails("check_files", drafts=[{"filename": "a.txt", "content": ""}])

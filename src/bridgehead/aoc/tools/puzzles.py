@@ -26,15 +26,20 @@ FETCH_SCHEMA = {
     "required": ["day"],
 }
 """The contract's schema, for clients of its revision; arguments are checked against `FetchInstruction`."""
+# Clients that make up arguments to try a tool need the bound: Pydantic AI would ask for day 0.
+_LISTED_SCHEMA = {
+    **FETCH_SCHEMA,
+    "properties": {"day": {"type": "integer", "minimum": 1, "description": "Day number (1-25)"}},
+}
 
 
 def declare(bridge: Bridge[Workspace], year: int) -> None:
     """Declare the tool and the resources."""
     bridge.tool(
-        f"{DESCRIPTION}. Its input is the resource aoc://dayNN/input. start_attempt returns both.",
+        f"{DESCRIPTION}. Its input: aoc://dayNN/input. start_attempt returns both.",
         title="Fetch puzzle",
         contract_description=DESCRIPTION,
-        input_schema=FETCH_SCHEMA,
+        input_schema=_LISTED_SCHEMA,
         read_only=True,
         idempotent=True,
         open_world=False,

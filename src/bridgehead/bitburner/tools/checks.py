@@ -19,6 +19,7 @@ from .declaring import MAX_QUERY, Server, ToolDeclarer
 from .definitions import load_index
 from .files import describe_no_match
 from .scripts import ScriptProblem, check_one, describe_cost, describe_problems
+from .writes import NewFile
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -35,13 +36,8 @@ class CheckFiles(Arguments):
 
     glob: Annotated[str, Meta(max_length=MAX_QUERY, description="Such as lib/*.js")] | None = None
     server: Server = paths.HOME
-    drafts: (
-        Annotated[
-            dict[str, str],
-            Meta(min_length=1, description="Unwritten scripts to check instead: path to content"),
-        ]
-        | None
-    ) = None
+    # A list: strict clients refuse an object with any names.
+    drafts: Annotated[list[NewFile], Meta(min_length=1, description="Unwritten scripts")] | None = None
 
 
 class CheckedFile(Struct):
@@ -65,8 +61,7 @@ def declare(tools: ToolDeclarer) -> None:
     """Declare the tools of this module."""
     tools.read_tool(
         "Check scripts",
-        "Check scripts in the Bitburner game, or drafts with their RAM cost: unknown ns functions, wrong "
-        "arguments, missing imports.",
+        "Check scripts in the Bitburner game, or drafts with their RAM cost.",
         may_take_long=True,
     )(check_files)
 
@@ -74,7 +69,7 @@ def declare(tools: ToolDeclarer) -> None:
 async def check_files(args: CheckFiles, ctx: Context[Session]) -> Answer[CheckedFiles]:
     """Check scripts of a server, or drafts among them."""
     session, on = ctx.state, paths.validate_server(args.server)
-    drafts = {paths.validate_script(name): content for name, content in (args.drafts or {}).items()}
+    drafts = {paths.validate_script(draft.filename): draft.content for draft in args.drafts or ()}
     if drafts and args.glob is not None:
         raise InvalidArgument(
             "glob and drafts cannot be given together.",
