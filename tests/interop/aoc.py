@@ -15,6 +15,7 @@ TOOLS = [
     "speed_leaderboard",
     "speed_history",
     "start_attempt",
+    "read_input",
     "finish_attempt",
 ]
 PUZZLE = "# Day 1\n\n## Phase 1\nCount the gulls.\n\n## Phase 2\nNow count the herons."

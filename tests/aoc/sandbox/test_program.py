@@ -43,7 +43,8 @@ def test_waiting_is_wall_time_and_not_cpu_time(tmp_path: Path) -> None:
 def test_the_status_and_the_last_words_of_a_program_are_kept(tmp_path: Path, *, is_isolated: bool) -> None:
     done = run("import sys; sys.exit('it broke')", tmp_path, is_isolated=is_isolated)
 
-    assert (done.ended.status, done.ended.problem, done.err.strip()) == (1, "", "it broke")
+    assert (done.ended.status, done.ended.problem) == (1, "")
+    assert done.err.splitlines()[0] == "it broke"  # measuring coverage may add a complaint of its own
 
 
 @BOTH

@@ -258,9 +258,10 @@ async def test_without_backups_a_write_is_one_exchange(tmp_path: Path) -> None:
     async with played(tmp_path, BITBURNER_BACKUP_DIR="off") as play:
         await play.ok("write_file", filename="a.txt", content="1")
         await play.ok("delete_file", filename="notes.txt")
+        asked = [request["method"] for request in play.game.requests]
         text, _ = await play.fails("restore_file", filename="a.txt")
 
-    assert [request["method"] for request in play.game.requests] == ["pushFile", "deleteFile"]
+    assert asked == ["pushFile", "deleteFile"]
     assert "Backups are off" in text
 
 

@@ -1,6 +1,7 @@
 """Owners: which processes there are, where each is reached, and what becomes of entries in Redis."""
 
 import re
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 import pytest
@@ -21,6 +22,7 @@ from bridgehead.runtime.errors import BridgeError
 from bridgehead.runtime.settings import SettingError
 from bridgehead.runtime.stores import StoreUnavailable
 from tests.runtime.stores.test_redis import connected
+from tests.support.ports import free_port
 from tests.support.redis_server import RedisServer, running_redis
 from tests.support.waiting import until
 
@@ -180,9 +182,18 @@ def test_the_address_follows_from_where_the_host_listens_and_where_redis_is(
         assert own_address(settings, listening).startswith(address)
 
 
+def free_ports_in_a_row(count: int) -> int:
+    """Find ports that nobody has right now, and return the first."""
+    while True:
+        first = free_port()
+        with suppress(OSError), ExitStack() as taken:
+            for port in range(first, first + count):
+                taken.enter_context(listen("127.0.0.1", port))
+            return first
+
+
 def test_each_worker_of_a_host_takes_a_port_of_its_own_beginning_with_the_configured_one() -> None:
-    with listen("127.0.0.1", 0) as free:
-        port = free.getsockname()[1]
+    port = free_ports_in_a_row(2)
     settings = HostSettings({"BRIDGEHEAD_REPLICA_ADDRESS": f"127.0.0.1:{port}"})
     with bind_peer_socket(settings) as first, bind_peer_socket(settings, 1) as second:
         assert [sock.getsockname()[1] for sock in (first, second)] == [port, port + 1]
