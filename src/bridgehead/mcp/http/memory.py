@@ -15,7 +15,7 @@ def resident_bytes() -> int:
     try:
         with open("/proc/self/statm", "rb") as statm:  # noqa: PTH123 - a third of the time, and it is read often
             return int(statm.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
-    except OSError:
+    except (OSError, AttributeError):  # no /proc, or no sysconf
         return 0
 
 
