@@ -9,7 +9,7 @@ import pytest
 
 from tests.fuzz import __main__ as command
 from tests.fuzz.corpus import HERE, Corpus
-from tests.fuzz.http_connection import cut
+from tests.fuzz.http_connection import check, cut
 from tests.fuzz.search import repeat
 from tests.fuzz.targets import TARGETS
 
@@ -26,6 +26,12 @@ def test_what_was_found_once_holds(target: str, name: str) -> None:
     asyncio.run(TARGETS[target].judge(data))
     for seed in range(3):
         asyncio.run(TARGETS[target].check(data, seed))
+
+
+def test_an_endless_head_may_be_refused_as_broken_or_as_too_long() -> None:
+    # The mistake lies within a slice of the limit, so some cuts reach the limit before it and some do not.
+    for size in range(129_000, 133_000, 500):
+        asyncio.run(check(b"GET / HTTP/1.1\r\nA: " + b"x" * size + b"\0", size))
 
 
 def test_every_target_can_be_chosen() -> None:
