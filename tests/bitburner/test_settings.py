@@ -57,6 +57,10 @@ def test_an_ipv6_address_is_shown_with_brackets() -> None:
         ("FILE_WRITE_MAX_BYTES", "-1", "a size"),
         ("MCP_LOG_LEVEL", "loud", "one of debug"),
         ("BITBURNER_READ_ONLY", "perhaps", "1 or 0"),
+        ("BITBURNER_ALLOWED_ORIGINS", "my.example", "origins such as"),
+        ("BITBURNER_ALLOWED_ORIGINS", "https://my.example/play", "origins such as"),
+        ("BITBURNER_ALLOWED_ORIGINS", "https://my.example:port", "origins such as"),
+        ("BITBURNER_ALLOWED_ORIGINS", "*,https://", "origins such as"),
         ("BITBURNER_TLS_CERT", "/no/such/file", "a PEM file"),
         ("BITBURNER_TLS_KEY", "/no/such/file", "left out without"),
     ],
@@ -67,6 +71,12 @@ def test_a_bad_setting_names_itself_and_what_would_be_right(name: str, value: st
 
     assert str(refusal.value).startswith(f"{name} is")
     assert wanted in str(refusal.value)
+
+
+def test_these_are_origins() -> None:
+    origins = ("https://my.example", "http://localhost:*", "http://[::1]:8000/", "app://x", "file://", "none")
+
+    assert BitburnerSettings({"BITBURNER_ALLOWED_ORIGINS": ",".join(origins)}).allowed_origins == origins
 
 
 def test_an_address_that_stands_for_all_is_dialled_at_home() -> None:

@@ -28,6 +28,7 @@ GAME_PORT = 12525
 """The port that tools for this game use by convention."""
 NO_ORIGIN = "none"
 ANY_ORIGIN = "*"
+ANY_PORT = ":*"
 OFF = "off"
 _HIGHEST_PORT = 65535
 _LOOPBACK = ("localhost", "::1")
@@ -84,12 +85,29 @@ def _url(text: str) -> str | None:
     return text
 
 
+def _origins(text: str) -> tuple[str, ...]:
+    from urllib.parse import urlsplit
+
+    for word in (words := WORDS.parse(text)):
+        if word in (ANY_ORIGIN, NO_ORIGIN, "null", "file://"):
+            continue
+        parts = urlsplit(word.removesuffix(ANY_PORT))
+        rest = (parts.path.strip("/"), parts.query, parts.fragment, parts.username)
+        # Reading `port` raises ValueError for one that is not a port.
+        if not parts.scheme or not parts.hostname or any(rest) or parts.port == 0:
+            raise ValueError(word)
+    return words
+
+
 def _folder(text: str) -> Path | str | None:
     return OFF if text.lower() == OFF else PATH.parse(text)
 
 
 ADDRESS = Kind(_address, "an address such as 127.0.0.1:12525, or a port")
 URL = Kind(_url, "a WebSocket address such as ws://127.0.0.1:12525")
+ALLOWED_ORIGINS = Kind(
+    _origins, "origins such as https://game.example or http://localhost:*, separated by commas, none or *"
+)
 FOLDER = Kind(_folder, "a path, or off")
 TOOLSETS = Toolsets(
     "BITBURNER_TOOLSETS",
@@ -119,7 +137,7 @@ class BitburnerSettings(StateSettings, LogSettings):
     )
     allowed_origins = Setting(
         "BITBURNER_ALLOWED_ORIGINS",
-        WORDS,
+        ALLOWED_ORIGINS,
         ORIGINS,
         "Origins of pages that may connect. `:*` is any port, `none` is no origin, `*` is all.",
     )
@@ -234,4 +252,4 @@ class BitburnerSettings(StateSettings, LogSettings):
         return context
 
 
-__all__ = ["ADDRESS", "ANY_ORIGIN", "NO_ORIGIN", "OFF", "Address", "BitburnerSettings"]
+__all__ = ["ADDRESS", "ANY_ORIGIN", "ANY_PORT", "NO_ORIGIN", "OFF", "Address", "BitburnerSettings"]

@@ -9,11 +9,14 @@ import pytest
 from bridgehead.bitburner.changes import batches
 from bridgehead.bitburner.changes.batches import Journal
 from bridgehead.bitburner.errors import RemoteFailure
-from bridgehead.bitburner.simulator import Faults
+from bridgehead.bitburner.simulator import Exchange, Faults
 from tests.bitburner.changes.test_differences import reload
 from tests.bitburner.game.sharing.test_relay import pair
 from tests.bitburner.playing import PAGE, Play, played, settings
+from tests.bitburner.serving import HOST, environment, serving
 from tests.support.game import Game
+from tests.support.messages import request
+from tests.support.ports import free_port
 from tests.support.waiting import until
 
 HOME = {"a.txt": "old a", "b.txt": "old b"}
@@ -148,14 +151,33 @@ async def test_a_game_that_goes_in_the_middle_is_put_right_when_it_is_back(tmp_p
 
 
 async def test_the_next_process_takes_back_what_a_killed_one_left(tmp_path: Path) -> None:
-    game = Game(3, home())
-    async with played(tmp_path, game=game) as play:
-        await break_in_the_middle(play)
-    game.faults = Faults()
-    async with played(tmp_path, game=game):
-        await until(lambda: unfinished(tmp_path) == 0)
+    state, port = tmp_path / "state", free_port()
+    listen = {"BITBURNER_LISTEN": f"{HOST}:{port}"}
 
-    assert game.servers["home"] == HOME
+    pushed: list[str] = []
+
+    def fall_silent(exchange: Exchange) -> None:
+        if exchange.request["method"] == "pushFile":
+            pushed.append(exchange.request["params"]["filename"])
+            game.faults = Faults(silence=1.0)  # from the next request on
+
+    game = Game(3, home(), watcher=fall_silent)
+    with serving(tmp_path / "stderr", environment(state, port)) as bridge:
+        async with game:
+            await bridge.status()  # the port is open
+            assert await game.dial(f"ws://{HOST}:{port}", PAGE)
+            bridge.peer.send(request("tools/call", {"name": "write_files", "arguments": {"files": NEW}}))
+            await until(lambda: len(pushed) == 2)
+            bridge.peer.process.kill()
+            await asyncio.to_thread(bridge.peer.exit_code)
+
+    assert game.servers["home"]["a.txt"] == "new a.txt"  # half of it was written
+    assert len(Journal(settings(state, **listen)).load()) == 1
+    again = Game(3, {"home": game.servers["home"]})
+    async with played(state, game=again, **listen) as play:
+        await until(lambda: play.session._notices)  # noqa: SLF001 - told after the journal's file is gone
+    assert Journal(settings(state, **listen)).load() == []
+    assert again.servers["home"] == HOME
 
 
 async def test_what_someone_else_wrote_meanwhile_is_left_alone(tmp_path: Path) -> None:

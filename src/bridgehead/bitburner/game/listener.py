@@ -16,7 +16,7 @@ from websockets.asyncio.server import ServerConnection, serve
 
 from bridgehead.runtime import logs
 
-from ..settings import ANY_ORIGIN, NO_ORIGIN, Address
+from ..settings import ANY_ORIGIN, ANY_PORT, NO_ORIGIN, Address
 from . import setup_steps, sockets
 from .sharing.peer_auth import NONCE, PROOF
 from .sockets import MARK, RELAY_PATH
@@ -134,9 +134,6 @@ class Listener:
         socket.protocol.max_message_size = sockets.make_options(self._settings)["max_size"]
 
 
-_ANY_PORT = ":*"
-
-
 def is_allowed_origin(origin: str | None, allowed: tuple[str, ...]) -> bool:
     """Return whether a dial-in with this Origin header (None: without one) is accepted."""
     if ANY_ORIGIN in allowed:
@@ -147,11 +144,11 @@ def is_allowed_origin(origin: str | None, allowed: tuple[str, ...]) -> bool:
     for entry in map(str.lower, allowed):
         if origin in (entry, entry.rstrip("/")):
             return True
-        base = entry.removesuffix(_ANY_PORT)
+        base = entry.removesuffix(ANY_PORT)
         rest = origin.removeprefix(base)
         # The rest must be a whole port: "http://localhost:*" does not admit "http://localhost.evil.com".
         is_port = rest == "" or (rest[0] == ":" and rest[1:].isdecimal())
-        if entry.endswith(_ANY_PORT) and origin.startswith(base) and is_port:
+        if entry.endswith(ANY_PORT) and origin.startswith(base) and is_port:
             return True
     return False
 

@@ -40,7 +40,7 @@ class SearchDefinitions(Arguments):
             description="Symbols such as ns.hack, Singularity or a list of them, or a few words",
         ),
     ]
-    limit: Annotated[int, Meta(ge=1, le=50)] = 3
+    limit: Annotated[int, Meta(ge=1, le=50, description="Up to 50")] = 3
 
 
 class Definition(Struct):
@@ -65,8 +65,8 @@ def declare(tools: ToolDeclarer) -> None:
     """Declare the tools of this module."""
     tools.read_tool(
         "Get Netscript definitions",
-        "The game's whole TypeScript definition file, about 335 KB. Use search_definitions instead, unless "
-        "all of it is needed.",
+        "The Bitburner game's whole TypeScript definition file, about 335 KB. Use search_definitions "
+        "instead, unless all of it is needed.",
     )(get_netscript_definitions)
     tools.read_tool(
         "Search definitions",

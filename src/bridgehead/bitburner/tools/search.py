@@ -47,7 +47,7 @@ class SearchFiles(Arguments):
     )
     glob: Glob | None = None
     ignore_case: bool = False
-    max_matches: Annotated[int, Meta(ge=1, le=1000)] = 100
+    max_matches: Annotated[int, Meta(ge=1, le=1000, description="Up to 1000")] = 100
 
 
 class Matches(Struct):
