@@ -5,6 +5,7 @@ import pytest
 from bridgehead.bitburner.netscript.definitions import Definitions
 from bridgehead.bitburner.netscript.ram import Ram, RamRefused, calculate, list_prices
 from tests.bitburner.netscript.checking_scripts import DEFINITIONS, in_main
+from tests.bitburner.netscript.ram_cases import REFERENCES
 
 PRICES = list_prices(DEFINITIONS)
 
@@ -18,51 +19,6 @@ def ram(filename: str = "a.js", /, *, total: float | None = None, **sources: str
 def paid(found: Ram) -> set[str]:
     """The names that cost something."""
     return {item.name.removeprefix("ns.") for item in found.items}
-
-
-REFERENCES = [
-    ("js", "export async function main(ns) { x.hack; }", "hack"),
-    ("js", "const hack = 1; const o = { hack };", "hack"),
-    ("js", "const o = { hack: 1, scan() {}, get exec() { return 1; } };", ""),
-    ("js", "const { hack, scan: s } = ns; s();", ""),
-    ("js", "function f(hack, scan = 1, ...exec) {}", ""),
-    ("js", "function f(a = hack) {}", "hack"),
-    ("js", "hack = 1; scan += 2;", ""),
-    ("js", "ns.hack = 1;", "hack"),
-    ("js", "hack++;", "hack"),
-    ("js", "for (hack of []) {} for (const scan of []) {}", "hack"),
-    ("js", "try {} catch (hack) {}", ""),
-    ("js", "hack: for (;;) { break hack; }", ""),
-    ("js", "ns['hack'](); ns[`scan`]();", ""),
-    ("js", "class A { #hack = 1; f() { return this.#hack; } }", ""),
-    ("js", "class hack { scan = 1; exec() {} static { ns.grow(); } }", "grow"),
-    ("js", "class A extends hack {}", "hack"),
-    ("js", "`${ns.hack()}`; tag`scan ${exec}`;", "exec hack"),
-    ("js", "function never() { ns.exec(); }", "exec"),
-    ("js", "function a() { function b() { ns.exec(); } }", "exec"),
-    ("js", "const a = () => ns.exec();", "exec"),
-    ("js", "a.toString(); a.hasOwnProperty('x'); a.constructor;", ""),
-    ("js", "document.title; window.x; globalThis['document'];", "document window"),
-    ("js", "ns.hacknet.numNodes();", "hacknet"),
-    ("js", "function f() { new.target; import.meta.x; }", ""),
-    ("js", "ns?.hack?.();", "hack"),
-    ("js", "(0, ns.hack)();", "hack"),
-    ("js", "const o = { [hack]: 1 }; class A { [scan] = 1; }", "hack scan"),
-    ("js", "const { a = hack } = ns; const [b = scan] = [];", "hack scan"),
-    ("js", "[hack, ns.scan] = [];", "scan"),
-    ("js", "f(...hack); const {...scan} = ns;", "hack"),
-    ("js", "function* g() { yield ns.hack(); }", "hack"),
-    ("js", "export default () => ns.exec();", "exec"),
-    ("js", "function a() { ns.exec(); } export { a as b };", "exec"),
-    ("ts", "let a: hack = 1 as scan; type exec = typeof grow; interface weaken { hack: 1 } f<hack>(x);", ""),
-    ("ts", "(hack as any); scan!;", "hack scan"),
-    ("ts", "hack satisfies any; <any>scan;", ""),
-    ("ts", "enum E { A = hack }", ""),
-    ("ts", "namespace N { ns.hack(); function f() { ns.exec(); } }", "exec hack"),
-    ("ts", "class A { constructor(private hack = scan, exec = grow) {} }", "grow"),
-    ("ts", "abstract class A { abstract hack(): void; scan(): void {} }", ""),
-    ("ts", "function f(hack: string): void; function f(a: any) { scan; }", "scan"),
-]
 
 
 @pytest.mark.parametrize(("extension", "source", "names"), REFERENCES)
