@@ -155,22 +155,23 @@ def install_runtime() -> Path:
     return make_venv(RUNTIME, "project", own, install)
 
 
-def say_next(words: str) -> None:
-    """Print the command to run next, as it is typed in this folder."""
-    program = RUNTIME.relative_to(ROOT) / SCRIPTS / "bridgehead"
-    print(f"\nNext: {program} {words}", flush=True)
+def say_next() -> None:
+    """Print the commands to run next in this folder; all that `bridgehead` prints later rely on the first."""
+    windows, others = r".runtime\Scripts\activate", 'export PATH="$PWD/.runtime/bin:$PATH"'
+    find = windows if sys.platform == "win32" else others
+    print(f"\nNext:\n  {find}    # this terminal finds bridgehead\n  bridgehead install", flush=True)
 
 
 def install() -> None:
     """For people who only want to run it: takes a fifth of the time of `setup`."""
     install_runtime()
-    say_next("install    # adds a bridge to your client")
+    say_next()
 
 
 def demo() -> None:
     """Use what people install, so that it does not wait for the tools of development."""
     run("python", "-m", "bridgehead", "demo", folder=install_runtime(), is_shown=False)
-    say_next("install    # adds a bridge to your client")
+    say_next()
 
 
 def bench() -> None:

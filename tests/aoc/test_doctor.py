@@ -119,7 +119,7 @@ async def test_the_doctor_asks_for_missing_tables_and_says_what_the_database_hol
     await asyncio.to_thread(db.main, ["migrate"], environment)
     [after] = [found for found in await examine(environment) if found.what == "database"]
 
-    assert (before.verdict, before.advice) == ("wrong", "bridgehead db migrate")
+    assert (before.verdict, before.advice) == ("wrong", "Run `bridgehead db migrate`.")
     assert after.verdict == "right"
     assert "records, attempts and aliases are in 127.0.0.1:" in after.text
 

@@ -53,7 +53,7 @@ def test_a_dead_entry_is_wrong_and_says_how_to_replace_it(
 
     assert (status, found["Cursor: aoc"]["verdict"]) == (1, "wrong")
     assert text in found["Cursor: aoc"]["text"]
-    assert found["Cursor: aoc"]["advice"] == "bridgehead install cursor aoc --force"
+    assert found["Cursor: aoc"]["advice"] == "Run `bridgehead install cursor aoc --force`."
 
 
 def test_a_wrong_variable_of_the_shell_is_not_blamed_on_a_client(person: Person) -> None:
@@ -85,4 +85,4 @@ def test_the_dead_entry_of_a_file_is_replaced_by_its_path(person: Person) -> Non
     _, found = examined(person, {"weather": {"command": str(COMMAND), "args": [path]}})
 
     assert found["Cursor: weather"]["verdict"] == "wrong"
-    assert found["Cursor: weather"]["advice"] == f"bridgehead install cursor {path} --force"
+    assert found["Cursor: weather"]["advice"] == f"Run `bridgehead install cursor {path} --force`."

@@ -30,7 +30,7 @@ def test_puzzles_that_are_not_there_yet_are_a_note_and_nothing_is_wrong(person: 
     assert found["aoc"]["puzzles"]["verdict"] == "right"
     assert found["aoc"]["records"]["verdict"] == "note"
     assert found["aoc"]["files"]["text"] == "0 read, all valid"
-    assert found["clients"]["clients"]["advice"] == "bridgehead install --list"
+    assert found["clients"]["clients"]["advice"] == "Run `bridgehead install`."
 
 
 def test_each_setting_says_where_it_comes_from(person: Person) -> None:
@@ -51,7 +51,7 @@ def test_a_broken_file_is_wrong(person: Person) -> None:
     broken = [one for one in json.loads(done.stdout)["aoc"] if one["what"] == "files"]
     assert done.returncode == 1
     assert [one["verdict"] for one in broken] == ["wrong"] * 3
-    assert broken[0]["advice"] == "bridgehead aoc check"
+    assert broken[0]["advice"] == "Run `bridgehead aoc check`."
 
 
 def test_a_wrong_setting_is_wrong_and_the_others_are_looked_at_all_the_same(person: Person) -> None:
@@ -114,7 +114,7 @@ def test_each_client_that_is_there_is_looked_at(person: Person, content: str, ve
     assert (found["verdict"], str(file) in found["text"]) == (verdict, True)
     assert done.returncode == (verdict == "wrong")
     if verdict == "note":
-        assert found["advice"] == "bridgehead install cursor"
+        assert found["advice"] == "Run `bridgehead install cursor`."
 
 
 def test_the_hosts_settings_are_shown_with_where_they_come_from(person: Person) -> None:

@@ -18,7 +18,6 @@ RIGHT = "Usage: bridgehead install CLIENT [BRIDGE ...] [options], or bridgehead 
 @pytest.mark.parametrize(
     ("arguments", "reason"),
     [
-        ([], "no client given"),
         (["emacs"], f"Unknown client 'emacs'. Valid values are {', '.join(('all', *BY_ID))}.\n"),
         (["crusor"], "Unknown client 'crusor'. Did you mean 'cursor'?\n"),
         (["cursor", "doom"], "Unknown bridge 'doom'. Valid values are aoc, bitburner, mercury.\n"),
@@ -52,6 +51,50 @@ def test_without_a_name_nothing_is_written_and_the_bridges_are_offered(desk: Des
     assert (said.status, desk.cursor.exists()) == (2, False)
     assert "Choose from " in said.err
     assert "`bridgehead install cursor all` adds all of them." in said.err
+
+
+@pytest.mark.parametrize(("found", "example"), [((), "cursor"), ((".codex",), "codex")])
+def test_without_a_client_one_that_is_found_is_offered(
+    desk: Desk, found: tuple[str, ...], example: str
+) -> None:
+    for folder in found:
+        (desk.home / folder).mkdir()
+    said = desk.type()
+
+    assert (said.status, said.out, said.err.count("\n")) == (2, "", 1)
+    assert (
+        f"Found on this machine: {example if found else 'none'}. `bridgehead install {example} aoc`"
+        in said.err
+    )
+
+
+@pytest.mark.parametrize(("typed", "status"), [("cursor", 0), ("", 2), ("crusor", 2)])
+def test_at_a_terminal_the_client_is_asked_for(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch, typed: str, status: int
+) -> None:
+    monkeypatch.setattr("sys.stdin.isatty", lambda: True)
+    monkeypatch.setattr("builtins.input", lambda question: "aoc" if "all" in question else typed)
+
+    assert desk.type().status == status
+    assert desk.cursor.exists() is (status == 0)
+
+
+def test_the_end_of_the_input_writes_nothing(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    def end(_question: str) -> str:
+        raise EOFError
+
+    monkeypatch.setattr("sys.stdin.isatty", lambda: True)
+    monkeypatch.setattr("builtins.input", end)
+
+    assert (desk.type("cursor").status, desk.cursor.exists()) == (2, False)
+
+
+def test_a_remote_server_is_to_be_checked_next(desk: Desk) -> None:
+    said = desk.install("cursor", "--url", "https://bridges.example.com")
+
+    assert said.out.endswith(
+        "\nNext:\n  `bridgehead doctor https://bridges.example.com` checks the connection.\n"
+    )
 
 
 def test_at_a_terminal_the_bridges_are_asked_for(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -71,6 +71,7 @@ def test_an_unknown_value_is_told_the_valid_ones_or_the_one_that_was_meant(
     assert said == "bridgehead aoc record: Unknown part '3'. Valid values are 1, 2.\n"
     said = refused(capsys, "recrod")
     assert said.endswith(" 'recrod'. Did you mean 'record'?\n")
+    assert refused(capsys, "rec").endswith(" 'rec'. Did you mean 'record'?\n")
 
 
 def test_an_error_is_one_line_even_where_an_argument_is_not(capsys: pytest.CaptureFixture[str]) -> None:

@@ -134,7 +134,7 @@ def first_step(settings: AocSettings) -> str:
     """Suggest `init` if there are no puzzles, otherwise a first question to an agent."""
     places = find_folders(settings, os.getcwd())
     if not os.path.isdir(places.instructions):
-        return "There are no puzzles yet: `bridgehead aoc init` makes a folder with one to begin with."
+        return "There are no puzzles yet. Run `bridgehead aoc init` to make a first one."
     return "Ask your agent: “Read day 1, solve it, and record how long it took.”"
 
 

@@ -199,6 +199,8 @@ def _print_table(view: BoardView, board: Board, chosen: Namespace) -> None:
 
     if not board.rows:
         sys.stdout.write(f"{wording.no_runs(chosen.llm, view.known, chosen.day, view.days)}\n")
+        if not view.known:
+            sys.stdout.write("`bridgehead aoc bench --demo` shows a board with invented agents.\n")
         return
     print_board(board)
 
@@ -302,7 +304,7 @@ def _init(workspace: Workspace, chosen: Namespace, settings: AocSettings) -> int
     sys.stdout.write("".join(f"made {path}\n" for path in made) or f"{folder} has everything already\n")
     if chosen.folder:
         sys.stdout.write(f"Set AOC_DATA_DIR={folder} to use it.\n")
-    sys.stdout.write("Try it: bridgehead call aoc fetch_instruction day=1\n")
+    sys.stdout.write("Next: bridgehead call aoc fetch_instruction day=1\n")
     return 0
 
 

@@ -204,7 +204,7 @@ async def examine(environment: Mapping[str, str]) -> list[Finding]:
     if not report.problems:
         findings.append(Finding("files", "right", f"{report.files} read, all valid"))
     findings += [
-        Finding("files", "wrong", f"{problem.path}: {problem.text}", "bridgehead aoc check")
+        Finding("files", "wrong", f"{problem.path}: {problem.text}", "Run `bridgehead aoc check`.")
         for problem in report.problems[:_SHOWN]
     ]
     return findings

@@ -110,10 +110,10 @@ def far_side(session: Session | None) -> FarSide:
 
 
 def first_step(settings: BitburnerSettings) -> str:
-    """Tell a new user how to connect the game."""
-    from .game.setup_steps import describe_connect
+    """Tell a new user how to connect the game, or a simulated one."""
+    from .game.setup_steps import WITHOUT_GAME, describe_connect
 
-    return describe_connect(settings, str(settings.listen))
+    return f"{describe_connect(settings, str(settings.listen))} {WITHOUT_GAME}"
 
 
 async def _report(session: Session) -> Report:

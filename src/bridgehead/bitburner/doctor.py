@@ -14,6 +14,7 @@ from bridgehead.runtime.timing import SystemClock
 
 from .game.connection import GUEST
 from .game.counters import GameCounters
+from .game.setup_steps import WITHOUT_GAME
 from .game.sharing import peer_auth
 from .session import Session, open_session
 from .settings import BitburnerSettings
@@ -87,7 +88,10 @@ async def _check_session(session: Session, wait: float) -> list[Finding]:
         else:
             refused = ", one was refused" if connection.refused else ""
             detail = f"none connected within {wait:g} s{refused}"
-            findings.append(Finding("game", "wrong", detail, connection.describe_next_step()))
+            advice = connection.describe_next_step()
+            if settings.rpc_url is None:
+                advice += f" {WITHOUT_GAME}"
+            findings.append(Finding("game", "wrong", detail, advice))
     if connection.link is not None:
         findings.append(await _check_generation(session))
     return [*findings, Finding("may dial in", "right", ", ".join(settings.allowed_origins))]

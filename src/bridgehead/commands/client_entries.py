@@ -67,7 +67,9 @@ async def _examine_entry(
         version = await _start(entry, environment)
     except _NotAnswering as failure:
         target = entries.starts_file(entry) or name
-        return Finding(what, "wrong", str(failure), f"bridgehead install {client.client.id} {target} --force")
+        return Finding(
+            what, "wrong", str(failure), f"Run `bridgehead install {client.client.id} {target} --force`."
+        )
     return Finding(
         what, "right", f"{version} answers {(time.monotonic() - began) * 1000:.0f} ms after its start"
     )

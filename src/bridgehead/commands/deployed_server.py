@@ -65,7 +65,7 @@ async def summarize(what: str, url: str, token: str) -> Finding:
         )
     except TimeoutError:
         return Finding(
-            what, "wrong", f"{url} did not answer within {SECONDS:.0f} s", f"bridgehead doctor {url}"
+            what, "wrong", f"{url} did not answer within {SECONDS:.0f} s", f"Run `bridgehead doctor {url}`."
         )
     return Finding(what, "right", f"{url} answers; {findings[-1].text}")
 
@@ -225,7 +225,7 @@ class _Session:
                 session = response.header("mcp-session-id")
                 return response.status, await response.read_body(MAX_BYTES), session
         except (ConnectFailed, ConnectionBroken, BodyTooLarge) as failure:
-            advice = "Check the address and that the server runs: bridgehead serve."
+            advice = "Check the address, or start the server with `bridgehead serve`."
             raise _Refused(Finding("connection", "wrong", f"{self._url}: {failure}", advice)) from failure
 
 

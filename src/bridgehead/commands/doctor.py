@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import platform
+import shutil
 import sys
 from collections.abc import Mapping
 from importlib.metadata import version
+from pathlib import Path
 
 import msgspec
 from rich.console import Console
@@ -95,6 +97,7 @@ async def examine(
     report = {
         "bridgehead": [
             Finding("version", "right", versions),
+            *_examine_path(environment),
             _examine_tool_filter(environment),
             # Plugins whose name makes them unusable; the others are parts of their own.
             *(
@@ -119,6 +122,17 @@ async def examine(
 
 def _is_url(name: str) -> bool:
     return name.startswith(("http://", "https://"))
+
+
+def _examine_path(environment: Mapping[str, str]) -> list[Finding]:
+    """Note that the shell does not find `bridgehead`, which every printed command begins with."""
+    if shutil.which("bridgehead", path=environment.get("PATH")):
+        return []
+    folder = Path(sys.executable).parent
+    advice = f'Run `export PATH="{folder}:$PATH"`, or put it into the profile of your shell.'
+    if sys.platform == "win32":
+        advice = f"Add {folder} to Path, under Environment Variables in the settings of Windows."
+    return [Finding("command", "note", "bridgehead is not on your PATH", advice)]
 
 
 def _examine_tool_filter(environment: Mapping[str, str]) -> Finding:
@@ -163,8 +177,8 @@ async def _examine_clients(clients: list[DetectedClient], environment: Mapping[s
             findings.append(Finding(title, "right", f"has {', '.join(detected.bridges)} ({path})"))
             findings += await client_entries.examine(detected, environment)
         else:
-            advice = f"bridgehead install {detected.client.id}"
+            advice = f"Run `bridgehead install {detected.client.id}`."
             findings.append(Finding(title, "note", f"has no bridge yet ({path})", advice))
     return findings or [
-        Finding("clients", "note", "none was found on this machine", "bridgehead install --list")
+        Finding("clients", "note", "none was found on this machine", "Run `bridgehead install`.")
     ]

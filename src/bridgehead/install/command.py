@@ -68,6 +68,8 @@ def run(arguments: list[str], machine: Machine, load_manifest: LoadManifest) -> 
             )
         return 0
     try:
+        if options.client is None:
+            options.client = _ask_for_client(command, machine)
         is_every = ALL in options.bridge
         if is_every:
             options.bridge = []
@@ -115,8 +117,6 @@ def parser() -> Parser:
 
 def _check(parser: Parser, options: argparse.Namespace) -> None:
     """Exit with a usage error for options that are invalid or do not go together."""
-    if options.client is None:
-        parser.error("no client given")
     for at, name in enumerate(options.bridge):
         try:
             # A file that is gone can still be removed. The client starts elsewhere: paths are absolute.
@@ -148,6 +148,36 @@ def _check(parser: Parser, options: argparse.Namespace) -> None:
         parser.error(f"{BY_ID[options.client].title} has only --scope {scopes[0]}")
 
 
+def _ask_for_client(parser: Parser, machine: Machine) -> str:
+    """Ask for the client to change; without a terminal, exit and offer one that is found."""
+    found = [each.client.id for each in detect_clients(machine) if each.is_installed and each.scope == "user"]
+    example = found[0] if found else "cursor"
+    if not sys.stdin.isatty():
+        names = ", ".join(found) or "none"
+        step = (
+            f"Found on this machine: {names}. `bridgehead install {example} aoc` adds a bridge to a client; "
+        )
+        parser.error("no client given", step=f"{step}`bridgehead install --list` lists all clients.")
+    sys.stdout.write("Which client?\n")
+    for client in BY_ID.values():
+        sys.stdout.write(f"  {client.id:15} {client.title}{', found' if client.id in found else ''}\n")
+    chosen = _ask(f"Its name{f' [{example}]' if found else ''}: ") or (example if found else "")
+    if not chosen:
+        parser.error("no client given", step="Nothing was written.")
+    if chosen not in (ALL, *BY_ID):
+        parser.refuse(f"Unknown client {chosen!r}", chosen, (ALL, *BY_ID))
+    return chosen
+
+
+def _ask(question: str) -> str:
+    """Read one line; the end of the input (Ctrl+D) counts as an empty one."""
+    try:
+        return input(question).strip()
+    except EOFError:
+        sys.stdout.write("\n")
+        return ""
+
+
 def _ask_for_bridges(parser: Parser, client: str, environment: Mapping[str, str]) -> list[str]:
     """Ask which bridges to install; without a terminal, exit and say how to name them.
 
@@ -165,7 +195,7 @@ def _ask_for_bridges(parser: Parser, client: str, environment: Mapping[str, str]
         about = plugins.load(name).summary if plugins.is_built_in(name) else "a plugin"
         sys.stdout.write(f"  {name:11} {about}\n")
     default = f" [{' '.join(in_use)}]" if in_use else ""
-    chosen = input(f"Names separated by spaces, or all{default}: ").replace(",", " ").split() or in_use
+    chosen = _ask(f"Names separated by spaces, or all{default}: ").replace(",", " ").split() or in_use
     for name in chosen:
         if name not in (*names, ALL):
             parser.refuse(f"Unknown bridge {name!r}", name, (*names, ALL))
@@ -192,7 +222,9 @@ def _apply(options: argparse.Namespace, machine: Machine, load_manifest: LoadMan
             except InstallError as failure:  # one client that fails does not stop the others
                 failures += 1
                 sys.stderr.write(f"{client.title}: {failure}\n")
-    if has_changed and not (options.dry_run or options.remove or options.url):
+    if has_changed and options.url and not (options.dry_run or options.remove):
+        sys.stdout.write(f"\nNext:\n  `bridgehead doctor {options.url}` checks the connection.\n")
+    elif has_changed and not (options.dry_run or options.remove):
         # After all clients, and once: the next steps are about the bridges, not about a client.
         sys.stdout.write("\nNext:\n")
         for name in dict.fromkeys(options.bridge or plugins.names()):

@@ -141,22 +141,28 @@ def _declare_metrics(metrics: Metrics, find_services: Callable[[], list[Service]
 
 
 def far_side(service: Service | None) -> FarSide:
-    """Report the API as up if there is a key and the last request or check succeeded."""
+    """Report the API as up if there is a key and the last request or check succeeded.
+
+    Without a key of Mercury, the providers of the routes file decide.
+    """
     if service is None:
         return FarSide(is_up=False, detail="The API has not been called yet.")
-    if not service.keys.count:
+    usable = [name for name, provider in service.providers.items() if provider.keys.count]
+    if not usable:
         return FarSide(is_up=False, detail="There is no API key: set MERCURY_API_KEY.")
     if problem := service.budget.problem:
         return FarSide(is_up=False, detail=f"Paid calls fail, because there is a budget: {problem}")
     down = service.providers_down
-    if MERCURY in down:
-        return FarSide(is_up=False, detail="The API keeps failing, so nothing is sent to it for a moment.")
-    if service.mercury.problem:
-        return FarSide(is_up=False, detail=service.mercury.problem)
-    # Without Mercury's own API nothing works; without a provider of the routes file most calls still do.
     down += [name for name, provider in service.providers.items() if provider.problem and name not in down]
+    # With Mercury's own key most calls need its API; without one, any provider that works is enough.
+    if MERCURY in usable and MERCURY in down:
+        paused = "The API keeps failing, so nothing is sent to it for a moment."
+        return FarSide(is_up=False, detail=service.mercury.problem or paused)
     if down:
-        return FarSide(is_up=True, detail=f"Providers that keep failing: {', '.join(down)}.")
+        is_up = any(name not in down for name in usable)
+        return FarSide(is_up=is_up, detail=f"Providers that keep failing: {', '.join(down)}.")
+    if MERCURY not in usable:
+        return FarSide(is_up=True, detail=f"No key for Mercury; calls go to {', '.join(usable)}.")
     count = service.keys.count
     keys = "1 key" if count == 1 else f"{count} keys"
     return FarSide(is_up=True, detail=f"{keys} for {service.settings.api_url}.")
@@ -210,7 +216,10 @@ def serve(bridge: Bridge[Service], settings: MercurySettings) -> int:
 def first_step(settings: MercurySettings) -> str:
     """Ask for a key if none is set; else suggest a first prompt."""
     if not settings.api_keys and settings.api_key_file is None:
-        return "Set MERCURY_API_KEY to a key from platform.inceptionlabs.ai, and run this again."
+        return (
+            "Set MERCURY_API_KEY to a key from platform.inceptionlabs.ai, and run this again. "
+            "Without a key, run `bridgehead mercury simulate`."
+        )
     return "Ask your agent: “Let Mercury write a regular expression for ISO dates.”"
 
 

@@ -39,14 +39,17 @@ async def examine(environment: Mapping[str, str], *, offline: bool = False) -> l
         if service.keys.count:
             findings.append(Finding("key", "right", f"{service.keys.count} found, in a valid form"))
             if not offline:
-                findings += await _check_api(service)
+                findings += [*await _check_api(service), *await _check_providers(service)]
         else:
-            problem = ""
+            others = [name for name, provider in service.providers.items() if provider.keys.count]
             try:
                 service.keys.pick()
-            except MercuryError as error:  # its message says whether a setting or a file is missing
-                problem = str(error)
-            findings.append(Finding("key", "wrong", problem))
+            except MercuryError as error:  # says whether a setting or a file is missing
+                problem = f"{error.message} Calls go to {', '.join(others)}." if others else error.message
+                advice = f"{error.next_step} Without a key, run `bridgehead mercury simulate`."
+                findings.append(Finding("key", "note" if others else "wrong", problem, advice))
+            if others and not offline:
+                findings += await _check_providers(service)
     finally:
         await service.close()
     # Errors may quote an address or an answer with a key in it.
@@ -57,7 +60,7 @@ async def examine(environment: Mapping[str, str], *, offline: bool = False) -> l
 
 
 async def _check_api(service: Service) -> list[Finding]:
-    """Fetch the list of models, which is free, from the API and from each provider of the routes file."""
+    """Fetch the list of models, which is free, and look for the configured one."""
     settings = service.settings
     findings = []
     started = service.clock.monotonic()
@@ -75,6 +78,12 @@ async def _check_api(service: Service) -> list[Finding]:
         else:
             problem = f"{settings.model} is not among {', '.join(names)}"
             findings.append(Finding("model", "wrong", problem, "Set MERCURY_MODEL."))
+    return findings
+
+
+async def _check_providers(service: Service) -> list[Finding]:
+    """Fetch the list of models from each provider of the routes file."""
+    findings = []
     for name, provider in service.providers.items():
         if provider is service.mercury:
             continue

@@ -102,7 +102,11 @@ class Parser(argparse.ArgumentParser):
         """Exit because a word is unknown; suggest the closest known one, or list them all."""
         words = [str(word) for word in known]
         valid = f"{words[0]} to {words[-1]}" if isinstance(known, range) else ", ".join(words)
-        close = get_close_matches(str(word).lower(), words, n=1) if isinstance(word, str) else ()
+        close: list[str] = []
+        if isinstance(word, str):
+            # `mercury_chat` means `mercury_chat_completion`, although `mercury_batch` has more letters of it.
+            close = [each for each in words if word and each.startswith(word.lower())]
+            close = close or get_close_matches(word.lower(), words, n=1)
         step = f"Did you mean {close[0]!r}?" if close else f"Valid values are {valid}."
         self.error(message, step=step)
 

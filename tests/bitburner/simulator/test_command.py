@@ -60,10 +60,10 @@ async def test_the_second_generation_does_not_dial_again() -> None:
 
 async def test_it_waits_for_someone_to_listen_and_can_be_stopped_meanwhile() -> None:
     async with simulated("--url", "ws://127.0.0.1:1") as game:
-        waiting = await until(game, "Nobody")
+        waiting = await until(game, "No bridge")
         endable.send_from_loop(game, signal.SIGTERM)
 
-        assert waiting.startswith("Nobody to talk to at ws://127.0.0.1:1 yet: ")
+        assert waiting.startswith("No bridge at ws://127.0.0.1:1 yet: ")
         assert await ended(game) == (0, "")
 
 

@@ -130,6 +130,31 @@ async def test_the_key_of_a_route_comes_out_nowhere_either(
     assert "***" in said
 
 
+@pytest.mark.parametrize("header", ["{key}", "Bearer {key}"])
+async def test_what_a_header_of_a_provider_carries_comes_out_nowhere_either(
+    tmp_path: Path, log: io.StringIO, header: str
+) -> None:
+    key, seen = "gw_of_header_0123456789", list[bytes]()
+    body = json.dumps({"error": {"message": f"Unknown caller {key}"}}).encode()
+    async with one_answer(401, body, seen=seen) as url:
+        routes = tmp_path / "routes.toml"
+        routes.write_text(
+            f'[providers.other]\nurl = "{url}"\nheaders = {{ "x-gateway" = "{header.format(key=key)}" }}\n'
+            '[[routes]]\nmodel = "fast"\nto = ["other/m"]\n'
+        )
+        async with answering(
+            200, completion(), tmp_path, MERCURY_ROUTES_FILE=str(routes), LOG_CONTENT="1"
+        ) as client:
+            answer = await client.call(
+                "mercury_chat_completion", {**CALLS["mercury_chat_completion"], "model": "fast"}
+            )
+            said = json.dumps([client.sent, answer])
+
+    assert seen, "the provider was asked"
+    assert key not in said + log.getvalue()
+    assert "***" in said
+
+
 @given(st.text(max_size=20), st.lists(st.integers(1, 8), min_size=1), st.text(max_size=20))
 async def test_however_a_key_is_cut_over_the_pieces_of_a_stream_it_is_found(
     before: str, sizes: list[int], after: str

@@ -11,6 +11,7 @@ import pytest_asyncio
 from bridgehead.mercury.bridge import far_side, make_bridge
 from bridgehead.mercury.calling import provider
 from bridgehead.mercury.calling.routes import read_routes
+from bridgehead.mercury.doctor import examine
 from bridgehead.mercury.settings import MercurySettings
 from bridgehead.mercury.simulator import Fault, Simulator
 from bridgehead.runtime.settings import SettingError
@@ -205,6 +206,28 @@ async def test_routes_to_other_providers_alone_need_no_key_of_mercury(
     assert [model["id"] for model in listed] == ["fast"]
     assert not answered.get("isError")
     assert len(local.requests.to(PATH)) == 1
+
+
+async def test_without_a_key_of_mercury_the_other_providers_decide_whether_it_is_up(
+    tmp_path: Path, api: Simulator, local: Simulator
+) -> None:
+    file = tmp_path / "routes.toml"
+    file.write_text(f'[providers.local]\nurl = "{local.url}"\n[[routes]]\nto = ["local/m"]\n')
+    given = environment(api.url, tmp_path, MERCURY_ROUTES_FILE=str(file), MERCURY_API_KEY="")
+    bridge = make_bridge(MercurySettings(given))
+    async with connect(bridge) as client:
+        await client.call("mercury_usage", {})
+        service = client.dispatcher.lifespans[bridge].value
+        up = far_side(service)
+        async with local.refusing():
+            await service.check()
+            down = far_side(service)
+    found = {one.what: one for one in await examine(given)}
+
+    assert (up.is_up, up.detail) == (True, "No key for Mercury; calls go to local.")
+    assert not down.is_up
+    assert (found["key"].verdict, "Calls go to local." in found["key"].text) == ("note", True)
+    assert f"provider local at {local.url}" in found
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from ..settings import BitburnerSettings
 
+WITHOUT_GAME = "Without the game, run `bridgehead bitburner simulate`."
+"""For people, not for models."""
 _EVERYWHERE = ("0.0.0.0", "[::]")  # noqa: S104 - nothing is bound here
 
 

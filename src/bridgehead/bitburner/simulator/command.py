@@ -26,8 +26,9 @@ _ABOUT = """\
 Simulates the game in memory: it connects and answers as the game does.
 
 Generation 3 dials again after a drop. Generation 2 does not, as its player has to press Connect; --reconnect
-presses it for you. Stop with Ctrl-C.
+presses it for you. Press Ctrl+C to stop.
 """
+_NEXT = "Next, in another terminal: bridgehead call bitburner list_servers"
 _FAULTS = (
     "what goes wrong and how often, such as late=0.3,delay=1,drop=0.05: silence, late, out_of_order, drop, "
     "garbage, nonsense, huge as shares from 0 to 1; delay in seconds, padding in bytes, times"
@@ -40,7 +41,8 @@ def simulate(arguments: list[str], environment: Mapping[str, str]) -> int:
     parser.add_argument(
         "--url",
         type=parse_url,
-        default="ws://127.0.0.1:12525",
+        # Where a bridge with the same settings listens.
+        default=f"ws://{environment.get('BITBURNER_LISTEN') or '127.0.0.1:12525'}",
         help="where the bridge listens (%(default)s)",
     )
     parser.add_argument("--generation", type=int, choices=(2, 3), default=3, help="of the game (%(default)s)")
@@ -76,7 +78,7 @@ def parse_url(text: str) -> str:
 async def _simulate(options: Namespace, chosen_faults: faults.Faults, folder: GameFolder) -> None:
     title = f"A simulated game of generation {options.generation}"
     # Signals first: a test or script that reads the first line may end the process right then.
-    with shutdown_signals() as stop, Screen(Console(), title) as screen:
+    with shutdown_signals() as stop, Screen(Console(), title, _NEXT) as screen:
         if folder.left_out:
             screen.tell(f"Left out, as the game takes no such files: {', '.join(folder.left_out)}")
         files: dict[str, dict[str, str]] = {**{host: {} for host in HOSTS}, HOME: folder.files}
@@ -108,7 +110,7 @@ async def _play(game: Game, options: Namespace, screen: Screen) -> None:
                 screen.tell("Generation 2 does not dial again by itself; --reconnect 2 would.")
                 return
         else:
-            screen.tell(f"Nobody to talk to at {options.url} yet: {_why(game)}")
+            screen.tell(f"No bridge at {options.url} yet: {_why(game)}")
         await asyncio.sleep(pause or RECONNECT_SECONDS)
 
 

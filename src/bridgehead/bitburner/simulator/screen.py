@@ -21,9 +21,11 @@ MAX_TEXT = 60
 class Screen:
     """The current state and the last requests."""
 
-    def __init__(self, console: Console, title: str) -> None:
+    def __init__(self, console: Console, title: str, advice: str = "") -> None:
         self._console = console
         self._title = title
+        self._advice = advice
+        """Stays in the terminal, above what changes."""
         self._state = ""
         self._count = 0
         self._last: deque[Text] = deque(maxlen=LINES)
@@ -35,10 +37,12 @@ class Screen:
         self._live = Live(get_renderable=render, console=console, refresh_per_second=8)
 
     def __enter__(self) -> Self:
+        if not self._console.is_terminal:
+            self._print(Text(self._title))
+        if self._advice:
+            self._print(Text(self._advice))
         if self._console.is_terminal:
             self._live.start()
-        else:
-            self._print(Text(self._title))
         return self
 
     def __exit__(

@@ -63,8 +63,8 @@ class Keys:
             raise MercuryError(
                 "MISSING_API_KEY",
                 f"There is no API key for {'Mercury' if is_mercury else 'a provider of the routes file'}.",
-                next_step=f"Put a key {where}{_KEY_PAGE if is_mercury else ''}, restart the server if it is "
-                "in the environment, and check it with `bridgehead mercury doctor`.",
+                next_step=f"Put a key {where}{_KEY_PAGE if is_mercury else ''}"
+                f"{'' if file else ', restart the server,'} and check it with `bridgehead mercury doctor`.",
             )
         if len(self._until) == 1:  # an only key never cools down
             return next(iter(self._until))
@@ -100,10 +100,8 @@ class Keys:
 
     def _set_keys(self, keys: tuple[str, ...]) -> None:
         for number, key in enumerate(keys, 1):
-            if len(key) >= SHORTEST_SECRET:
-                logs.hide(key)
-            else:
-                logs.hide_credential(key)
+            hide_key(key)
+            if len(key) < SHORTEST_SECRET:
                 _log.warn(
                     "short API key: it is hidden only where it stands as a credential",
                     key=number,
@@ -130,6 +128,14 @@ class Keys:
             _log.warn("key file not usable", file=str(self._file), reason=reason)
         else:
             _log.info("keys read", file=str(self._file), keys=len(self._until))
+
+
+def hide_key(key: str) -> None:
+    """Mask a key in logs; a short one only where it is used as a credential."""
+    if len(key) >= SHORTEST_SECRET:
+        logs.hide(key)
+    else:
+        logs.hide_credential(key)
 
 
 def name_key(key: str) -> str:

@@ -18,7 +18,7 @@ from ..api.client import MERCURY_API, Access, ApiClient
 from ..api.wire import VENDOR_FIELDS
 from ..errors import MercuryError
 from ..settings import KEYS, URL, MercurySettings
-from .keys import Keys
+from .keys import Keys, hide_key
 from .rate_limits import Amounts, Scope
 from .retries import Breaker
 from .routes import MERCURY, ProviderEntry
@@ -139,6 +139,8 @@ class Provider:
 def _read_access(name: str, entry: ProviderEntry) -> Access:
     query = entry.url.partition("?")[2]
     headers = tuple(entry.headers.items())
+    for value in entry.headers.values():
+        hide_key(value.rpartition(" ")[2])  # of "Bearer sk-…" the key: an API may quote it alone
     return Access(f"provider {name}", f"?{query}" if query else "", entry.key_header, headers)
 
 

@@ -153,6 +153,8 @@ async def open_service(settings: MercurySettings, clock: Clock | None = None) ->
     async def warm() -> None:
         """Connect, and fetch models and prices, before the first call needs them."""
         if not service.keys.count:
+            if any(provider.keys.count for provider in service.providers.values()):
+                return
             _log.warn("no API key", next_step="set MERCURY_API_KEY or MERCURY_API_KEY_FILE")
             return
         try:

@@ -27,10 +27,11 @@ Faults, each for every request or, with a share, for some of them, as in --fault
 """
 _WELCOME = """\
 {url}
-is the simulated API. Point the bridge at it:
-  MERCURY_API_URL={url} MERCURY_API_KEY={key} bridgehead mercury
-While it runs, POST {origin}/_faults says what goes wrong, and GET {origin}/_requests tells what was asked.
-Ctrl-C ends it.
+is the simulated API. Next, in another terminal:
+  MERCURY_API_URL={url} MERCURY_API_KEY={key} bridgehead call mercury mercury_list_models
+`bridgehead install CLIENT mercury` with the same two variables connects a client to it.
+While it runs, POST {origin}/_faults injects faults, and GET {origin}/_requests lists the requests.
+Press Ctrl+C to stop.
 """
 
 

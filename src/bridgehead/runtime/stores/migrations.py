@@ -190,5 +190,5 @@ async def examine(url: str | None, schema: Callable[[], Schema], holds: str) -> 
         return Finding("database", "wrong", failure.message, failure.next_step)
     if status.is_behind:
         versions = f"version {status.version} of {status.newest} of its tables"
-        return Finding("database", "wrong", f"{shown} has {versions}", "bridgehead db migrate")
+        return Finding("database", "wrong", f"{shown} has {versions}", "Run `bridgehead db migrate`.")
     return Finding("database", "right", f"{holds} are in {shown}, shared by all replicas")
