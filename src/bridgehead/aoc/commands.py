@@ -223,8 +223,13 @@ def _history(workspace: Workspace, chosen: Namespace, _settings: AocSettings) ->
     from .ranking.history import Page
     from .ranking.wording import history_text
 
-    runs, skipped = workspace.runs_now(_filters(chosen))
-    text = history_text(Page(runs[: chosen.limit], len(runs), None))
+    if chosen.limit is None:
+        runs, skipped = workspace.runs_now(_filters(chosen))
+        page = Page(runs, len(runs), None)
+    else:
+        view = workspace.history_now(_filters(chosen), chosen.limit)
+        page, skipped = view.page, view.skipped
+    text = history_text(page)
     sys.stdout.write(f"{text or 'No runs are recorded for this.'}\n")
     _name_skipped(skipped)
     return 0

@@ -33,19 +33,20 @@ if TYPE_CHECKING:
     from bridgehead.runtime.stores import postgres
 
     from .files.attempts import AttemptStep, AttemptStore, Stopwatch, TimedAttempt
-    from .files.entries import Entry, Group, Measure, RecordKey
+    from .files.entries import Group, Measure, RecordKey
     from .files.instructions import Verdict
     from .files.names import Aliases
     from .files.recorder import RecordWriter
-    from .files.records import RecordReader
+    from .files.records import DayCounts, RecordReader
     from .files.seals import Seals
+    from .files.timeline import RunFilter
     from .ranking.figures import Runs
     from .settings import AocSettings
 
 T = TypeVar("T")
 
 MAX_BOARDS = 64
-"""How many boards are cached."""
+"""How many boards are cached, and how many choices of runs."""
 
 
 class BoardView(Struct, frozen=True):
@@ -69,6 +70,15 @@ class HistoryView(Struct, frozen=True):
     known: list[str]
     days: list[int]
     skipped: list[Skipped]
+
+
+class _Chosen(NamedTuple):
+    """The runs of a history."""
+
+    filter: RunFilter
+    days: list[int]
+    total: int
+    known: list[str]
 
 
 class PastAttempts(NamedTuple):
@@ -109,6 +119,7 @@ class Workspace:
         self._key: RecordKey = key
         self.handouts = Handouts()
         self._boards: dict[Filters, tuple[object, BoardView]] = {}
+        self._chosen: dict[Filters, tuple[object, _Chosen]] = {}
 
     # --- puzzles -------------------------------------------------------------------------------------------
 
@@ -333,28 +344,64 @@ class Workspace:
     async def history(
         self, filters: Filters, limit: int, older: int | None, client: int | None = None
     ) -> HistoryView:
-        """List single runs, newest first."""
-        from .ranking.history import cut_page
-
-        def read() -> HistoryView:
-            matches, known, skipped = self._find_runs(filters)
-            return HistoryView(cut_page(matches, limit, older), known, self.records.days(), skipped)
-
+        """List single runs, newest first; the work depends on the page, once changed files are read."""
         if client is not None:
             await self.settled(client)
-        view = await self.run_in_thread(read)
+        view = await self.run_in_thread(self.history_now, filters, limit, older)
         return replace(view, skipped=_shown(view.skipped)) if view.skipped else view
+
+    def history_now(self, filters: Filters, limit: int, older: int | None = None) -> HistoryView:
+        """Blocking version of `history`."""
+        from .ranking.history import as_run, cut_page
+
+        skipped: list[Skipped] = []
+        aliases = self._aliases(skipped)
+        days = self.records.run_counts(filters.day, skipped)
+        state = (aliases.identity, tuple((day, counts.revision) for day, counts in days.items()))
+        cached = self._chosen.get(filters)
+        if cached is None or cached[0] != state:
+            cached = state, self._choose_runs(filters, aliases, days)
+            if len(self._chosen) >= MAX_BOARDS:
+                self._chosen.clear()
+            self._chosen[filters] = cached
+        chosen = cached[1]
+        cut = cut_page(chosen.total, limit, older)
+        runs = []
+        if cut.size:
+            runs = self.records.newest_runs({day: days[day] for day in chosen.days}, chosen.filter, cut)
+        page = Page([as_run(day, entry) for day, entry in runs], chosen.total, cut.older or None)
+        return HistoryView(page, chosen.known, self.records.days(), skipped)
+
+    def _choose_runs(self, filters: Filters, aliases: Aliases, days: Mapping[int, DayCounts]) -> _Chosen:
+        """Find the runs that pass the filters, from their counts alone."""
+        from .files.names import canonical_name, match_names, merge_spellings
+        from .files.timeline import RunFilter
+
+        names: Counter[str] = Counter()
+        for of_day in days.values():
+            for group, count in of_day.counts.items():
+                names[group.llm] += count
+        canonical = {name: canonical_name(name) for name in names}
+        totals: Counter[str] = Counter()
+        for name, count in names.items():
+            totals[canonical[name]] += count
+        name_of = merge_spellings(aliases, totals)
+        known = sorted({name_of(name) for name in totals})
+        llms = None
+        if filters.llm is not None:
+            mains = match_names(aliases.look_up(filters.llm), known)
+            llms = frozenset(name for name in names if name_of(canonical[name]) in mains)
+        wanted = RunFilter(filters.phase, filters.measure, filters.grade, llms)
+        counts = {
+            day: sum(count for group, count in of_day.counts.items() if wanted.passes(group))
+            for day, of_day in days.items()
+        }
+        return _Chosen(wanted, [day for day, count in counts.items() if count], sum(counts.values()), known)
 
     def runs_now(self, filters: Filters) -> tuple[list[Run], list[Skipped]]:
         """List every run that passes the filters. Blocks."""
-        from .ranking.history import as_run
-
-        matches, _, skipped = self._find_runs(filters)
-        return [as_run(day, entry) for day, entry in matches], skipped
-
-    def _find_runs(self, filters: Filters) -> tuple[list[tuple[int, Entry]], list[str], list[Skipped]]:
         from .files.names import canonical_name, match_names, merge_spellings
-        from .ranking.history import find_runs
+        from .ranking.history import as_run, find_runs
 
         skipped: list[Skipped] = []
         aliases = self._aliases(skipped)
@@ -368,7 +415,8 @@ class Workspace:
         name_of = merge_spellings(aliases, canonical)
         known = sorted({name_of(name) for name in canonical})
         llms = None if filters.llm is None else match_names(aliases.look_up(filters.llm), known)
-        return find_runs(entries, filters, name_of, llms), known, skipped
+        matches = find_runs(entries, filters, name_of, llms)
+        return [as_run(day, entry) for day, entry in matches], skipped
 
     async def changes(self) -> object:
         """Return a value that changes with the records in the database; None if they are in files."""

@@ -2,14 +2,20 @@
 
 import asyncio
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from bridgehead.aoc.database import read_schema
 from bridgehead.aoc.database.records import DatabaseRecords
 from bridgehead.aoc.files.entries import Group, Wanted, id_of
 from bridgehead.aoc.files.recorder import NewRun
-from bridgehead.aoc.workspace import Workspace
-from tests.aoc.data import entry
+from bridgehead.aoc.ranking.board import Filters
+from bridgehead.aoc.settings import AocSettings
+from bridgehead.aoc.workspace import Workspace, open_workspace
+from bridgehead.runtime.stores import migrations
+from bridgehead.runtime.stores.postgres import Database
+from tests.aoc.data import Data, entry
 from tests.aoc.database_data import DatabaseData, replica
 
 GPT4 = Group("gpt4", 1, "solving")
@@ -93,3 +99,85 @@ async def test_aliases_are_those_of_the_folder_that_was_taken_in(data: DatabaseD
         aliases = await asyncio.to_thread(reader(workspace).aliases)
 
     assert (aliases.of("gpt-4"), aliases.of("o1")) == ("gpt4", "o1")
+
+
+# --- pages of single runs ----------------------------------------------------------------------------------
+
+
+async def pages(workspace: Workspace, limit: int, **filters: Any) -> list[tuple[int, str, int, str]]:
+    runs: list[tuple[int, str, int, str]] = []
+    older: int | None = None
+    while True:
+        page = (await workspace.history(Filters(**filters), limit, older)).page
+        runs += [(run.day, run.llm, run.speed_ms, run.timestamp) for run in page.runs]
+        if page.older is None:
+            assert len(runs) == page.total
+            return runs
+        older = page.older
+
+
+async def test_pages_are_those_of_the_files_that_were_taken_in(data: DatabaseData, tmp_path: Path) -> None:
+    files = Data(tmp_path / "files")
+    moments = ["2025-12-06T09:12:44.1234567Z", "2025-12-06T09:12:44.123Z", "sometime", "2025-12-05T00:00:00Z"]
+    moments += ["2025-12-06T12:00:00+02:00", "2025-12-06T10:00:00.000Z", "2025-13-45T00:00:00Z", ""]
+    for day in (3, 8):
+        stored = [entry("ab"[n % 2], 10 * day + n, n % 3 % 2 + 1, moments[n]) for n in range(8)]
+        files.put_speeds(day, stored)
+        await asyncio.to_thread(data.put_speeds, day, stored)
+    in_files = open_workspace(AocSettings(files.environment()))
+
+    async with replica(data) as workspace:
+        for filters in ({}, {"day": 3}, {"phase": 2}, {"llm": "B"}, {"measure": "execution"}):
+            assert await pages(workspace, 3, **filters) == await pages(in_files, 3, **filters), filters
+        assert len(await pages(workspace, 100)) == 16
+
+
+async def test_runs_that_other_replicas_add_are_counted_and_listed(data: DatabaseData) -> None:
+    async with replica(data) as workspace, replica(data) as other:
+        await other.recorder.record(NewRun(1, 1, "gpt4", 5))
+        assert [run[2] for run in await pages(workspace, 1)] == [5]
+        made = await other.recorder.record(NewRun(1, 1, "o1", 7, "execution"))
+        await other.recorder.withdraw(1, Wanted(id_of(1, made.entry)))
+
+        assert [run[2] for run in await pages(workspace, 1)] == [7, 5]  # a withdrawn run is still listed
+        assert [run[2] for run in await pages(workspace, 1, measure="execution")] == [7]
+        assert await pages(workspace, 1, grade="measured") == []
+
+
+async def test_runs_are_counted_anew_after_a_restore_of_an_older_backup(data: DatabaseData) -> None:
+    async with replica(data) as workspace:
+        for time in (5, 6):
+            await workspace.recorder.record(NewRun(1, 1, "gpt4", time))
+        await pages(workspace, 10)
+        assert workspace.database is not None
+
+        async def restore(connection: Any) -> None:
+            await connection.execute("delete from aoc_records where time = 6")
+            await connection.execute("update aoc_days set revision = 1")
+
+        await workspace.database.writer.run(restore)
+
+        assert [run[2] for run in await pages(workspace, 10)] == [5]
+
+
+async def test_rows_of_an_older_version_keep_their_place_in_the_order_of_time(
+    tmp_path: Path, database_url: str
+) -> None:
+    database = Database(database_url)
+    database.start()
+    moments = ["2025-12-06T12:00:00+02:00", "2025-12-06T10:30:00Z", "sometime", "2025-13-45", "2025-12-06"]
+
+    async def fill(connection: Any) -> None:
+        await migrations.migrate(connection, [read_schema()], upto=2)
+        await connection.execute("insert into aoc_days (year, day, revision) values (2025, 1, 1)")
+        await connection.executemany(
+            "insert into aoc_records (year, day, phase, llm, time, moment, revision, key) "
+            "values (2025, 1, 1, 'gpt4', $1, $2, 1, gen_random_uuid())",
+            list(enumerate(moments)),
+        )
+
+    await database.writer.run(fill)
+    await database.close()
+    data = await asyncio.to_thread(DatabaseData, tmp_path, database_url)
+    async with replica(data) as workspace:
+        assert [run[2] for run in await pages(workspace, 2)] == [1, 0, 4, 3, 2]

@@ -17,6 +17,7 @@ from bridgehead.aoc.files.entries import (
     NewEntry,
     RecordKey,
     id_of,
+    moment_of,
 )
 
 RECORD = {"llm": "a", "phase": 1, "timestamp": "t"}
@@ -76,3 +77,18 @@ def test_a_record_has_an_id_that_depends_on_what_it_says_alone() -> None:
     assert id_of(1, read) == id_of(1, other_layout) == id_of(1, NewEntry("a", 1, 5, "t"))
     assert len({id_of(1, read), id_of(2, read), id_of(1, another)}) == 3
     assert len(id_of(1, read)) == 12
+
+
+def test_moments_are_in_the_order_of_time_whatever_form_they_have() -> None:
+    in_order = [
+        "sometime",
+        "2025-12-06T11:12:43+02:00",
+        "2025-12-06T09:12:44Z",
+        "2025-12-06T09:12:44.123Z",
+        "2025-12-06T09:12:44.1234567Z",
+    ]
+
+    moments = list(map(moment_of, in_order))
+
+    assert moments == sorted(set(moments))
+    assert moment_of("") == moment_of("2025-13-45T00:00:00Z") == moments[0]

@@ -2,14 +2,18 @@
 
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from bridgehead.aoc.files import records as records_module
 from bridgehead.aoc.files.entries import Group
 from bridgehead.aoc.files.records import Records
+from bridgehead.aoc.files.snapshot import read_parts
+from bridgehead.aoc.files.timeline import RunFilter
 from bridgehead.aoc.ranking.board import Skipped
-from bridgehead.runtime.errors import StorageError
+from bridgehead.aoc.ranking.history import PageCut
+from bridgehead.runtime.errors import StorageError, Unavailable
 from tests.aoc.data import Data, entry, first_journal, new, open_day
 
 GPT4 = Group("gpt4", 1, "solving")
@@ -142,6 +146,90 @@ def test_a_half_line_at_the_end_of_a_journal_is_read_when_it_is_whole(large: Dat
 
     assert half == [1]
     assert times(records)[GPT4] == [1, 2]
+
+
+# --- pages of single runs ----------------------------------------------------------------------------------
+
+
+def page(records: Records, size: int, newer: int = 0, **wanted: Any) -> list[tuple[int, int]]:
+    days = records.run_counts(None, [])
+    total = sum(sum(of_day.counts.values()) for of_day in days.values())
+    cut = PageCut(newer, size, total - newer - size)
+    return [(day, one.time) for day, one in records.newest_runs(days, RunFilter(**wanted), cut)]
+
+
+def moment(second: int) -> str:
+    return f"2025-12-01T10:30:{second:02}.000Z"
+
+
+def test_a_page_reads_the_lines_of_its_runs_and_no_file_again(data: Data, decoded: list[int]) -> None:
+    for day in (1, 2):
+        data.put_speeds(day, [entry("gpt4", 10 * day + n, 1, moment(10 * n + day)) for n in (3, 2, 1)])
+    records = Records(str(data.speeds))
+    first = page(records, 3)
+    decoded.clear()
+
+    assert first == page(records, 3) == [(2, 23), (1, 13), (2, 22)]
+    assert page(records, 3, newer=3) == [(1, 12), (2, 21), (1, 11)]
+    assert [day for day in decoded if day in {1, 2}] == []
+
+
+def test_a_page_of_a_large_day_has_what_the_journal_gained(large: Data, decoded: list[int]) -> None:
+    records = Records(str(large.speeds))
+    page(records, 1)
+    decoded.clear()
+    file = open_day(large)
+    file.append([new(70)])
+    first = page(records, 2)
+    file.append([new(80), new(75)])
+
+    assert [time for _, time in first] == [70, 0]
+    assert page(records, 4) == [(1, 80), (1, 75), (1, 70), (1, 0)]
+    assert [day for day in decoded if day == 1] == []
+    file.fold()
+    assert page(records, 4) == [(1, 80), (1, 75), (1, 70), (1, 0)]
+
+
+def test_a_page_of_a_file_that_is_replaced_meanwhile_is_of_the_new_one(
+    data: Data, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data.put_speeds(1, [entry("gpt4", 1)])
+    records = Records(str(data.speeds))
+    page(records, 1)
+
+    def replaced_before(*arguments: Any) -> list[bytes] | None:
+        monkeypatch.undo()
+        # The older run is now elsewhere in the file.
+        data.put_speeds(1, [entry("somebody else", 2, 1, moment(59)), entry("gpt4", 1)])
+        return read_parts(*arguments)
+
+    monkeypatch.setattr(records_module, "read_parts", replaced_before)
+
+    assert page(records, 1) == [(1, 1)]
+    assert page(records, 2) == [(1, 2), (1, 1)]
+
+
+def test_a_page_is_refused_when_its_files_never_stay_the_same(
+    data: Data, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data.put_speeds(1, [entry("gpt4", 1)])
+    records = Records(str(data.speeds))
+    page(records, 1)
+    monkeypatch.setattr(records_module, "read_parts", lambda *_: None)
+
+    with pytest.raises(Unavailable, match="changed again and again"):
+        page(records, 1)
+
+
+def test_runs_without_a_fitting_seal_are_claimed_on_a_page_and_where_they_are_counted(data: Data) -> None:
+    data.put_speeds(1, [entry("gpt4", 1, grade="verified", seal="made up")])
+    records = Records(str(data.speeds), data.seals())
+    days = records.run_counts(1, [])
+
+    assert days[1].counts == {GPT4: 1}
+    for _ in range(2):  # from what was just read, and from the line alone
+        ((_, run),) = records.newest_runs(days, RunFilter(grade="claimed"), PageCut(0, 1, 0))
+        assert run.grade == "claimed"
 
 
 def test_another_journal_in_its_place_is_read_anew(large: Data, tmp_path: Path) -> None:

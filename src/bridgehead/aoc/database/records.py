@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 import msgspec
 
-from ..files.entries import Entry
+from ..files.entries import CLAIMED, EXECUTION, SOLVING, Entry, Group
 from ..files.names import Aliases, make_aliases
-from ..files.records import DayRuns
+from ..files.records import DayCounts, DayRuns
+from ..files.timeline import RunFilter
 from ..ranking.board import Skipped
+from ..ranking.history import PageCut
 from .day_cache import DAYS, DayCache, DayRevision
 
 if TYPE_CHECKING:
@@ -20,6 +22,34 @@ _ENTRIES = """\
 select day, llm, phase, moment, time, measure, source, withdrawn, grade, details::text
 from aoc_records
 where year = $1 and day = any($2::smallint[]) order by day, id desc"""
+# Revisions only grow and rows keep theirs, so that only the rows of later revisions have to be counted.
+_COUNTS = """\
+select r.day, llm, phase, measure, grade, count(*)
+from unnest($2::smallint[], $3::bigint[], $4::bigint[]) as d (day, after, revision)
+join aoc_records r on r.year = $1 and r.day = d.day and r.revision > d.after and r.revision <= d.revision
+group by r.day, llm, phase, measure, grade"""
+# Of each day the first runs in the order of its index (`aoc_records_moment`), and the page of those; only its
+# own rows are read whole. `revision <= d.revision`: a run that was recorded after the runs were counted would
+# shift the page.
+_PAGE = """\
+with page as materialized (
+    select r.* from unnest($2::smallint[], $3::bigint[]) as d (day, revision) cross join lateral (
+        select day, id, coalesce(moment_utc, left(moment, -1)) collate "C" as utc
+        from aoc_records
+        where year = $1 and day = d.day and revision <= d.revision
+            and ($4::smallint is null or phase = $4)
+            and ($5::text is null or coalesce(measure, 'solving') = $5)
+            and ($6::text is null or coalesce(grade, 'claimed') = $6)
+            and ($7::text[] is null or llm = any($7))
+        order by coalesce(moment_utc, left(moment, -1)) collate "C" {desc}, id {desc}
+        limit $8::bigint + $9::bigint
+    ) as r
+    order by utc {desc}, r.day {asc}, r.id {desc} offset $8 limit $9
+)
+select page.day, llm, phase, moment, time, measure, source, withdrawn, grade, details::text
+from page join aoc_records using (id) order by utc desc, page.day, id desc"""
+_NEWEST_FIRST = _PAGE.format(desc="desc", asc="")
+_OLDEST_FIRST = _PAGE.format(desc="", asc="desc")
 _ATTEMPTS = """\
 select details->>'attempt' as attempt from aoc_records
 where year = $1 and day = $2 and details->>'attempt' is not null"""
@@ -36,6 +66,7 @@ class DatabaseRecords:
         self._database = database
         self._year = year
         self._days = DayCache(year, is_shared=True)
+        self._counts: dict[int, DayCounts] = {}
 
     def runs(self, day: int | None, skipped: list[Skipped]) -> dict[int, DayRuns]:
         """Return the runs of the days that have any, or of one day.
@@ -59,20 +90,60 @@ class DatabaseRecords:
         async def read(connection: postgres.Connection) -> dict[int, list[Entry]]:
             entries: dict[int, list[Entry]] = {}
             for row in await connection.fetch(_ENTRIES, self._year, list(days)):
-                day, llm, phase, moment, time, measure, source, withdrawn, grade, details = row
-                entry = Entry(
-                    llm,
-                    phase,
-                    moment,
-                    time,
-                    measure_key=measure,
-                    source_key=source,
-                    withdrawn=withdrawn,
-                    grade_key=grade,
-                    details_key=None if details is None else msgspec.json.decode(details),
-                )
-                entries.setdefault(day, []).append(entry)
+                entries.setdefault(row["day"], []).append(_entry(row))
             return entries
+
+        return self._database.wait_for(self._database.reader.run(read))
+
+    def run_counts(self, day: int | None, skipped: list[Skipped]) -> dict[int, DayCounts]:
+        """Return how many runs the days have that have any, or one day. Nothing is ever skipped."""
+
+        async def read(connection: postgres.Connection) -> dict[int, DayCounts]:
+            revisions = {row[0]: row[1] for row in await connection.fetch(DAYS, self._year, day)}
+            known: dict[int, DayCounts] = {}
+            for number, revision in revisions.items():
+                cached = self._counts.get(number)
+                # A revision below ours means that the table was replaced, by a restored backup for example.
+                is_usable = cached is not None and cached.revision <= revision
+                known[number] = cached if cached and is_usable else DayCounts({}, 0)
+            behind = [number for number, revision in revisions.items() if known[number].revision < revision]
+            if behind:
+                after = [known[number].revision for number in behind]
+                upto = [revisions[number] for number in behind]
+                # Copied, never changed: another thread may be reading them.
+                newer = {number: dict(known[number].counts) for number in behind}
+                for row in await connection.fetch(_COUNTS, self._year, behind, after, upto):
+                    number, llm, phase, measure, grade, count = row
+                    measured = EXECUTION if measure == EXECUTION else SOLVING
+                    group = Group(llm, phase, measured, grade or CLAIMED)
+                    newer[number][group] = newer[number].get(group, 0) + count
+                for number in behind:
+                    known[number] = self._counts[number] = DayCounts(newer[number], revisions[number])
+            return known
+
+        return self._database.wait_for(self._database.reader.run(read))
+
+    def newest_runs(
+        self, days: Mapping[int, DayCounts], wanted: RunFilter, cut: PageCut
+    ) -> list[tuple[int, Entry]]:
+        """Return the runs of a page that pass a filter, newest first, with their days."""
+        # What is skipped is read all the same, so begin at the nearer end.
+        is_newest_first = cut.newer <= cut.older
+        sql = _NEWEST_FIRST if is_newest_first else _OLDEST_FIRST
+        values = (
+            self._year,
+            list(days),
+            [of_day.revision for of_day in days.values()],
+            wanted.phase,
+            wanted.measure,
+            wanted.grade,
+            None if wanted.llms is None else list(wanted.llms),
+            cut.newer if is_newest_first else cut.older,
+            cut.size,
+        )
+
+        async def read(connection: postgres.Connection) -> list[tuple[int, Entry]]:
+            return [(row["day"], _entry(row)) for row in await connection.fetch(sql, *values)]
 
         return self._database.wait_for(self._database.reader.run(read))
 
@@ -108,3 +179,18 @@ class DatabaseRecords:
             return tuple(map(repr, await connection.fetch(_CHANGES, self._year)))
 
         return await self._database.reader.run(read)
+
+
+def _entry(row: postgres.Record) -> Entry:
+    details = row["details"]
+    return Entry(
+        row["llm"],
+        row["phase"],
+        row["moment"],
+        row["time"],
+        measure_key=row["measure"],
+        source_key=row["source"],
+        withdrawn=row["withdrawn"],
+        grade_key=row["grade"],
+        details_key=None if details is None else msgspec.json.decode(details),
+    )

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Callable, Iterable
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 from uuid import uuid4
@@ -22,7 +23,7 @@ from bridgehead.runtime.errors import StorageError
 from ..files import layout
 from ..files.attempts import Attempts, AttemptStep
 from ..files.day_file import DayFile
-from ..files.entries import CLAIMED, RANKED, Entry, NewEntry
+from ..files.entries import CLAIMED, RANKED, UNKNOWN_MOMENT, Entry, NewEntry, moment_of
 from ..files.locking import FolderLock
 from ..files.names import read_aliases
 from ..files.recorder import key_of_attempt
@@ -43,7 +44,7 @@ returning revision"""
 _THERE = """\
 select llm, phase, time, moment, measure from aoc_records where year = $1 and day = $2"""
 _COLUMNS = ["year", "day", "phase", "llm", "time", "moment", "measure", "source", "grade", "details"]
-_COLUMNS += ["withdrawn", "revision", "key"]
+_COLUMNS += ["withdrawn", "revision", "key", "moment_utc"]
 _IMPORT_SECONDS = 600.0
 
 Content = tuple[str, int, int, str, str | None]
@@ -123,11 +124,23 @@ async def _import_day(database: postgres.Database, year: int, day: int, entries:
                 attempt = entry.details.attempt if entry.grade in RANKED else None
                 key = uuid4() if attempt is None else key_of_attempt(attempt)
                 row = (year, day, phase, llm, time, moment, measure, source, grade, details)
-                values.append((*row, withdrawn, revision, key))
+                values.append((*row, withdrawn, revision, key, _moment_utc(moment)))
             await connection.copy_records_to_table("aoc_records", records=values, columns=_COLUMNS)
         return len(new)
 
     return await database.writer.run(store, seconds=_IMPORT_SECONDS)
+
+
+def _moment_utc(moment: str) -> str | None:
+    """Return a moment as it sorts; None if it does so as it is, without its Z."""
+    microseconds = moment_of(moment)
+    if microseconds == UNKNOWN_MOMENT:
+        return ""
+    if moment.endswith("Z"):
+        return None
+    in_utc = datetime.fromtimestamp(0, UTC) + timedelta(microseconds=microseconds)
+    # Milliseconds if that says it all: then it equals the same moment in our form.
+    return in_utc.replace(tzinfo=None).isoformat(timespec="microseconds").removesuffix("000")
 
 
 def _surplus(entries: Iterable[Entry], there: Counter[Content]) -> Iterable[Entry]:

@@ -40,6 +40,7 @@ CLAIMED: Grade = "claimed"
 GRADES: tuple[Grade, ...] = (VERIFIED, MEASURED, CLAIMED)
 RANKED: frozenset[Grade] = frozenset({VERIFIED, MEASURED})
 """The grades that are ranked; claimed times are listed beside them."""
+UNKNOWN_MOMENT = -(2**62)
 ID_DIGITS = 12
 """Hex digits of a record's id."""
 
@@ -185,3 +186,13 @@ def format_timestamp(seconds: float) -> str:
 @lru_cache(maxsize=4)  # many records come within one second
 def _format_second(whole: int) -> str:
     return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(whole))
+
+
+def moment_of(timestamp: str) -> int:
+    """Return a timestamp in microseconds since the epoch; the oldest of all if it is not ISO 8601."""
+    from datetime import datetime
+
+    try:
+        return int(datetime.fromisoformat(timestamp).timestamp() * 1_000_000)
+    except (ValueError, OverflowError, OSError):  # OSError: local time on Windows, far away from today
+        return UNKNOWN_MOMENT

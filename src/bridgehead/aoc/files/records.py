@@ -6,19 +6,26 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterable
-from typing import NamedTuple, Protocol
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, NamedTuple, Protocol, TypeVar
 
-from bridgehead.runtime.errors import StorageError
+from bridgehead.runtime.errors import StorageError, Unavailable
 
 from ..ranking.board import Skipped
 from ..ranking.figures import Runs
+from ..ranking.history import PageCut
 from . import day_document, journal, layout
 from .day_document import MAX_BYTES, CorruptDay, corrupt_file
 from .entries import CLAIMED, Entry, Group
 from .names import canonical_name
 from .seals import Seals
-from .snapshot import Identity, identify, read_snapshot
+from .snapshot import Identity, identify, read_parts, read_snapshot
+from .timeline import RunFilter, Timeline, newest
+
+T = TypeVar("T")
+
+MAX_READS = 10
+"""How often a page is read again because a file was replaced meanwhile."""
 
 
 class DayRead(NamedTuple):
@@ -97,6 +104,14 @@ class DayRuns(NamedTuple):
     """Changes when the runs do."""
 
 
+class DayCounts(NamedTuple):
+    """How many runs of each group a day has, withdrawn ones too; a group's name is as it was recorded."""
+
+    counts: Mapping[Group, int]
+    revision: Any
+    """Changes when the runs do; in a database it is the day's."""
+
+
 class RecordReader(Protocol):
     """Records in files (`Records`) or in PostgreSQL (`DatabaseRecords`). Blocks."""
 
@@ -108,6 +123,16 @@ class RecordReader(Protocol):
         """Return the entries of some days, newest first."""
         ...
 
+    def run_counts(self, day: int | None, skipped: list[Skipped]) -> dict[int, DayCounts]:
+        """Return how many runs the days have that have any, or one day."""
+        ...
+
+    def newest_runs(
+        self, days: Mapping[int, DayCounts], wanted: RunFilter, cut: PageCut
+    ) -> list[tuple[int, Entry]]:
+        """Return the runs of a page that pass a filter, newest first, with their days."""
+        ...
+
     def attempts(self, day: int) -> set[str]:
         """Return the attempts that have a record on a day, withdrawn or not."""
         ...
@@ -115,6 +140,13 @@ class RecordReader(Protocol):
     def days(self) -> list[int]:
         """List the days that have records."""
         ...
+
+
+class _FileTimeline(NamedTuple):
+    timeline: Timeline
+    identity: tuple[Identity | None, Identity | None]
+    data: bytes | None = None
+    """The file, if it has just been read."""
 
 
 class _FileRuns(NamedTuple):
@@ -129,7 +161,8 @@ class Records:
         self._folder = folder
         self._seals = seals or Seals()
         self._read: dict[int, _FileRuns] = {}
-        # Protects `_read`: boards are computed in threads, and only one at a time may read or extend a day.
+        self._timelines: dict[int, _FileTimeline] = {}
+        # Protects both: boards are computed in threads, and only one at a time may read or extend a day.
         self._lock = threading.Lock()
 
     def runs(self, day: int | None, skipped: list[Skipped]) -> dict[int, DayRuns]:
@@ -137,26 +170,33 @@ class Records:
 
         A corrupt file raises if its day was asked for; otherwise it is added to `skipped`.
         """
+        read = self._read_days(day, skipped, self._of_day)
+        return {number: DayRuns(*of_day) for number, of_day in read.items()}
+
+    def _read_days(
+        self, day: int | None, skipped: list[Skipped], read_one: Callable[[int], T | None]
+    ) -> dict[int, T]:
         if day is not None:
-            found = self._of_day(day)
-            return {} if found is None else {day: DayRuns(*found)}
-        read: dict[int, DayRuns] = {}
+            found = read_one(day)
+            return {} if found is None else {day: found}
+        read: dict[int, T] = {}
         for number in layout.DAYS:
             try:
-                of_day = self._of_day(number)
+                found = read_one(number)
             except StorageError as problem:
                 skipped.append(Skipped(self.path(number), problem.message))
                 continue
-            if of_day is not None:
-                read[number] = DayRuns(*of_day)
+            if found is not None:
+                read[number] = found
         return read
+
+    def _identify(self, day: int) -> tuple[Identity | None, Identity | None]:
+        journal_path = os.path.join(self._folder, layout.journal_name(day))
+        return identify(self.path(day)), identify(journal_path)
 
     def _of_day(self, day: int) -> _FileRuns | None:
         with self._lock:
-            identity = (
-                identify(self.path(day)),
-                identify(os.path.join(self._folder, layout.journal_name(day))),
-            )
+            identity = self._identify(day)
             known = self._read.get(day)
             if known is not None and known.identity == identity:
                 return known
@@ -191,6 +231,78 @@ class Records:
             groups[group] = groups[group].merged(runs) if group in groups else runs
         grown = self._read[day] = _FileRuns(groups, (known.identity[0], identity))
         return grown
+
+    # --- single runs ---------------------------------------------------------------------------------------
+
+    def run_counts(self, day: int | None, skipped: list[Skipped]) -> dict[int, DayCounts]:
+        """Return how many runs the days have, or one day; corrupt files are treated as in `runs`."""
+        read = self._read_days(day, skipped, self._timeline)
+        return {number: DayCounts(of_day.timeline.counts, of_day.identity) for number, of_day in read.items()}
+
+    def newest_runs(
+        self, days: Mapping[int, DayCounts], wanted: RunFilter, cut: PageCut
+    ) -> list[tuple[int, Entry]]:
+        """Return the runs of a page that pass a filter, newest first, with their days."""
+        for _ in range(MAX_READS):
+            read = {day: found for day in days if (found := self._timeline(day)) is not None}
+            orders = {day: of_day.timeline.order(wanted) for day, of_day in read.items()}
+            page = newest(orders, cut)
+            entries = {
+                day: self._read_entries(day, of_day, [place for one, place in page if one == day])
+                for day, of_day in read.items()
+            }
+            # A file that was replaced meanwhile has its lines elsewhere.
+            if None not in entries.values():
+                in_turn = {day: iter(of_day or ()) for day, of_day in entries.items()}
+                return [(day, next(in_turn[day])) for day, _ in page]
+        raise Unavailable(
+            f"The records in {self._folder} changed again and again while they were read.",
+            next_step="Ask again in a moment.",
+        )
+
+    def _read_entries(self, day: int, of_day: _FileTimeline, places: list[int]) -> list[Entry] | None:
+        """Read the lines of some runs; None if the file is no longer the same."""
+        timeline = of_day.timeline
+        spans = [timeline.span(place) for place in places]
+        in_file = [span for span in spans if span[1] > span[0]]
+        lines: list[bytes] | None = []
+        if of_day.data is not None:
+            lines = [of_day.data[start:end] for start, end in in_file]
+        elif in_file and of_day.identity[0] is not None:
+            lines = read_parts(self.path(day), of_day.identity[0], in_file)
+        if lines is None:
+            return None
+        decoded = iter(journal.decode_lines(lines))
+        entries = [next(decoded) if end > start else timeline.pending[start] for start, end in spans]
+        for place, entry in zip(places, entries, strict=True):
+            entry.grade_key = timeline.group(place).grade  # a line whose seal does not fit is claimed
+        return entries
+
+    def _timeline(self, day: int) -> _FileTimeline | None:
+        with self._lock:
+            identity = self._identify(day)
+            known = self._timelines.get(day)
+            if known is not None and known.identity == identity:
+                return known
+            if known is not None and known.identity[0] == identity[0]:
+                path = os.path.join(self._folder, layout.journal_name(day))
+                tail = read_journal_tail(path, known.identity[1])
+                if tail is not None:
+                    entries, in_journal = tail
+                    self._seals.demote(day, entries)
+                    longer = known.timeline.with_newer(entries)
+                    known = self._timelines[day] = _FileTimeline(longer, (identity[0], in_journal))
+                    return known
+            self._timelines.pop(day, None)
+            found = read_day(self._folder, day)
+            if found is None:
+                return None
+            self._seals.demote(day, found.all_entries)
+            spans = list(day_document.spans_of_entries(found.data)) if found.entries else []
+            timeline = Timeline().with_newer(found.entries[::-1], spans[::-1]).with_newer(found.pending)
+            new = _FileTimeline(timeline, (found.identity, found.journal_identity), found.data)
+            self._timelines[day] = new._replace(data=None)
+            return new
 
     def entries(self, days: Iterable[int], skipped: list[Skipped] | None = None) -> dict[int, list[Entry]]:
         """Return the entries of some days, newest first. If `skipped` is None, a corrupt file raises."""

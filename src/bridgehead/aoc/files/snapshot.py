@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 import stat
 import sys
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import msgspec
@@ -81,6 +82,25 @@ def read_snapshot(path: str, limit: int) -> Snapshot | None:
     except OSError as failure:
         raise unreadable(path, failure.strerror or str(failure)) from failure
     return Snapshot(data, Identity(status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns))
+
+
+def read_parts(path: str, identity: Identity, parts: Sequence[tuple[int, int]]) -> list[bytes] | None:
+    """Read parts of a file, each from one offset to another; None if it is no longer the same file."""
+    try:
+        descriptor = durable.retry_while_locked(lambda: os.open(path, _OPEN))
+    except OSError:
+        return None
+    try:
+        status = os.fstat(descriptor)
+        if identity != Identity(status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns):
+            return None
+        found: list[bytes] = []
+        for start, end in parts:
+            os.lseek(descriptor, start, os.SEEK_SET)
+            found.append(os.read(descriptor, end - start))
+        return found
+    finally:
+        os.close(descriptor)
 
 
 def unreadable(path: str, problem: str) -> StorageError:

@@ -116,7 +116,7 @@ def _median(ordered: list[list[int]], n: int) -> float:
     return both // 2 if both % 2 == 0 else both / 2
 
 
-def at_rank(ordered: list[list[int]], rank: int) -> int:
+def at_rank(ordered: Sequence[Sequence[int]], rank: int) -> int:
     """Return the time at a rank, counted from 0, of the merged lists; each list is sorted.
 
     Binary search over values: each step counts, in every list, the times up to the middle of the range.

@@ -7,10 +7,11 @@ stays right while new runs arrive.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
+from typing import NamedTuple
 
 from msgspec import Struct
 
-from ..files.entries import Entry, Grade, Measure, id_of
+from ..files.entries import Entry, Grade, Measure, id_of, moment_of
 from ..files.names import canonical_name
 from .board import Filters
 
@@ -38,6 +39,14 @@ class Page(Struct, frozen=True):
     """The cursor of the next page: how many older runs there are. None on the last page."""
 
 
+class PageCut(NamedTuple):
+    """Which of the runs that pass a filter are on a page: so many after the newer ones."""
+
+    newer: int
+    size: int
+    older: int
+
+
 def find_runs(
     records: Mapping[int, list[Entry]],
     filters: Filters,
@@ -54,7 +63,7 @@ def find_runs(
         and filters.grade in {None, entry.grade}
         and (llms is None or name_of(canonical_name(entry.llm)) in llms)
     ]
-    matches.sort(key=lambda pair: sortable_moment(pair[1].timestamp), reverse=True)
+    matches.sort(key=lambda pair: moment_of(pair[1].timestamp), reverse=True)
     return matches
 
 
@@ -73,23 +82,8 @@ def as_run(day: int, entry: Entry) -> Run:
     )
 
 
-def cut_page(matches: list[tuple[int, Entry]], limit: int, older: int | None) -> Page:
-    """Return the newest runs, or the newest of the `older` oldest ones."""
-    total = len(matches)
+def cut_page(total: int, limit: int, older: int | None) -> PageCut:
+    """Choose the newest runs, or the newest of the `older` oldest ones."""
     start = 0 if older is None else max(0, total - older)
-    page = [as_run(day, entry) for day, entry in matches[start : start + limit]]
-    left = total - start - len(page)
-    return Page(page, total, left or None)
-
-
-def sortable_moment(timestamp: str) -> str:
-    """Return a string that sorts by time; one that is not ISO 8601 sorts as the oldest."""
-    # Without the Z, three decimals (ours) and seven (the original program's) compare digit by digit.
-    if timestamp.endswith("Z"):
-        return timestamp[:-1]
-    from datetime import UTC, datetime
-
-    try:
-        return datetime.fromisoformat(timestamp).astimezone(UTC).replace(tzinfo=None).isoformat()
-    except ValueError:
-        return ""
+    size = min(limit, total - start)
+    return PageCut(start, size, total - start - size)
