@@ -98,6 +98,16 @@ async def test_everything_that_a_browser_loads_is_small_and_kept(tmp_path: Path)
         assert total < 100_000
 
 
+async def test_the_range_of_the_charts_is_in_the_address(tmp_path: Path) -> None:
+    async with hosting(tmp_path) as host:
+        browser = Browser(host)
+        for path in ("/?range=day", "/dashboard/bridge?name=alpha&range=day"):
+            assert "Failed calls in 5 min" in await browser.open(path)
+        text = await browser.open("/?range=year")
+
+    assert (browser.status, "Use one of: quarter, hour, day." in text) == (400, True)
+
+
 async def test_a_page_for_a_method_or_a_bridge_that_is_not_there_says_so(tmp_path: Path) -> None:
     async with hosting(tmp_path) as host:
         browser = Browser(host)
@@ -150,7 +160,8 @@ async def test_several_workers_are_added_up_and_a_session_of_any_of_them_is_ende
             handle = find_handle(browser, worker)
             text = await browser.submit("/dashboard/end-session", {"handle": handle, "worker": worker})
         assert text.count("c 1127.0.0.1") == opened - 2
-        assert "2 workers" in await browser.open("/")
+        for path in ("/", "/?range=day"):
+            assert "2 workers" in await browser.open(path)
 
 
 def find_workers(browser: Browser) -> list[str]:

@@ -5,13 +5,16 @@ from collections.abc import Callable
 import pytest
 
 from bridgehead.host.dashboard.history import (
+    DAY,
+    HOUR,
     INTERVAL,
     MAX_NOTICES,
-    SLOTS,
+    QUARTER,
+    RANGES,
     Counts,
     History,
+    Range,
     add_slots,
-    current_slot,
     describe_failure,
 )
 from bridgehead.mcp import CallResult, Outcome, Text, ToolError
@@ -40,21 +43,40 @@ def test_calls_are_counted_by_the_interval_in_which_they_ended() -> None:
     clock.advance(INTERVAL)
     history.sample({"aoc": metrics})
 
-    ((slot, bridges),) = history.slots.items()
-    assert slot == current_slot(clock.now()) - 2
+    ((slot, bridges),) = history.slots("quarter").items()
+    assert slot == QUARTER.slot(clock.now()) - 2
     assert (bridges["aoc"].calls, bridges["aoc"].errors) == (4, 1)
 
 
-def test_only_so_much_is_kept() -> None:
+def test_calls_of_a_coarser_range_are_added_up_in_its_slots() -> None:
     clock, (metrics, observe) = Clock(), counting()
     history = History(clock)
-    for _ in range(SLOTS + 20):
+    clock.advance(HOUR.interval - clock.now() % HOUR.interval)
+    for _ in range(8):  # two slots of 20 s, in samples of 5 s
         observe(0.1, "echo", "ok")
         clock.advance(INTERVAL)
         history.sample({"aoc": metrics})
-    assert SLOTS - 2 <= len(history.slots) <= SLOTS
-    clock.advance(SLOTS * INTERVAL)
-    assert history.slots == {}
+
+    assert [each["aoc"].calls for each in history.slots("quarter").values()] == [1] * 8
+    assert [each["aoc"].calls for each in history.slots("hour").values()] == [4, 4]
+    assert sum(each["aoc"].calls for each in history.slots("day").values()) == 8
+
+
+@pytest.mark.parametrize("kept", RANGES.values(), ids=RANGES)
+def test_only_so_much_is_kept_of_each_range(kept: Range) -> None:
+    clock, (metrics, observe) = Clock(), counting()
+    history = History(clock)
+    for _ in range(kept.slots + 20):
+        observe(0.1, "echo", "ok")
+        clock.advance(kept.interval)
+        history.sample({"aoc": metrics})
+    assert kept.slots - 1 <= len(history.slots(kept.name)) <= kept.slots + 1
+    clock.advance((kept.slots + 1) * kept.interval)
+    assert history.slots(kept.name) == {}
+
+
+def test_the_ranges_are_a_quarter_of_an_hour_an_hour_and_a_day() -> None:
+    assert [each.slots * each.interval for each in (QUARTER, HOUR, DAY)] == [900, 3600, 86_400]
 
 
 def test_a_quantile_is_as_exact_as_the_buckets() -> None:

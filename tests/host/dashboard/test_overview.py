@@ -1,7 +1,7 @@
 """Overview: what is so, what was called, what failed; hostile names are text."""
 
 from bridgehead.host.auth.grants import ANYONE, Grant
-from bridgehead.host.dashboard.history import Failure, Notice
+from bridgehead.host.dashboard.history import DAY, HOUR, Failure, Notice
 from bridgehead.host.dashboard.overview import write_bridge, write_failures, write_overview
 from bridgehead.runtime.findings import Chart, ChartBar, Fact, Report, ReportTable
 from tests.host.dashboard.test_html import HOSTILE, read
@@ -37,9 +37,38 @@ def test_the_first_page_tells_of_calls_bridges_and_failures() -> None:
         assert words in text
 
 
+def test_the_charts_show_the_range_that_was_chosen_and_offer_the_others() -> None:
+    made = snapshot()
+    made.processes[0].started = made.taken - 2 * 86_400
+    page = read(write_overview(made, {}, ANYONE, DAY).body)
+
+    assert "24 h ago" in page.text
+    assert "Failed calls in 5 min" in page.text
+    assert "Recorded since" not in page.text
+    links = {a["href"]: a.get("aria-current") for name, a in page.elements if "range" in str(a.get("href"))}
+    assert links == {"/?range=hour": None, "/?range=day": "true"}
+    page = read(write_bridge(made, made.bridges[0], None, HOUR).body)
+    links = {a["href"]: a.get("aria-current") for name, a in page.elements if "range" in str(a.get("href"))}
+    assert links == {
+        "/dashboard/bridge?name=aoc&range=hour": "true",
+        "/dashboard/bridge?name=aoc&range=day": None,
+    }
+
+
+def test_charts_say_since_when_they_know_and_draw_no_zero_before() -> None:
+    made = snapshot()
+    made.processes[0].started = made.taken - 1000  # three slots of five minutes, and a part of one
+    page = read(write_overview(made, {}, ANYONE, DAY).body)
+
+    assert "Recorded since the start of the server, 1970-01-12 13:30 UTC." in page.text
+    assert "2 h ago" in page.text
+    (line, *_) = [a["d"] for name, a in page.elements if name == "path" and "line" in str(a["class"])]
+    assert str(line).startswith("M21 ")  # of 24 slots, the last three
+
+
 def test_an_empty_host_says_what_will_be_there() -> None:
     bare = snapshot(calls=0)
-    bare.failures, bare.slots, bare.bridges[0].tools = [], {}, {}
+    bare.failures, bare.slots, bare.bridges[0].tools = [], {"quarter": {}}, {}
     text = read(write_overview(bare, {}, ANYONE).body).text
 
     assert "No call has failed since the start." in text

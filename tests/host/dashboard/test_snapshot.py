@@ -2,7 +2,7 @@
 
 import msgspec
 
-from bridgehead.host.dashboard.history import Counts, Failure
+from bridgehead.host.dashboard.history import DAY, QUARTER, Counts, Failure
 from bridgehead.host.dashboard.snapshot import (
     BridgeState,
     ProcessState,
@@ -30,7 +30,7 @@ def snapshot(worker: int = 0, *, is_far_side_up: bool = True, calls: int = 1) ->
                 tools={"x": counts},
             )
         ],
-        slots={199_999: {"aoc": counts}},
+        slots={QUARTER.name: {199_999: {"aoc": counts}}, DAY.name: {3_332: {"aoc": counts}}},
         failures=[Failure(float(worker), "aoc", "x", "ann", f"Problem {worker}.")],
         notices=[],
         sessions=[SessionState(f"h{worker}", worker, "ann", "client", "2025-11-25", "", 3.0, is_busy=False)],
@@ -49,7 +49,8 @@ def test_the_snapshots_of_all_workers_are_added_up() -> None:
     (bridge,) = whole.bridges
     assert (bridge.is_far_side_up, bridge.says) == (False, "0")
     assert (bridge.in_flight, bridge.tools["x"].calls) == (2, 5)
-    assert whole.calls.calls == whole.slots[199_999]["aoc"].calls == 5
+    assert whole.calls.calls == whole.slots["quarter"][199_999]["aoc"].calls == 5
+    assert whole.slots["day"][3_332]["aoc"].calls == 5
     assert [one.problem for one in whole.failures] == ["Problem 1.", "Problem 0."]
     assert (whole.open, whole.clients) == ({"sessions": 2}, {"ann": {"made": 10, "sessions": 2}})
     assert (whole.tasks, whole.rejections, len(whole.sessions)) == ({"working": 2}, {"path": 4}, 2)

@@ -43,9 +43,15 @@ def round_up(value: float) -> float:
 
 
 def draw_lines(
-    title: str, series: Sequence[Series], write: Format, *, since: str, is_filled: bool = False
+    title: str,
+    series: Sequence[Series],
+    write: Format,
+    *,
+    since: str,
+    until: str = "now",
+    is_filled: bool = False,
 ) -> Html:
-    """Draw lines over time, up to now. `write` formats a value, `since` names the start."""
+    """Draw lines over time. `write` formats a value, `since` and `until` name the ends."""
     top = round_up(max((value for line in series for value in line.values if value is not None), default=0.0))
     shapes = [
         _draw_line(line, top, number, is_filled=is_filled) for number, line in enumerate(series, start=1)
@@ -58,10 +64,10 @@ def draw_lines(
         viewBox=f"0 0 {max(1, length - 1)} {HEIGHT:g}",
         preserveAspectRatio="none",
         role="img",
-        aria_label=_describe_lines(title, series, write, since),
+        aria_label=_describe_lines(title, series, write, since, until),
     )
     # Hidden from screen readers: the label of the picture says the same.
-    ends = tag("div", tag("span", since), tag("span", "now"), class_="axis", aria_hidden="true")
+    ends = tag("div", tag("span", since), tag("span", until), class_="axis", aria_hidden="true")
     plot = tag("div", picture, tag("span", write(top), class_="top", aria_hidden="true"), class_="plot")
     legend = [
         tag("li", tag("span", class_=f"key s{number}"), line.name, " ", tag("b", _last(line, write)))
@@ -113,12 +119,12 @@ def _height(value: float, top: float) -> float:
     return HEIGHT - HEIGHT * min(1.0, max(0.0, value / top))
 
 
-def _describe_lines(title: str, series: Sequence[Series], write: Format, since: str) -> str:
+def _describe_lines(title: str, series: Sequence[Series], write: Format, since: str, until: str) -> str:
     sentences = []
     for line in series:
         known = [value for value in line.values if value is not None]
         maximum = write(max(known)) if known else "none"
-        sentences.append(f"{line.name}: now {_last(line, write)}, at most {maximum}")
+        sentences.append(f"{line.name}: {until} {_last(line, write)}, at most {maximum}")
     return f"{title}, since {since}. {'; '.join(sentences) or 'Nothing yet'}."
 
 

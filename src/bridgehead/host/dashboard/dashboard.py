@@ -28,7 +28,7 @@ from ..ownership.forwarding import OWN_STATE
 from ..request import HostRequest
 from . import clients, layout, overview, tools
 from .forms import InvalidField, read_arguments, read_fields
-from .history import History
+from .history import QUARTER, RANGES, History, Range
 from .html import Html, link, mount, tag
 from .layout import Page
 from .oauth_sign_in import OAuthSignIn, read_answer, write_landing
@@ -122,7 +122,9 @@ class Dashboard:
             return Response(200, b"ended" if has_ended else b"")
 
         return {
-            OWN_STATE: lambda _request: Response(200, self._collector.collect().encode()),
+            OWN_STATE: lambda request: Response(
+                200, self._collector.collect(request.query.decode("latin-1")).encode()
+            ),
             PEER_END_SESSION: end_session,
         }
 
@@ -231,11 +233,13 @@ class Dashboard:
 
     # --- pages ---------------------------------------------------------------------------------------------
 
-    async def _collect(self) -> Snapshot:
+    async def _collect(self, shown: Range = QUARTER) -> Snapshot:
         """Collect the state of all workers; one that does not answer is left out."""
-        snapshots = [self._collector.collect()]
+        snapshots = [self._collector.collect(shown.name)]
         if self._peers is not None:
-            asked = (self._peers.ask(name, OWN_STATE) for name in self._peers.owners.siblings)
+            asked = (
+                self._peers.ask(name, f"{OWN_STATE}?{shown.name}") for name in self._peers.owners.siblings
+            )
             answers = await asyncio.gather(*asked)
             for answer in answers:
                 with suppress(msgspec.MsgspecError):  # the worker has ended (an empty answer)
@@ -263,7 +267,7 @@ class Dashboard:
         self._reports[status.name] = (self._clock.monotonic() + KEEP_SECONDS, report)
         return report
 
-    async def _show_overview(self, _request: HostRequest, _session: BrowserSession, grant: Grant) -> Page:
+    async def _show_overview(self, request: HostRequest, _session: BrowserSession, grant: Grant) -> Page:
         readable = [status for name, status in self._registry.statuses.items() if grant.may_read(name)]
         reports = await asyncio.gather(*map(self._report, readable))
         by_bridge = {
@@ -271,16 +275,18 @@ class Dashboard:
             for status, report in zip(readable, reports, strict=True)
             if report is not None
         }
-        return overview.write_overview(await self._collect(), by_bridge, grant)
+        shown = _read_range(request)
+        return overview.write_overview(await self._collect(shown), by_bridge, grant, shown)
 
     async def _show_bridge(self, request: HostRequest, _session: BrowserSession, grant: Grant) -> Page:
         name = read_query(request).get("name", "")
         status = self._registry.statuses.get(name)
         if status is None or not grant.may_read(name):
             raise HostRejection(404, "There is no such bridge, or your token does not open it.", "path")
-        snapshot = await self._collect()
+        shown = _read_range(request)
+        snapshot = await self._collect(shown)
         state = next(bridge for bridge in snapshot.bridges if bridge.name == name)
-        return overview.write_bridge(snapshot, state, await self._report(status))
+        return overview.write_bridge(snapshot, state, await self._report(status), shown)
 
     async def _show_clients(self, _request: HostRequest, session: BrowserSession, grant: Grant) -> Page:
         has_tokens = self._tokens is not None and (self._sign_in.is_needed or len(self._tokens) > 0)
@@ -382,6 +388,15 @@ def read_query(request: HostRequest) -> dict[str, str]:
         return dict(parse_qsl(request.http.query.decode("latin-1"), max_num_fields=20))
     except ValueError:
         raise HostRejection(400, "The address has too many parameters.", "request") from None
+
+
+def _read_range(request: HostRequest) -> Range:
+    """Return the range of the charts that the address names."""
+    name = read_query(request).get("range", QUARTER.name)
+    if name not in RANGES:
+        message = f"There is no range {name!r}. Use one of: {', '.join(RANGES)}."
+        raise HostRejection(400, message, "request")
+    return RANGES[name]
 
 
 def _check_look(grant: Grant) -> None:

@@ -1,7 +1,7 @@
 """History: recent calls by interval, failures and notices of this process, for the dashboard.
 
-Everything is bounded. Calls are sampled: every `INTERVAL` the metrics are compared with the last sample, so a
-call costs nothing here. Only a failed call is recorded when it ends.
+Everything is bounded, and nothing survives the process. Calls are sampled: every `INTERVAL` the metrics are
+compared with the last sample, so a call costs nothing here. Only a failed call is recorded when it ends.
 """
 
 from __future__ import annotations
@@ -22,9 +22,7 @@ from bridgehead.runtime.timing import Clock
 from ..request import current_request
 
 INTERVAL = 5.0
-"""Length of a slot in seconds. Slots begin at multiples of it, so they are the same in every process."""
-SLOTS = 180
-"""Slots that are kept: a quarter of an hour."""
+"""Seconds between two samples."""
 MAX_FAILURES = 100
 MAX_NOTICES = 50
 _MAX_TEXT = 600
@@ -33,6 +31,29 @@ _TOOL_SECONDS = "bridgehead_tool_seconds"
 _NOTICE_TYPES = ("far_side.*", "breaker.*", "budget.*")
 
 log = logs.logger("host.dashboard")
+
+
+class Range(Struct, frozen=True):
+    """A stretch of time that charts can show, and its resolution."""
+
+    name: str
+    """In the address of a page."""
+    title: str
+    interval: float
+    """Length of a slot in seconds. Slots begin at multiples of it, so they are the same in every process."""
+    slots: int
+    """Complete slots that are kept, beside the one that is being filled."""
+
+    def slot(self, at: float) -> int:
+        """Return the number of the slot of a time (seconds since 1970)."""
+        return int(at // self.interval)
+
+
+QUARTER = Range("quarter", "15 min", INTERVAL, 180)
+HOUR = Range("hour", "1 h", 20.0, 180)
+DAY = Range("day", "24 h", 300.0, 288)
+# A ring of slots for each: about 650 slots of a few hundred bytes for each bridge that is called.
+RANGES = {each.name: each for each in (QUARTER, HOUR, DAY)}
 
 
 class Counts(Struct, array_like=True):
@@ -104,18 +125,20 @@ class History:
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
-        self._slots: deque[tuple[int, dict[str, Counts]]] = deque(maxlen=SLOTS)
+        self._rings: dict[str, deque[tuple[int, dict[str, Counts]]]] = {
+            name: deque(maxlen=each.slots + 1) for name, each in RANGES.items()
+        }
         self._last: dict[str, Counts] = {}
         """Totals of each bridge at the last sample."""
         self._failures: deque[Failure] = deque(maxlen=MAX_FAILURES)
         self.notices = NoticeBoard()
 
-    @property
-    def slots(self) -> Slots:
-        """The calls of the last quarter of an hour."""
-        # Quiet slots take no place in the deque, so it may hold slots that are older than the window.
-        oldest = current_slot(self._clock.now()) - SLOTS
-        return {slot: counts for slot, counts in self._slots if slot > oldest}
+    def slots(self, name: str) -> Slots:
+        """Return the calls of a range, by its name."""
+        # Quiet slots take no place in the deque, so it may hold slots that are older than the range.
+        kept = RANGES[name]
+        oldest = kept.slot(self._clock.now()) - kept.slots
+        return {slot: counts for slot, counts in self._rings[name] if slot >= oldest}
 
     @property
     def failures(self) -> list[Failure]:
@@ -127,13 +150,11 @@ class History:
         self.sample(bridges)
         while True:
             now = self._clock.now()
-            await asyncio.sleep((current_slot(now) + 1) * INTERVAL - now)
+            await asyncio.sleep((QUARTER.slot(now) + 1) * INTERVAL - now)
             self.sample(bridges)
 
     def sample(self, bridges: Mapping[str, Metrics]) -> None:
-        """Record the calls since the last sample in the slot that has just ended."""
-        # Half a slot back: the timer may fire a little before or after the end of the slot.
-        slot = current_slot(self._clock.now() - INTERVAL / 2)
+        """Record the calls since the last sample in the slots that they ended in."""
         counts: dict[str, Counts] = {}
         for name, metrics in bridges.items():
             now = Counts()
@@ -143,8 +164,16 @@ class History:
             self._last[name] = now
             if since.calls > 0:
                 counts[name] = since
-        if counts:
-            self._slots.append((slot, counts))
+        if not counts:
+            return
+        # Half a sample back: the timer may fire a little before or after the end of the slot.
+        at = self._clock.now() - INTERVAL / 2
+        for name, ring in self._rings.items():
+            slot = RANGES[name].slot(at)
+            if not ring or ring[-1][0] != slot:
+                ring.append((slot, {}))
+            for bridge, since in counts.items():
+                ring[-1][1].setdefault(bridge, Counts()).add(since)
 
     def note_failure(self, bridge: str, call: Invocation, outcome: Outcome) -> None:
         """Record a failed call."""
@@ -188,11 +217,6 @@ class NoticeBoard(Listener):
             text = str(data.get("says") or rest)
             notices.append(Notice(event.time, event.type, str(data.get("bridge", "")), text))
         return notices
-
-
-def current_slot(now: float) -> int:
-    """Return the number of the slot of a time (seconds since 1970)."""
-    return int(now // INTERVAL)
 
 
 def count_tools(metrics: Metrics) -> dict[str, Counts]:

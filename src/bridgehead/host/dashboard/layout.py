@@ -242,6 +242,15 @@ def badge(words: str, level: str) -> Html:
     return tag("span", words, class_=f"badge {level}")
 
 
+def choices(label: str, offered: Iterable[tuple[str, str, bool]]) -> Html:
+    """Write links of which one is chosen: each with its words, its address and whether it is the one."""
+    items = [
+        tag("li", tag("a", words, href=address, aria_current="true" if is_chosen else None))
+        for words, address, is_chosen in offered
+    ]
+    return tag("ul", items, class_="choices", aria_label=label)
+
+
 def empty(words: str, *more: Child) -> Html:
     """Write the text of a section that has no content yet."""
     return tag("p", words, *more, class_="empty")

@@ -3,28 +3,45 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
 
 from bridgehead.runtime.findings import Report
 
 from ..auth.grants import Grant
 from . import layout
 from .charts import Series, draw_bars, draw_columns, draw_lines
-from .history import INTERVAL, SLOTS, Counts, Failure, Notice, current_slot
+from .history import QUARTER, RANGES, Counts, Failure, Notice, Range
 from .html import NOTHING, Child, Html, join, link, table, tag
-from .layout import Page, badge, duration, empty, latency, number, plural, section, size, tile, tiles, when
+from .layout import (
+    Page,
+    badge,
+    choices,
+    duration,
+    empty,
+    latency,
+    number,
+    plural,
+    section,
+    size,
+    tile,
+    tiles,
+    when,
+)
 from .snapshot import BridgeState, Snapshot
 
 MAX_SHOWN = 5
 """Failures and notices on the first page."""
-_MINUTE_SLOTS = 12
+_MINUTE = 60.0
 _MIN_SLOTS = 24
-"""Shortest time that a chart shows: two minutes."""
+"""Slots that a chart shows at least: two minutes of the shortest range, two hours of the day."""
 _MAX_FACTS = 4
 _MANY_FAILED = 0.05
 
 
-def write_overview(snapshot: Snapshot, reports: Mapping[str, Report], grant: Grant) -> Page:
-    """Write the first page."""
+def write_overview(
+    snapshot: Snapshot, reports: Mapping[str, Report], grant: Grant, shown: Range = QUARTER
+) -> Page:
+    """Write the first page; `shown` is the range of its charts."""
     failures = [failure for failure in snapshot.failures if grant.may_read(failure.bridge)]
     all_failures = tag("a", "All failures", href=layout.FAILURES) if failures else NOTHING
     processes = snapshot.processes
@@ -39,7 +56,7 @@ def write_overview(snapshot: Snapshot, reports: Mapping[str, Report], grant: Gra
             tag("h1", "Overview"),
             tag("p", " · ".join(about), class_="lead", id="about"),
             section("Right now", _write_numbers(snapshot), name="now"),
-            section("Traffic", _write_charts(snapshot), name="traffic"),
+            _write_traffic(snapshot, shown),
             section("Bridges", _write_cards(snapshot, reports, grant), name="bridges"),
             section(
                 "Recent failures",
@@ -54,9 +71,8 @@ def write_overview(snapshot: Snapshot, reports: Mapping[str, Report], grant: Gra
 
 
 def _write_numbers(snapshot: Snapshot) -> Html:
-    minute = _recent(snapshot, _MINUTE_SLOTS)
-    quarter = _recent(snapshot, SLOTS)
-    rate = minute.calls / (_MINUTE_SLOTS * INTERVAL)
+    rate = _recent(snapshot, _MINUTE).calls / _MINUTE
+    quarter = _recent(snapshot)
     failed = quarter.errors / quarter.calls if quarter.calls else 0.0
     opened = snapshot.open
     return tiles(
@@ -86,56 +102,74 @@ def _write_numbers(snapshot: Snapshot) -> Html:
     )
 
 
-def _recent(snapshot: Snapshot, slots: int, bridge: str | None = None) -> Counts:
+def _recent(
+    snapshot: Snapshot, seconds: float = QUARTER.slots * QUARTER.interval, bridge: str | None = None
+) -> Counts:
+    """Add up the calls of the last seconds, at most a quarter of an hour."""
     total = Counts()
-    oldest = current_slot(snapshot.taken) - slots
-    for slot, bridges in snapshot.slots.items():
+    oldest = QUARTER.slot(snapshot.taken - seconds)
+    for slot, bridges in snapshot.slots[QUARTER.name].items():
         for name, counts in bridges.items():
             if slot >= oldest and bridge in {None, name}:
                 total.add(counts)
     return total
 
 
-def _write_charts(snapshot: Snapshot, bridge: str | None = None) -> Html:
-    """Draw calls, latency and failures, of all bridges or of one."""
+def _write_traffic(snapshot: Snapshot, shown: Range, bridge: str | None = None) -> Html:
+    """Draw calls, latency and failures, of all bridges or of one, and offer the other ranges."""
     names = [state.name for state in snapshot.bridges if bridge in {None, state.name}]
     titles = {state.name: state.title for state in snapshot.bridges}
-    # A quarter of an hour, or the time since the start. The current slot is left out: it is not complete and
-    # would look like a drop.
-    now = current_slot(snapshot.taken)
-    up = now - current_slot(min(process.started for process in snapshot.processes))
-    slots = range(now - min(SLOTS, max(_MIN_SLOTS, up)), now)
-    since = f"{duration(len(slots) * INTERVAL)} ago"
-    calls = [
-        Series(titles[name], [_of(snapshot, slot, name).calls / INTERVAL for slot in slots]) for name in names
-    ]
-    errors = [
-        Series(titles[name], [float(_of(snapshot, slot, name).errors) for slot in slots]) for name in names
-    ]
+    started = min(process.started for process in snapshot.processes)
+    # The whole range, or the time since the start. The current slot is left out: it is not complete and would
+    # look like a drop.
+    now, first = shown.slot(snapshot.taken), shown.slot(started)
+    slots = range(now - min(shown.slots, max(_MIN_SLOTS, now - first)), now)
+    calls_of = snapshot.slots.get(shown.name, {})
+
+    def count(slot: int, name: str) -> Counts | None:
+        """Return the calls of a slot; None before the start, which is a gap in the lines and not a zero."""
+        return calls_of.get(slot, {}).get(name, _NO_CALLS) if slot >= first else None
+
+    calls, errors = [], []
+    for name in names:
+        counts = [count(slot, name) for slot in slots]
+        calls.append(
+            Series(titles[name], [None if each is None else each.calls / shown.interval for each in counts])
+        )
+        errors.append(Series(titles[name], [None if each is None else float(each.errors) for each in counts]))
     sums = []
     for slot in slots:
         total = Counts()
         for name in names:
-            total.add(_of(snapshot, slot, name))
+            total.add(count(slot, name) or _NO_CALLS)
         sums.append(total)
     times = [
         Series(label, [counts.quantile(share) for counts in sums])
         for label, share in (("Median", 0.5), ("95th percentile", 0.95))
     ]
-    return tag(
+    began, behind = slots.start * shown.interval, snapshot.taken - now * shown.interval
+    since = f"{duration(snapshot.taken - began)} ago"
+    until = "now" if behind < _MINUTE else f"{duration(behind)} ago"
+    charts = tag(
         "div",
-        draw_lines("Calls a second", calls, number, since=since, is_filled=len(calls) == 1),
-        draw_lines("Latency", times, latency, since=since),
-        draw_lines(f"Failed calls in {INTERVAL:g} s", errors, number, since=since),
+        draw_lines("Calls a second", calls, number, since=since, until=until, is_filled=len(calls) == 1),
+        draw_lines("Latency", times, latency, since=since, until=until),
+        draw_lines(f"Failed calls in {duration(shown.interval)}", errors, number, since=since, until=until),
         class_="charts",
     )
+    path, query = (layout.OVERVIEW, {}) if bridge is None else (layout.BRIDGE, {"name": bridge})
+    offered = [
+        (each.title, link(path, **query, range=None if each is QUARTER else name), each is shown)
+        for name, each in RANGES.items()
+    ]
+    note = NOTHING
+    if began < started:  # less than the whole range is known: say so, the lines alone look like silence
+        at = f"{datetime.fromtimestamp(started, UTC):%Y-%m-%d %H:%M} UTC"
+        note = tag("p", f"Recorded since the start of the server, {at}.", class_="hint")
+    return section("Traffic", charts, note, name="traffic", note=choices("Range of the charts", offered))
 
 
-def _of(snapshot: Snapshot, slot: int, bridge: str) -> Counts:
-    return snapshot.slots.get(slot, {}).get(bridge, _NONE)
-
-
-_NONE = Counts()
+_NO_CALLS = Counts()
 
 
 # --- bridges -----------------------------------------------------------------------------------------------
@@ -144,7 +178,7 @@ _NONE = Counts()
 def _write_cards(snapshot: Snapshot, reports: Mapping[str, Report], grant: Grant) -> Html:
     cards = []
     for bridge in snapshot.bridges:
-        quarter, report = _recent(snapshot, SLOTS, bridge.name), reports.get(bridge.name)
+        quarter, report = _recent(snapshot, bridge=bridge.name), reports.get(bridge.name)
         is_open = grant.may_read(bridge.name)
         title = (
             tag("a", bridge.title, href=link(layout.BRIDGE, name=bridge.name)) if is_open else bridge.title
@@ -174,8 +208,10 @@ def write_status(bridge: BridgeState) -> Html:
     return badge("ready", "good") if bridge.is_far_side_up else badge("not connected", "warm")
 
 
-def write_bridge(snapshot: Snapshot, bridge: BridgeState, report: Report | None) -> Page:
-    """Write the page of one bridge."""
+def write_bridge(
+    snapshot: Snapshot, bridge: BridgeState, report: Report | None, shown: Range = QUARTER
+) -> Page:
+    """Write the page of one bridge; `shown` is the range of its charts."""
     parts: list[Child] = [
         tag("h1", bridge.title, " ", write_status(bridge)),
         tag("p", bridge.says, class_="lead", id="about"),
@@ -184,7 +220,7 @@ def write_bridge(snapshot: Snapshot, bridge: BridgeState, report: Report | None)
         facts = [tag("div", tag("dt", fact.label), tag("dd", fact.value)) for fact in report.facts]
         parts.append(section("The far side", tag("dl", facts, class_="facts wide"), name="facts"))
     parts.extend(_write_report(report or Report()))
-    parts.append(section("Traffic", _write_charts(snapshot, bridge.name), name="traffic"))
+    parts.append(_write_traffic(snapshot, shown, bridge.name))
     parts.append(section("Tools", _write_tools(bridge), name="tools"))
     return Page(bridge.title, join(parts), layout.OVERVIEW, is_live=True)
 

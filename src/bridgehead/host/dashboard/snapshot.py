@@ -18,7 +18,7 @@ from bridgehead import __version__
 from bridgehead.runtime.metrics import Histogram, Metrics
 from bridgehead.runtime.timing import Clock
 
-from .history import Counts, Failure, History, Notice, Slots, add_slots, count_tools
+from .history import QUARTER, RANGES, Counts, Failure, History, Notice, Slots, add_slots, count_tools
 
 if TYPE_CHECKING:
     from ..registry import Registry
@@ -74,7 +74,8 @@ class Snapshot(Struct):
     version: str
     processes: list[ProcessState]
     bridges: list[BridgeState]
-    slots: Slots
+    slots: dict[str, Slots]
+    """Calls by range: the last quarter of an hour, and the range that the page shows."""
     failures: list[Failure]
     notices: list[Notice]
     sessions: list[SessionState]
@@ -120,8 +121,8 @@ class SnapshotCollector:
         self._clock = clock
         self._worker = worker
 
-    def collect(self) -> Snapshot:
-        """Return the state of this process now."""
+    def collect(self, shown: str = QUARTER.name) -> Snapshot:
+        """Return the state of this process now; `shown` names the range of the page's charts."""
         host = self._metrics.metrics
         clients: dict[str, dict[str, int]] = {}
         for (client,), count in read(host, "bridgehead_client_requests_total").items():
@@ -141,7 +142,7 @@ class SnapshotCollector:
             version=__version__,
             processes=[process],
             bridges=self._bridges(),
-            slots=self._history.slots,
+            slots={name: self._history.slots(name) for name in {QUARTER.name, shown} & RANGES.keys()},
             failures=self._history.failures,
             notices=self._history.notices.last,
             sessions=self.sessions(),
@@ -244,7 +245,7 @@ def merge(snapshots: Iterable[Snapshot]) -> Snapshot:
             (process for part in parts for process in part.processes), key=lambda process: process.worker
         ),
         bridges=[_merge_bridge(bridge, parts) for bridge in first.bridges],
-        slots=add_slots(part.slots for part in parts),
+        slots={name: add_slots(part.slots.get(name, {}) for part in parts) for name in first.slots},
         failures=sorted((failure for part in parts for failure in part.failures), key=lambda item: -item.at),
         notices=sorted((notice for part in parts for notice in part.notices), key=lambda item: -item.at),
         sessions=[session for part in parts for session in part.sessions],
