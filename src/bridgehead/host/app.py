@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 
     from .auth.admission import Admission
     from .auth.revocation import TokenWatch
+    from .auth.tokens import Tokens
     from .dashboard.dashboard import Dashboard
     from .database import HostDatabase
     from .events.webhook import Webhook
@@ -88,6 +89,7 @@ class HostApplication:
         clock: Clock,
         watch: TokenWatch | None,
         shutdown_seconds: float,
+        tokens: Tokens | None = None,
         telemetry: Telemetry | None = None,
         webhook: Webhook | None = None,
         replica: Replica | None = None,
@@ -108,6 +110,7 @@ class HostApplication:
         self._now = clock.monotonic
         self._watch = watch
         """None if there are no tokens: nothing can be revoked then."""
+        self._tokens = tokens
         self._shutdown_seconds = shutdown_seconds
         self._telemetry = telemetry
         self._webhook = webhook
@@ -328,6 +331,8 @@ class HostApplication:
         self._tasks = [create_task(self._access_log.run())]
         if self._watch is not None:
             self._tasks.append(create_task(self._watch.run(partial(self._revoke_ended, self._watch))))
+        if self._tokens is not None:
+            self._tasks.append(create_task(self._tokens.keep_uses()))
         if self.dashboard is not None:
             self._tasks.append(create_task(self.dashboard.run()))
         if self._webhook is not None:

@@ -82,8 +82,12 @@ def test_the_list_is_for_people_and_for_programs(command: Command) -> None:
     assert "There are no tokens" in command("list")
     command("add", "alice")
     command("add", "ci", "--bridges", "aoc", "--read-only", "--per-minute", "5", "--days", "0")
+    alice, _ = command.file.read().tokens
+    command.file.merge_uses({alice.id: 1_800_000_000.0})
     shown, data = command("list"), json.loads(command("list", "--json"))
 
+    assert [token["last_used"] for token in data] == [1_800_000_000.0, None]
+    assert ("2027-01-15 08:00" in shown, "none recorded" in shown) == (True, True)
     assert [line.split()[0] for line in shown.splitlines()] == ["NAME", "alice", "ci"]
     assert "(expired)" in shown
     assert [token["name"] for token in data] == ["alice", "ci"]

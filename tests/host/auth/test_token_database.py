@@ -70,6 +70,34 @@ def test_revoking_takes_out_the_one_that_was_named(store: TokenStore) -> None:
         store.revoke("alice")
 
 
+def test_the_last_use_of_a_token_is_kept_until_it_is_revoked(store: TokenStore) -> None:
+    alice, bob = create_token("alice", NOW)[0], create_token("bob", NOW)[0]
+    store.add(alice)
+    store.add(bob)
+    before = store.merge_uses({})
+    first = store.merge_uses({alice.id: NOW + 2, bob.id: NOW + 1, "of no token": NOW})
+    later = store.merge_uses({alice.id: NOW + 1, bob.id: NOW + 3})  # an earlier use of alice changes nothing
+    store.revoke("bob")
+    after = store.merge_uses({bob.id: NOW + 4, alice.id: NOW})
+
+    assert before == {}
+    assert first == {alice.id: NOW + 2, bob.id: NOW + 1}
+    assert later == {alice.id: NOW + 2, bob.id: NOW + 3}
+    assert after == store.merge_uses({}) == {alice.id: NOW + 2}
+
+
+async def test_a_host_that_ends_saves_when_a_token_was_last_used(
+    environment: Environment, tmp_path: Path
+) -> None:
+    store = TokenDatabase(environment["BRIDGEHEAD_DATABASE_URL"])
+    entry, secret = create_token("alice", NOW)
+    await asyncio.to_thread(store.add, entry)
+    async with hosting(tmp_path, environment) as host:
+        assert (await host.try_call("/alpha/mcp", "alpha_echo", bearer(secret))).status == 200
+
+    assert (await asyncio.to_thread(store.merge_uses, {}))[entry.id] >= NOW
+
+
 def test_the_database_holds_only_the_hash_of_a_secret(
     environment: Environment, postgres_server: PostgresServer, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -468,7 +468,7 @@ async def test_a_token_that_was_ended_stays_so_though_its_file_still_has_it(tmp_
     added(file, "cleo")
     tokens.read()
     assert tokens.grant_of(alice) is None
-    assert [grant.name for grant in tokens.grants] == ["bob", "cleo"]
+    assert [token.grant.name for token in tokens.listed] == ["bob", "cleo"]
     assert tokens.grant_of(bob) is not None
 
     file.revoke("alice")
@@ -507,7 +507,7 @@ async def test_a_token_has_ended_when_it_was_revoked_or_has_expired(tmp_path: Pa
     assert not tokens.has_ended(long, NOW)
     assert tokens.has_ended("revoked", NOW)
     assert tokens.has_ended("", NOW) is False  # of another issuer
-    assert [grant.name for grant in tokens.grants] == ["a", "b"]
+    assert [token.grant.name for token in tokens.listed] == ["a", "b"]
 
 
 async def test_a_watch_looks_when_it_is_told_to(tmp_path: Path) -> None:
@@ -518,3 +518,50 @@ async def test_a_watch_looks_when_it_is_told_to(tmp_path: Path) -> None:
     assert not looking.done()
     tokens.look_soon()
     await asyncio.wait_for(looking, PATIENCE)
+
+
+async def test_uses_that_cannot_be_saved_wait_for_the_next_time_and_are_reported_once(
+    file: TokenFile, caplog: pytest.LogCaptureFixture
+) -> None:
+    own_id = added(file, "alice").split("_")[1]
+    tokens = read(file)
+    tokens.note_use(own_id, NOW)
+    store = file.path.parent
+    moved = store.rename(store.with_name("moved"))
+    store.touch()  # a file in the place of the folder: nothing can be written
+    for _ in range(2):
+        await tokens.save_uses()
+    store.unlink()
+    moved.rename(store)
+    assert tokens.last_uses == {own_id: NOW}
+    assert file.merge_uses({}) == {}
+
+    tokens.note_use(own_id, NOW + 1)
+    await tokens.save_uses()
+
+    assert file.merge_uses({}) == tokens.last_uses == {own_id: NOW + 1}
+    assert [each.message for each in caplog.records].count("the last uses of tokens cannot be saved") == 1
+
+
+async def test_uses_are_saved_when_the_host_ends(file: TokenFile) -> None:
+    own_id = added(file, "alice").split("_")[1]
+    tokens = read(file)
+    saving = asyncio.create_task(tokens.keep_uses())
+    await asyncio.sleep(0)
+    tokens.note_use(own_id, NOW)
+    saving.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await saving
+
+    assert file.merge_uses({}) == {own_id: NOW}
+    assert is_private(file.path.with_suffix(".uses.json"))
+
+
+def test_a_broken_file_of_uses_is_replaced_and_keeps_nobody_out(file: TokenFile) -> None:
+    token = added(file, "alice")
+    own_id = token.split("_")[1]
+    file.path.with_suffix(".uses.json").write_text("{")
+
+    assert read(file).grant_of(token) is not None
+    assert file.merge_uses({}) == {}
+    assert file.merge_uses({own_id: NOW}) == {own_id: NOW}

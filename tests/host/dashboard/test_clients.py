@@ -1,6 +1,7 @@
 """Clients: tokens, limits and sessions are shown, and those who may act can end them."""
 
 import asyncio
+import re
 from pathlib import Path
 from typing import Any
 
@@ -29,10 +30,25 @@ async def test_tokens_are_listed_with_what_they_open(tmp_path: Path) -> None:
         await host.try_call("/mcp", "alpha_echo", bearer(host.secrets["bot"]))
         text = await (await signed_in(host, "ann")).open("/dashboard/clients")
 
-        assert "botalpharead, spendno limit1never" in text
-        assert "bossalleverything, admin60002030-03-17" in text
+        assert re.search("botalpharead, spendno limit12027-01-15[0-9]+ s agonever", text)
+        assert "bossalleverything, admin60002027-01-15none recorded2030-03-17" in text
         assert "1970-01-01 expired" in text
         assert "Revoke" not in text  # who may look may not act
+
+
+async def test_the_last_use_of_a_token_is_known_to_the_next_server(tmp_path: Path) -> None:
+    async with hosting(tmp_path, tokens=TOKENS) as host:
+        await host.try_call("/mcp", "alpha_echo", bearer(host.secrets["bot"]))
+        assert (await host.try_call("/mcp", "alpha_echo", bearer(host.secrets["old"]))).status == 401
+        secrets = host.secrets
+    async with hosting(tmp_path, {"BRIDGEHEAD_TOKENS_FILE": str(tmp_path / "tokens.json")}) as host:
+        browser = Browser(host)
+        await browser.sign_in(secrets["ann"])
+        async with asyncio.timeout(PATIENCE):
+            while not re.search("botalpharead, spendno limit02027-01-15[0-9]+ s ago", browser.page.text):
+                await browser.open("/dashboard/clients")
+
+        assert "none recorded1970-01-01 expired" in browser.page.text
 
 
 async def test_a_token_is_revoked_after_a_question(tmp_path: Path) -> None:

@@ -157,7 +157,7 @@ async def test_who_is_signed_in_is_out_as_soon_as_the_token_is_revoked(tmp_path:
         host.tokens.revoke("ann")
         tokens = host.app.dashboard._tokens if host.app.dashboard else None  # noqa: SLF001
         assert tokens is not None
-        await until(lambda: all(grant.name != "ann" for grant in tokens.grants))
+        await until(lambda: all(token.grant.name != "ann" for token in tokens.listed))
 
         assert "Sign in with a token" in await browser.open("/dashboard/clients")
 

@@ -39,6 +39,7 @@ def snapshot(worker: int = 0, *, is_far_side_up: bool = True, calls: int = 1) ->
         limits={"sessions": 10},
         tasks={"working": 1},
         rejections={"path": 2},
+        token_uses={"ab": 100.0 + worker, f"c{worker}": 1.0},
     )
 
 
@@ -53,6 +54,7 @@ def test_the_snapshots_of_all_workers_are_added_up() -> None:
     assert whole.slots["day"][3_332]["aoc"].calls == 5
     assert [one.problem for one in whole.failures] == ["Problem 1.", "Problem 0."]
     assert (whole.open, whole.clients) == ({"sessions": 2}, {"ann": {"made": 10, "sessions": 2}})
+    assert whole.token_uses == {"ab": 101.0, "c0": 1.0, "c1": 1.0}
     assert (whole.tasks, whole.rejections, len(whole.sessions)) == ({"working": 2}, {"path": 4}, 2)
 
 

@@ -70,8 +70,10 @@ class FileIssuer:
             raise HostRejection(503, message, "tokens", headers=((b"retry-after", b"1"),), code=OVERLOADED)
         if grant is None:
             raise InvalidToken("The token is not known here, or was revoked.", UNKNOWN)
-        if grant.expires is not None and grant.expires <= self._clock.now():
+        now = self._clock.now()
+        if grant.expires is not None and grant.expires <= now:
             raise InvalidToken("The token has expired. Ask who runs the server for a new one.", EXPIRED)
+        self._tokens.note_use(grant.token_id, now)
         return grant
 
 

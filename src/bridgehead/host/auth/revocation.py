@@ -7,7 +7,7 @@ revocation by itself, within a second.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from bridgehead.runtime.errors import BridgeError
@@ -57,6 +57,10 @@ class AnnouncedTokens:
         except BridgeError as problem:
             log.warn("hosts could not be told; they find out within a second", problem=str(problem))
         return revoked
+
+    def merge_uses(self, uses: Mapping[str, float]) -> dict[str, float]:
+        """Store later uses by token id; return the last use of every token that has one."""
+        return self._store.merge_uses(uses)
 
 
 def follow_revocations(redis: Redis, tokens: Tokens) -> Callable[[], None]:

@@ -47,7 +47,7 @@ def main(arguments: list[str], environment: Mapping[str, str], clock: Clock | No
         revoked = store.revoke(options.name)
         _print(f"The token of {revoked.name} is revoked. A running host stops accepting it within a second.")
     else:
-        _list(store.read().tokens, now, as_json=options.json)
+        _list(store.read().tokens, store.merge_uses({}), now, as_json=options.json)
     return 0
 
 
@@ -124,12 +124,13 @@ def _check_not_negative(value: float, option: str) -> float:
     return value
 
 
-def _list(tokens: tuple[Token, ...], now: float, *, as_json: bool) -> None:
+def _list(tokens: tuple[Token, ...], uses: Mapping[str, float], now: float, *, as_json: bool) -> None:
     if as_json:
         import msgspec
 
         shown = [
             {k: v for k, v in msgspec.to_builtins(token).items() if k not in {"hash", "id"}}
+            | {"last_used": uses.get(token.id)}
             for token in tokens
         ]
         _print(msgspec.json.format(msgspec.json.encode(shown)).decode())
@@ -137,13 +138,14 @@ def _list(tokens: tuple[Token, ...], now: float, *, as_json: bool) -> None:
     if not tokens:
         _print("There are no tokens. Make one with bridgehead token add NAME.")
         return
-    rows = [("NAME", "BRIDGES", "MAY", "A MINUTE", "CREATED", "EXPIRES"), *(_row(t, now) for t in tokens)]
+    heads = ("NAME", "BRIDGES", "MAY", "A MINUTE", "CREATED", "LAST USED", "EXPIRES")
+    rows = [heads, *(_row(token, uses.get(token.id), now) for token in tokens)]
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     for row in rows:
         _print("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
 
 
-def _row(token: Token, now: float) -> tuple[str, ...]:
+def _row(token: Token, used: float | None, now: float) -> tuple[str, ...]:
     may = ("read, spend" if token.may_spend else "read") if token.read_only else "everything"
     expires = "never" if token.expires is None else _day(token.expires)
     if token.expires is not None and token.expires <= now:
@@ -154,6 +156,7 @@ def _row(token: Token, now: float) -> tuple[str, ...]:
         ", ".join([may, *(what for what in _RIGHTS if getattr(token, what))]),
         str(token.per_minute or "no limit"),
         _day(token.created),
+        "none recorded" if used is None else f"{datetime.fromtimestamp(used, UTC):%Y-%m-%d %H:%M}",
         expires,
     )
 

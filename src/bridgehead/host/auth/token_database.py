@@ -9,7 +9,8 @@ until it has read them.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
@@ -33,12 +34,28 @@ _ADD = """\
 insert into host_tokens (id, name, entry) values ($1, $2, $3::text::jsonb)
 on conflict (name) do nothing returning id"""
 
+# A later use wins, whoever saves first. In the order of the ids: two hosts that save the same tokens would
+# lock their rows crosswise otherwise. The join leaves out tokens that were revoked meanwhile.
+_MERGE_USES = """\
+insert into host_token_uses (id, used)
+select id, to_timestamp(at) from unnest($1::text[], $2::float8[]) as new (id, at) join host_tokens using (id)
+order by id
+on conflict (id) do update set used = greatest(host_token_uses.used, excluded.used)"""
+
 _decode = msgspec.json.Decoder(Token).decode
 
 
 async def read_tokens(connection: Connection) -> TokenList:
     """Read all tokens, oldest first."""
     return TokenList(tuple(_decode(row["entry"]) for row in await connection.fetch(_READ)))
+
+
+async def merge_uses(connection: Connection, uses: Mapping[str, float]) -> dict[str, float]:
+    """Store later uses by token id; return the last use of every token that has one."""
+    if uses:
+        await connection.execute(_MERGE_USES, list(uses), list(uses.values()))
+    rows = await connection.fetch("select id, extract(epoch from used)::float8 as at from host_token_uses")
+    return {row["id"]: row["at"] for row in rows}
 
 
 class TokenDatabase:
@@ -76,6 +93,10 @@ class TokenDatabase:
             raise no_such_token(name, self.read().tokens)
         return _decode(entry)
 
+    def merge_uses(self, uses: Mapping[str, float]) -> dict[str, float]:
+        """Store later uses by token id; return the last use of every token that has one."""
+        return self._do(lambda database: database.writer.run(partial(merge_uses, uses=uses)))
+
     def _do(self, work: Callable[[postgres.Database], Coroutine[Any, Any, T]]) -> T:
         with postgres.opened_in_thread(self._url) as database:
             return database.wait_for(work(database))
@@ -85,15 +106,14 @@ class SharedTokens(Tokens):
     """A host's copy of the tokens: read at the start, and again when the database announces a change."""
 
     def __init__(self, source: TokenStore) -> None:
-        super().__init__()
-        self._source = source
+        super().__init__(source)
         self._database: postgres.Database | None = None
         self._looked = 0.0
 
     def read(self) -> None:
         """Read the tokens for the first time. Blocks. If the database is down, `wait` reads them later."""
         try:
-            self._replace(self._source.read())
+            self._replace(self._store.read())
         except (Unavailable, TimedOut) as failure:
             self.problem = str(failure)
             log.error("the tokens cannot be read yet, so nobody is let in", problem=self.problem)
@@ -112,6 +132,11 @@ class SharedTokens(Tokens):
     async def _listen(self, connection: Connection) -> None:
         await connection.add_listener(CHANNEL, lambda *_: self.look_soon())
         self.look_soon()  # changes while there was no connection were announced to nobody
+
+    async def _merge_uses(self, uses: Mapping[str, float]) -> dict[str, float]:
+        if self._database is None:  # not started yet: the next turn saves them
+            raise Unavailable("The database has not been opened yet.")
+        return await self._database.writer.run(partial(merge_uses, uses=uses))
 
     async def wait(self) -> None:
         """Wait until the tokens may have changed, then read them."""

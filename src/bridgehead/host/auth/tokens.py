@@ -1,7 +1,8 @@
 """Tokens: the file of tokens that open the host. Owns its format, its changes, and the check of a token.
 
 A token is `bh_ID_SECRET`. The id finds the entry; the file holds only a hash of the long random secret. A
-change locks the file and replaces it as a whole, so that a host may read it at any time.
+change locks the file and replaces it as a whole, so that a host may read it at any time. The last use of each
+token is in a file of its own beside it, which a host writes once a minute and not for each request.
 """
 
 from __future__ import annotations
@@ -12,18 +13,18 @@ import os
 import re
 import secrets
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from hashlib import sha256
 from pathlib import Path
-from typing import Annotated, Protocol
+from typing import Annotated, NamedTuple, Protocol
 
 import msgspec
 from msgspec import Meta, Struct
 from msgspec.structs import replace
 
 from bridgehead.runtime import durable, logs
-from bridgehead.runtime.errors import InvalidArgument, NotFound, StorageError
+from bridgehead.runtime.errors import BridgeError, InvalidArgument, NotFound, StorageError
 
 from .grants import EVERYTHING, Grant
 
@@ -31,6 +32,8 @@ PREFIX = "bh"
 NO_BRIDGE = "none"
 NAME = re.compile("[A-Za-z0-9][A-Za-z0-9._@-]{0,63}")
 WATCH_SECONDS = 0.5
+SAVE_USES_SECONDS = 60.0
+"""How often a host saves when tokens were last used; so much is lost if it is killed."""
 _LOCK_SECONDS = 10.0
 _NOBODY = sha256(b"nobody").hexdigest()
 """Compared with the secret of an unknown id, so that unknown and wrong tokens take equally long."""
@@ -140,12 +143,20 @@ class TokenStore(Protocol):
         """Delete a token and return it. Raises NotFound."""
         ...
 
+    def merge_uses(self, uses: Mapping[str, float]) -> dict[str, float]:
+        """Store later uses by token id; return the last use of every token that has one.
+
+        In seconds since 1970.
+        """
+        ...
+
 
 class TokenFile:
     """Tokens in a JSON file."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self._uses_path = path.with_suffix(".uses.json")
 
     @property
     def where(self) -> str:
@@ -199,21 +210,49 @@ class TokenFile:
             tokens.remove(token)
         return token
 
+    def merge_uses(self, uses: Mapping[str, float]) -> dict[str, float]:
+        """Store later uses by token id; return the last use of every token that has one."""
+        if not uses:
+            return self._read_uses()
+        with self._locked():
+            stored = self._read_uses()
+            known = {token.id for token in self._read().tokens}  # those of revoked tokens are dropped here
+            latest = {
+                own_id: max(stored.get(own_id, 0.0), uses.get(own_id, 0.0))
+                for own_id in known & (stored.keys() | uses.keys())
+            }
+            durable.replace(self._uses_path, msgspec.json.encode(latest))
+        return latest
+
+    def _read_uses(self) -> dict[str, float]:
+        # Without the file, or with a broken one, no use is known: nobody is locked out for that.
+        try:
+            return msgspec.json.decode(durable.read(self._uses_path), type=dict[str, float])
+        except (OSError, msgspec.MsgspecError, UnicodeDecodeError):
+            return {}
+
     @contextmanager
     def _changing(self) -> Iterator[list[Token]]:
         """Yield the tokens as a list, under the file's lock, and write the list back."""
+        with self._locked():
+            found = self._read()
+            tokens = list(found.tokens)
+            yield tokens
+            data = msgspec.json.format(msgspec.json.encode(replace(found, tokens=tuple(tokens))))
+            durable.replace(self.path, data + b"\n")
+
+    @contextmanager
+    def _locked(self) -> Iterator[None]:
+        """Hold the file's lock: it protects read, change and write against other commands and hosts.
+
+        Readers need no lock, because files are replaced as a whole.
+        """
         from filelock import FileLock, Timeout
 
         try:
             self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            # Protects read, change and write against other commands and the dashboard. Readers need no lock:
-            # the file is replaced as a whole.
             with FileLock(f"{self.path}.lock", timeout=_LOCK_SECONDS, mode=0o600):
-                found = self._read()
-                tokens = list(found.tokens)
-                yield tokens
-                data = msgspec.json.format(msgspec.json.encode(replace(found, tokens=tuple(tokens))))
-                durable.replace(self.path, data + b"\n")
+                yield
         except Timeout:
             raise StorageError(
                 f"{self.path} is being changed by another process.", next_step="Try again in a moment."
@@ -225,11 +264,25 @@ class TokenFile:
             ) from failure
 
 
+class KnownToken(NamedTuple):
+    """A token in a host's copy: the hash of its secret, its rights, and when it was made."""
+
+    hash: str
+    grant: Grant
+    created: float
+
+
 class Tokens(ABC):
     """A host's copy of the tokens, kept up to date while it serves."""
 
-    def __init__(self) -> None:
-        self._by_id: dict[str, tuple[str, Grant]] = {}
+    def __init__(self, store: TokenStore) -> None:
+        self._store = store
+        self._by_id: dict[str, KnownToken] = {}
+        self._uses: dict[str, float] = {}
+        """The last use of each token in this process since the uses were saved."""
+        self._saved_uses: dict[str, float] = {}
+        """The last uses in the store, of all processes, as of the last save."""
+        self._uses_problem = ""
         self._ended: set[str] = set()
         """Ids that a notice has revoked; a stale read of the file must not bring them back."""
         self._due = asyncio.Event()
@@ -257,7 +310,8 @@ class Tokens(ABC):
         # An id stays in `_ended` until the store has deleted it too; then it cannot come back.
         self._ended &= {token.id for token in stored.tokens}
         tokens = [token for token in stored.tokens if token.id not in self._ended]
-        before, self._by_id = self._by_id, {token.id: (token.hash, token.grant()) for token in tokens}
+        before = self._by_id
+        self._by_id = {token.id: KnownToken(token.hash, token.grant(), token.created) for token in tokens}
         return before != self._by_id
 
     def end(self, token_id: str) -> None:
@@ -288,37 +342,78 @@ class Tokens(ABC):
         """Return the grant of a token, also an expired one; None if it is unknown or wrong."""
         prefix, _, rest = token.partition("_")
         own_id, _, secret = rest.partition("_")
-        expected, grant = self._by_id.get(own_id, (_NOBODY, None))
+        known = self._by_id.get(own_id)
         # In constant time, so that the answer's delay tells nothing about the hash.
-        is_right = hmac.compare_digest(_hash(secret), expected)
-        return grant if is_right and prefix == PREFIX else None
+        is_right = hmac.compare_digest(_hash(secret), _NOBODY if known is None else known.hash)
+        return known.grant if known is not None and is_right and prefix == PREFIX else None
 
-    def find(self, token_id: str) -> tuple[str, Grant] | None:
-        """Return the hash and the grant of the token with an id."""
+    def find(self, token_id: str) -> KnownToken | None:
+        """Return the token with an id."""
         return self._by_id.get(token_id)
 
     @property
-    def grants(self) -> list[Grant]:
-        """The grants of all tokens, sorted by name."""
-        return sorted((grant for _, grant in self._by_id.values()), key=lambda grant: grant.name or "")
+    def listed(self) -> list[KnownToken]:
+        """All tokens, sorted by name."""
+        return sorted(self._by_id.values(), key=lambda token: token.grant.name or "")
 
     def has(self, grant: Grant) -> bool:
         """Tell whether a grant is still valid, unchanged."""
-        return self._by_id.get(grant.token_id, ("", None))[1] == grant
+        known = self._by_id.get(grant.token_id)
+        return known is not None and known.grant == grant
 
     def has_ended(self, token_id: str, now: float) -> bool:
         """Tell whether a token was revoked or has expired; always False for an OAuth token."""
         if not token_id:
             return False
-        _, grant = self._by_id.get(token_id, ("", None))
-        return grant is None or (grant.expires is not None and grant.expires <= now)
+        known = self._by_id.get(token_id)
+        return known is None or (known.grant.expires is not None and known.grant.expires <= now)
+
+    # --- last uses -----------------------------------------------------------------------------------------
+
+    def note_use(self, token_id: str, now: float) -> None:
+        """Note that a token was used. Called for every request, so it only writes to memory."""
+        self._uses[token_id] = now
+
+    @property
+    def last_uses(self) -> dict[str, float]:
+        """The last use of each token by its id, with those of other processes as of the last save."""
+        latest = {**self._saved_uses}
+        for own_id, used in self._uses.items():
+            latest[own_id] = max(used, latest.get(own_id, 0.0))
+        return latest
+
+    async def keep_uses(self) -> None:
+        """Save the uses now and then, until cancelled, and once more then."""
+        try:
+            while True:
+                await self.save_uses()
+                await asyncio.sleep(SAVE_USES_SECONDS)
+        finally:
+            if self._uses:
+                await self.save_uses()
+
+    async def save_uses(self) -> None:
+        """Merge the uses into the store, and read those of other processes. A failure is logged once."""
+        taken, problem = dict(self._uses), ""
+        try:
+            self._saved_uses = await self._merge_uses(taken)
+            # Those that were noted meanwhile wait for the next save.
+            self._uses = {own_id: used for own_id, used in self._uses.items() if used != taken.get(own_id)}
+        except BridgeError as failure:
+            problem = str(failure)
+            if problem != self._uses_problem:
+                log.warn("the last uses of tokens cannot be saved", problem=problem)
+        self._uses_problem = problem
+
+    async def _merge_uses(self, uses: Mapping[str, float]) -> dict[str, float]:
+        return await asyncio.to_thread(self._store.merge_uses, uses)
 
 
 class FileTokens(Tokens):
     """The tokens of a file, which is read again after every change."""
 
     def __init__(self, file: TokenFile) -> None:
-        super().__init__()
+        super().__init__(file)
         self._file = file
         self._seen: tuple[int, ...] | None = ()  # not None, which stands for a missing file
 

@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from ..auth.grants import EVERYTHING, Grant
+from ..auth.tokens import KnownToken
 from . import layout
 from .charts import draw_meter
 from .html import NOTHING, Child, Html, join, link, table, tag
-from .layout import Page, badge, duration, empty, form, hidden, number, section, size
+from .layout import Page, badge, duration, empty, form, hidden, number, section, size, when
 from .overview import write_failures, write_notices
 from .snapshot import Snapshot
 
@@ -19,7 +20,12 @@ _MAX_CALLERS = 50
 
 
 def write_clients(
-    snapshot: Snapshot, tokens: Sequence[Grant] | None, proof: str, *, may_act: bool, may_ask: bool = False
+    snapshot: Snapshot,
+    tokens: Sequence[KnownToken] | None,
+    proof: str,
+    *,
+    may_act: bool,
+    may_ask: bool = False,
 ) -> Page:
     """Write the page of tokens, limits and sessions. `tokens` is None if callers need none.
 
@@ -39,7 +45,7 @@ def write_clients(
     return Page("Clients", body, layout.CLIENTS, is_live=True)
 
 
-def _write_tokens(snapshot: Snapshot, tokens: Sequence[Grant] | None, *, may_act: bool) -> Html:
+def _write_tokens(snapshot: Snapshot, tokens: Sequence[KnownToken] | None, *, may_act: bool) -> Html:
     if tokens is None:
         return empty("Nobody needs a token here: only this machine can reach the server.")
     if not tokens:
@@ -50,11 +56,14 @@ def _write_tokens(snapshot: Snapshot, tokens: Sequence[Grant] | None, *, may_act
         ("May", False),
         ("A minute", True),
         ("Requests", True),
+        ("Created", False),
+        ("Last used", False),
         ("Expires", False),
         *([("Action", False)] if may_act else []),
     ]
     rows: list[list[Child]] = []
-    for grant in tokens:
+    for token in tokens:
+        grant = token.grant
         name = grant.name or ""
         bridges = sorted((grant.full | grant.reading) - {EVERYTHING})
         has_all = EVERYTHING in grant.full | grant.reading
@@ -67,7 +76,8 @@ def _write_tokens(snapshot: Snapshot, tokens: Sequence[Grant] | None, *, may_act
             "dashboard": grant.dashboard,
             "admin": grant.admin,
         }
-        ends = "never" if grant.expires is None else f"{datetime.fromtimestamp(grant.expires, UTC):%Y-%m-%d}"
+        ends = "never" if grant.expires is None else _write_day(grant.expires)
+        used = snapshot.token_uses.get(grant.token_id)
         has_ended = grant.expires is not None and grant.expires <= snapshot.taken
         action = tag(
             "a", "Revoke", href=link(layout.REVOKE, name=name), class_="danger", aria_label=f"Revoke {name}"
@@ -79,11 +89,25 @@ def _write_tokens(snapshot: Snapshot, tokens: Sequence[Grant] | None, *, may_act
                 ", ".join(right for right, has_it in rights.items() if has_it),
                 number(grant.per_minute) if grant.per_minute else "no limit",
                 number(snapshot.clients.get(name, {}).get("made", 0)),
+                _write_day(token.created),
+                # Not "never": the use of a token is known only since the server notes it.
+                "none recorded" if used is None else when(used, snapshot.taken),
                 [ends, " ", badge("expired", "bad")] if has_ended else ends,
                 *([action] if may_act else []),
             ]
         )
     return table(heads, rows, caption="Tokens and what they open")
+
+
+def _write_day(at: float) -> Html:
+    """Write a day (UTC); its title has the exact time."""
+    exact = datetime.fromtimestamp(at, UTC)
+    return tag(
+        "time",
+        f"{exact:%Y-%m-%d}",
+        datetime=exact.isoformat(timespec="seconds"),
+        title=f"{exact:%Y-%m-%d %H:%M:%S} UTC",
+    )
 
 
 def _write_limits(snapshot: Snapshot) -> Html:

@@ -290,11 +290,11 @@ class Dashboard:
 
     async def _show_clients(self, _request: HostRequest, session: BrowserSession, grant: Grant) -> Page:
         has_tokens = self._tokens is not None and (self._sign_in.is_needed or len(self._tokens) > 0)
-        grants = self._tokens.grants if self._tokens is not None and has_tokens else None
+        listed = self._tokens.listed if self._tokens is not None and has_tokens else None
         # Signing in again can add a right only with OAuth; the rights of one of our tokens are fixed.
         may_ask = self._oauth is not None and self._sign_in.is_needed and not (grant.admin or grant.token_id)
         return clients.write_clients(
-            await self._collect(), grants, session.proof, may_act=grant.admin, may_ask=may_ask
+            await self._collect(), listed, session.proof, may_act=grant.admin, may_ask=may_ask
         )
 
     async def _show_failures(self, _request: HostRequest, _session: BrowserSession, grant: Grant) -> Page:
@@ -360,7 +360,7 @@ class Dashboard:
         return layout.redirect(layout.CLIENTS)
 
     def _find_token(self, name: str) -> str:
-        if self._tokens is None or all(grant.name != name for grant in self._tokens.grants):
+        if self._tokens is None or all(token.grant.name != name for token in self._tokens.listed):
             raise HostRejection(404, "Token not found. It may have been revoked.", "path")
         return name
 

@@ -125,6 +125,8 @@ class SignIn:
             )
             is_open = grant is not None and not has_expired and not await self._has_ended(parts[-2])
             session.grant = grant if is_open else None
+            if session.grant is not None and self._tokens is not None and session.grant.token_id:
+                self._tokens.note_use(session.grant.token_id, self._clock.now())
             if session.grant is None:
                 session.cookies.append(make_cookie(request, _TOKEN, ""))
         return session
@@ -143,12 +145,11 @@ class SignIn:
         entry = None if self._tokens is None or len(parts) != _SEAL_PARTS else self._tokens.find(parts[1])
         if entry is None or parts[0] != _SEAL or not parts[2].isdigit() or int(parts[2]) <= self._clock.now():
             return None
-        token_hash, grant = entry
         # The hash of the secret is part of the seal: another token under the same id does not match it.
-        seals = (self._seal(key, *parts[1:4], token_hash) for key in self._keys)
+        seals = (self._seal(key, *parts[1:4], entry.hash) for key in self._keys)
         if not any(hmac.compare_digest(seal, parts[4]) for seal in seals):
             return None
-        return grant
+        return entry.grant
 
     async def _check(self, request: HostRequest, token: str) -> Grant:
         """Check a token like that of an MCP caller: failures are counted, logged and limited by address."""
@@ -179,7 +180,7 @@ class SignIn:
             value = f"{_GRANT}.{encoded}.{session_id}.{seal}"
         else:
             until = str(int(end))
-            seal = self._seal(self._keys[0], grant.token_id, until, session_id, entry[0])
+            seal = self._seal(self._keys[0], grant.token_id, until, session_id, entry.hash)
             value = f"{_SEAL}.{grant.token_id}.{until}.{session_id}.{seal}"
         return grant, make_cookie(request, _TOKEN, value)
 

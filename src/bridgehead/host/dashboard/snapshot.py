@@ -21,6 +21,7 @@ from bridgehead.runtime.timing import Clock
 from .history import QUARTER, RANGES, Counts, Failure, History, Notice, Slots, add_slots, count_tools
 
 if TYPE_CHECKING:
+    from ..auth.tokens import Tokens
     from ..registry import Registry
     from ..telemetry.metrics import HostMetrics
     from ..views import Views
@@ -87,6 +88,8 @@ class Snapshot(Struct):
     """Limits of one caller, by the same names."""
     tasks: dict[str, int]
     rejections: dict[str, int]
+    token_uses: dict[str, float]
+    """The last use of each token by its id, in seconds since 1970."""
 
     @property
     def calls(self) -> Counts:
@@ -113,6 +116,8 @@ class SnapshotCollector:
         history: History,
         clock: Clock,
         worker: int = 0,
+        *,
+        tokens: Tokens | None = None,
     ) -> None:
         self._registry = registry
         self._metrics = metrics
@@ -120,6 +125,7 @@ class SnapshotCollector:
         self._history = history
         self._clock = clock
         self._worker = worker
+        self._tokens = tokens
 
     def collect(self, shown: str = QUARTER.name) -> Snapshot:
         """Return the state of this process now; `shown` names the range of the page's charts."""
@@ -163,6 +169,7 @@ class SnapshotCollector:
             },
             tasks={status: int(count) for (status,), count in read(host, "bridgehead_tasks").items()},
             rejections={why: int(count) for (why,), count in read(host, "bridgehead_refusals_total").items()},
+            token_uses={} if self._tokens is None else self._tokens.last_uses,
         )
 
     def _bridges(self) -> list[BridgeState]:
@@ -257,6 +264,10 @@ def merge(snapshots: Iterable[Snapshot]) -> Snapshot:
         limits=first.limits,  # not added up: each process has these limits for itself
         tasks=_add(part.tasks for part in parts),
         rejections=_add(part.rejections for part in parts),
+        token_uses={
+            token: max(part.token_uses.get(token, 0.0) for part in parts)
+            for token in {token for part in parts for token in part.token_uses}
+        },
     )
 
 
