@@ -21,6 +21,10 @@ class Say(Arguments):
     text: Annotated[str, Meta(description="What to say back")]
 
 
+class Repeat(Say):
+    times: int = 2
+
+
 class StandInSettings(Settings):
     trouble = Setting("STAND_IN_TROUBLE", TEXT, "", "Names of stand-ins that cannot be made or begun.")
     tool_prefix = prefix_setting("STAND_IN_TOOL_PREFIX", "my_")
@@ -133,7 +137,16 @@ def add_slow_tools(bridge: Bridge[Far]) -> None:
         time.sleep(float(args.text))
         return "blocked"
 
-    @bridge.tool("Erases it, once somebody is sure.", name="slow_erase", destructive=True)
+    @bridge.tool("Says it several times.", name="slow_repeat", read_only=True)
+    def repeat(args: Repeat, ctx: Context[Far]) -> str:
+        return args.text * args.times
+
+    @bridge.tool(
+        "Erases it, once somebody is sure.",
+        name="slow_erase",
+        destructive=True,
+        effect="erases (can be undone)",
+    )
     async def erase(args: Say, ctx: Context[Far]) -> str:
         answer = await ctx.elicit("Sure?", Say)
         return f"erased {args.text}: {answer.action}"

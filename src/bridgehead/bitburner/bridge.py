@@ -16,7 +16,7 @@ from .errors import BitburnerDialect
 from .game import paths
 from .game.counters import GameCounters
 from .session import Session, open_session
-from .settings import TOOLSETS, BitburnerSettings
+from .settings import OFF, TOOLSETS, BitburnerSettings
 from .tools import (
     checks,
     definitions,
@@ -86,7 +86,7 @@ def make_bridge(
         numeric_strings=False,
         checked=False,
     )
-    tools = ToolDeclarer(bridge)
+    tools = ToolDeclarer(bridge, keeps_versions=settings.backup_dir != OFF)
     for noun in _NOUNS:
         noun.declare(tools)
     resources.declare(bridge)

@@ -355,4 +355,5 @@ class ApplicationFactory:
             token_store=None if self._tokens is None else announced_tokens(self._settings),
             peers=self._peers,
             oauth=self._oauth_sign_in,
+            public_url=public_url,
         )

@@ -155,6 +155,7 @@ class Bridge(BridgeBase, Generic[State]):
         idempotent: bool | None = None,
         open_world: bool | None = None,
         paid: bool = False,
+        effect: str = "",
         icons: tuple[Icon, ...] = (),
         input_schema: InputSchema | None = None,
         contract_schema: dict[str, Any] | None = None,
@@ -181,6 +182,7 @@ class Bridge(BridgeBase, Generic[State]):
         idempotent: bool | None = None,
         open_world: bool | None = None,
         paid: bool = False,
+        effect: str = "",
         icons: tuple[Icon, ...] = (),
         input_schema: InputSchema | None = None,
         contract_schema: dict[str, Any] | None = None,
@@ -209,7 +211,8 @@ class Bridge(BridgeBase, Generic[State]):
         `defaults` are put into the schema: defaults known only when the bridge is made.
 
         `recall` runs first and may return the answer before the arguments are decoded. A tool whose calls
-        cost money is `paid`, even if it changes nothing.
+        cost money is `paid`, even if it changes nothing. `effect` says in a few words what a call changes,
+        such as "overwrites (can be undone)", on the dashboard of a host; models do not see it.
 
         With `task`, a call that takes longer than the grace time becomes a task, for clients that support
         tasks; with "required", other clients cannot call the tool. A grace time of 0 makes it a task at once.
@@ -235,6 +238,7 @@ class Bridge(BridgeBase, Generic[State]):
                 title=title,
                 hints=hints,
                 paid=paid,
+                effect=effect,
                 icons=icons,
                 input_schema=input_schema,
                 contract_schema=contract_schema,

@@ -23,6 +23,24 @@ def test_the_schema_of_an_answer_fits_failures_too() -> None:
         jsonschema.validate(problem, schema)
 
 
+@pytest.mark.parametrize(("folder", "words"), [(None, " (can be undone)"), ("off", "")])
+def test_people_are_told_that_a_change_can_be_undone_only_where_versions_are_kept(
+    folder: str | None, words: str
+) -> None:
+    environment = {} if folder is None else {"BITBURNER_BACKUP_DIR": folder}
+    tools = make_bridge(BitburnerSettings(environment)).tools
+
+    told = {name: tool.effect for name, tool in tools.items() if tool.is_destructive}
+    assert told == {
+        "write_file": f"overwrites{words}",
+        "write_files": f"overwrites{words}",
+        "edit_file": f"edits{words}",
+        "delete_file": f"deletes{words}",
+        "move_file": f"moves{words}",
+        "restore_file": f"overwrites{words}",
+    }
+
+
 def counts(play: Play, tool: str) -> tuple[float, float]:
     return play.count("tool_calls_total", tool), play.count("tool_errors_total", tool)
 

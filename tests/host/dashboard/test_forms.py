@@ -4,7 +4,14 @@ from typing import Any
 
 import pytest
 
-from bridgehead.host.dashboard.forms import ARGUMENT, InvalidField, read_arguments, read_fields, write_field
+from bridgehead.host.dashboard.forms import (
+    ARGUMENT,
+    InvalidField,
+    fill_in_defaults,
+    read_arguments,
+    read_fields,
+    write_field,
+)
 from tests.host.dashboard.test_html import HOSTILE, read
 
 SCHEMA: dict[str, Any] = {
@@ -46,6 +53,33 @@ def test_each_property_becomes_a_field_of_its_kind_and_the_required_ones_come_fi
     }
     limit = fields[0]
     assert (limit.minimum, limit.maximum, limit.default, limit.about) == (1, 9, "5", "How many")
+
+
+def test_a_new_form_has_the_defaults_filled_in_and_sends_the_same_values() -> None:
+    defaults = {
+        "count": 5,
+        "ratio": 0.5,
+        "flag": False,
+        "name": "a",
+        "phase": "two",
+        "days": [1],
+        "none": None,
+    }
+    kinds = {"count": "integer", "ratio": "number", "flag": "boolean", "name": "string", "phase": "string"}
+    schema: dict[str, Any] = {
+        "properties": {
+            name: {"default": value, **({"type": kinds[name]} if name in kinds else {})}
+            for name, value in defaults.items()
+        }
+    }
+    schema["properties"]["phase"]["enum"] = ["one", "two"]
+    fields = read_fields(schema)
+    filled_in = fill_in_defaults(fields)
+
+    assert filled_in["arg.count"] == "5"
+    assert read_arguments(fields, filled_in) == {k: v for k, v in defaults.items() if v is not None}
+    selected = read(write_field(fields[4], filled_in["arg.phase"])).elements
+    assert [a["value"] for name, a in selected if name == "option" and "selected" in a] == ["two"]
 
 
 def test_what_was_typed_becomes_arguments_and_what_was_not_is_left_out() -> None:

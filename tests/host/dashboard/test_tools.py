@@ -39,6 +39,35 @@ async def test_a_tool_that_changes_something_is_called_after_a_question(tmp_path
         assert len(host.logged("a call that may change something")) == 1
 
 
+async def test_a_tool_says_in_its_own_words_what_it_changes(tmp_path: Path) -> None:
+    async with hosting(tmp_path, stand_ins=StandIns("slow")) as host:
+        browser = Browser(host)
+        listed = await browser.open("/dashboard/tools")
+        await browser.open("/dashboard/tool?bridge=slow&name=slow_erase")
+        erase = {"bridge": "slow", "name": "slow_erase", "arg.text": "it"}
+        asked = await browser.submit("/dashboard/call", erase)
+
+    assert "slow_eraseerases (can be undone)" in listed
+    assert "slow_writeoverwrites or deletes" in listed
+    assert "It erases (can be undone)." in asked
+
+
+async def test_a_form_begins_with_the_defaults_and_an_emptied_field_stays_empty(tmp_path: Path) -> None:
+    async with hosting(tmp_path, stand_ins=StandIns("slow")) as host:
+        browser, repeat = Browser(host), {"bridge": "slow", "name": "slow_repeat", "arg.text": "x"}
+        await browser.open("/dashboard/tool?bridge=slow&name=slow_repeat")
+        assert find_value(browser, "arg.times") == "2"
+        for times in ("3", ""):
+            text = await browser.submit("/dashboard/call", {**repeat, "arg.times": times})
+            assert "x" * int(times or 2) in text
+            assert find_value(browser, "arg.times") == times
+
+
+def find_value(browser: Browser, name: str) -> str | None:
+    (value,) = [a["value"] for _, a in browser.page.elements if a.get("name") == name]
+    return value
+
+
 async def test_a_tool_that_costs_money_asks_and_is_refused_to_who_may_not_spend(tmp_path: Path) -> None:
     stand_ins = StandIns("alpha")
     stand_ins.paid = {"alpha"}

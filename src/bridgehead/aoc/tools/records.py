@@ -139,6 +139,7 @@ def declare(bridge: Bridge[Workspace]) -> None:
         title="Withdraw record",
         read_only=False,
         destructive=True,
+        effect="withdraws (stays in the file)",
         idempotent=False,
         open_world=False,
         input_schema=WITHDRAW_SCHEMA,

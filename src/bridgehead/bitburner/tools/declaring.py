@@ -44,8 +44,9 @@ Glob = Annotated[str, Meta(max_length=MAX_QUERY, description="Only files whose p
 class ToolDeclarer:
     """Registers the tools of one bridge."""
 
-    def __init__(self, bridge: Bridge[Session]) -> None:
+    def __init__(self, bridge: Bridge[Session], *, keeps_versions: bool) -> None:
         self.bridge = bridge
+        self._keeps_versions = keeps_versions
 
     def read_tool(
         self,
@@ -73,14 +74,17 @@ class ToolDeclarer:
         *,
         destructive: bool,
         idempotent: bool,
+        effect: str = "",
         may_take_long: bool = False,
     ) -> Callable[[Function], Function]:
-        """Declare a tool that changes something."""
+        """Declare a tool that changes something; `effect` is a verb, for what restore_file can undo."""
+        is_undoable = bool(effect) and self._keeps_versions
         return self.bridge.tool(
             description,
             title=title,
             read_only=False,
             destructive=destructive,
+            effect=f"{effect} (can be undone)" if is_undoable else effect,
             idempotent=idempotent,
             open_world=False,
             task="optional" if may_take_long else None,

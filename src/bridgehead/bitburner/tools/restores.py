@@ -83,6 +83,7 @@ def declare(tools: ToolDeclarer) -> None:
         "game has lost; each further call goes one version further back. With list_only, list the kept "
         "versions, newest first; with diff, compare first. What the file holds now is kept too.",
         destructive=True,
+        effect="overwrites",
         idempotent=False,
     )(restore_file)
 

@@ -156,6 +156,7 @@ def declare(tools: ToolDeclarer) -> None:
         "OK, the RAM cost of a script, and problems such as ns functions that do not exist. For a small "
         "change use edit_file.",
         destructive=True,
+        effect="overwrites",
         idempotent=True,
     )(write_file)
     tools.write_tool(
@@ -163,6 +164,7 @@ def declare(tools: ToolDeclarer) -> None:
         "Write whole files in the Bitburner game: all or, if one fails, none. restore_file undoes it. "
         "Answers as write_file.",
         destructive=True,
+        effect="overwrites",
         idempotent=True,
     )(write_files)
     tools.write_tool(
@@ -170,6 +172,7 @@ def declare(tools: ToolDeclarer) -> None:
         "Delete a file in the Bitburner game; its content is kept for restore_file. The user may be asked "
         "first. Answers OK, and the scripts that import the file.",
         destructive=True,
+        effect="deletes",
         idempotent=False,
     )(delete_file)
     tools.write_tool(
@@ -177,6 +180,7 @@ def declare(tools: ToolDeclarer) -> None:
         "Replace an exact text in a file of the Bitburner game, or several with edits; refused unless each "
         "occurs exactly count times. The previous content is kept for restore_file.",
         destructive=True,
+        effect="edits",
         idempotent=False,
     )(edit_file)
     tools.write_tool(
@@ -184,6 +188,7 @@ def declare(tools: ToolDeclarer) -> None:
         "Rename a file in the Bitburner game, or move it to another server, without reading it. Answers "
         "OK, and the scripts that import it under its old path, which you then have to edit.",
         destructive=True,
+        effect="moves",
         idempotent=False,
     )(move_file)
 

@@ -24,12 +24,14 @@ def write_clients(
     tokens: Sequence[KnownToken] | None,
     proof: str,
     *,
+    connect: Html = NOTHING,
     may_act: bool,
     may_ask: bool = False,
 ) -> Page:
     """Write the page of tokens, limits and sessions. `tokens` is None if callers need none.
 
-    With `may_ask` it offers to sign in again for the right to act.
+    `connect` is the section with the commands for clients. With `may_ask` the page offers to sign in again
+    for the right to act.
     """
     ask = tag("a", "Sign in again to act", href=link(layout.OAUTH_START, to="act"), class_="button")
     lead = tag("p", "You may look here. ", ask, class_="lead") if may_ask else NOTHING
@@ -40,6 +42,7 @@ def write_clients(
             section("Tokens", _write_tokens(snapshot, tokens, may_act=may_act), name="tokens"),
             section("What callers have open", _write_limits(snapshot), name="limits"),
             section("Sessions", _write_sessions(snapshot, proof, may_act=may_act), name="sessions"),
+            connect,
         ]
     )
     return Page("Clients", body, layout.CLIENTS, is_live=True)

@@ -16,7 +16,7 @@ import msgspec
 
 from bridgehead.mcp.http.message import Handled, Handler, Request, Response
 from bridgehead.mcp.http.rejection import Rejection
-from bridgehead.runtime import events, logs
+from bridgehead.runtime import events, logs, plugins
 from bridgehead.runtime.errors import BridgeError
 from bridgehead.runtime.findings import Report
 from bridgehead.runtime.timing import Clock
@@ -26,8 +26,8 @@ from ..auth.rejection import HostRejection, reject_method, reject_path
 from ..ownership.forwarding import END_SESSION as PEER_END_SESSION
 from ..ownership.forwarding import OWN_STATE
 from ..request import HostRequest
-from . import clients, layout, overview, tools
-from .forms import InvalidField, read_arguments, read_fields
+from . import clients, connect, layout, overview, tools
+from .forms import InvalidField, fill_in_defaults, read_arguments, read_fields
 from .history import QUARTER, RANGES, History, Range
 from .html import Html, link, mount, tag
 from .layout import Page
@@ -72,6 +72,7 @@ class Dashboard:
         token_store: TokenStore | None = None,
         peers: Peers | None = None,
         oauth: OAuthSignIn | None = None,
+        public_url: str | None = None,
     ) -> None:
         self._registry = registry
         self._views = views
@@ -86,6 +87,7 @@ class Dashboard:
         self._peers = peers
         self._oauth = oauth
         """None if people cannot sign in at an authorisation server."""
+        self._public_url = (public_url or "").rstrip("/")
         self._reports: dict[str, tuple[float, Report]] = {}
         self._pages: dict[str, Show] = {
             layout.OVERVIEW: self._show_overview,
@@ -288,14 +290,40 @@ class Dashboard:
         state = next(bridge for bridge in snapshot.bridges if bridge.name == name)
         return overview.write_bridge(snapshot, state, await self._report(status), shown)
 
-    async def _show_clients(self, _request: HostRequest, session: BrowserSession, grant: Grant) -> Page:
+    async def _show_clients(self, request: HostRequest, session: BrowserSession, grant: Grant) -> Page:
         has_tokens = self._tokens is not None and (self._sign_in.is_needed or len(self._tokens) > 0)
         listed = self._tokens.listed if self._tokens is not None and has_tokens else None
         # Signing in again can add a right only with OAuth; the rights of one of our tokens are fixed.
         may_ask = self._oauth is not None and self._sign_in.is_needed and not (grant.admin or grant.token_id)
+        client = read_query(request).get("client", connect.FIRST)
+        if client not in connect.CLIENTS:
+            message = f"There is no client {client!r}. Use one of: {', '.join(connect.CLIENTS)}."
+            raise HostRejection(400, message, "request")
         return clients.write_clients(
-            await self._collect(), listed, session.proof, may_act=grant.admin, may_ask=may_ask
+            await self._collect(),
+            listed,
+            session.proof,
+            connect=connect.write_connect(
+                self._list_endpoints(request), client, needs_token=self._sign_in.is_needed
+            ),
+            may_act=grant.admin,
+            may_ask=may_ask,
         )
+
+    def _list_endpoints(self, request: HostRequest) -> list[connect.Endpoint]:
+        """Return the addresses of all bridges together and of each, as this visitor reaches the server."""
+        host = request.headers.get(b"host", b"").decode("latin-1")
+        base = self._public_url or f"{request.scheme}://{host}{request.http.mount}"
+        known = plugins.built_in_names()
+        return [
+            connect.Endpoint("All bridges", f"{base}/mcp"),
+            *(
+                connect.Endpoint(
+                    status.manifest.title, f"{base}/{name}/mcp", name="" if name in known else name
+                )
+                for name, status in self._registry.statuses.items()
+            ),
+        ]
 
     async def _show_failures(self, _request: HostRequest, _session: BrowserSession, grant: Grant) -> Page:
         return clients.write_problems(await self._collect(), grant)
@@ -311,7 +339,9 @@ class Dashboard:
         return tools.write_tools(by_bridge)
 
     async def _show_tool(self, request: HostRequest, session: BrowserSession, grant: Grant) -> Page:
-        return tools.write_tool(self._choose(read_query(request), grant), session.proof, {})
+        choice = self._choose(read_query(request), grant)
+        filled_in = fill_in_defaults(read_fields(choice.tool.input_schema))
+        return tools.write_tool(choice, session.proof, filled_in)
 
     def _choose(self, form: Form, grant: Grant) -> tools.Choice:
         """Return the tool that a form or query names, from the visitor's own view. Raises HostRejection."""

@@ -1,7 +1,8 @@
 """Forms: writes a form for a tool's JSON Schema, and reads a filled-in form as arguments. Pure.
 
-Strings, numbers, booleans and enums have controls of their own; every other type is typed as JSON. An empty
-field is left out of the arguments, so that the tool's own default holds.
+Strings, numbers, booleans and enums have controls of their own; every other type is typed as JSON. A new form
+has the defaults of the schema filled in. An empty field is left out of the arguments, so that the tool's own
+default holds.
 """
 
 from __future__ import annotations
@@ -91,6 +92,11 @@ def _read_field(name: str, part: Mapping[str, Any], *, is_required: bool) -> Fie
         maximum=part.get("maximum"),
         default="" if default is None else written,
     )
+
+
+def fill_in_defaults(fields: list[Field]) -> dict[str, str]:
+    """Return the input of a form that nobody has changed yet."""
+    return {ARGUMENT + field.name: field.default for field in fields}
 
 
 def write_field(field: Field, value: str, problem: str = "") -> Html:

@@ -1,5 +1,5 @@
 // Keeps a page up to date: fetches it again every two seconds while somebody sees it, and puts those sections in
-// place that have changed. Nothing else here; every page works without.
+// place that have changed. Also copies commands. Nothing else here; every page works without.
 "use strict";
 
 const EVERY = 2000;
@@ -51,6 +51,24 @@ function wait() {
   stop();
   if (!isPaused && !document.hidden) timer = setTimeout(update, EVERY);
 }
+
+async function copy(button) {
+  const command = button.parentElement.querySelector("code");
+  try {
+    await navigator.clipboard.writeText(command.textContent); // browsers offer it over https and on localhost
+    button.textContent = "Copied";
+  } catch {
+    document.getSelection().selectAllChildren(command);
+    button.textContent = "Selected";
+  }
+  setTimeout(() => (button.textContent = "Copy"), EVERY);
+}
+
+document.documentElement.dataset.script = ""; // shows the buttons that need it, also in sections that are replaced
+document.addEventListener("click", (event) => {
+  const button = event.target.closest("button.copy");
+  if (button) copy(button);
+});
 
 if (main) {
   button.hidden = false;

@@ -110,10 +110,13 @@ def write_tools(bridges: Mapping[str, tuple[str, dict[str, Tool]]]) -> Page:
 
 
 def write_badges(tool: Tool) -> Html:
-    """Write the labels of a tool's effects: reads, changes, overwrites or deletes; costs money."""
-    effect = badge("reads", "good") if tool.is_read_only else badge("changes", "warm")
-    if tool.is_destructive:
+    """Write the labels of a tool's effects, in its own words if it has some, and whether it costs money."""
+    if tool.effect:
+        effect = badge(tool.effect, "warm")
+    elif tool.is_destructive:
         effect = badge("overwrites or deletes", "bad")
+    else:
+        effect = badge("reads", "good") if tool.is_read_only else badge("changes", "warm")
     # One element: in the grid of the list, a second badge would be stretched across a row of its own.
     return tag("span", effect, badge("costs money", "warm") if tool.is_paid else NOTHING, class_="badges")
 
@@ -167,7 +170,9 @@ def ask_to_call(
     """Write the confirmation of a call; it carries the form's input on."""
     tool = choice.tool
     why = []
-    if not tool.is_read_only:
+    if tool.effect:
+        why.append(f"It {tool.effect}.")
+    elif not tool.is_read_only:
         effect = "overwrite or delete" if tool.is_destructive else "change"
         why.append(f"It may {effect} something.")
     if tool.is_paid:

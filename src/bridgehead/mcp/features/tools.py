@@ -85,6 +85,7 @@ class Tool:
         title: str | None = None,
         hints: ToolHints,
         paid: bool = False,
+        effect: str = "",
         icons: tuple[Icon, ...] = (),
         input_schema: InputSchema | None = None,
         contract_schema: dict[str, Any] | None = None,
@@ -116,6 +117,8 @@ class Tool:
         self.title = title
         self.is_paid = paid
         """Whether a call costs money."""
+        self.effect = effect
+        """What a call does to the far side, in a few words for people; empty if the hints say it all."""
         self.visible_to: Visibility = visible_to
         self._hints = hints
         self._icons = icons
