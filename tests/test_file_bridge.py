@@ -56,17 +56,36 @@ def test_a_command_takes_it(person: Person, words: list[str], shown: str) -> Non
     assert shown in done.stdout
 
 
-@pytest.mark.parametrize("words", [["tools"], ["call"], ["dev"], ["install", "cursor"], ["serve"], []])
+NOT_A_BRIDGE = "empty.py has no Bridge or Manifest at its top level, only make (function)."
+
+
+@pytest.mark.parametrize("words", [["tools"], ["call"], ["install", "cursor"], ["serve"], []])
 def test_a_file_without_a_bridge_is_refused_in_one_line(person: Person, words: list[str]) -> None:
     (person.home / "empty.py").write_text("def make(): ...\n", encoding="utf-8")
 
     done = person.run(*words, "empty.py", *(["get_weather"] if words == ["call"] else []))
 
-    sentence = "empty.py has no Bridge or Manifest at its top level, only make (function)."
-    assert sentence in done.stderr
-    if words != ["dev"]:  # its child says so, and it goes on waiting for a better file
-        assert done.returncode == 2
-        assert done.stderr.count("\n") == 1
+    assert done.returncode == 2
+    assert NOT_A_BRIDGE in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+def test_dev_waits_for_a_better_file(person: Person) -> None:
+    (person.home / "empty.py").write_text("def make(): ...\n", encoding="utf-8")
+    with subprocess.Popen(
+        [COMMAND, "dev", "empty.py"],
+        env=person.environment(),
+        cwd=person.home,
+        stdin=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        encoding="utf-8",
+    ) as process:
+        assert process.stdin is not None and process.stderr is not None  # noqa: PT018
+        # Its child says so. With its input closed, dev would end a child that has not started yet.
+        assert any(NOT_A_BRIDGE in line for line in process.stderr)
+        assert process.poll() is None
+        process.stdin.close()
+        assert process.wait(PATIENCE) == 0
 
 
 def test_the_path_alone_serves_it_over_stdio(person: Person) -> None:
