@@ -5,8 +5,6 @@ import signal
 import socket
 import subprocess
 import sys
-import time
-from contextlib import suppress
 from importlib import metadata
 from pathlib import Path
 
@@ -16,7 +14,7 @@ from bridgehead.commands import COMMANDS
 from bridgehead.runtime import logs, plugins
 from tests.support.messages import encode, initialize
 from tests.support.person import COMMAND, Person
-from tests.support.ports import free_port
+from tests.support.ports import free_port, wait_until_listening
 from tests.support.waiting import PATIENCE
 
 FULL = Path("/dev/full")
@@ -29,15 +27,6 @@ def run(*command: str | Path) -> subprocess.CompletedProcess[str]:
 
 def bridgehead(*arguments: str) -> subprocess.CompletedProcess[str]:
     return run(COMMAND, *arguments)
-
-
-def wait_until_open(port: int) -> None:
-    """Wait until somebody listens."""
-    deadline = time.monotonic() + PATIENCE
-    while time.monotonic() < deadline:
-        with suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=1):
-            return
-    raise TimeoutError(port)
 
 
 def test_version_is_the_version_of_the_installed_distribution() -> None:
@@ -211,7 +200,7 @@ def test_who_interrupts_a_command_sees_no_traceback(tmp_path: Path) -> None:
         stdout=subprocess.PIPE,
         text=True,
     ) as process:
-        wait_until_open(port)
+        wait_until_listening(port, process)
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=PATIENCE)
 

@@ -15,7 +15,8 @@ from pathlib import Path
 
 from bench.http import free_port
 from bench.process import NotRunning
-from tests.deploy.balancer import FOLDER, command, need_program, wait_until_listening
+from tests.deploy.balancer import FOLDER, command, need_program
+from tests.support.ports import wait_until_listening
 
 CONNECTIONS = 32
 READY_SECONDS = 30.0
@@ -33,7 +34,7 @@ def replica(environment: Mapping[str, str]) -> Iterator[tuple[subprocess.Popen[b
         stderr=subprocess.DEVNULL,
     )
     try:
-        wait_until_listening(process, port)
+        wait_until_listening(port, process)
         yield process, port
     finally:
         process.terminate()
@@ -56,7 +57,7 @@ def balancer(folder: Path, ports: list[int]) -> Iterator[tuple[subprocess.Popen[
         stderr=subprocess.DEVNULL,
     )
     try:
-        wait_until_listening(process, front)
+        wait_until_listening(front, process)
         yield process, front
     finally:
         process.terminate()

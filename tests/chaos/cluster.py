@@ -18,7 +18,7 @@ from bridgehead.host.auth.tokens import create_token
 from tests.chaos.checker import Books
 from tests.mercury.process import KEY, MODEL
 from tests.support import billing_upstream, postgres_server
-from tests.support.ports import free_port
+from tests.support.ports import free_port, wait_until_listening
 from tests.support.posix import dying_with_us
 from tests.support.postgres_server import PostgresServer
 from tests.support.redis_server import RedisServer, running_redis
@@ -53,16 +53,7 @@ class Replica:
                 env={**self.environment, **more},
                 stderr=log,
             )
-        async with asyncio.timeout(PATIENCE):
-            while True:
-                assert self.process.poll() is None, f"{self.name} ended: {self.log.read_text()[-2000:]}"
-                try:
-                    _, writer = await asyncio.open_connection("127.0.0.1", self.port)
-                except OSError:
-                    await asyncio.sleep(0.05)
-                else:
-                    writer.close()
-                    return
+        await asyncio.to_thread(wait_until_listening, self.port, self.process, self.log)
 
     def send(self, number: signal.Signals) -> None:
         """Send it a signal."""

@@ -2,17 +2,15 @@
 
 import os
 import shutil
-import socket
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
-from tests.support.ports import free_port
+from tests.support.ports import free_port, wait_until_listening
 from tests.support.stdio_peer import ROOT
 from tests.support.waiting import PATIENCE
 
@@ -73,7 +71,7 @@ def balancing(name: str, program: str, folder: Path, replicas: tuple[int, int]) 
             env={**os.environ, "HOME": str(folder)},
         )
     try:
-        wait_until_listening(process, front, log)
+        wait_until_listening(front, process, log)
         yield front
     finally:
         process.terminate()
@@ -81,21 +79,3 @@ def balancing(name: str, program: str, folder: Path, replicas: tuple[int, int]) 
             process.wait(PATIENCE)
         except subprocess.TimeoutExpired:
             process.kill()
-
-
-def wait_until_listening(process: subprocess.Popen[bytes], port: int, log: Path | None = None) -> None:
-    """Wait until somebody listens on a port; what ends before is told with its log."""
-    limit = time.monotonic() + PATIENCE
-    while not _listens(port):
-        said = "" if log is None else log.read_text()[-2000:]
-        assert process.poll() is None, said
-        assert time.monotonic() < limit, said
-        time.sleep(0.02)
-
-
-def _listens(port: int) -> bool:
-    try:
-        socket.create_connection(("127.0.0.1", port), 1).close()
-    except OSError:
-        return False
-    return True

@@ -11,7 +11,7 @@ from subprocess import DEVNULL, Popen
 from tests.scale.replicas import ROOT, balanced, environment_of
 from tests.support.http_server import JSON_POST, mirrored
 from tests.support.messages import call, encode, stateless
-from tests.support.ports import free_port
+from tests.support.ports import free_port, wait_until_listening
 from tests.support.redis_server import running_redis
 from tests.support.waiting import PATIENCE
 
@@ -42,15 +42,8 @@ class Replica:
 
     async def ready(self) -> None:
         """Wait until it takes requests."""
-        async with asyncio.timeout(PATIENCE):
-            while True:
-                try:
-                    _, writer = await asyncio.open_connection("127.0.0.1", self.port)
-                except OSError:
-                    await asyncio.sleep(0.05)
-                else:
-                    writer.close()
-                    return
+        assert self._process is not None
+        await asyncio.to_thread(wait_until_listening, self.port, self._process)
 
     def kill(self) -> None:
         """End it at once, if it runs."""

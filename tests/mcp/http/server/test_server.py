@@ -17,7 +17,7 @@ from bridgehead.mcp.process import LoopFactory, new_loop, socket_loop
 from tests.support.http_client import PATIENCE, Headers, HttpClient, Response
 from tests.support.http_server import JSON_POST, mirrored
 from tests.support.messages import Json, call, encode, initialize, request, stateless, text
-from tests.support.ports import free_port
+from tests.support.ports import free_port, wait_until_listening
 from tests.support.stdio_peer import ROOT
 
 LATE: Json = {"shutdown_seconds": 10 * PATIENCE}
@@ -56,26 +56,13 @@ async def running(limits: Json, errors: Path) -> AsyncIterator[Process]:
         process = subprocess.Popen(command, cwd=ROOT, stderr=stderr)
     one = Process(process, port)
     try:
-        async with asyncio.timeout(PATIENCE):
-            while not await _listens(port):
-                assert process.poll() is None
-                await asyncio.sleep(0.02)
+        await asyncio.to_thread(wait_until_listening, port, process, errors)
         yield one
     finally:
         await one.http.close()
         if process.poll() is None:
             process.kill()
         process.wait(PATIENCE)
-
-
-async def _listens(port: int) -> bool:
-    try:
-        _, writer = await asyncio.open_connection("127.0.0.1", port)
-    except ConnectionRefusedError:
-        return False
-    writer.close()
-    await writer.wait_closed()
-    return True
 
 
 @pytest.mark.parametrize("how", [signal.SIGTERM, signal.SIGINT])
