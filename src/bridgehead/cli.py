@@ -17,7 +17,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:  # importing typing would take longer than this module does
     from collections.abc import Callable, Mapping
 
-    from bridgehead.runtime.manifest import Commands, Manifest
+    from bridgehead.runtime.manifest import Commands
 
 _HELP = """\
 usage: bridgehead BRIDGE [COMMAND ...] | COMMAND [...] | help [COMMAND] | --version
@@ -115,22 +115,18 @@ def _choose(name: str, arguments: list[str], environment: "Mapping[str, str]") -
     if not arguments:
         # Windows takes an input of nothing (NUL) for a terminal too; nobody reads a greeting in a pipe.
         if os.isatty(0) and (os.name != "nt" or os.isatty(2)):
-            _greet(bridge, name)
+            sys.stderr.write(
+                f"Bridgehead {__version__}: {bridge.title}, waiting for an MCP client on standard input.\n"
+                f"A client starts it by itself once `bridgehead install CLIENT {name}` has added it.\n"
+                f"By hand: `bridgehead tools {name}` lists its tools, "
+                f"`bridgehead call {name} TOOL` calls one.\n"
+                "Press Ctrl+C to stop.\n"
+            )
         return manifest.serve(bridge, environment)
     commands = bridge.load_commands()
     if commands is None:
         return _refuse(f"The bridge {name} has no commands of its own.")
     return _show(commands, arguments, env_file.narrow(environment, bridge.settings.declared))
-
-
-def _greet(bridge: "Manifest", name: str) -> None:
-    """Explain to a person at a terminal that the bridge waits for an MCP client."""
-    sys.stderr.write(
-        f"Bridgehead {__version__}: {bridge.title}, waiting for an MCP client on standard input.\n"
-        f"A client starts it by itself once `bridgehead install CLIENT {name}` has added it.\n"
-        f"By hand: `bridgehead tools {name}` lists its tools, `bridgehead call {name} TOOL` calls one.\n"
-        "Press Ctrl+C to stop.\n"
-    )
 
 
 def _show(command: "Commands", arguments: list[str], environment: "Mapping[str, str]") -> int:

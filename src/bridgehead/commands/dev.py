@@ -24,7 +24,7 @@ import msgspec
 from bridgehead.mcp import run_on_loop
 from bridgehead.runtime import bridge_files, plugins
 from bridgehead.runtime.command_line import Parser, completed_by
-from bridgehead.runtime.manifest import Manifest, serve
+from bridgehead.runtime.manifest import serve
 
 from .client_entries import end_server
 from .traffic import Traffic, show
@@ -68,8 +68,14 @@ def parser() -> Parser:
 
 def main(arguments: list[str], environment: Mapping[str, str]) -> int:
     """Serve until the client closes standard input."""
-    if arguments[:1] == [CHILD]:
-        return _serve_file(arguments[1], environment)
+    if arguments[:1] == [CHILD]:  # this is the process that has the bridge
+        try:
+            bridge = bridge_files.load(arguments[1])
+        except bridge_files.BridgeFileError as failure:
+            if failure.__cause__ is not None:  # whoever is writing the file needs every frame
+                traceback.print_exception(failure.__cause__)
+            raise
+        return serve(bridge, environment)
     options = parser().parse_args(arguments)
     target: str = options.target
     command = [sys.executable, "-m", "bridgehead"]
@@ -81,7 +87,7 @@ def main(arguments: list[str], environment: Mapping[str, str]) -> int:
             next_step=f"Name a Python file, a module, or one of {', '.join(plugins.names())}.",
         ) from None
     if source is None:
-        folder = _folder_of(plugins.load(target))
+        folder = Path(inspect.getfile(plugins.load(target).make)).parent
         command += [target]
     else:
         folder = Path(source.path).parent
@@ -108,21 +114,6 @@ def inspector_command(target: str, environment: Mapping[str, str]) -> str:
     # After `--` the Inspector reads no options of its own, so `-m` and `--quiet` reach Python and the bridge.
     start = ["npx", INSPECTOR, *passed, "--"]
     return " ".join([*start, subprocess.list2cmdline(server) if is_windows else shlex.join(server)])
-
-
-def _folder_of(bridge: Manifest) -> Path:
-    return Path(inspect.getfile(bridge.make)).parent
-
-
-def _serve_file(target: str, environment: Mapping[str, str]) -> int:
-    """Serve the bridge in a file or module. This runs in the child process."""
-    try:
-        bridge = bridge_files.load(target)
-    except bridge_files.BridgeFileError as failure:
-        if failure.__cause__ is not None:  # whoever is writing the file needs every frame
-            traceback.print_exception(failure.__cause__)
-        raise
-    return serve(bridge, environment)
 
 
 async def _serve(command: list[str], folder: Path, *, is_quiet: bool) -> int:

@@ -144,7 +144,9 @@ def _import(source: Source, shown: str) -> ModuleType:
 
     name = source.module or _module_name(source.path)
     known = sys.modules.get(name)
-    if known is not None and not _is_from(known, source.path):
+    origin = getattr(known, "__file__", None)
+    is_another = origin is None or os.path.realpath(origin) != os.path.realpath(source.path)
+    if known is not None and is_another:
         name = _unique_name(source.path)  # the module of that name stays what its users expect
         known = sys.modules.get(name)
     if known is not None:
@@ -201,11 +203,6 @@ def _search_first(folder: str) -> None:
         sys.path.insert(0, folder)
 
 
-def _is_from(module: ModuleType, path: str) -> bool:
-    origin = getattr(module, "__file__", None)
-    return origin is not None and os.path.realpath(origin) == os.path.realpath(path)
-
-
 def _unusable(failure: BaseException, source: Source, shown: str) -> BridgeFileError:
     """Say where in the author's file an import failed, and why."""
     line = None
@@ -252,9 +249,13 @@ def _choose(names: Mapping[str, Any], source: Source, shown: str) -> Manifest | 
             f"{shown} has no Bridge or Manifest at its top level{f', only {has}' if has else ''}.",
             next_step=f'Declare one there, such as bridge = Bridge("{stem}", "1.0.0").',
         )
-    raise BridgeFileError(
-        f"{shown} has {len(candidates)} bridges: {_listed(candidates)}.", next_step=_hint(names, shown)
+    listed = ", ".join(
+        f"{name} (Bridge {value.info.name!r})"
+        if isinstance(value, Bridge)
+        else f"{name} (Manifest {value.name!r})"
+        for name, value in candidates.items()
     )
+    raise BridgeFileError(f"{shown} has {len(candidates)} bridges: {listed}.", next_step=_hint(names, shown))
 
 
 def _declared(names: Mapping[str, Any]) -> dict[str, Manifest | Bridge[Any]]:
@@ -264,15 +265,6 @@ def _declared(names: Mapping[str, Any]) -> dict[str, Manifest | Bridge[Any]]:
         if isinstance(value, Manifest | Bridge):
             by_identity.setdefault(id(value), (name, value))
     return dict(by_identity.values())
-
-
-def _listed(found: Mapping[str, Manifest | Bridge[Any]]) -> str:
-    return ", ".join(
-        f"{name} (Bridge {value.info.name!r})"
-        if isinstance(value, Bridge)
-        else f"{name} (Manifest {value.name!r})"
-        for name, value in found.items()
-    )
 
 
 def _hint(names: Mapping[str, Any], shown: str) -> str:

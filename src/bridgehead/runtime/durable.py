@@ -70,7 +70,9 @@ def retry_while_locked(act: Callable[[], Result]) -> Result:
         try:
             return act()
         except PermissionError as failure:
-            if not _is_held(failure) or time.monotonic() > until:
+            # Functions of the C library, such as `open`, do not pass on Windows' own code.
+            is_held = getattr(failure, "winerror", None) in _HELD_OPEN or sys.platform == "win32"
+            if not is_held or time.monotonic() > until:
                 raise
             time.sleep(pause)
             pause = min(2 * pause, _LONGEST_PAUSE)
@@ -85,11 +87,6 @@ def read(path: Path) -> bytes:
 def remove(path: Path) -> None:
     """Remove a file, if it exists, as soon as no other process has it open."""
     retry_while_locked(lambda: path.unlink(missing_ok=True))
-
-
-def _is_held(failure: PermissionError) -> bool:
-    # Functions of the C library, such as `open`, do not pass on Windows' own code.
-    return getattr(failure, "winerror", None) in _HELD_OPEN or sys.platform == "win32"
 
 
 def give_rights(descriptor: int, like: os.stat_result | None, share: int) -> None:

@@ -76,20 +76,19 @@ def input_type(function: Callable[..., Any], name: str, base: type[Struct]) -> t
         kind: Any = hints[parameter]
         if is_context(kind):
             continue
-        if parameter in described and not _has_description(kind):
-            kind = Annotated[kind, Meta(description=described[parameter])]
+        if parameter in described:
+            metadata = get_args(kind)[1:] if get_origin(kind) is Annotated else ()
+            if not any(isinstance(item, Meta) and item.description for item in metadata):
+                kind = Annotated[kind, Meta(description=described[parameter])]
         if parameter not in defaults:
             fields.append((parameter, kind))
-        elif isinstance(defaults[parameter], list | dict | set):
-            fields.append((parameter, kind, msgspec.field(default_factory=_copier(defaults[parameter]))))
+        elif isinstance(default := defaults[parameter], list | dict | set):
+            copy = functools.partial(type(default), default)  # each call gets one of its own
+            fields.append((parameter, kind, msgspec.field(default_factory=copy)))
         else:
             fields.append((parameter, kind, defaults[parameter]))
     title = "".join(word.title() for word in name.replace("-", "_").split("_"))
     return msgspec.defstruct(f"{title}Arguments", fields, bases=(base,), kw_only=True)
-
-
-def _copier(default: Any) -> Callable[[], Any]:
-    return lambda: type(default)(default)
 
 
 def _find_rest(function: Callable[..., Any]) -> dict[str, str]:
@@ -120,11 +119,6 @@ def _read_defaults(function: Callable[..., Any]) -> dict[str, Any]:
     }
 
 
-def _has_description(kind: Any) -> bool:
-    metadata = get_args(kind)[1:] if get_origin(kind) is Annotated else ()
-    return any(isinstance(item, Meta) and item.description for item in metadata)
-
-
 def read_hints(function: Callable[..., Any], name: str) -> dict[str, Any]:
     """Return the evaluated annotations of a function."""
     while isinstance(function, functools.partial):
@@ -146,7 +140,10 @@ def read_docstring(function: Callable[..., Any]) -> tuple[str, dict[str, str]]:
 
     Google's and NumPy's sections and Sphinx's `:param name:` are understood.
     """
-    text = _dedent(function.__doc__ or "")
+    # As `inspect.cleandoc` does it.
+    first, *rest = (function.__doc__ or "").expandtabs().splitlines() or [""]
+    margin = min((_indent(line) for line in rest if line.strip()), default=0)
+    text = "\n".join([first.strip(), *(line[margin:].rstrip() for line in rest)]).strip()
     parameters = {match[1]: match[2] for line in text.splitlines() if (match := _SPHINX.match(line))}
     section = _SECTIONS.search(text)
     if section is not None:
@@ -181,12 +178,6 @@ def _read_section(lines: list[str]) -> dict[str, str]:
         elif name:
             found[name] = f"{found[name]} {line.strip()}".strip()
     return {name: text for name, text in found.items() if text}
-
-
-def _dedent(docstring: str) -> str:
-    first, *rest = docstring.expandtabs().splitlines() or [""]
-    margin = min((_indent(line) for line in rest if line.strip()), default=0)
-    return "\n".join([first.strip(), *(line[margin:].rstrip() for line in rest)]).strip()
 
 
 def _indent(line: str) -> int:

@@ -113,7 +113,7 @@ class AsgiRequest(Request):
             self.is_complete = not event.get("more_body", False)
         return piece
 
-    def when_gone(self, act: Callable[[], None]) -> None:
+    def when_gone(self, act: Callable[[], object]) -> None:
         """Call `act` if the client hangs up; in ASGI a task has to wait for that message."""
         super().when_gone(act)
         if self._watcher is None and not self.is_gone:

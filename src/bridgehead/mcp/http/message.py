@@ -108,14 +108,14 @@ class Request(ABC):
         """Headers to add to whatever response it gets."""
         self.stream: ResponseStream | None = None
         """Its response, if that is a stream and has begun."""
-        self._when_gone: Callable[[], None] | None = None
+        self._when_gone: Callable[[], object] | None = None
 
     @property
     def caller(self) -> str:
         """The name that it is counted under: its principal or, without authentication, its address."""
         return self.principal or self.address
 
-    def when_gone(self, act: Callable[[], None]) -> None:
+    def when_gone(self, act: Callable[[], object]) -> None:
         """Call `act` if the client hangs up before its response is complete; at once if it has."""
         self._when_gone = act
         if self.is_gone:

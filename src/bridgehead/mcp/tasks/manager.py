@@ -41,10 +41,6 @@ FetchTask = Callable[[str], Awaitable[TaskRecord | None]]
 """Ask the process that owns a task about it; None if there is no such process, or it has no such task."""
 
 
-async def _fetch_nothing(_task_id: str) -> TaskRecord | None:
-    return None
-
-
 class TaskTerms(Struct, frozen=True):
     """Who a task is for, and when a call becomes one."""
 
@@ -65,7 +61,7 @@ class Tasks:
         clock: Callable[[], float] = time.time,
         *,
         id_prefix: str = "",
-        fetch: FetchTask = _fetch_nothing,
+        fetch: FetchTask | None = None,
     ) -> None:
         self.limits = limits
         self.ended: Counter[str] = Counter()
@@ -244,7 +240,11 @@ class Tasks:
 
         A task of another owner is as unknown as one that never was.
         """
-        record = self.find_running(task_id, owner) or await self._fetch(task_id) or await self.read(task_id)
+        record = self.find_running(task_id, owner)
+        if record is None and self._fetch is not None:
+            record = await self._fetch(task_id)
+        if record is None:
+            record = await self.read(task_id)
         if record is None or record.owner != owner:
             raise unknown_task(task_id, is_ours=task_id.startswith(self._id_prefix))
         return record

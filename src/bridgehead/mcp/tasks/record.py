@@ -61,7 +61,14 @@ class TaskRecord(Struct, frozen=True):
 
     def fail(self, failure: ProtocolError, now: float) -> TaskRecord:
         """Return the record as failed."""
-        return self.move("failed", now, failure.message, _encode_failure(failure))
+        member: dict[str, Any] = {"code": failure.code, "message": failure.message}
+        if failure.data is not None:
+            member["data"] = failure.data
+        try:
+            payload = jsonrpc.encode(member)
+        except (TypeError, ValueError):  # `data` or the message is not JSON
+            payload = jsonrpc.encode({"code": failure.code, "message": ascii(failure.message)})
+        return self.move("failed", now, failure.message, payload)
 
     def interrupt(self, now: float) -> TaskRecord:
         """Return the record as interrupted: its process is gone."""
@@ -82,16 +89,6 @@ class TaskRecord(Struct, frozen=True):
         if self.status in _PAYLOAD_NAMES:
             described[_PAYLOAD_NAMES[self.status]] = Raw(self.payload)
         return described
-
-
-def _encode_failure(failure: ProtocolError) -> bytes:
-    member: dict[str, Any] = {"code": failure.code, "message": failure.message}
-    if failure.data is not None:
-        member["data"] = failure.data
-    try:
-        return jsonrpc.encode(member)
-    except (TypeError, ValueError):  # `data` or the message is not JSON
-        return jsonrpc.encode({"code": failure.code, "message": ascii(failure.message)})
 
 
 def _format_time(seconds: float) -> str:

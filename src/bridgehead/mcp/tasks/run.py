@@ -45,7 +45,7 @@ class TaskRun:
         self._most_questions = most_questions
         self._questions: dict[str, tuple[InputRequest, asyncio.Future[Any]]] = {}
         self._used: set[str] = set()
-        self._changed: Changed = _tell_nobody
+        self._changed: Changed = lambda _record: None  # until the run is a task, nobody is told
         self.is_closed = False
         """Whether its end has begun."""
 
@@ -169,7 +169,3 @@ class TaskRun:
     def _show(self, record: TaskRecord) -> None:
         self.record = record
         self._changed(record)
-
-
-def _tell_nobody(_record: TaskRecord) -> None:
-    """Used until the run is a task."""

@@ -147,7 +147,14 @@ class ApiClient:
                         raise await self._read_refusal(response, path, request.model)
                     has_begun = True
                     if whole := await self._read_answer(response, answer, report):
-                        return await self._report_whole(whole, request, started, answer, report)
+                        completion = read_response(whole, request, self._clock.monotonic() - started)
+                        answer.add_whole(completion)
+                        waiting = report(answer)
+                        if waiting is not None:
+                            await waiting
+                        return completion.add_warning(
+                            "The API sent the answer in one piece, not as a stream."
+                        )
                 finally:
                     await exchange.__aexit__(None, None, None)
         except MercuryError as error:
@@ -206,16 +213,6 @@ class ApiClient:
             raise _too_large() from problem
         answer.end(monotonic())
         return b""
-
-    async def _report_whole(
-        self, body: bytes, request: Request, started: float, answer: StreamedAnswer, report: Report
-    ) -> Completion:
-        completion = read_response(body, request, self._clock.monotonic() - started)
-        answer.add_whole(completion)
-        waiting = report(answer)
-        if waiting is not None:
-            await waiting
-        return completion.add_warning("The API sent the answer in one piece, not as a stream.")
 
     async def _fetch(self, exchange: Exchange, path: str, limit: TimeLimit, model: str = "") -> bytes:
         try:

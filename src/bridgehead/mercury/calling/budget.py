@@ -234,15 +234,15 @@ class Budget:
         except asyncio.CancelledError:
             # The booking goes on although nothing will be sent: release it as soon as it is done. Cancelling
             # it instead could leave a reservation whose answer is lost.
-            booking.add_done_callback(lambda done: self._release(done, reservation))
+            def release(booking: asyncio.Future[list[Spending]]) -> None:
+                if not booking.cancelled() and booking.exception() is None:
+                    reservation.is_booked, reservation.state = True, "released"
+                    self._store.finish(reservation)
+
+            booking.add_done_callback(release)
             raise
         reservation.is_booked = True
         await self._note(reservation.day, spendings)
-
-    def _release(self, booking: asyncio.Future[list[Spending]], reservation: Reservation) -> None:
-        if not booking.cancelled() and booking.exception() is None:
-            reservation.is_booked, reservation.state = True, "released"
-            self._store.finish(reservation)
 
     def finish(self, reservation: Reservation) -> None:
         """Book how a send ended. Without a booked reservation, only an uncertain end is booked."""

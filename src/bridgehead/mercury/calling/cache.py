@@ -103,15 +103,22 @@ class Cache:
         return cached
 
     def store(self, key: CacheKey, completion: Completion) -> None:
-        """Store an answer if it is complete and not too large."""
+        """Store an answer if it is complete and not too large, encoded for hits, which cost nothing."""
         if not completion.is_whole:
             return
-        cached = _encode(key, completion, self._clock.monotonic())
-        if cached.size > self._max_bytes:
+        metadata = replace(completion.metadata, from_cache=True, cache_age_seconds=0.0, cost_usd=0.0)
+        completion = replace(completion, metadata=metadata)
+        result = completion.to_result(NEWEST_HANDSHAKE).result
+        # The size counts the request, the answer, and the encoded result, which contains the answer again.
+        calls = completion.tool_calls or ()
+        characters = len(completion.content) + sum(len(call.function.arguments) for call in calls)
+        size = _ENTRY_OVERHEAD + len(key[1]) + len(result) + _BYTES_PER_CHARACTER * characters
+        if size > self._max_bytes:
             return
+        parts = result.split(_AGE + b"0.0")
         self._drop(key)
-        self._entries[key] = cached
-        self.size += cached.size
+        self._entries[key] = CachedCompletion(completion, self._clock.monotonic(), parts, size)
+        self.size += size
         while len(self._entries) > self._max_entries or self.size > self._max_bytes:
             self._drop(next(iter(self._entries)))
 
@@ -175,15 +182,3 @@ async def share_with_replicas(
         return sent[0], False
     completion = msgpack.decode(answer, type=Completion)
     return replace(completion, metadata=replace(completion.metadata, cost_usd=0.0)), True
-
-
-def _encode(key: CacheKey, completion: Completion, now: float) -> CachedCompletion:
-    """Encode an answer for later hits, which cost nothing."""
-    metadata = replace(completion.metadata, from_cache=True, cache_age_seconds=0.0, cost_usd=0.0)
-    completion = replace(completion, metadata=metadata)
-    result = completion.to_result(NEWEST_HANDSHAKE).result
-    # The size counts the request, the answer, and the encoded result, which contains the answer again.
-    calls = completion.tool_calls or ()
-    characters = len(completion.content) + sum(len(call.function.arguments) for call in calls)
-    size = _ENTRY_OVERHEAD + len(key[1]) + len(result) + _BYTES_PER_CHARACTER * characters
-    return CachedCompletion(completion, now, result.split(_AGE + b"0.0"), size)

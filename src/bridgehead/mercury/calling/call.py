@@ -174,7 +174,11 @@ class CallFactory:
             *(*self._allowed_models, *self._routes.names),
             self._models[wire.EMBEDDINGS],
         ):
-            raise _not_allowed(args.model, self._allowed_models)
+            raise MercuryError(
+                "MODEL_NOT_ALLOWED",
+                f"The model {args.model!r} is not allowed on this server.",
+                next_step=f"Use one of: {', '.join(self._allowed_models)}.",
+            )
         if isinstance(args, Chat) and isinstance(args.tool_choice, str):
             args.tool_choice = _read_tool_choice(args.tool_choice, args.tools or [])
         body = wire.write(args.to_body())
@@ -256,11 +260,3 @@ def _read_tool_choice(choice: str, tools: list[OfferedTool]) -> str | NamedTool:
 
 def _wrong(argument: str, why: str) -> MercuryError:
     return MercuryError("INVALID_ARGUMENTS", f"{argument} is missing: {why}.")
-
-
-def _not_allowed(model: str, allowed: tuple[str, ...]) -> MercuryError:
-    return MercuryError(
-        "MODEL_NOT_ALLOWED",
-        f"The model {model!r} is not allowed on this server.",
-        next_step=f"Use one of: {', '.join(allowed)}.",
-    )

@@ -8,9 +8,8 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from bridgehead.mcp import Context
 from bridgehead.mcp.lazy_imports import asyncio
 from bridgehead.runtime import logs
 from bridgehead.runtime.settings import SettingError
@@ -58,7 +57,11 @@ class Service:
         self.settings = settings
         self.clock = clock = clock or SystemClock()
         self.routes = read_routes(settings.routes_file)
-        self.make_call = CallFactory(settings, self.routes, self._audit_refusal).make
+        self.make_call = CallFactory(
+            settings,
+            self.routes,
+            lambda context, tool, error: self.audit.begin(context, tool).end(error.code, 0.0),
+        ).make
         self.redis = redis = open_redis(settings)
         self.mercury = Provider(settings, clock, redis=redis)
         self.providers = {MERCURY: self.mercury} | {
@@ -135,9 +138,6 @@ class Service:
             await self.redis.close()
         for provider in self.providers.values():
             await provider.close()
-
-    def _audit_refusal(self, context: Context[Any], tool: str, error: MercuryError) -> None:
-        self.audit.begin(context, tool).end(error.code, 0.0)
 
 
 @asynccontextmanager

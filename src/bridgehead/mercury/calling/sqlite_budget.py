@@ -68,7 +68,15 @@ class SqliteBudget:
 
     async def spending(self, day: str, caps: Sequence[Cap]) -> list[Spending]:
         """Return the committed amount under each cap."""
-        return await self._store.submit(lambda connection: [_spending(connection, cap, day) for cap in caps])
+
+        def read(connection: sqlite3.Connection) -> list[Spending]:
+            rows = [connection.execute(_SPENDING, cap.key(day)).fetchone() for cap in caps]
+            return [
+                Spending(cap, *(round(amount, 12) for amount in row))
+                for cap, row in zip(caps, rows, strict=True)
+            ]
+
+        return await self._store.submit(read)
 
     @property
     def problem(self) -> str:
@@ -140,11 +148,6 @@ def _commit(connection: sqlite3.Connection, day: str, payer: str, usd: float) ->
     for period in (day, day[:7]):
         for whose in ("", payer):
             connection.execute(_COMMIT, (period, whose, usd))
-
-
-def _spending(connection: sqlite3.Connection, cap: Cap, day: str) -> Spending:
-    amounts = connection.execute(_SPENDING, cap.key(day)).fetchone()
-    return Spending(cap, *(round(amount, 12) for amount in amounts))
 
 
 def release_uncertain(connection: sqlite3.Connection, span: Span) -> list[ReleasedSends]:

@@ -264,14 +264,13 @@ class Usage:
         self._models.setdefault(model, UsageCounts()).add(counts)
 
     def _gather(self) -> None:
-        """Add recent answers and hits to both sums."""
+        """Add recent answers and hits to both sums, and the cost of answers whose price is known by now."""
         recent, self._recent = self._recent, {}
         for key, counts in recent.items():
             self._add(key, counts)
-        self._count_hits()
-        self._price_late()
-
-    def _price_late(self) -> None:
+        hits, self._hits = self._hits, {}
+        for (model, client), count in hits.items():
+            self.count(model, client, UsageCounts(calls=count, cache_hits=count))
         for _ in range(len(self._unpriced)):
             key, metadata = self._unpriced.popleft()
             cost = self._price(metadata, key[1])
@@ -291,11 +290,6 @@ class Usage:
         key = (model, client)
         self._hits[key] = self._hits.get(key, 0) + 1
         self._store.write_soon()
-
-    def _count_hits(self) -> None:
-        hits, self._hits = self._hits, {}
-        for (model, client), count in hits.items():
-            self.count(model, client, UsageCounts(calls=count, cache_hits=count))
 
     async def read_today(self) -> dict[str, UsageCounts]:
         """Return today's counts by model, of all processes."""
