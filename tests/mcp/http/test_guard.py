@@ -175,10 +175,10 @@ SMALL = Limits(message_bytes=1000, body_seconds=0.2)
 async def test_a_body_over_the_limit_is_refused_before_it_is_sent() -> None:
     async with serving(SMALL) as server:
         head = server.http.head("POST", "/mcp", {**JSON_POST, "Content-Length": "1001"})
-        response, _ = await server.http.begin(head)
+        response, writer = await server.http.begin(head)
         await response.begin()
         assert "1000" in await server.refused(response, 413)
-        assert await response.closed_by_server()
+        writer.write(b" " * 1001)  # some clients send it nevertheless
         assert await server.is_alive()
 
 

@@ -1,16 +1,18 @@
 """Connections: what becomes of one when its client idles, its server is full, or its application fails."""
 
 import asyncio
+from contextlib import suppress
 from typing import Any
 
 import pytest
 
 from bridgehead.mcp.http import message
+from bridgehead.mcp.http.server.protocol import MAX_DROPPED_BYTES
 from tests.support.http_client import Headers, HttpClient, Response
 from tests.support.http_server import JSON_POST, mirrored, serving
 from tests.support.messages import call, encode, initialize, notification, stateless
 from tests.support.posix import resource
-from tests.support.waiting import until
+from tests.support.waiting import PATIENCE, until
 
 H2C: Headers = {
     "Connection": "Upgrade, HTTP2-Settings",
@@ -153,6 +155,67 @@ async def test_a_handler_that_fails_within_its_response_does_not_make_it_look_wh
         response = await server.http.request("GET")
         with pytest.raises(asyncio.IncompleteReadError):
             await response.body()
+
+
+async def refuse_by_head(_request: message.Request) -> message.Response:
+    return message.Response(401, b"who are you?")
+
+
+async def test_an_answer_before_the_body_is_read_by_a_client_that_is_still_sending() -> None:
+    async with serving(settings={"wrap": lambda _: refuse_by_head}) as server:
+        size = 3_000_000  # more than the sockets hold, so that the client is still sending
+        head = server.http.head("POST", "/mcp", {**JSON_POST, "Content-Length": str(size)})
+        response, writer = await server.http.begin(head)
+        writer.write(b"x" * size)
+        async with asyncio.timeout(PATIENCE):
+            await writer.drain()
+        await response.begin()
+        assert (response.status, await response.body()) == (401, b"who are you?")
+
+        writer.write(server.http.head("GET", "/mcp", {}))
+        again = Response(response._reader, response._writer)  # noqa: SLF001  (the same connection)
+        await again.begin()
+        assert again.status == 401
+
+
+async def test_an_answer_before_the_body_of_the_last_request_closes_after_the_body() -> None:
+    async with serving(settings={"wrap": lambda _: refuse_by_head}) as server:
+        head = server.http.head("POST", "/mcp", {**JSON_POST, "Content-Length": "9", "Connection": "close"})
+        response, writer = await server.http.begin(head)
+        await response.begin()
+        assert (response.status, await response.body()) == (401, b"who are you?")
+        writer.write(b"123456789")
+        assert await response.closed_by_server()
+
+
+@pytest.mark.parametrize("rest", [b"x" * (MAX_DROPPED_BYTES + 1), b"no chunk"])
+async def test_a_body_that_nobody_wants_may_not_be_endless_or_broken(rest: bytes) -> None:
+    heard: list[Any] = []
+    settings = {"wrap": lambda _: refuse_by_head, "on_reject": lambda *what: heard.append(what)}
+    async with serving(settings=settings) as server:
+        length: Headers = {"Transfer-Encoding": "chunked", "Content-Length": None}
+        if len(rest) > MAX_DROPPED_BYTES:
+            length = {"Content-Length": str(10 * len(rest))}
+        response, writer = await server.http.begin(server.http.head("POST", "/mcp", {**JSON_POST, **length}))
+        await response.begin()
+        assert (response.status, await response.body()) == (401, b"who are you?")
+        with suppress(ConnectionError):
+            writer.write(rest)
+            await writer.drain()
+        assert await response.closed_by_server()  # with no second answer
+    assert heard == []
+
+
+async def test_a_client_that_waits_to_be_asked_for_its_body_is_not_waited_for() -> None:
+    async with serving(settings={"wrap": lambda _: refuse_by_head}) as server:
+        head = server.http.head(
+            "POST", "/mcp", {**JSON_POST, "Content-Length": "9", "Expect": "100-continue"}
+        )
+        response, _ = await server.http.begin(head)
+        await response.begin()
+        assert (response.status, response.headers["connection"]) == (401, "close")
+        assert await response.body() == b"who are you?"
+        assert await response.closed_by_server()
 
 
 async def begun(http: HttpClient, headers: Headers, body: bytes) -> tuple[Response, asyncio.StreamWriter]:

@@ -44,6 +44,8 @@ CHUNKS_PER_TURN = 512
 """Body chunks parsed in one loop turn (about 0.5 ms)."""
 MAX_UNREAD_BYTES = 256 * 1024
 """Body bytes held for a handler that does not read; reading from the client pauses above this."""
+MAX_DROPPED_BYTES = 32 * 1024 * 1024
+"""Body bytes read and dropped after the response is written; the connection closes above this."""
 MAX_UNWRITTEN_BYTES = 64 * 1024
 MAX_BACKLOG_BYTES = 64 * 1024
 """Unparsed bytes held; reading from the client pauses above this."""
@@ -229,6 +231,10 @@ class RequestParser:
         request = self.receiving
         if request is None:
             return
+        if request.is_finished:
+            if self._body_bytes > MAX_DROPPED_BYTES:
+                self._connection.close()
+            return
         if not request.body:
             request.body = body
         elif isinstance(request.body, bytearray):
@@ -249,6 +255,10 @@ class RequestParser:
         if request is None or self._parser.should_upgrade():
             return
         self.receiving = None
+        if request.is_finished:
+            if self._connection.closes_after_body:
+                self._connection.close()
+            return
         if isinstance(request.body, bytearray):
             request.body = bytes(request.body)
         request.is_complete = True
@@ -361,12 +371,10 @@ class Http1Request(Request):
     async def read(self) -> bytes:
         """Return the next piece of the body, b"" after the last. Raises ClientGone."""
         while not self.body and not self.is_complete and self.can_write:
-            if not self._is_continued and self.stream is None:
-                self._is_continued = True
-                # RFC 9110 10.1.1: such a client sends its body only after this. It is written as late as
-                # here, so that a handler can reject by the headers alone.
-                if self.headers.get(b"expect", b"").lower() == b"100-continue":
-                    self._protocol.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+            if self.stream is None and self.waits_to_continue:
+                # Written as late as here, so that a handler can reject by the headers alone.
+                self._protocol.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+            self._is_continued = True
             self.waiter = self._protocol.loop.create_future()
             await self.waiter
         if not self.can_write:
@@ -375,6 +383,11 @@ class Http1Request(Request):
         if not self._protocol.is_reading:
             self._protocol.resume_reading()
         return piece
+
+    @property
+    def waits_to_continue(self) -> bool:
+        """Whether the client sends its body only after it was told to (RFC 9110 10.1.1)."""
+        return not self._is_continued and self.headers.get(b"expect", b"").lower() == b"100-continue"
 
     # --- the response --------------------------------------------------------------------------------------
 
@@ -386,7 +399,8 @@ class Http1Request(Request):
         for pair in self.extra_headers:  # they differ by request, so they stay out of the cache
             lines += b"%b: %b\r\n" % pair
         length = b"" if status in BODYLESS else b"content-length: %d\r\n" % len(body)
-        is_last = not self.keep_alive or (protocol.is_ending and protocol.is_last(self))
+        may_be_last = protocol.is_ending or not self.is_complete
+        is_last = not self.keep_alive or (may_be_last and protocol.is_last(self))
         end = b"connection: close\r\n\r\n" if is_last else b"\r\n"
         if len(body) > MAX_UNWRITTEN_BYTES:
             protocol.reader = self.caller
@@ -419,6 +433,7 @@ class Http1Request(Request):
 
     def abort(self) -> None:
         """Close the connection after what was sent so far."""
+        self._protocol.close()
         self._protocol.finish(self, is_last=True)
 
 
@@ -487,6 +502,8 @@ class Http1Protocol(asyncio.Protocol):
         self._rejection: ClosingResponse | None = None
         """The response to send after those of earlier requests; nothing is parsed once it is set."""
         self.is_reading = True
+        self.closes_after_body = False
+        """Whether to close when the body of a request that is already answered has arrived."""
         self._is_serving = False
         self._has_turn = False
         """Whether it is queued for a turn."""
@@ -718,6 +735,8 @@ class Http1Protocol(asyncio.Protocol):
         """Whether the connection closes after the response to this request."""
         if not request.keep_alive:
             return True
+        if not request.is_complete and request.waits_to_continue:
+            return True  # nobody can tell whether its body still comes or another request
         return self.is_ending and len(self.queue) <= 1 and not self._backlog and not self._parser.is_in_head
 
     def finish(self, request: Http1Request, *, is_last: bool) -> None:
@@ -735,14 +754,26 @@ class Http1Protocol(asyncio.Protocol):
             and (request.is_complete or request.stream is None)
         ):
             self._write_rejection(self._rejection)
+            return
+        # A body that is still arriving is read and dropped. Closing now would reset the connection, and the
+        # client, busy sending, would never read the response (RFC 9112 9.6).
+        drops_body = (
+            self._parser.receiving is request
+            and self._rejection is None
+            and request.stream is None
+            and not request.waits_to_continue
+        )
+        if drops_body:
+            self.closes_after_body = is_last
+            request.body = b""
         elif is_last or not request.is_complete:
             self.close()
+            return
+        self.last_active = self.loop.time()
+        if queue or self._backlog:
+            self._queue_turn()
         else:
-            self.last_active = self.loop.time()
-            if queue or self._backlog:
-                self._queue_turn()
-            else:
-                self.resume_reading()
+            self.resume_reading()
 
     # --- the end -------------------------------------------------------------------------------------------
 
@@ -754,8 +785,11 @@ class Http1Protocol(asyncio.Protocol):
         """Answer the requests that came before, then send this and close."""
         if self.transport.is_closing() or self._rejection is not None:
             return
-        self._rejection = rejection
         self._backlog = b""
+        if self._parser.receiving is not None and self._parser.receiving.is_finished:
+            self.close()  # the request has its response, and gets no other
+            return
+        self._rejection = rejection
         if self._parser.receiving is not None and self.queue:
             receiving = self.queue[-1]
             if receiving.task is None:
