@@ -59,6 +59,10 @@ class Workshop:
         async def at_once(_args: NoArguments, ctx: Context[None]) -> str:
             return f"{await wait()}, {await ctx.detach()}"
 
+        @self.bridge.tool("The same, a task if it may.", task="optional", task_grace_seconds=60)
+        async def if_it_may(_args: NoArguments, ctx: Context[None]) -> str:
+            return f"{await ctx.detach()}, {await wait()}"
+
         @self.bridge.tool("The same, a task a little later.", task="required", task_grace_seconds=0.01)
         async def soon(_args: NoArguments, ctx: Context[None]) -> str:
             return await wait()

@@ -1,11 +1,12 @@
 """The tasks of a process: what becomes of them when it ends, its store fails, or others ask for them."""
 
 import asyncio
+import gc
 from collections.abc import Sequence
 
 import pytest
 
-from bridgehead.mcp import OVERLOADED, Limits, ProtocolError, in_memory
+from bridgehead.mcp import OVERLOADED, Bridge, Context, Limits, NoArguments, ProtocolError, in_memory
 from bridgehead.mcp.dispatch import Dispatcher
 from bridgehead.mcp.revisions import V2026_07_28
 from bridgehead.mcp.tasks import manager
@@ -137,6 +138,27 @@ async def test_a_stream_hears_of_a_task_that_another_process_runs() -> None:
     await processes.stop()
 
 
+async def test_each_of_several_streams_hears_of_every_change_once() -> None:
+    workshop, store = Workshop(), SharedStore()
+    processes = Processes(workshop, store)
+    here, there = processes.tasks
+    task_id = await processes.clients[0].make("work")
+    heard: list[list[str]] = [[] for _ in range(4)]
+    for tasks, states in zip((here, here, there, there), heard, strict=True):
+
+        def hear(record: TaskRecord, states: list[str] = states) -> None:
+            states.append(record.status)
+
+        assert await tasks.watch(task_id, "workshop\n\n", hear)
+    workshop.open.set()
+    await until(lambda: all("completed" in states for states in heard))
+    # Nobody has left, and all the same nothing more is asked about a task that has ended.
+    await until(lambda: not here._background and not there._background)  # noqa: SLF001
+
+    assert heard == [["working", "completed"]] * 4
+    await processes.stop()
+
+
 async def test_only_a_final_state_is_stored() -> None:
     store, workshop = SharedStore(), Workshop()
     processes = Processes(workshop, store)
@@ -256,12 +278,12 @@ async def test_without_room_an_optional_task_is_a_call_and_a_required_one_is_ref
         for tool in ("work", "soon"):
             with pytest.raises(ProtocolError, match="which is its limit"):
                 await client.call(tool)
-        calls = [asyncio.create_task(client.call(tool)) for tool in ("at_once", "maybe")]
-        await until(lambda: workshop.begun == 4)  # the first task, the refused "soon", and these two
+        calls = [asyncio.create_task(client.call(tool)) for tool in ("at_once", "maybe", "if_it_may")]
+        await until(lambda: workshop.begun == 5)  # the first task, the refused "soon", and these three
         workshop.open.set()
         answers = [(await call)["content"][0]["text"] for call in calls]
 
-        assert answers == ["done, False", "done"]
+        assert answers == ["done, False", "done", "False, done"]
 
 
 async def test_what_the_store_never_took_is_forgotten_with_its_time() -> None:
@@ -318,6 +340,54 @@ async def test_a_store_that_hangs_does_not_keep_the_process_nor_go_on_after_its_
     await stopping
 
     assert [record.status for record in store.written] == ["cancelled"]
+
+
+async def test_a_task_whose_time_is_over_has_failed_and_its_work_is_stopped() -> None:
+    clock = Clock(1000.0)
+
+    class LateStore(MemoryTaskStore):
+        async def create(self, record: TaskRecord) -> None:
+            await super().create(record)
+            clock.set(record.expires)
+
+    workshop = Workshop()
+    tasks = Tasks(Limits(task_seconds=60), lambda: LateStore(clock.now), clock.now)
+    await join(Dispatcher(workshop.bridge, tasks=tasks)).make("work")
+    await until(lambda: tasks.ended)
+    await until(lambda: not tasks._background)  # noqa: SLF001
+    await tasks.stop()
+
+    assert tasks.ended == {"failed": 1}
+    assert workshop.begun == workshop.stopped
+
+
+async def test_work_has_cleaned_up_when_the_server_has_ended_and_what_it_raises_troubles_nobody() -> None:
+    has_cleaned_up = False
+    bridge: Bridge[None] = Bridge("workshop", "1")
+
+    @bridge.tool("Work, and clean up.", task="required", task_grace_seconds=0)
+    async def work(_args: NoArguments, ctx: Context[None]) -> str:
+        nonlocal has_cleaned_up
+        try:
+            return str(await asyncio.Event().wait())
+        finally:
+            for _ in range(100):
+                await asyncio.sleep(0)
+            has_cleaned_up = True
+            raise OSError("the far side is gone")
+
+    reported: list[object] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _loop, about: reported.append(about))
+    tasks = Tasks(Limits())
+    client = join(Dispatcher(bridge, tasks=tasks))
+    await client.make("work")
+    await asyncio.sleep(0)  # it begins
+    await tasks.stop()
+    del client, tasks
+    gc.collect()  # asyncio reports what nobody looked at when it is freed
+
+    assert has_cleaned_up
+    assert reported == []
 
 
 class SlowStore(MemoryTaskStore):
