@@ -15,7 +15,7 @@ from bridgehead.mcp import Arguments, Bridge, Context
 from bridgehead.mcp.revisions import HANDSHAKE
 from tests.support.any_bytes import ERAS, META, METHODS, VALID, Session, is_answer
 
-SETTINGS = settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+SETTINGS = settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 numbers = st.one_of(
     st.integers(),

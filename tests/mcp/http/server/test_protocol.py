@@ -339,7 +339,7 @@ async def test_a_client_that_does_not_read_is_not_read_from_and_then_gets_everyt
 
 # The cases are those of `make adversary`, which also asks other servers what they make of them. What
 # `make fuzz` has found is tried in tests/fuzz.
-QUICK = settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
+QUICK = settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -354,14 +354,13 @@ def test_a_connection_leaves_nothing_behind_whatever_came(name: str) -> None:
         return sum(isinstance(one, kind) for one in gc.get_objects())
 
     gc.disable()
-    gc.freeze()  # what others made is neither counted nor collected: it took 0.6 s a case
+    gc.freeze()  # what others made is neither counted nor collected, now or later
     try:
         asyncio.run(replay([CASES[name]]))
         assert count(HttpRequestParser) == 0  # which does not wait for somebody who collects
         gc.collect()
         assert count(Http1Protocol) == 0
     finally:
-        gc.unfreeze()
         gc.enable()
 
 
