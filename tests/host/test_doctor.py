@@ -99,4 +99,4 @@ async def test_without_any_of_it_the_doctor_says_so(tmp_path: Path) -> None:
 
     assert findings["telemetry"][0] == "right"
     assert "webhook" not in findings
-    assert findings["far sides"][0] == "note"
+    assert findings["connections"][0] == "note"

@@ -122,7 +122,7 @@ async def test_a_far_side_that_cannot_be_asked_does_not_fail_the_page(tmp_path: 
         del host.far["alpha"].is_there
         told = await host.page("/readyz")
 
-    assert told["bridges"]["alpha"]["says"] == "The state of the far side is unknown: see the log."
+    assert told["bridges"]["alpha"]["says"] == "It is unknown whether the bridge is connected: see the log."
     assert told["status"] == "degraded"
 
 

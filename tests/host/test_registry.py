@@ -45,9 +45,9 @@ async def test_a_far_side_that_goes_and_comes_is_noticed_without_a_request(tmp_p
         async with hosting(tmp_path, OFTEN) as host:
             far = host.far["alpha"]
             far.is_there = False
-            await until(lambda: host.logged("the far side is down"))
+            await until(lambda: host.logged("a bridge is not connected"))
             far.is_there = True
-            await until(lambda: host.logged("the far side is up"))
+            await until(lambda: host.logged("a bridge is connected"))
     finally:
         events.feed.leave(listener)
 
@@ -62,14 +62,14 @@ async def test_a_look_that_hangs_is_a_far_side_that_is_away(
     stand_ins = StandIns("alpha", "beta")
     stand_ins.far["alpha"].probe = lambda: asyncio.sleep(600)
     async with hosting(tmp_path, OFTEN, stand_ins=stand_ins) as host:
-        await until(lambda: host.logged("the far side is down"))
+        await until(lambda: host.logged("a bridge is not connected"))
         ready = await host.page("/readyz")
         found = await scraped(host)
 
     assert ready["bridges"]["alpha"] == {
         "serves": True,
         "far_side": False,
-        "says": "The far side did not answer within 0.01 s.",
+        "says": "No answer to the check within 0.01 s.",
     }
     assert found['bridgehead_far_side_up{bridge="alpha"}'] == 0
     assert found['bridgehead_far_side_up{bridge="beta"}'] == 1
@@ -84,7 +84,7 @@ async def test_a_look_that_fails_is_told_and_the_next_one_comes(tmp_path: Path) 
     async with hosting(tmp_path, OFTEN, stand_ins=stand_ins) as host:
         await until(lambda: host.far["alpha"].probed > 1)
         stand_ins.far["alpha"].probe = None
-        await until(lambda: host.logged("the far side is up"))
+        await until(lambda: host.logged("a bridge is connected"))
 
 
 async def test_nothing_is_looked_at_where_that_is_switched_off(tmp_path: Path) -> None:

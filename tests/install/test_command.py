@@ -12,7 +12,7 @@ from tests.support.waiting import PATIENCE
 
 from .desk import CONFIGURATIONS, Desk, everything, servers
 
-RIGHT = "Usage: bridgehead install CLIENT [BRIDGE ...] [options], or bridgehead install --list\n"
+RIGHT = "Usage: bridgehead install [CLIENT [BRIDGE ...]] [options]\n"
 
 
 @pytest.mark.parametrize(

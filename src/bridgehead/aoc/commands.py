@@ -130,7 +130,7 @@ def parser() -> Parser:
     )
     run.add_argument("command", nargs=REMAINDER, metavar="-- COMMAND", help="the program and its arguments")
     add_options(_add(commands, "bench", _bench, "run agents on puzzles, isolated, and compare them"))
-    init = _add(commands, "init", _init, "make a folder with a puzzle of our own to begin with")
+    init = _add(commands, "init", _init, "make a folder with a first puzzle")
     init.add_argument("folder", metavar="FOLDER", nargs="?", help="where (default: the data directory)")
     _add(commands, "check", _check, "read every file and list every problem")
     fetch = _add(

@@ -69,7 +69,7 @@ class AocSettings(LogSettings, DatabaseSettings, StateSettings):
         PATH,
         None,
         "The file with the key that seals the grades of records in files. Servers that share a folder need "
-        "the same one to believe each other's grades.",
+        "the same one to trust each other's grades.",
         shown="`aoc/grade.key` in the state directory, made when it is first needed",
     )
     tool_prefix = prefix_setting("AOC_TOOL_PREFIX", "aoc_")

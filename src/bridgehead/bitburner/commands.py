@@ -65,9 +65,7 @@ def parser() -> Parser:
     )
     commands.add_parser("settings", help="list every setting with its current value")
     sync.add_parser(commands)
-    checker = commands.add_parser(
-        "install-checker", help="install TypeScript, with which scripts are checked more closely"
-    )
+    checker = commands.add_parser("install-checker", help="install TypeScript, for a closer check of scripts")
     checker.add_argument(
         "--from",
         dest="archive",

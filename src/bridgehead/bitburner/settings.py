@@ -145,7 +145,7 @@ class BitburnerSettings(StateSettings, LogSettings):
         "BITBURNER_TLS_CERT", PATH, None, "A certificate (PEM). The game then connects with `wss`."
     )
     tls_key = Setting(
-        "BITBURNER_TLS_KEY", PATH, None, "The key of the certificate, if it is in a file of its own."
+        "BITBURNER_TLS_KEY", PATH, None, "The key of the certificate, if it is in a separate file."
     )
     connect_wait_ms = Setting(
         "BITBURNER_CONNECT_WAIT_MS",

@@ -39,9 +39,9 @@ async def examine(environment: Mapping[str, str]) -> list[Finding]:
     named = ", ".join(settings.bridges) or "all bridges"
     processes = f", {settings.workers} processes" if settings.workers > 1 else ""
     if settings.probe_seconds:
-        far_sides = Finding("far sides", "right", f"checked every {settings.probe_seconds:g} s")
+        far_sides = Finding("connections", "right", f"checked every {settings.probe_seconds:g} s")
     else:
-        far_sides = Finding("far sides", "note", "checked only by calls: BRIDGEHEAD_PROBE_SECONDS is 0")
+        far_sides = Finding("connections", "note", "checked only by calls: BRIDGEHEAD_PROBE_SECONDS is 0")
     return [
         settings_finding(settings, environment),
         *(Finding("settings", "wrong", problem) for problem in problems),

@@ -96,7 +96,7 @@ class Registry:
         )
         self.metrics.gauge(
             "bridgehead_far_side_up",
-            "Whether a bridge's far side is up.",
+            "Whether a bridge is connected to its game, files or API.",
             lambda: {(name,): float(self.far_side(status).is_up) for name, status in statuses.items()},
             "bridge",
         )
@@ -152,8 +152,8 @@ class Registry:
             state = self.far_side(status)
             # Announce every change, but not a far side that is up from the start.
             if state.is_up != was_up and not (state.is_up and was_up is None):
-                log_line, words = (log.info, "up") if state.is_up else (log.warn, "down")
-                log_line(f"the far side is {words}", bridge=status.name, says=state.detail)
+                log_line, words = (log.info, "connected") if state.is_up else (log.warn, "not connected")
+                log_line(f"a bridge is {words}", bridge=status.name, says=state.detail)
                 event = "far_side.returned" if state.is_up else "far_side.lost"
                 events.publish(event, bridge=status.name, says=state.detail)
             was_up = state.is_up
@@ -175,8 +175,8 @@ class Registry:
         try:
             return status.manifest.far_side(lifespan.value if lifespan.ready else None)
         except Exception as failure:  # noqa: BLE001  (a health page never fails for a bridge)
-            log.warn("a bridge could not report on its far side", bridge=status.name, problem=repr(failure))
-            return FarSide(is_up=False, detail="The state of the far side is unknown: see the log.")
+            log.warn("a bridge could not report its connection", bridge=status.name, problem=repr(failure))
+            return FarSide(is_up=False, detail="It is unknown whether the bridge is connected: see the log.")
 
 
 async def _try_probe(name: str, probing: Awaitable[None]) -> str:
@@ -185,10 +185,10 @@ async def _try_probe(name: str, probing: Awaitable[None]) -> str:
         async with asyncio.timeout(PROBE_LIMIT_SECONDS):
             await probing
     except TimeoutError:
-        return f"The far side did not answer within {PROBE_LIMIT_SECONDS:g} s."
+        return f"No answer to the check within {PROBE_LIMIT_SECONDS:g} s."
     except Exception as failure:  # noqa: BLE001  (a failed probe must not end the watch)
-        log.warn("a bridge could not check its far side", bridge=name, problem=repr(failure))
-        return "The state of the far side is unknown: see the log."
+        log.warn("a bridge could not check its connection", bridge=name, problem=repr(failure))
+        return "It is unknown whether the bridge is connected: see the log."
     return ""
 
 

@@ -125,7 +125,7 @@ class OAuthSettings(LogSettings):
         "BRIDGEHEAD_OAUTH_AUDIENCE",
         TEXT,
         None,
-        "The `aud` that an access token must have. Best is the public address.",
+        "The `aud` that an access token must have. Use the public address if you can.",
     )
     oauth_jwks_url = Setting(
         "BRIDGEHEAD_OAUTH_JWKS_URL",
@@ -198,7 +198,7 @@ class HostSettings(OAuthSettings, ToolFilterSettings, StateSettings, DatabaseSet
         "BRIDGEHEAD_TLS_CERT", PATH, None, "A certificate chain (PEM). The server then uses https."
     )
     tls_key = Setting(
-        "BRIDGEHEAD_TLS_KEY", PATH, None, "The key of the certificate, if it is in a file of its own."
+        "BRIDGEHEAD_TLS_KEY", PATH, None, "The key of the certificate, if it is in a separate file."
     )
     body_limit = Setting(
         "BRIDGEHEAD_BODY_LIMIT",
@@ -279,7 +279,7 @@ class HostSettings(OAuthSettings, ToolFilterSettings, StateSettings, DatabaseSet
         "BRIDGEHEAD_DRAIN_SECONDS",
         number(0, 3600),
         0.0,
-        "How many seconds to go on serving after a signal to stop, while /readyz already fails.",
+        "How many seconds to keep serving after a signal to stop, while /readyz already fails.",
     )
     reuse_port = Setting(
         "BRIDGEHEAD_REUSE_PORT",
@@ -291,7 +291,7 @@ class HostSettings(OAuthSettings, ToolFilterSettings, StateSettings, DatabaseSet
         "BRIDGEHEAD_PROBE_SECONDS",
         number(0, 86_400),
         60.0,
-        "How often the host checks each far side, in seconds, if the bridge can. 0 turns this off.",
+        "How often the host checks each bridge's game, files or API, in seconds. 0 turns this off.",
     )
     shutdown_seconds = Setting(
         "BRIDGEHEAD_SHUTDOWN_SECONDS",

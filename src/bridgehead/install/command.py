@@ -32,7 +32,7 @@ Write bridges into the configuration of an MCP client. The rest of the file is n
 examples:
   bridgehead install --list                      which clients were found, and their bridges
   bridgehead install cursor aoc                  one bridge, for this user
-  bridgehead install cursor                      the same, and ask which bridges
+  bridgehead install                             ask for the client and the bridges
   bridgehead install all aoc                     one bridge, in every client that is found
   bridgehead install vscode aoc --scope project  one bridge, in .vscode/mcp.json of this folder
   bridgehead install cursor server.py            a bridge of your own, in a file
@@ -88,7 +88,7 @@ def run(arguments: list[str], machine: Machine, load_manifest: LoadManifest) -> 
 
 def parser() -> Parser:
     """Return the parser of the command line."""
-    usage = "%(prog)s CLIENT [BRIDGE ...] [options], or %(prog)s --list"
+    usage = "%(prog)s [CLIENT [BRIDGE ...]] [options]"
     command = Parser(prog="bridgehead install", description=_ABOUT, usage=usage)
     add = command.add_argument
     about = f"{', '.join(BY_ID)}; all means every one that is found"
@@ -105,7 +105,7 @@ def parser() -> Parser:
     add("--command", metavar="COMMAND", help="how to start Bridgehead (default: this installation)")
     add("--url", metavar="URL", default="", help="use the server of a team, instead of starting one here")
     add("--token-env", metavar="NAME", default="BRIDGEHEAD_TOKEN", help="the variable with its token")
-    add("--no-token", action="store_true", help="the server at --url asks for no token")
+    add("--no-token", action="store_true", help="the server at --url needs no token")
     add(
         "--write-secrets", action="store_true", help="write secrets into the file, not the names of variables"
     )

@@ -55,7 +55,9 @@ def parser() -> Parser:
 
     result = Parser(prog="bridgehead mercury", description=_ABOUT)
     commands = result.add_subparsers(dest="command", required=True)
-    doctor = commands.add_parser("doctor", help="check the settings, the key, the API and the model for real")
+    doctor = commands.add_parser(
+        "doctor", help="check the settings, the key, the API and the model with real requests"
+    )
     doctor.add_argument("--offline", action="store_true", help="check only what needs no network")
     commands.add_parser("settings", help="list every setting with its current value")
     usage = commands.add_parser("usage", help="show what was used and what it cost, by day, model or client")

@@ -281,8 +281,8 @@ class MercurySettings(StateSettings, DatabaseSettings, ReplicaSettings, LogSetti
         "CACHE_SHARED",
         FLAG,
         default=False,
-        about="Answer a token from the cached answers of others too, and send equal calls of several tokens "
-        "once. A token can then find out what others have asked.",
+        about="Answer a token from the cached answers of others too, and send identical calls of several "
+        "tokens once. A token can then find out what others have asked.",
     )
 
     rate_limit_enabled = Setting("RATE_LIMIT_ENABLED", FLAG, default=True, about="Turn rate limits on.")

@@ -298,7 +298,7 @@ def _describe(bridge: Bridge[Any], source: Source) -> Manifest:
         description=info.description or title,
         settings=_NoSettings,
         make=lambda _settings, _metrics: bridge,
-        far_side=lambda _state: FarSide(is_up=True, detail="It reports nothing about a far side."),
+        far_side=lambda _state: FarSide(is_up=True, detail="It reports no connection."),
     )
 
 

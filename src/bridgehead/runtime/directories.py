@@ -80,8 +80,8 @@ class ReplicaSettings(Settings):
         "BRIDGEHEAD_STATE_KEYS",
         STATE_KEYS,
         (),
-        "Keys that seal what clients carry between requests. Use the same on all replicas. The "
-        "first seals, all open.",
+        "Keys that sign state which clients carry between requests. Use the same on all replicas. The "
+        "first signs, all verify.",
         secret=True,
         shown="one made at the start",
     )

@@ -396,7 +396,7 @@ class LogSettings(Settings):
         "MCP_LOG_LEVEL",
         choice(*LEVELS),
         DEFAULT_LEVEL,
-        "Another name for LOG_LEVEL, which wins if both are set.",
+        "Another name for LOG_LEVEL. If both are set, LOG_LEVEL wins.",
     )
     log_format = Setting(
         "LOG_FORMAT",

@@ -14,7 +14,7 @@ from tests.support.sign_in_authority import signing_in
     ("error", "words"),
     [
         ("access_denied", "consent was denied, or your account has no right to it. Sign in again and agree"),
-        ("server_error", "refused the sign-in: server_error. Tell whoever runs this server."),
+        ("server_error", "refused the sign-in: server_error. Tell the operator of this server."),
     ],
 )
 async def test_a_refusal_is_told_with_a_next_step(tmp_path: Path, error: str, words: str) -> None:
@@ -99,7 +99,7 @@ async def test_a_user_without_the_scope_is_told_which_one(tmp_path: Path) -> Non
         browser, text = await sign_in(host, issuer)
 
         assert browser.status == 403
-        assert "Ask whoever runs the authorisation server for the scope bridgehead:dashboard." in text
+        assert "Ask the operator of the authorisation server for the scope bridgehead:dashboard." in text
 
 
 async def test_an_issuer_that_is_gone_is_told_before_and_after(tmp_path: Path) -> None:

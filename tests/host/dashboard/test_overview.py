@@ -72,7 +72,7 @@ def test_an_empty_host_says_what_will_be_there() -> None:
     text = read(write_overview(bare, {}, ANYONE).body).text
 
     assert "No call has failed since the start." in text
-    assert "Nothing has happened to a far side" in text
+    assert "No connection was lost" in text
     assert "No tool has been called yet." in read(write_bridge(bare, bare.bridges[0], None).body).text
 
 

@@ -122,7 +122,7 @@ async def test_under_tls_the_cookie_is_secure(tmp_path: Path) -> None:
         (
             "bot",
             403,
-            "This token does not open the dashboard. Ask whoever runs the server for one with --dashboard.",
+            "This token does not open the dashboard. Ask the server's operator for one with --dashboard.",
         ),
     ],
 )

@@ -25,11 +25,11 @@ from .folder import Folder
 from .planning import Action, Rules
 
 _ABOUT = """\
-Keeps a folder on this machine and the files of the game in step, in both directions, until Ctrl-C.
+Syncs a folder on this machine with the game, in both directions, until you press Ctrl+C.
 
-What is overwritten on either side is kept, and restore_file brings it back. Where both sides have changed a
-file, both are kept. A delete is held back unless --delete is given. The game's definitions
-and a tsconfig.json are written beside the files, so that an editor completes ns.
+Whatever is overwritten on either side can be restored with restore_file. If both sides have changed a file,
+both versions are kept. Nothing is deleted without --delete. The game's definitions and a tsconfig.json are
+added to the folder, so that an editor completes ns.
 
   bridgehead bitburner sync scripts
   bridgehead bitburner sync scripts --pull
@@ -53,7 +53,7 @@ _SIGNS = {
 def add_parser(commands: object) -> None:
     """Add the command to those of the bridge."""
     parser: Parser = commands.add_parser(  # type: ignore[attr-defined]
-        "sync", help="keep a folder on this machine and the game in step", description=_ABOUT
+        "sync", help="sync a folder on this machine with the game", description=_ABOUT
     )
     parser.add_argument("folder", type=Path, help="the folder on this machine; created if it does not exist")
     direction = parser.add_mutually_exclusive_group()
@@ -76,7 +76,7 @@ def add_parser(commands: object) -> None:
         "--to",
         action="append",
         metavar="NAME",
-        help="a further server that gets a copy of every file; repeat it for several",
+        help="also copy every file to this server; repeat it for several",
     )
     parser.add_argument(
         "--wait",

@@ -183,7 +183,7 @@ class CodeFlow:
         log.warn("an answer of the authorisation server was refused", issuer=self._issuer, problem=why)
         message = (
             f"The answer of {self.issuer_name} cannot be accepted: {why}. "
-            "Sign in again. If it happens again, tell whoever runs this server."
+            "Sign in again. If it happens again, tell the operator of this server."
         )
         return HostRejection(502, message, MISMATCH)
 
@@ -193,11 +193,11 @@ class CodeFlow:
         if error == "access_denied":
             message = (
                 f"{self.issuer_name} did not give access: consent was denied, or your account has no right "
-                "to it. Sign in again and agree, or ask whoever runs the authorisation server."
+                "to it. Sign in again and agree, or ask the operator of the authorisation server."
             )
             return HostRejection(403, message, DENIED)
         cause = f"{error} ({details})" if details else error
-        message = f"{self.issuer_name} refused the sign-in: {cause}. Tell whoever runs this server."
+        message = f"{self.issuer_name} refused the sign-in: {cause}. Tell the operator of this server."
         return HostRejection(403, message, DENIED)
 
     def _explain_exchange(self, error: str) -> HostRejection:
@@ -208,11 +208,11 @@ class CodeFlow:
             return HostRejection(400, message, DENIED)
         if error == "invalid_client":
             message = (
-                f"{self.issuer_name} does not accept this server as a client. Tell whoever runs this server "
-                "to check BRIDGEHEAD_OAUTH_CLIENT_ID and BRIDGEHEAD_OAUTH_CLIENT_SECRET."
+                f"{self.issuer_name} does not accept this server as a client. Tell the operator of this "
+                "server to check BRIDGEHEAD_OAUTH_CLIENT_ID and BRIDGEHEAD_OAUTH_CLIENT_SECRET."
             )
             return HostRejection(502, message, DENIED)
-        message = f"{self.issuer_name} gave no token: {error[:_MAX_SHOWN]}. Tell whoever runs this server."
+        message = f"{self.issuer_name} gave no token: {error[:_MAX_SHOWN]}. Tell the operator of this server."
         return HostRejection(502, message, DENIED)
 
 

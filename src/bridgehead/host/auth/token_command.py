@@ -28,7 +28,7 @@ examples:
   bridgehead token revoke alice
 """
 _HOW_TO_USE = """\
-Whoever uses it puts it into the environment of their client as BRIDGEHEAD_TOKEN, and runs
+Its user sets BRIDGEHEAD_TOKEN to it in the environment of their client, and runs
   bridgehead install CLIENT --url https://ADDRESS
 A request by hand carries the header `Authorization: Bearer TOKEN`.
 """

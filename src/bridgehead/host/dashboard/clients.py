@@ -301,7 +301,7 @@ def write_sign_in(proof: str, problem: str = "", status: int = 200, *, issuer: s
         ),
         tag(
             "p",
-            "Whoever runs the server makes one with ",
+            "The server's operator makes one with ",
             tag("code", "bridgehead token add NAME --dashboard"),
             ". An access token of the authorisation server works too, where there is one.",
             class_="hint",

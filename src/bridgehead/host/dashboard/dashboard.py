@@ -265,7 +265,7 @@ class Dashboard:
             async with asyncio.timeout(REPORT_SECONDS):
                 report = await make_report(lifespan.value)
         except Exception as failure:  # noqa: BLE001  (a page never fails for a bridge)
-            log.warn("a bridge could not tell of its far side", bridge=status.name, problem=repr(failure))
+            log.warn("a bridge could not report on its connection", bridge=status.name, problem=repr(failure))
         self._reports[status.name] = (self._clock.monotonic() + KEEP_SECONDS, report)
         return report
 

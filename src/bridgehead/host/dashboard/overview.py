@@ -218,7 +218,7 @@ def write_bridge(
     ]
     if report is not None and report.facts:
         facts = [tag("div", tag("dt", fact.label), tag("dd", fact.value)) for fact in report.facts]
-        parts.append(section("The far side", tag("dl", facts, class_="facts wide"), name="facts"))
+        parts.append(section("Connection", tag("dl", facts, class_="facts wide"), name="facts"))
     parts.extend(_write_report(report or Report()))
     parts.append(_write_traffic(snapshot, shown, bridge.name))
     parts.append(section("Tools", _write_tools(bridge), name="tools"))
@@ -298,7 +298,7 @@ _LEVELS = {"far_side.returned": "good", "breaker.closed": "good"}
 def write_notices(notices: Sequence[Notice], now: float) -> Html:
     """List events about far sides, breakers and budgets, newest first."""
     if not notices:
-        return empty("Nothing has happened to a far side or a budget since the start.")
+        return empty("No connection was lost and no budget reached since the start.")
     items = [
         tag(
             "li",

@@ -164,9 +164,9 @@ class SignIn:
         grant = await self._check(request, token.strip())
         if not grant.may_look:
             remedy = (
-                "Ask whoever runs the server for one with --dashboard."
+                "Ask the server's operator for one with --dashboard."
                 if grant.token_id
-                else f"Ask whoever runs the authorisation server for the scope {DASHBOARD_SCOPE}."
+                else f"Ask the operator of the authorisation server for the scope {DASHBOARD_SCOPE}."
             )
             raise HostRejection(403, f"This token does not open the dashboard. {remedy}", "grant")
 

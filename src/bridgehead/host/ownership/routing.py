@@ -70,7 +70,7 @@ class OwnerRouter:
             problem = "The session is unknown or has expired: start again with initialize"
             return self._app.reject(request, HostRejection(404, problem, "session"))
         except ClocksDiffer as skew:
-            advice = "Whoever runs them has to synchronise their clocks (NTP)."
+            advice = "Synchronise the clocks of the replicas (NTP)."
             return self._app.reject(request, HostRejection(503, f"{skew} {advice}", "clock", code=OVERLOADED))
         except StoreUnavailable:
             subject = "task" if is_task else "session"

@@ -225,7 +225,7 @@ class SqliteUsage:
             # The path and the database's own words are for the log alone: `_note_failure` writes them.
             raise StorageError(
                 f"The usage database {FILE} cannot be used: {sqlite.explain(problem)}.",
-                next_step="Whoever runs this server has to look at its state directory and the disk; "
+                next_step="The operator has to check its state directory and the disk; "
                 "the log names the file. If the file is damaged, move it away: usage and the budget then "
                 "start from zero.",
             ) from problem
