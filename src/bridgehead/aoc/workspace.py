@@ -392,8 +392,9 @@ class Workspace:
             mains = match_names(aliases.look_up(filters.llm), known)
             llms = frozenset(name for name in names if name_of(canonical[name]) in mains)
         wanted = RunFilter(filters.phase, filters.measure, filters.grade, llms)
+        is_all = wanted == RunFilter()
         counts = {
-            day: sum(count for group, count in of_day.counts.items() if wanted.passes(group))
+            day: sum(count for group, count in of_day.counts.items() if is_all or wanted.passes(group))
             for day, of_day in days.items()
         }
         return _Chosen(wanted, [day for day, count in counts.items() if count], sum(counts.values()), known)

@@ -2,7 +2,7 @@
 
 Every write holds the folder's lock, checks whether the file is still the one that the last write left (and
 reads it again if not), and replaces it as a whole: write beside, flush, rename. A kill at any moment leaves
-the old file or the new one. A file above a megabyte grows by its journal instead and is replaced when nobody
+the old file or the new one. A file above 256 KB grows by its journal instead and is replaced when nobody
 records. While nobody else writes, a write neither reads nor decodes.
 """
 

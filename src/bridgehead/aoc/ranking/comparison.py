@@ -300,17 +300,19 @@ def least_squares(
 
 def invert(matrix: list[list[float]]) -> list[list[float]]:
     """Invert a symmetric positive definite matrix by Gauss–Jordan elimination."""
-    size = len(matrix)
-    # Without pivoting: the pivots of a positive definite matrix are positive.
-    rows = [[*row, *(float(i == j) for j in range(size))] for i, row in enumerate(matrix)]
-    for i in range(size):
+    # Without pivoting: the pivots of a positive definite matrix are positive. In place, without an identity
+    # beside it: a column that is done becomes one of the inverse.
+    rows = [list(row) for row in matrix]
+    for i in range(len(rows)):
         pivot = rows[i][i]
-        rows[i] = top = [value / pivot for value in rows[i]]
+        top = rows[i] = [value / pivot for value in rows[i]]
+        top[i] = 1 / pivot
         for j, row in enumerate(rows):
             factor = row[i]
             if j != i and factor:
+                row[i] = 0.0
                 rows[j] = [value - factor * other for value, other in zip(row, top, strict=True)]
-    return [row[size:] for row in rows]
+    return rows
 
 
 # --- one or two puzzles: the runs are the unit -------------------------------------------------------------

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 
 _MAX_STEPS = 300
 _TINY = 1e-300
@@ -14,20 +15,30 @@ def two_sided_p(t: float, df: float) -> float:
     return _incomplete_beta(df / 2, 0.5, df / (df + t * t))
 
 
+@lru_cache(maxsize=1024)  # models with as many puzzles have the same degrees of freedom
 def two_sided_quantile(p: float, df: float) -> float:
     """Return the t that |T| exceeds with chance `p`."""
-    high = 1.0
+    low, high = 0.0, 1.0
     while two_sided_p(high, df) > p:
-        high *= 2
-    low = 0.0 if high == 1.0 else high / 2
-    # Bisection: 40 halvings give 12 digits, and nothing can go wrong at a tail of 0.05 / 2,000.
-    for _ in range(40):
-        middle = (low + high) / 2
-        if two_sided_p(middle, df) > p:
-            low = middle
+        low, high = high, high * 2
+    # Illinois: the secant between the ends, whose kept end is halved when it stays twice. The logarithm is
+    # nearly straight in the tail. About 8 steps give 12 digits, where bisection takes 40.
+    below, above = (math.log(max(two_sided_p(t, df), _TINY) / p) for t in (low, high))
+    kept = t = 0.0
+    for _ in range(_MAX_STEPS):
+        t = high - above * (high - low) / (above - below)
+        value = math.log(max(two_sided_p(t, df), _TINY) / p)
+        if abs(value) < _PRECISION or high - low < _PRECISION * high:
+            break
+        if value > 0:
+            low, below = t, value
+            above *= 0.5 if kept > 0 else 1
+            kept = 1
         else:
-            high = middle
-    return (low + high) / 2
+            high, above = t, value
+            below *= 0.5 if kept < 0 else 1
+            kept = -1
+    return t
 
 
 def _incomplete_beta(a: float, b: float, x: float) -> float:
