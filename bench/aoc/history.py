@@ -54,6 +54,7 @@ PAGES = {
     "of one model": (Filters(llm="model-3"), None),
     "of one day and phase": (Filters(day=7, phase=2), None),
     "from the middle": (Filters(), 0.5),
+    "the next after that": (Filters(), 0.5),
 }
 
 
@@ -123,7 +124,7 @@ async def _pages(workspace: Workspace, size: int, clock: Callable[[], float]) ->
 
     times["first call"] = await call(Filters(), None, size)
     for what, (filters, share) in PAGES.items():
-        older = None if share is None else int(size * share)
+        older = None if share is None else int(size * share) - (LIMIT if what.startswith("the next") else 0)
         await call(filters, older)
         times[what] = statistics.median([await call(filters, older) for _ in range(ROUNDS)])
     after = []

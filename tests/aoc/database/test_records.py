@@ -144,6 +144,18 @@ async def test_runs_that_other_replicas_add_are_counted_and_listed(data: Databas
         assert await pages(workspace, 1, grade="measured") == []
 
 
+async def test_a_page_begins_where_it_is_asked_for_after_older_runs_were_imported(data: DatabaseData) -> None:
+    moments = [f"2025-12-06T10:00:0{n}.000Z" for n in range(6)]
+    await asyncio.to_thread(data.put_speeds, 1, [entry("gpt4", n, 1, moments[n]) for n in (5, 4, 3)])
+    async with replica(data) as workspace:
+        first = await workspace.history(Filters(), 1, None)
+        await asyncio.to_thread(data.put_speeds, 1, [entry("gpt4", n, 1, moments[n]) for n in (2, 1)])
+        second = await workspace.history(Filters(), 2, 2)
+
+    assert ([run.speed_ms for run in first.page.runs], first.page.older) == ([5], 2)
+    assert ([run.speed_ms for run in second.page.runs], second.page.total) == ([2, 1], 5)
+
+
 async def test_runs_are_counted_anew_after_a_restore_of_an_older_backup(data: DatabaseData) -> None:
     async with replica(data) as workspace:
         for time in (5, 6):

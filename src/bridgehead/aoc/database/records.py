@@ -40,16 +40,24 @@ with page as materialized (
             and ($4::smallint is null or phase = $4)
             and ($5::text is null or coalesce(measure, 'solving') = $5)
             and ($6::text is null or coalesce(grade, 'claimed') = $6)
-            and ($7::text[] is null or llm = any($7))
+            and ($7::text[] is null or llm = any($7)) {after}
         order by coalesce(moment_utc, left(moment, -1)) collate "C" {desc}, id {desc}
         limit $8::bigint + $9::bigint
     ) as r
     order by utc {desc}, r.day {asc}, r.id {desc} offset $8 limit $9
 )
-select page.day, llm, phase, moment, time, measure, source, withdrawn, grade, details::text
+select page.day, id, utc, llm, phase, moment, time, measure, source, withdrawn, grade, details::text
 from page join aoc_records using (id) order by utc desc, page.day, id desc"""
-_NEWEST_FIRST = _PAGE.format(desc="desc", asc="")
-_OLDEST_FIRST = _PAGE.format(desc="", asc="desc")
+_NEWEST_FIRST = _PAGE.format(desc="desc", asc="", after="")
+_OLDEST_FIRST = _PAGE.format(desc="", asc="desc", after="")
+# The page after another one, whose last run is known: nothing is skipped.
+_NEXT_PAGE = _PAGE.format(
+    desc="desc",
+    asc="",
+    after="""and coalesce(moment_utc, left(moment, -1)) collate "C" <= $10::text
+            and (coalesce(moment_utc, left(moment, -1)) collate "C" < $10
+                or day > $11::smallint or (day = $11 and id < $12::bigint))""",
+)
 _ATTEMPTS = """\
 select details->>'attempt' as attempt from aoc_records
 where year = $1 and day = $2 and details->>'attempt' is not null"""
@@ -57,6 +65,9 @@ where year = $1 and day = $2 and details->>'attempt' is not null"""
 _CHANGES = """\
 select (select array_agg((day, revision) order by day) from aoc_days where year = $1) as days,
     (select (count(*), max(id)) from aoc_steps where year = $1) as steps"""
+
+MAX_LAST_RUNS = 1000
+"""How many pages are remembered for the page after them."""
 
 
 class DatabaseRecords:
@@ -67,6 +78,8 @@ class DatabaseRecords:
         self._year = year
         self._days = DayCache(year, is_shared=True)
         self._counts: dict[int, DayCounts] = {}
+        self._last_runs: dict[tuple[object, ...], tuple[str, int, int]] = {}
+        """Moment, day and id of the last run of a page, by the number of older runs."""
 
     def runs(self, day: int | None, skipped: list[Skipped]) -> dict[int, DayRuns]:
         """Return the runs of the days that have any, or of one day.
@@ -99,17 +112,18 @@ class DatabaseRecords:
         """Return how many runs the days have that have any, or one day. Nothing is ever skipped."""
 
         async def read(connection: postgres.Connection) -> dict[int, DayCounts]:
-            revisions = {row[0]: row[1] for row in await connection.fetch(DAYS, self._year, day)}
+            rows = await connection.fetch(DAYS, self._year, day)
+            states = {row[0]: DayRevision(*row) for row in rows}
             known: dict[int, DayCounts] = {}
-            for number, revision in revisions.items():
+            for number, state in states.items():
                 cached = self._counts.get(number)
                 # A revision below ours means that the table was replaced, by a restored backup for example.
-                is_usable = cached is not None and cached.revision <= revision
+                is_usable = cached is not None and cached.revision <= state.revision
                 known[number] = cached if cached and is_usable else DayCounts({}, 0)
-            behind = [number for number, revision in revisions.items() if known[number].revision < revision]
+            behind = [number for number, state in states.items() if known[number].revision < state.revision]
             if behind:
                 after = [known[number].revision for number in behind]
-                upto = [revisions[number] for number in behind]
+                upto = [states[number].revision for number in behind]
                 # Copied, never changed: another thread may be reading them.
                 newer = {number: dict(known[number].counts) for number in behind}
                 for row in await connection.fetch(_COUNTS, self._year, behind, after, upto):
@@ -118,7 +132,8 @@ class DatabaseRecords:
                     group = Group(llm, phase, measured, grade or CLAIMED)
                     newer[number][group] = newer[number].get(group, 0) + count
                 for number in behind:
-                    known[number] = self._counts[number] = DayCounts(newer[number], revisions[number])
+                    _, revision, rewritten = states[number]
+                    known[number] = self._counts[number] = DayCounts(newer[number], revision, rewritten)
             return known
 
         return self._database.wait_for(self._database.reader.run(read))
@@ -127,10 +142,7 @@ class DatabaseRecords:
         self, days: Mapping[int, DayCounts], wanted: RunFilter, cut: PageCut
     ) -> list[tuple[int, Entry]]:
         """Return the runs of a page that pass a filter, newest first, with their days."""
-        # What is skipped is read all the same, so begin at the nearer end.
-        is_newest_first = cut.newer <= cut.older
-        sql = _NEWEST_FIRST if is_newest_first else _OLDEST_FIRST
-        values = (
+        values = [
             self._year,
             list(days),
             [of_day.revision for of_day in days.values()],
@@ -138,14 +150,27 @@ class DatabaseRecords:
             wanted.measure,
             wanted.grade,
             None if wanted.llms is None else list(wanted.llms),
-            cut.newer if is_newest_first else cut.older,
-            cut.size,
-        )
+        ]
+        # A place counted from the oldest run holds until a run is withdrawn or older ones are imported.
+        rewritten = tuple((day, of_day.rewritten) for day, of_day in days.items())
+        last = self._last_runs.get((wanted, rewritten, cut.older + cut.size))
+        more: tuple[object, ...]
+        if last is not None:
+            sql, more = _NEXT_PAGE, (0, cut.size, *last)
+        elif cut.newer <= cut.older:
+            sql, more = _NEWEST_FIRST, (cut.newer, cut.size)
+        else:  # what is skipped is read all the same, so begin at the nearer end
+            sql, more = _OLDEST_FIRST, (cut.older, cut.size)
 
-        async def read(connection: postgres.Connection) -> list[tuple[int, Entry]]:
-            return [(row["day"], _entry(row)) for row in await connection.fetch(sql, *values)]
+        async def read(connection: postgres.Connection) -> list[postgres.Record]:
+            return await connection.fetch(sql, *values, *more)
 
-        return self._database.wait_for(self._database.reader.run(read))
+        rows = self._database.wait_for(self._database.reader.run(read))
+        if rows:
+            if len(self._last_runs) >= MAX_LAST_RUNS:
+                self._last_runs.clear()
+            self._last_runs[wanted, rewritten, cut.older] = rows[-1]["utc"], rows[-1]["day"], rows[-1]["id"]
+        return [(row["day"], _entry(row)) for row in rows]
 
     def attempts(self, day: int) -> set[str]:
         """Return the attempts that have a record on a day, withdrawn or not."""

@@ -61,28 +61,24 @@ class FolderLock:
             is_locked = False
             # A folder that was removed and made again while this waited is another one: lock that instead.
             while not is_locked:
-                # Never on the mount point of a disk that was unmounted: the next mount would hide what was
-                # written there.
-                if not self._anchor.is_there:
-                    raise StorageError(
-                        f"{what} cannot be written: {self._anchor.path} is no longer there. Was its disk "
-                        "unmounted? Nothing was recorded.",
-                        next_step="Mount it again. If you removed the folder yourself, make it again.",
-                    )
-                durable.make_folder(Path(self.folder))
+                self._make_folder(what)
                 if sys.platform == "win32":
                     break
                 if descriptor is not None:
                     os.close(descriptor)
                     descriptor = None
-                descriptor = os.open(self.folder, os.O_RDONLY)
+                try:
+                    descriptor = os.open(self.folder, os.O_RDONLY)
+                except FileNotFoundError:
+                    raise self._unmounted(what) from None
                 if not self._lock_folder(descriptor, what, deadline):
                     break
                 with suppress(FileNotFoundError):
                     is_locked = os.path.samestat(os.fstat(descriptor), os.stat(self.folder))
                 if not is_locked and time.monotonic() >= deadline:
                     raise self._taken(what)
-            self._anchor = find_anchor(self.folder)
+            if self._anchor.path != self.folder:
+                self._anchor = find_anchor(self.folder)
             if is_locked:
                 yield
             else:
@@ -92,6 +88,16 @@ class FolderLock:
             if descriptor is not None:
                 os.close(descriptor)  # releases the folder's lock, as the end of the process does
             self._threads.release()
+
+    def _make_folder(self, what: str) -> None:
+        """Create the folder, unless it has been there before: then opening it tells whether it still is."""
+        if self._anchor.path == self.folder and sys.platform != "win32":
+            return
+        # Never on the mount point of a disk that was unmounted: the next mount would hide what was written
+        # there.
+        if not self._anchor.is_there:
+            raise self._unmounted(what)
+        durable.make_folder(Path(self.folder))
 
     def _lock_folder(self, descriptor: int, what: str, deadline: float) -> bool:
         """Return False if this file system cannot lock a folder."""
@@ -128,6 +134,13 @@ class FolderLock:
             yield
         finally:
             lock.release()
+
+    def _unmounted(self, what: str) -> StorageError:
+        return StorageError(
+            f"{what} cannot be written: {self._anchor.path} is no longer there. Was its disk unmounted? "
+            "Nothing was recorded.",
+            next_step="Mount it again. If you removed the folder yourself, make it again.",
+        )
 
     def _taken(self, what: str) -> Unavailable:
         return Unavailable(

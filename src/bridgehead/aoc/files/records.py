@@ -110,6 +110,8 @@ class DayCounts(NamedTuple):
     counts: Mapping[Group, int]
     revision: Any
     """Changes when the runs do; in a database it is the day's."""
+    rewritten: int = 0
+    """In a database, the last revision that did more than add newer runs."""
 
 
 class RecordReader(Protocol):
