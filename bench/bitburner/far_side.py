@@ -1,6 +1,7 @@
-"""The far side of both measurements: a process that dials in and answers from prepared bytes, doing no more.
+"""The far side of both measurements: a process that dials in, keeps what is pushed, and does no more.
 
 Run as `python -m bench.bitburner.far_side URL`. Both the bridge and the bare exchange ask the same process.
+Files below foreign/ hold something else each time they are read, as if the player had changed them.
 """
 
 import asyncio
@@ -26,27 +27,40 @@ def all_files() -> bytes:
     return msgspec.json.encode(files)
 
 
+class Params(msgspec.Struct, frozen=True):
+    filename: str = ""
+    content: msgspec.Raw = msgspec.Raw()
+
+
 class Asked(msgspec.Struct):
     id: int
     method: str
+    params: Params = Params()
 
 
 async def main(url: str) -> None:
     """Answer until the connection ends."""
     results = {
         "getAllFiles": all_files(),
-        "getFile": msgspec.json.encode(SMALL),
         "pushFile": b'"OK"',
         "calculateRam": b"1.6",
         "getDefinitionFile": b'"export interface NS {}"',
     }
+    files: dict[str, bytes] = {"a.js": msgspec.json.encode(SMALL)}
     decode = msgspec.json.Decoder(Asked).decode
     async with connect(url, max_size=None, compression=None, ping_interval=None, proxy=None) as socket:
         async for frame in socket:
             asked = decode(frame)
-            await socket.send(
-                b'{"jsonrpc":"2.0","result":%b,"id":%d}' % (results[asked.method], asked.id), text=True
-            )
+            name, member = asked.params.filename, b"result"
+            if asked.method == "getFile":
+                found = b'"%d"' % asked.id if name.startswith("foreign/") else files.get(name)
+                if found is None:
+                    member, found = b"error", b'"File doesn\'t exist"'
+            else:
+                found = results[asked.method]
+            if asked.method == "pushFile":
+                files[name] = bytes(asked.params.content)
+            await socket.send(b'{"jsonrpc":"2.0","%b":%b,"id":%d}' % (member, found, asked.id), text=True)
 
 
 if __name__ == "__main__":

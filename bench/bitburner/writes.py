@@ -2,21 +2,27 @@
 
 import asyncio
 import hashlib
-import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from statistics import median
 
 import msgspec
+from websockets.asyncio.server import ServerConnection
 
-from bench.bitburner.exchanges import bare_socket, served
+from bench.bitburner.exchanges import Call, bare_socket, served
 from bench.bitburner.far_side import SMALL
 
 STORES = (0, 2_000, 20_000)
-WRITES = 60
+KINDS: dict[str, Callable[[int], str]] = {
+    "of a new file": lambda number: f"new/{number}.txt",
+    "over the agent's own text": lambda number: f"own/{number % 100}.txt",
+    "over the player's text": lambda number: f"foreign/{number}.txt",
+    "of a new script, with its RAM and check": lambda number: f"new/{number}.js",
+}
+WRITES, WARM_UP = 200, 10
 
 
 def fill(folder: Path, count: int) -> None:
@@ -45,40 +51,44 @@ def filled(count: int) -> Iterator[str]:
         yield state
 
 
-async def one_after_the_other(count: int, suffix: str) -> tuple[float, float]:
+async def one_after_the_other(
+    call: Call, socket: ServerConnection, name: Callable[[int], str]
+) -> tuple[float, float]:
     """Return the medians of a bare exchange and of `write_file`, in turns, in milliseconds."""
-    with filled(count) as state:
-        async with (
-            bare_socket() as socket,
-            served(state, BITBURNER_BACKUP_MAX_FILES=str(max(count, 2000))) as call,
-        ):
-            taken: dict[str, list[float]] = {"bare": [], "ours": []}
-            for number in range(WRITES + 5):
-                content = f"{SMALL}// {number}\n"
-                name = f"new/{number}{suffix}"
-                began = time.perf_counter()
-                params = {"filename": name, "content": content, "server": "home"}
-                request = {"jsonrpc": "2.0", "id": number, "method": "pushFile", "params": params}
-                await socket.send(msgspec.json.encode(request), text=True)
-                assert msgspec.json.decode(await socket.recv(decode=False))["result"] == "OK"
-                between = time.perf_counter()
-                answer = await call("write_file", filename=name, content=content)
-                ended = time.perf_counter()
-                assert answer.text.startswith("OK")
-                if number >= 5:
-                    taken["bare"].append(between - began)
-                    taken["ours"].append(ended - between)
+    taken: dict[str, list[float]] = {"bare": [], "ours": []}
+    for number in range(WRITES + WARM_UP):
+        content = f"{SMALL}// {number}\n"
+        params = {"filename": name(number), "content": content, "server": "home"}
+        request = {"jsonrpc": "2.0", "id": number, "method": "pushFile", "params": params}
+        began = time.perf_counter()
+        await socket.send(msgspec.json.encode(request), text=True)
+        assert msgspec.json.decode(await socket.recv(decode=False))["result"] == "OK"
+        between = time.perf_counter()
+        answer = await call("write_file", filename=name(number), content=content)
+        ended = time.perf_counter()
+        assert answer.text.startswith("OK")
+        if number >= WARM_UP:
+            taken["bare"].append(between - began)
+            taken["ours"].append(ended - between)
     return median(taken["bare"]) * 1000, median(taken["ours"]) * 1000
 
 
+async def measure(count: int) -> list[tuple[str, float, float]]:
+    """Measure every kind of write with as many kept versions."""
+    with filled(count) as state:
+        async with (
+            bare_socket() as socket,
+            served(state, BITBURNER_BACKUP_MAX_FILES=str(count + 2000)) as call,
+        ):
+            return [(title, *await one_after_the_other(call, socket, name)) for title, name in KINDS.items()]
+
+
 def main() -> None:
-    """Print one line for each store: `python -m bench.bitburner.writes`."""
-    for suffix in sys.argv[1:] or [".txt"]:
-        for count in STORES:
-            bare, ours = asyncio.run(one_after_the_other(count, suffix))
-            print(
-                f"{suffix}  {count:>6} versions  bare {bare:.2f} ms  write {ours:.2f} ms  {ours / bare:.1f}x"
-            )
+    """Print a table: `python -m bench.bitburner.writes`. TMPDIR says which disk."""
+    print("| versions | write | bare exchange | write_file | ratio |\n| ---: | --- | ---: | ---: | ---: |")
+    for count in STORES:
+        for title, bare, ours in asyncio.run(measure(count)):
+            print(f"| {count:,} | {title} | {bare:.2f} ms | {ours:.2f} ms | {ours / bare:.1f} |")
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 """Durable: the file holds the old or the new content, whole, whatever happens to its writer."""
 
 import errno
+import gc
 import os
 import signal
 import subprocess
@@ -113,6 +114,14 @@ def test_content_is_on_the_disk_before_its_name_and_its_name_before_the_return(
     assert steps == ["flush 7", "rename to file", f"flush {file.parent.name}"]
 
 
+def test_flushing_can_be_left_for_later(file: Path, steps: list[str]) -> None:
+    durable.replace(file, b"new", flushes=False)
+    assert file.read_bytes() == b"new"
+    assert steps == ["rename to file"]
+    durable.flush_file(file)
+    assert steps == ["rename to file", "flush 3"]
+
+
 def test_a_new_folder_is_on_the_disk_in_the_folder_that_it_is_in(tmp_path: Path, steps: list[str]) -> None:
     durable.make_folder(tmp_path / "a" / "b")
 
@@ -132,6 +141,7 @@ def test_a_folder_that_another_process_makes_meanwhile_is_as_good(
 
 
 def test_nothing_stays_open(file: Path) -> None:
+    gc.collect()  # so that nothing of an earlier test is closed meanwhile
     before = len(list(Path("/proc/self/fd").iterdir()))
     for _ in range(5):
         durable.replace(file, b"new")

@@ -188,6 +188,7 @@ class Session:
             task.cancel()
         await asyncio.gather(*self._background, return_exceptions=True)
         await self.type_checker.close()
+        await self.writer.close()
         self.history.close()
 
 

@@ -32,12 +32,19 @@ _LONGEST_PAUSE = 0.05
 
 
 def replace(
-    path: Path, data: bytes, *, mode: int = _PRIVATE, like: os.stat_result | None = None, share: int = 0
+    path: Path,
+    data: bytes,
+    *,
+    mode: int = _PRIVATE,
+    like: os.stat_result | None = None,
+    share: int = 0,
+    flushes: bool = True,
 ) -> None:
     """Replace a file; it is on the disk when this returns. After an OSError the old one is intact.
 
     The new file gets the mode and group of `like`, if that is given. `share` are mode bits that a new file
-    has beside `mode`, whatever the umask.
+    has beside `mode`, whatever the umask. Without `flushes` the file survives the end of the process, but a
+    power cut only once `flush_file` and `flush_folder` have been called.
     """
     temporary = path.with_name(f"{_PREFIX}{os.urandom(8).hex()}{_SUFFIX}")
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), mode)
@@ -48,14 +55,16 @@ def replace(
             view = memoryview(data)
             while view:
                 view = view[os.write(descriptor, view) :]
-            flush(descriptor)
+            if flushes:
+                flush(descriptor)
         finally:
             os.close(descriptor)
         retry_while_locked(lambda: os.replace(temporary, path))  # noqa: PTH105 - the same, without making another path
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
-    flush_folder(path.parent)
+    if flushes:
+        flush_folder(path.parent)
 
 
 def retry_while_locked(act: Callable[[], Result]) -> Result:
@@ -112,6 +121,16 @@ def flush(descriptor: int) -> None:
             fcntl.fcntl(descriptor, whole)
             return
     os.fsync(descriptor)
+
+
+def flush_file(path: Path) -> None:
+    """Flush a file that was replaced without it."""
+    # For writing: Windows flushes no other.
+    descriptor = os.open(path, os.O_RDWR)
+    try:
+        flush(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def flush_folder(folder: Path) -> None:

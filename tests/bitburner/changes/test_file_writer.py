@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from bridgehead.bitburner.changes import file_writer
 from bridgehead.bitburner.changes.edits import Replacement
 from bridgehead.bitburner.changes.file_writer import (
     Delete,
@@ -16,14 +17,18 @@ from bridgehead.bitburner.changes.file_writer import (
     check_match,
     check_size,
 )
-from bridgehead.bitburner.changes.history import digest
+from bridgehead.bitburner.changes.history import History, digest
 from bridgehead.bitburner.errors import BackupFailed, Conflict, Disconnected, RemoteFailure
 from bridgehead.bitburner.simulator import Faults
+from bridgehead.runtime import durable
 from bridgehead.runtime.errors import BridgeError, InvalidArgument
 from bridgehead.runtime.timing import SystemClock
 from tests.bitburner.game.sharing.test_relay import pair
-from tests.bitburner.playing import FILES, Play, played, versions_of
+from tests.bitburner.playing import FILES, PAGE, SCRIPT, Play, played, settings, versions_of
+from tests.bitburner.serving import HOST, environment, serving
 from tests.support.game import Game
+from tests.support.ports import free_port
+from tests.support.waiting import until
 
 
 async def test_a_write_that_the_game_refuses_is_no_version(tmp_path: Path) -> None:
@@ -245,7 +250,7 @@ async def test_what_the_game_refuses_to_take_is_not_kept(desk: Desk) -> None:
 async def test_new_content_that_cannot_be_kept_is_written_with_a_warning(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def full(_version: object) -> str:
+    def full(*_: object, **__: object) -> str:
         raise BackupFailed("No room.", next_step="Make some.") from OSError("disk full")
 
     monkeypatch.setattr(desk.history, "record", full)
@@ -253,6 +258,95 @@ async def test_new_content_that_cannot_be_kept_is_written_with_a_warning(
 
     assert outcome.warning == "The new content could not be kept on this machine: disk full."
     assert desk.game.servers["home"]["new.js"] == "1"
+
+
+# --- what survives the end of the process, and what a power cut -------------------------------------------
+
+
+@pytest.fixture
+def steps(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """What is flushed and pushed, in order."""
+    found: list[str] = []
+    flush, push = durable.flush, desk.remote.push
+
+    def flushed(descriptor: int) -> None:
+        found.append("flush")
+        flush(descriptor)
+
+    async def pushed(filename: str, content: str, server: str) -> None:
+        found.append("push")
+        await push(filename, content, server)
+
+    monkeypatch.setattr(durable, "flush", flushed)
+    monkeypatch.setattr(desk.remote, "push", pushed)
+    return found
+
+
+async def test_what_a_write_replaces_is_flushed_before_the_game_is_asked(
+    desk: Desk, steps: list[str]
+) -> None:
+    await desk.writer.apply(Write("home", "hack.js", "1"))
+
+    assert steps[: steps.index("push")] == ["flush", "flush"]  # the file and its folder
+
+
+async def test_a_new_content_is_in_its_file_at_the_answer(
+    desk: Desk, steps: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(file_writer, "_FLUSH_SECONDS", 3600.0)
+    await desk.writer.apply(Write("home", "new.js", "1"))
+
+    (version,) = versions_of(desk.history, "new.js")
+    assert version.content == "1"
+    assert steps == ["push"]
+
+
+async def test_a_new_content_is_flushed_after_the_answer(desk: Desk, steps: list[str]) -> None:
+    await desk.writer.apply(Write("home", "new.js", "1"))
+    await until(lambda: not desk.history.has_unflushed)
+
+    assert sorted(steps) == ["flush", "flush", "push"]
+
+
+async def test_a_content_that_is_replaced_at_once_is_flushed_first(
+    desk: Desk, steps: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(file_writer, "_FLUSH_SECONDS", 3600.0)
+    await desk.writer.apply(Write("home", "new.js", "1"))
+    second = await desk.writer.apply(Write("home", "new.js", "2"))
+
+    assert steps == ["push", "flush", "flush", "push"]
+    assert second.kept_version is not None
+    assert desk.history.is_flushed(second.kept_version)
+
+
+@pytest.mark.parametrize("damage", ["deleted", "cut"])
+async def test_a_version_that_was_lost_meanwhile_is_kept_once_more(desk: Desk, damage: str) -> None:
+    await desk.writer.apply(Write("home", "new.js", "1"))
+    (file,) = desk.history.folder.glob("*.json")
+    if damage == "deleted":
+        file.unlink()
+    else:
+        file.write_text("{", encoding="utf-8")
+    await desk.writer.apply(Write("home", "new.js", "2"))
+
+    assert [one.content for one in versions_of(desk.history, "new.js")] == ["2", "1"]
+
+
+async def test_a_killed_process_has_kept_everything_that_it_answered(tmp_path: Path) -> None:
+    state, port = tmp_path / "state", free_port()
+    with serving(tmp_path / "stderr", environment(state, port)) as bridge:
+        async with Game(3, FILES) as game:
+            await bridge.status()  # the port is open
+            assert await game.dial(f"ws://{HOST}:{port}", PAGE)
+            for content in ("1", "2", "3"):
+                assert await bridge.text("write_file", filename="hack.js", content=content) == "OK"
+            bridge.peer.process.kill()
+            await asyncio.to_thread(bridge.peer.exit_code)
+
+    history = History(settings(state), SystemClock())
+    assert [one.content for one in versions_of(history, "hack.js")] == ["3", "2", "1", SCRIPT]
+    history.close()
 
 
 def test_a_content_matches_by_its_text_or_by_its_digest() -> None:

@@ -226,6 +226,41 @@ def test_a_newest_version_that_cannot_be_read_is_passed_over(tmp_path: Path) -> 
     assert newest.name == older
 
 
+def test_the_newest_version_is_recalled_by_its_content_until_it_is_gone(tmp_path: Path) -> None:
+    history = made(tmp_path, BITBURNER_BACKUP_MAX_FILES="2")
+
+    def recall(filename: str, content: str) -> str | None:
+        return history.recall(Version("home", filename, 9.0, "write_file", content))
+
+    first = keep(history, "a.js", "1", kind="written")
+    assert (recall("a.js", "1"), recall("a.js", "2"), recall("b.js", "1")) == (first, None, None)
+    second = keep(history, "a.js", "2", kind="written")
+    assert (recall("a.js", "1"), recall("a.js", "2")) == (None, second)
+    history.discard(second)
+    assert recall("a.js", "2") is None
+    keep(history, "a.js", "3", kind="written")
+    for filename in ("b.js", "c.js"):
+        keep(history, filename, "1", kind="written")
+    assert [one.filename for one in history.drop_oldest()] == ["a.js"]
+    assert recall("a.js", "3") is None
+    assert recall("c.js", "1") is not None
+    keep(history, "c.js", None, kind="deleted")
+    assert recall("c.js", "") is None
+
+
+def test_versions_of_the_last_minute_are_flushed_again_by_the_next_process(tmp_path: Path) -> None:
+    history = made(tmp_path)
+    version = Version("home", "a.js", 1_000_000.0, "write_file", "1", "written")
+    name = history.record_next(version, None)
+    history.index.close()  # killed
+    for later, is_flushed in ((30.0, False), (120.0, True)):
+        chosen = settings(tmp_path, BITBURNER_BACKUP_DIR=str(tmp_path / "kept"))
+        following = History(chosen, Clock(1_000_000.0 + later))
+        assert following.list_entries("home", "a.js")
+        assert following.is_flushed(name) == is_flushed
+        following.index.close()
+
+
 def test_only_the_version_that_is_named_is_loaded_and_never_a_delete(tmp_path: Path) -> None:
     history = made(tmp_path)
     kept, deleted = keep(history, "a.js", "1"), keep(history, "a.js", None, kind="deleted")

@@ -3,7 +3,8 @@
 A change is data. A process that shares the game of another sends its changes to the owner, because two
 processes with locks of their own would overwrite each other. Every change locks the file, reads it, compares,
 keeps the old content unless it is kept already, keeps the new content, and pushes. Whenever the process dies,
-every acknowledged content is in the game or kept.
+every acknowledged content is in the game or kept. In a power cut, what a change replaced is kept, because it
+is flushed to the disk before the game is asked; a new content is flushed within a moment after the answer.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import msgspec
 from msgspec import Raw, Struct
 from msgspec.structs import replace
 
+from bridgehead.runtime import logs
 from bridgehead.runtime.errors import BridgeError, InvalidArgument, NotFound
 
 from ..errors import BackupFailed, Conflict, Disconnected, InvalidReply, MissingFile, ReplyTimeout, add_note
@@ -41,6 +43,8 @@ if TYPE_CHECKING:
     from .differences import Differences
     from .history import History
 
+log = logs.logger("bitburner.file_writer")
+
 CHANGE = "bridgehead/change"
 DIFFERENCES = "bridgehead/differences"
 CHANGED = "bridgehead/changed"
@@ -48,6 +52,8 @@ NOTHING_CHANGED = "Nothing was changed."
 UNKNOWN = "It is not known whether the change was made."
 _OWNER_SECONDS = 30.0
 """Minimum time limit for the owner: a change is several exchanges, and may wait for another change."""
+_FLUSH_SECONDS = 0.05
+"""From a write to the flush of its content, so that writes in a row share one."""
 
 T = TypeVar("T")
 
@@ -181,6 +187,7 @@ class FileWriter:
         # One lock per file, held from the read to the answer of the push. Weak: a lock that nobody holds or
         # waits for is dropped, so the map does not grow with the number of files.
         self._locks: WeakValueDictionary[tuple[str, str], asyncio.Lock] = WeakValueDictionary()
+        self._flushing: asyncio.Task[None] | None = None
         self.on_change: list[Callable[[FileChange], None]] = []
         """Called for each changed file, whichever process changed it."""
 
@@ -366,14 +373,15 @@ class FileWriter:
         # An equal content adds no version; it is pushed all the same.
         if previous != content:
             kept = await self._keep_previous(change, previous)
-            recording = self._record(change, content, restored)
+            recording = self._record(change, content, kept, restored)
         warning = await self._exchange(self._remote.push(filename, content, server), recording)
         dropped = await self._drop_oldest()
+        version = None if kept is None else kept.name
         if overwritten is not None and not overwritten.is_older:
-            overwritten = replace(overwritten, version=kept)
+            overwritten = replace(overwritten, version=version)
         author = Author(change.agent, digest(content), change.because, self._clock.now())
         self.announce(FileChange(server, filename, author.digest, is_new, author, overwritten))
-        return ChangeResult(content, is_new, kept, restored, warning, overwritten, dropped)
+        return ChangeResult(content, is_new, version, restored, warning, overwritten, dropped)
 
     async def remove(
         self, change: Change, previous: str | None, overwritten: Overwritten | None = None
@@ -381,29 +389,37 @@ class FileWriter:
         """Keep the content, delete the file and announce it."""
         server, filename = change.server, change.filename
         kept = await self._keep_previous(change, previous)
-        await self._exchange(self._remote.delete(filename, server), self._record(change, None))
+        await self._exchange(self._remote.delete(filename, server), self._record(change, None, kept))
         dropped = await self._drop_oldest()
+        version = None if kept is None else kept.name
         if overwritten is not None and not overwritten.is_older:
-            overwritten = replace(overwritten, version=kept)
+            overwritten = replace(overwritten, version=version)
         self.announce(FileChange(server, filename, None, is_listed_anew=True, overwritten=overwritten))
-        return ChangeResult(is_listed_anew=True, kept_version=kept, overwritten=overwritten, dropped=dropped)
+        return ChangeResult(
+            is_listed_anew=True, kept_version=version, overwritten=overwritten, dropped=dropped
+        )
 
     # --- the history: the old content is kept before the game is asked, the new one before the answer ------
 
-    async def _keep_previous(self, change: Change, previous: str | None) -> str | None:
+    async def _keep_previous(self, change: Change, previous: str | None) -> Version | None:
         """Keep the content that is about to be replaced; return its version, or raise `BackupFailed`."""
         if previous is None or not self._history.is_on:
             return None
         found = Version(change.server, change.filename, self._clock.now(), change.because, previous)
-        return await asyncio.to_thread(self._history.record, found, unless_kept=True)
+        # An agent mostly replaces what it wrote itself: then no thread is needed before the game is asked.
+        name = self._history.recall(found)
+        if name is None:
+            name = await asyncio.to_thread(self._history.record, found, unless_kept=True)
+        elif not self._history.is_flushed(name):
+            await asyncio.to_thread(self._history.flush)
+        return replace(found, name=name)
 
     def _record(
-        self, change: Change, content: str | None, restored: str = ""
+        self, change: Change, content: str | None, previous: Version | None, restored: str = ""
     ) -> asyncio.Task[tuple[str | None, str]] | None:
         """Begin to keep the new content (None: a delete); the task returns its version and a warning.
 
-        The old content is safe by now, so failing here is only a warning. While the disk is flushed, which
-        takes longer than an exchange, the game is asked already.
+        The old content is safe by now, so failing here is only a warning. The game is asked meanwhile.
         """
         if not self._history.is_on:
             return None
@@ -413,11 +429,28 @@ class FileWriter:
 
         async def record() -> tuple[str | None, str]:
             try:
-                return await asyncio.to_thread(self._history.record, new), ""
+                name = await asyncio.to_thread(self._history.record_next, new, previous)
             except BackupFailed as failure:
                 return None, f"The new content could not be kept on this machine: {failure.__cause__}."
+            if self._flushing is None or self._flushing.done():
+                self._flushing = asyncio.create_task(self._flush())
+            return name, ""
 
         return asyncio.create_task(record())
+
+    async def close(self) -> None:
+        """Stop flushing; closing the history flushes the rest."""
+        if self._flushing is not None:
+            self._flushing.cancel()
+            await asyncio.wait({self._flushing})
+
+    async def _flush(self) -> None:
+        try:
+            while self._history.has_unflushed:
+                await asyncio.sleep(_FLUSH_SECONDS)
+                await asyncio.to_thread(self._history.flush)
+        except OSError as failure:
+            log.warn("versions could not be flushed to the disk", problem=failure.strerror or str(failure))
 
     async def _exchange(
         self, exchange: Awaitable[None], recording: asyncio.Task[tuple[str | None, str]] | None

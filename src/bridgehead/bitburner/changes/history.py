@@ -3,6 +3,9 @@
 Each version is one file that is written once and never changed; `VersionIndex` knows them all. Both the
 written content and the one it replaced are kept: if a game loads an older save, nothing is lost for good.
 Each of the two has limits of its own, so that neither pushes the other out. Blocks: call from a thread.
+
+A recorded version is in its file, so it survives the end of this process. A power cut it survives once it is
+flushed, which takes longer than all the rest of a write: `record` may leave that to `flush`.
 """
 
 from __future__ import annotations
@@ -37,6 +40,10 @@ MAX_BYTES = 200_000_000
 this one keeps the disk from filling up."""
 
 
+_UNFLUSHED_SECONDS = 60.0
+"""Older versions of a process that was killed are on the disk: systems write within half a minute."""
+
+
 class Version(Struct, frozen=True, omit_defaults=True):
     """The content of a file at one time; content None: the file was deleted."""
 
@@ -61,6 +68,10 @@ class History:
         self.max_bytes = MAX_BYTES
         self.has_excess = False
         """Whether `drop_oldest` has something to do."""
+        # Versions that a power cut may still take. A dict, for its order.
+        self._unflushed: dict[str, None] = {}
+        # Digest and name of each file's newest version, if this process recorded it.
+        self._newest: dict[tuple[str, str], tuple[str, str]] = {}
         self._clock = clock
         self._count = itertools.count()
         self._folder: Path | None = None
@@ -96,16 +107,40 @@ class History:
                         f"The index of versions in {folder} cannot be used: {failure}.",
                         next_step="Make room, or set BITBURNER_BACKUP_DIR to another folder.",
                     ) from failure
+                # A process that was killed may not have flushed its last ones.
+                recent = f"{int((self._clock.now() - _UNFLUSHED_SECONDS) * 1000):013d}"
+                self._unflushed |= dict.fromkeys(self._index.list_since(recent))
             return self._index
 
     def close(self) -> None:
-        """Close the index."""
+        """Flush what is not, and close the index."""
+        with suppress(OSError):
+            self.flush()
         with self._opening:
             if self._index is not None:
                 self._index.close()
                 self._index = None
 
-    def record(self, version: Version, *, unless_kept: bool = False) -> str:
+    def recall(self, version: Version) -> str | None:
+        """Return the newest version of a file, if this process recorded it and its content is the same.
+
+        Does not block, so it does not look whether its file is still there: `record_next` does.
+        """
+        newest_digest, name = self._newest.get((version.server, version.filename), ("", ""))
+        return name if version.content is not None and digest(version.content) == newest_digest else None
+
+    def record_next(self, version: Version, previous: Version | None) -> str:
+        """Keep a new content and return its version; `flush` flushes it.
+
+        If the version of the content before it was deleted or damaged meanwhile, that is kept once more.
+        """
+        if previous is not None:
+            kept = self._read(previous.name)
+            if kept is None or kept.content != previous.content:
+                self.record(previous)
+        return self.record(version, flushes=False)
+
+    def record(self, version: Version, *, unless_kept: bool = False, flushes: bool = True) -> str:
         """Keep a version and return its name; raise `BackupFailed` if it cannot be kept.
 
         With `unless_kept`, nothing is written if the file's newest readable version holds the same content.
@@ -115,6 +150,8 @@ class History:
             if unless_kept:
                 kept = self.find_newest(version.server, version.filename)
                 if kept is not None and kept.content == version.content:
+                    if not self.is_flushed(kept.name):
+                        self.flush()
                     return kept.name
             newest = index.newest(version.server, version.filename) or "0"
             # Names sort by time. If the clock was set back, continue after the file's newest version.
@@ -130,8 +167,14 @@ class History:
                     f"it takes {len(data)} bytes, and all backups may take {self.max_bytes}"
                 )
             # The file first: a version without an entry is found at the next start.
-            durable.replace(self.folder / f"{name}{SUFFIX}", data)
-            index.add(_make_entry(version, name, len(data)))
+            durable.replace(self.folder / f"{name}{SUFFIX}", data, flushes=flushes)
+            if not flushes:
+                self._unflushed[name] = None
+            entry = _make_entry(version, name, len(data))
+            index.add(entry)
+            self._newest[version.server, version.filename] = (entry.digest or "", name)
+            if len(self._newest) > self.max_files:
+                del self._newest[next(iter(self._newest))]
             self.has_excess = index.has_excess(self.max_files, self.max_bytes)
         except (OSError, StorageError, sqlite3.Error) as failure:
             raise BackupFailed(
@@ -142,8 +185,30 @@ class History:
             ) from failure
         return name
 
+    def is_flushed(self, name: str) -> bool:
+        """Return whether a version survives a power cut."""
+        return name not in self._unflushed
+
+    @property
+    def has_unflushed(self) -> bool:
+        """Whether `flush` has something to do."""
+        return bool(self._unflushed)
+
+    def flush(self) -> None:
+        """Flush the versions that were recorded without it."""
+        names = list(self._unflushed)
+        if not names:
+            return
+        for name in names:
+            with suppress(FileNotFoundError):  # dropped meanwhile
+                durable.flush_file(self.folder / f"{name}{SUFFIX}")
+        durable.flush_folder(self.folder)
+        for name in names:
+            self._unflushed.pop(name, None)
+
     def discard(self, name: str) -> None:
         """Remove a version whose write the game refused."""
+        self._newest = {place: newest for place, newest in self._newest.items() if newest[1] != name}
         with suppress(sqlite3.Error, StorageError):  # the file decides; the next start forgets the entry
             self.index.undo_add(name)
         durable.remove(self.folder / f"{name}{SUFFIX}")
@@ -156,6 +221,7 @@ class History:
             if dropped:
                 self.index.drop([entry.name for entry in dropped])
             for entry in dropped:
+                self._newest.pop((entry.server, entry.filename), None)
                 # Windows refuses while another process reads the file; the next start finds and drops it.
                 with suppress(OSError):
                     (self.folder / f"{entry.name}{SUFFIX}").unlink()

@@ -16,6 +16,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Literal
 
 from msgspec import Struct
+from msgspec.structs import astuple
 
 from bridgehead.runtime.stores import sqlite
 
@@ -182,6 +183,12 @@ class VersionIndex:
             ).fetchone()
         return row[0] if row else ""
 
+    def list_since(self, name: str) -> list[str]:
+        """Return the names of the versions from this name on."""
+        with self._lock:
+            rows = self._connection.execute("SELECT name FROM versions WHERE name >= ?", (name,)).fetchall()
+        return [name for (name,) in rows]
+
     def list_entries(self, server: str, filename: str | None, limit: int = -1) -> list[Entry]:
         """List the versions of a file, or of all files of a server, newest first."""
         if filename is None:
@@ -239,27 +246,27 @@ class VersionIndex:
 
 def _insert(connection: sqlite3.Connection, entry: Entry) -> None:
     place = make_key(entry.server, entry.filename)
+    if entry.kind != "found":
+        # The last write before it is a replaced content now.
+        connection.execute(
+            "UPDATE versions SET is_last_write = 0 WHERE place = ? AND is_last_write = 1 AND name < ?",
+            (place, entry.name),
+        )
     connection.execute(
-        f"INSERT OR IGNORE INTO versions (place, is_last_write, {_COLUMNS}) "  # noqa: S608 - our own columns
-        "VALUES (?, 0, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-        (place, *(getattr(entry, column) for column in _COLUMNS.split(", "))),
+        f"INSERT OR IGNORE INTO versions ({_COLUMNS}, place, is_last_write) "  # noqa: S608 - our own columns
+        "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ? AND NOT EXISTS "
+        "(SELECT 1 FROM versions WHERE place = ? AND is_last_write = 1))",
+        (*astuple(entry), place, entry.kind != "found", place),
     )
-    _mark_last_write(connection, place)
 
 
 def _mark_last_write(connection: sqlite3.Connection, place: str) -> None:
-    """Mark the last write of a file; the one before it is a replaced content now."""
+    """Mark the last write of a file, after one was taken away."""
     newest = connection.execute(
         "SELECT name FROM versions WHERE place = ? AND kind <> 'found' ORDER BY name DESC LIMIT 1", (place,)
     ).fetchone()
     if newest is not None:
-        connection.execute(
-            "UPDATE versions SET is_last_write = 0 WHERE place = ? AND is_last_write = 1 AND name <> ?",
-            (place, *newest),
-        )
-        connection.execute(
-            "UPDATE versions SET is_last_write = 1 WHERE name = ? AND is_last_write = 0", newest
-        )
+        connection.execute("UPDATE versions SET is_last_write = 1 WHERE name = ?", newest)
 
 
 def make_key(server: str, filename: str) -> str:
