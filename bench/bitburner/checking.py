@@ -9,7 +9,7 @@ import asyncio
 import tempfile
 from pathlib import Path
 
-from bench.bitburner.questions import HELD_OUT, QUESTIONS
+from bench.bitburner.questions import FRESH, LATER, QUESTIONS
 from bridgehead.bitburner.netscript.checking import check_script
 from bridgehead.bitburner.netscript.search import Index
 from bridgehead.bitburner.settings import BitburnerSettings
@@ -23,24 +23,20 @@ from tests.bitburner.netscript.corpus_cases import load
 async def count_corpus(checker: TypeChecker | None) -> None:
     """Print how many wrong scripts are named, and how many right ones are flagged."""
     index = Index(definitions())
-    for kind in ("wrong", "right"):
-        cases, found, held_out = load(kind), 0, 0
+    for kind in ("wrong", "fresh_wrong", "right", "fresh_right"):
+        cases, found = load(kind), 0
         for case in cases:
             source, name = case.files[case.filename], case.filename
             typed = await checker.diagnose(source, name, index.definitions, index.text) if checker else None
             further = (lambda subject, typed=typed: find_typed(subject, typed)) if typed else None
-            has_problems = bool(
-                check_script(source, name, index.definitions, index.search, case.files, further)
-            )
-            found += has_problems
-            held_out += has_problems and case.is_held_out
-        print(f"{kind}: {found} of {len(cases)} have problems, {held_out} of them held out")
+            found += bool(check_script(source, name, index.definitions, index.search, case.files, further))
+        print(f"{kind}: {found} of {len(cases)} have problems")
 
 
 def count_questions(text: str) -> None:
     """Print how often the right declaration comes first, and among the first three."""
     index = Index(text)
-    for title, questions in (("tuned", QUESTIONS), ("held out", HELD_OUT)):
+    for title, questions in (("tuned", QUESTIONS), ("later", LATER), ("fresh", FRESH)):
         first = among = asked = 0
         for query, paths in questions:
             answers = [index.definitions.find_path(path) for path in paths.split("|")]

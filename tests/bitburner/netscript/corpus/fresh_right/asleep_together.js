@@ -1,0 +1,4 @@
+// The game: works
+export async function main(ns) {
+  await Promise.all([ns.asleep(100), ns.asleep(200)]);
+}

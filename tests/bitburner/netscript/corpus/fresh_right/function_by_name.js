@@ -1,0 +1,5 @@
+// The game: works
+export async function main(ns) {
+  const actions = ["weaken", "grow", "hack"];
+  for (const action of actions) await ns[action]("n00dles");
+}

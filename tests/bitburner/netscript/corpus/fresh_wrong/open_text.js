@@ -1,0 +1,4 @@
+// The game: does not start: syntax error
+export async function main(ns) {
+  ns.tprint("hello);
+}
