@@ -1,11 +1,11 @@
 """The `bridgehead` command.
 
 Owns the reading of the command line: nothing else in the distribution looks at `sys.argv` or at the
-environment. What it reads it hands on as values. Deliberately imports nothing at the top that takes time,
+environment. It passes them on as values. Deliberately imports nothing at the top that takes time,
 because every server starts through this module; a command imports what it needs when it is chosen.
 
-The name of a bridge alone, or the path of its file, serves it to the client that started this process; what
-follows the name is one of its own commands. Every other command is in `bridgehead.commands`.
+The name of a bridge alone, or the path of its file, serves it to the client that started this process;
+further words are one of its own commands. Every other command is in `bridgehead.commands`.
 """
 
 import os

@@ -1,14 +1,14 @@
 """Handouts: which callers have been given the text or the input of which puzzle, by this process.
 
 A time counts as measured only if its caller saw nothing of the phase before the clock started. A caller is
-the authenticated principal; over stdio the process serves one caller. Who was given a puzzle by an attempt is
-in the attempts as well, and known to every process.
+the authenticated principal; over stdio the process serves one caller. Attempts are also stored, so every
+process knows which puzzles they gave out.
 """
 
 from __future__ import annotations
 
 MAX_CALLERS = 10_000
-"""Callers that are remembered; those who were given something first are forgotten first."""
+"""Callers that are remembered; the oldest are forgotten first."""
 
 
 class Handouts:

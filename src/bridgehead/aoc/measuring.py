@@ -32,7 +32,7 @@ from .sandbox.program import EndedProgram, Job, Limits, run_program
 from .workspace import Workspace
 
 SMALL = 0.05
-"""The runs go on until the 95 % interval of the time is this narrow, to either side."""
+"""Runs continue until the 95 % interval of the time is within this share of it, to either side."""
 MAX_RUNS = 30
 MAX_SECONDS = 120.0
 """After this long no further run is begun, beyond the least number of runs."""

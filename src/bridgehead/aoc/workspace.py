@@ -209,7 +209,8 @@ class Workspace:
 
     async def record_missing(self) -> None:
         """Record the attempts that ended just before a crash, so that their record is missing."""
-        # Another process may be about to write the same record: an attempt is recorded once, whoever does it.
+        # Another process may be about to write the same record: an attempt is recorded once, by whichever
+        # process.
         for attempt in await self.run_in_thread(self._unrecorded_attempts):
             await self.record_attempt(attempt)
 

@@ -111,7 +111,7 @@ class Declined(BridgeError):
 
 
 class NotConfirmed(BridgeError):
-    """The user was to be asked, and nobody answered."""
+    """A question to the user was not answered."""
 
     code = "not_confirmed"
 

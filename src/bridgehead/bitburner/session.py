@@ -89,7 +89,7 @@ class Session:
         self.batches.on_unfinished = self._take_back_batches
         relay.operations = {**self.writer.operations, BATCH: self.batches.serve}
         self._notices: list[str] = []
-        """Told with the next answer of this process, whoever asks."""
+        """Added to the next answer of this process, to any caller."""
         self.writer.on_change.append(self._handle_change)
         connection.on_change.append(self._check_new_game)
         connection.on_notice.append(self._handle_notice)

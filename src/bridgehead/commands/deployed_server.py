@@ -46,7 +46,7 @@ async def examine(url: str, environment: Mapping[str, str]) -> list[Finding]:
         async with asyncio.timeout(4 * SECONDS):
             await _Session(url, environment.get("BRIDGEHEAD_TOKEN", ""), environment).examine(findings)
     except _Refused as refused:
-        # Whoever asks about a server wants to know that it works; a note would end in "everything works".
+        # The user asks whether this server works; a note would end in "everything works".
         findings.append(msgspec.structs.replace(refused.finding, verdict="wrong"))
     except TimeoutError:
         findings.append(Finding("time", "wrong", f"it took more than {4 * SECONDS:.0f} s", _SEE_LOG))

@@ -1,7 +1,7 @@
 """Dev: relays between a client and a bridge under development, and restarts the bridge on every change.
 
 The bridge runs in a child process. After a restart the client's handshake is repeated to the new process, so
-the session goes on, and the client is notified that the lists may have changed.
+the session continues, and the client is notified that the lists may have changed.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def main(arguments: list[str], environment: Mapping[str, str]) -> int:
         try:
             bridge = bridge_files.load(arguments[1])
         except bridge_files.BridgeFileError as failure:
-            if failure.__cause__ is not None:  # whoever is writing the file needs every frame
+            if failure.__cause__ is not None:  # the author needs every frame
                 traceback.print_exception(failure.__cause__)
             raise
         return serve(bridge, environment)

@@ -110,7 +110,7 @@ async def examine(
     for name in dict.fromkeys(names):
         findings = await _examine_part(name, environment)
         if not (is_asked or name == HOST or name in used):
-            # Whoever does not use a bridge needs no failing exit status because it lacks its key.
+            # A bridge that is not in use must not fail the exit status because it lacks its key.
             findings = [
                 msgspec.structs.replace(finding, verdict="note") if finding.verdict == "wrong" else finding
                 for finding in findings

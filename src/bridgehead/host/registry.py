@@ -53,7 +53,7 @@ class BridgeStatus:
         self.problem = problem
         """Why it does not serve; empty if it does."""
         self.tool_prefix = tool_prefix
-        """What its tools have before their names, where it is offered; `bridge` itself is without."""
+        """The prefix of its tools; `bridge` itself is without."""
         self.probe_problem = ""
         """Why the last probe failed; empty if it did not."""
 

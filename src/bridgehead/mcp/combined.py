@@ -50,7 +50,7 @@ def hide_tools(
 ) -> None:
     """Remove tools from a bridge, and the sentences that name them from all of its texts.
 
-    `reason` returns a sentence that says what hides a tool. Whoever calls the tool reads it.
+    `reason` returns a sentence that says what hides a tool. The caller of the tool reads it.
     """
     hidden = {name: reason(tool) for name, tool in bridge.tools.items() if not offers(tool)}
     if not hidden:

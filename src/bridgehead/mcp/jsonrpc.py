@@ -1,4 +1,4 @@
-"""JSON-RPC 2.0: bytes to messages and back. Knows nothing of MCP's methods.
+"""JSON-RPC 2.0: bytes to messages and back. Independent of MCP's methods.
 
 Whatever the bytes are, `decode` returns a value: a message, a batch, or a `Malformed` that says which answer
 it deserves. Encoding works on bytes that are already JSON, so that a result is encoded once and never copied

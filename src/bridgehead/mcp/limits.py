@@ -32,7 +32,7 @@ class Limits(Struct, frozen=True, kw_only=True):
     sessions: int = 1000
     """HTTP sessions of the handshake era alive at once."""
     sessions_per_caller: int = 250
-    """Those of one caller: of one principal, or of one address where nobody asks who calls."""
+    """Those of one caller: of one principal, or of one address without authentication."""
     streams_per_caller: int = 250
     """GET streams, listen streams and streams of the old SSE transport that one caller may have open."""
     http_requests_per_caller: int = 1000
@@ -46,7 +46,7 @@ class Limits(Struct, frozen=True, kw_only=True):
     resume_bytes: int = 4 * 1024 * 1024
     """Bytes of events kept for one stream."""
     resume_seconds: float = 60.0
-    """How long a dropped stream's work goes on, and its events are kept, waiting for its client."""
+    """How long a dropped stream's work continues, and its events are kept, for its client to reconnect."""
     keep_alive_seconds: float = 15.0
     """A silent event stream gets a comment this often, so that nothing on the way closes it."""
     tasks: int = 10_000

@@ -31,7 +31,7 @@ def prefix_tools(bridge: Bridge[Any], prefix: str) -> Bridge[Any]:
             f"{prefix!r} cannot begin the names of tools. "
             "Use letters, digits, _ and -, and begin with a letter or _."
         )
-    # Hidden tools too: the first sentence of a text may still name one, and so does whoever calls it.
+    # Hidden tools too: the first sentence of a text may still name one, and callers do.
     names = {
         name: name if name.startswith(prefix) else prefix + name for name in (*bridge.tools, *bridge.hidden)
     }

@@ -1,4 +1,4 @@
-"""Process: runs a server's main coroutine and ends in bounded time, whatever its handlers still do.
+"""Process: runs a server's main coroutine and ends in bounded time, even if handlers still run.
 
 `asyncio.run` waits without limit for tasks that ignore their cancellation and for threads that never return;
 a server that is told to end must not.
@@ -113,7 +113,7 @@ def run_to_end(main: Coroutine[Any, Any, None], loop_factory: LoopFactory | None
             try:
                 loop.run_until_complete(serving)
             except SystemExit:
-                # Raised in a handler's task, it stops the loop: that call fails, and the server goes on.
+                # Raised in a handler's task, it stops the loop: that call fails, and the server continues.
                 if serving.done():
                     raise
     finally:

@@ -1,4 +1,4 @@
-"""The five protocol revisions and what tells them apart.
+"""The five protocol revisions and their differences.
 
 Everything that depends on a revision asks a `Revision` value by feature name, never by comparing dates.
 """

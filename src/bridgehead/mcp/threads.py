@@ -1,7 +1,7 @@
-"""Threads: where blocking work runs. Each bridge has threads of its own, and no caller gets all of them.
+"""Threads: where blocking work runs. Each bridge has its own threads, and no caller gets all of them.
 
 `FairThreads` is the event loop's default executor, so `asyncio.to_thread` and `in_thread` use it without
-knowing. What a caller has beyond its part waits for its own work, then queues behind that of others.
+knowing. Work beyond a caller's share waits for its own, then queues behind others'.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ current_worker: ContextVar[Worker] = ContextVar("worker", default=("", ""))
 def work_for_all() -> None:
     """Count the blocking work of the current task as its bridge's: several callers wait for it.
 
-    Call it first in a task that serves whoever comes, such as one that writes what many have queued.
+    Call it first in a task that works for many callers, such as a writer of a shared queue.
     Otherwise that work would wait its turn with the caller that happened to start it.
     """
     bridge, _ = current_worker.get()

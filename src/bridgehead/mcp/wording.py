@@ -71,7 +71,7 @@ class Wording:
         self._offered = {name: offered for name, offered in names.items() if offered is not None}
         self._hidden = names.keys() - self._offered.keys()
         alternatives = "|".join(map(re.escape, sorted(names, key=len, reverse=True)))
-        # Whole words, and neither `ns.read_file` nor `read_file.js`. Code in a fence is somebody's content.
+        # Whole words, and neither `ns.read_file` nor `read_file.js`. Code in a fence is content.
         name = rf"(?<![\w./-])(?:{alternatives})(?![\w-]|\.\w)"
         self._pattern = re.compile(rf"(?P<fence>`{{3,}}).*?(?P=fence)|(?P<name>{name})", re.DOTALL)
         # After a full stop comes a capital, or a tool's name. `1.` before an item ends no sentence.

@@ -1,6 +1,6 @@
-"""Callers: what the current caller may know of the machine and of other callers. The host sets it.
+"""Callers: what the current caller may see of the machine and of other callers. The host sets it.
 
-Without a host there is one user, who may know everything.
+Without a host there is one user, who may see everything.
 """
 
 from __future__ import annotations

@@ -67,7 +67,7 @@ def matches(patterns: tuple[str, ...], kind: str) -> bool:
 
 
 class Listener:
-    """A bounded queue for one listener; a slow listener loses its own oldest events and delays nobody."""
+    """A bounded queue for one listener; a slow listener loses its own oldest events and delays no other."""
 
     def __init__(self, patterns: tuple[str, ...] = (), limit: int = MAX_WAITING) -> None:
         self.patterns = patterns

@@ -1,4 +1,4 @@
-"""Manifest: a bridge's declaration of itself to the rest of the product.
+"""Manifest: a bridge's declaration, which all other parts read.
 
 A bridge declares it once, as `manifest` in its `bridge.py`. `serve`, `install`, `doctor`, `tools`, `call`,
 `demo`, `completion`, `token`, the documents and the release bundles read it, and name no bridge themselves.

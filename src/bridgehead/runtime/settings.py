@@ -47,7 +47,7 @@ class SettingError(BridgeError):
         super().__init__(hidden if is_secret else f"{name} is {quoted}: expected {wanted}.")
         self.name = name
         self.without_value = hidden
-        """The message for others than whoever has set it."""
+        """The message for people who did not set it."""
 
 
 class Kind(Struct, Generic[T_co], frozen=True):

@@ -80,7 +80,7 @@ PRESETS = {
         "--model",
         ["ANTHROPIC_*", "CLAUDE_*"],
         ["~/.claude/.credentials.json"],
-        # Without it, Claude Code refuses to go on without asking when it runs as root, as in a container.
+        # Without it, Claude Code refuses to run unattended as root, as in a container.
         {"IS_SANDBOX": "1", "DISABLE_AUTOUPDATER": "1"},
     ),
     "codex": Preset(

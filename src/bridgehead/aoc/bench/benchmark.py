@@ -21,7 +21,7 @@ from .journal import Journal, PhaseResult, RunResult
 
 
 class Plan(Struct, frozen=True):
-    """What is to be run, and what it may cost."""
+    """Which agents, days and repeats to run, and the budget."""
 
     agents: list[Agent]
     days: list[int]

@@ -1,4 +1,4 @@
-"""Command: the options of `bridgehead aoc bench`, and what it does with them."""
+"""Command: the options of `bridgehead aoc bench`, and the command itself."""
 
 from __future__ import annotations
 

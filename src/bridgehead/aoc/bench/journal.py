@@ -1,6 +1,6 @@
 """Journal: every run of a benchmark, one line each, on the disk before anything else is made of it.
 
-A benchmark that was stopped is resumed by running it again: what the journal has is not run again.
+A benchmark that was stopped is resumed by running it again: finished runs are not repeated.
 """
 
 from __future__ import annotations

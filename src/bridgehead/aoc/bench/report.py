@@ -1,4 +1,4 @@
-"""Report: what a benchmark found, as a Markdown page with the board and its picture."""
+"""Report: the results of a benchmark as a Markdown page with the board and its picture."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from msgspec import Struct
 
 
 class Usage(Struct, frozen=True):
-    """What a run used, as far as its agent says; None where it does not."""
+    """Tokens and cost of a run as its agent reports them; None if it does not."""
 
     tokens: int | None = None
     cost_usd: float | None = None

@@ -120,7 +120,7 @@ async def _import_day(database: postgres.Database, year: int, day: int, entries:
                 grade = None if entry.grade == CLAIMED else entry.grade
                 details = None if entry.details_key is None else msgspec.json.encode(entry.details).decode()
                 withdrawn = str(entry.withdrawn) if entry.is_withdrawn else None
-                # Only behind a seal: a line that somebody copied or edited must not take another's key.
+                # Only behind a seal: a copied or edited line must not take another record's key.
                 attempt = entry.details.attempt if entry.grade in RANKED else None
                 key = uuid4() if attempt is None else key_of_attempt(attempt)
                 row = (year, day, phase, llm, time, moment, measure, source, grade, details)

@@ -2,8 +2,8 @@
 
 Every write holds the folder's lock, checks whether the file is still the one that the last write left (and
 reads it again if not), and replaces it as a whole: write beside, flush, rename. A kill at any moment leaves
-the old file or the new one. A file above 256 KB grows by its journal instead and is replaced when nobody
-records. While nobody else writes, a write neither reads nor decodes.
+the old file or the new one. Above 256 KB, records are appended to a journal, which is merged into the
+file when no record arrives. While nobody else writes, a write neither reads nor decodes.
 """
 
 # ruff: noqa: PTH116, PTH118 - one way to write a path in this package

@@ -3,7 +3,7 @@
 The time is read from `speedMs`, the contract's key, or from `speed_ms`, which the original program writes.
 Data beyond the contract has keys of its own, which the original program ignores: `grade` says how far the
 time can be trusted, `seal` proves the grade (`seals.py`), `details` say more about the run. A record's id is
-derived from its content, so that every record has one, whoever wrote it.
+derived from its content, so that records of other programs have one too.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ ID_DIGITS = 12
 
 
 class Details(Struct, frozen=True, omit_defaults=True):
-    """What is known of a run beside its time; stored with the record."""
+    """Details of a run besides its time; stored with the record."""
 
     attempt: str | None = None
     """The attempt that the run ended. An attempt is recorded once."""

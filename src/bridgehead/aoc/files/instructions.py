@@ -47,7 +47,7 @@ class Instruction(Struct, frozen=True):
 def text_of_phase(instruction: Instruction, phase: int, year: int) -> str:
     """Return the text for solving one phase: the first alone, or both. Raises if there is no second.
 
-    The second phase gives away where the first one leads, so whoever solves the first does not see it.
+    The text of phase 2 hints at the answer of phase 1, so it is not shown to a model that solves phase 1.
     """
     day = instruction.day
     if phase == 1:

@@ -26,7 +26,7 @@ from .isolation import View, isolate
 
 MEGABYTE = 1024 * 1024
 _MARK = "BRIDGEHEAD_RUN"
-"""An environment variable by which a program's descendants are found."""
+"""An environment variable that marks a program's descendants."""
 _WATCH_SECONDS = 0.1
 _JOIN_SECONDS = 5.0
 # Standard input is a socket to us. The shell says that it is ready, waits for a line, runs the program, and
@@ -71,7 +71,7 @@ def run_program(job: Job, out: BinaryIO, err: BinaryIO) -> EndedProgram:
 
 
 class _Run:
-    """One program while it runs. The first limit that it breaks is the problem that is told."""
+    """One program while it runs. Only the first exceeded limit is reported."""
 
     def __init__(self, job: Job) -> None:
         self._job = job

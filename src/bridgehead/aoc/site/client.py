@@ -78,7 +78,7 @@ class SiteClient(Struct):
     def _get(self, path: str) -> str:
         headers = (
             ("Cookie", f"session={self.cookie}"),
-            # The site asks for a way to reach whoever runs a program.
+            # The site asks programs for a contact address.
             ("User-Agent", f"bridgehead/{__version__} (aoc fetch; contact: {self.contact})"),
         )
         url = f"{self.url}{path}"

@@ -16,7 +16,7 @@ from ..files.names import clean_name
 from ..workspace import Workspace
 
 Name = Annotated[str, Meta(min_length=1)]
-"""Checked with the other arguments, so that all that is wrong is told at once."""
+"""Checked with the other arguments, so that all problems are reported at once."""
 
 
 class RecordSpeed(Arguments):

@@ -2,8 +2,8 @@
 
 Before the first file is pushed, a journal on this machine says what each of them held. If one fails, those
 that were written get their old content back. If the game is gone by then, or the process dies, the journal
-stays, and the owner of the game takes the write back when a game connects. A file that someone else changed
-meanwhile is left alone.
+stays, and the owner of the game takes the write back when a game connects. A file that someone else has
+changed since is not restored.
 """
 
 from __future__ import annotations

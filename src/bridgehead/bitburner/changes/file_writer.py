@@ -59,7 +59,7 @@ T = TypeVar("T")
 
 
 class AgentChange(Struct, frozen=True, kw_only=True):
-    """What a change says of the agent that asks for it."""
+    """The agent behind a change."""
 
     agent: str = ""
     seen: str | None = None

@@ -59,7 +59,7 @@ class Overwritten(Struct, frozen=True, omit_defaults=True):
 
 
 class LastSeen:
-    """What the agents of this process have seen, who wrote what, and notices for these agents."""
+    """Contents that this process's agents have seen, the authors of current contents, and pending notices."""
 
     def __init__(self) -> None:
         self._process = secrets.token_hex(6)

@@ -1,7 +1,7 @@
 """Remote: the game's Remote API as typed methods, and its errors translated to this bridge's.
 
 Each method is one exchange. The game's two generations word their errors differently, so none is recognized
-by its exact text. Told apart are an unknown request, for which JSON-RPC also has a code, and a missing file.
+by its exact text. Distinguishes an unknown request, which has its own JSON-RPC code, from a missing file.
 """
 
 from __future__ import annotations

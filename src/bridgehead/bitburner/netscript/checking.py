@@ -218,7 +218,7 @@ def _find_missing_ns(subject: Subject) -> Iterator[Finding]:
 
 
 def _find_not_a_function(subject: Subject) -> Iterator[Finding]:
-    """Calls of what is a value or a namespace of the API."""
+    """Calls of a value or a namespace of the API."""
     for use in subject.uses:
         call = use.node.parent
         if call is None or call.type != "call_expression" or call.field("function") is not use.node:
@@ -359,7 +359,7 @@ def _find_main(subject: Subject) -> Iterator[Finding]:
 
 
 def _find_syntax(subject: Subject) -> Iterator[Finding]:
-    """What the parser here accepts and the game's does not."""
+    """Syntax that our parser accepts and the game's does not."""
     for node in subject.nodes:
         is_await = node.type == "await_expression" or (
             node.type == "for_in_statement" and node.has_token("await")
@@ -385,7 +385,7 @@ def _find_assigned_constants(subject: Subject) -> Iterator[Finding]:
 
 
 def _find_endless_loops(subject: Subject) -> Iterator[Finding]:
-    """Loops that never end and never let the game go on."""
+    """Endless loops without `await`, which freeze the game."""
     left: set[Node] = set()
     for node in subject.nodes:
         is_exit = node.type == "call_expression" and _called_name(node) in ("exit", "spawn", "kill")

@@ -1,1 +1,1 @@
-"""Sync: keep a folder on this machine and the files of the game in step, in both directions."""
+"""Sync: sync a folder on this machine with the game, in both directions."""

@@ -182,7 +182,7 @@ async def _ask(console: Console, deletes: list[Action], files: int) -> bool:
 
 
 async def _stay(sync: Sync, session: Session, console: Console) -> None:
-    """Stay in step until a signal arrives."""
+    """Sync until a signal arrives."""
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     # `signal.signal`, because Windows' loop has no `add_signal_handler`.

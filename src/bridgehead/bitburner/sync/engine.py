@@ -55,7 +55,7 @@ class Event(Struct, frozen=True):
 
 
 class Sync:
-    """Keeps one folder in step with the game."""
+    """Syncs one folder with the game."""
 
     def __init__(
         self,
@@ -181,7 +181,7 @@ class Sync:
             await asyncio.to_thread(self._folder.store_base, self._base)
 
     async def run(self) -> None:
-        """Stay in step until cancelled; wait for a game that goes away."""
+        """Sync until cancelled; wait while the game is disconnected."""
 
         # For changes by an agent: the game itself announces none, so its own are found by polling.
         def wake_up(change: FileChange) -> None:

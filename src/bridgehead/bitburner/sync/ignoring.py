@@ -1,4 +1,4 @@
-"""Ignoring: which files of a folder are left alone, by patterns as in .gitignore. Pure.
+"""Ignoring: which files of a folder are ignored, with the syntax of .gitignore. Pure.
 
 A pattern without a slash fits a name in any folder; one with a slash, the path from the folder. A slash at
 the end means folders only, `!` takes an earlier pattern back, the last one that fits decides. A file in an
@@ -29,7 +29,7 @@ class IgnoreRules:
         self._patterns = [pattern for line in lines if (pattern := _parse(line)) is not None]
 
     def ignores(self, path: str, *, is_folder: bool = False) -> bool:
-        """Return whether a path, with slashes and relative to the folder, is left alone."""
+        """Return whether a path, with slashes and relative to the folder, is ignored."""
         parts = path.split("/")
         for depth in range(1, len(parts)):
             if self._fits("/".join(parts[:depth]), is_folder=True):

@@ -144,7 +144,7 @@ def _describe(call: Invocation, seconds: float) -> dict[str, object]:
 
 
 async def _add_notices(call: Invocation, work: Awaitable[Any]) -> Any:
-    """Append what the agent has to be told, such as changed files, to its next answer."""
+    """Append pending notices, such as changed files, to the agent's next answer."""
     answer = await work
     if not isinstance(answer, Answer):
         return answer

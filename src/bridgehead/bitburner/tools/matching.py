@@ -52,7 +52,7 @@ def main() -> None:
     import signal
 
     if hasattr(os, "nice"):
-        os.nice(10)  # whoever else is served goes first
+        os.nice(10)  # other callers go first
     job = msgspec.msgpack.decode(sys.stdin.buffer.read(), type=Job)
     if hasattr(signal, "setitimer"):
         signal.setitimer(signal.ITIMER_REAL, job.seconds)  # the default action ends the process

@@ -325,7 +325,7 @@ async def describe_written(
 
 
 def describe_outcome(outcome: ChangeResult) -> tuple[str, ...]:
-    """Tell what a change replaced unseen, what could not be kept, and which versions made room."""
+    """List the contents replaced unseen, those that could not be kept, and the versions dropped for space."""
     from ..changes.last_seen import describe_overwritten
 
     notes = [] if outcome.overwritten is None else [describe_overwritten(outcome.overwritten)]

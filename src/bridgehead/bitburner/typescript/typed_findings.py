@@ -1,7 +1,7 @@
 """Typed findings: which of TypeScript's diagnostics are worth showing, and what they mean in the game.
 
-The game strips types and never checks them, so most of what TypeScript says does not matter. What is shown
-fails when it runs, or reads as undefined.
+The game strips types and never checks them, so most of what TypeScript says does not matter. Only errors that
+fail at run time or read as undefined are shown.
 """
 
 from __future__ import annotations

@@ -87,7 +87,7 @@ class Opened(NamedTuple):
 
 
 def read_scopes(scopes: Iterable[str], bridges: Iterable[str]) -> Opened:
-    """Return the rights in scopes; unknown scopes, such as those of other servers, open nothing."""
+    """Return the rights in scopes; unknown scopes, such as other servers', grant nothing."""
     granted = set(scopes)
     by_bridge = {EVERYTHING: SCOPE, **{bridge: f"{SCOPE}:{bridge}" for bridge in bridges}}
     return Opened(

@@ -343,7 +343,7 @@ class Tokens(ABC):
         prefix, _, rest = token.partition("_")
         own_id, _, secret = rest.partition("_")
         known = self._by_id.get(own_id)
-        # In constant time, so that the answer's delay tells nothing about the hash.
+        # In constant time, so that the delay reveals nothing about the hash.
         is_right = hmac.compare_digest(_hash(secret), _NOBODY if known is None else known.hash)
         return known.grant if known is not None and is_right and prefix == PREFIX else None
 

@@ -1,1 +1,1 @@
-"""The page at `/` for people: how the bridges are, who uses them, and a few actions. Server-rendered HTML."""
+"""The dashboard at `/`, server-rendered: the state of the bridges, their callers, and a few actions."""

@@ -201,7 +201,7 @@ class NoticeBoard(Listener):
 
     def put(self, event: Event) -> None:
         """Keep an event if it is one of these."""
-        # Not the listener's queue: nobody takes from it, and it would report the rest as dropped.
+        # Not the listener's queue: it has no reader, so it would count its overflow as dropped.
         if matches(_NOTICE_TYPES, event.type):
             self._last.append(event)
 

@@ -238,12 +238,12 @@ def tiles(items: Iterable[Html]) -> Html:
 
 
 def badge(words: str, level: str) -> Html:
-    """Write a small coloured label; its words alone must say what the colour says."""
+    """Write a small coloured label; its words alone must carry the meaning of the colour."""
     return tag("span", words, class_=f"badge {level}")
 
 
 def choices(label: str, offered: Iterable[tuple[str, str, bool]]) -> Html:
-    """Write links of which one is chosen: each with its words, its address and whether it is the one."""
+    """Write links, each with its text, its address and whether it is the current choice."""
     items = [
         tag("li", tag("a", words, href=address, aria_current="true" if is_chosen else None))
         for words, address, is_chosen in offered

@@ -222,7 +222,7 @@ class SnapshotCollector:
 
 def make_handle(session_id: str) -> str:
     """Name a session without revealing its id."""
-    # Whoever has the id of a session can act in it, so it appears in no page.
+    # A session's id is enough to act in it, so no page shows it.
     return hashlib.sha256(session_id.encode()).hexdigest()[:16]
 
 

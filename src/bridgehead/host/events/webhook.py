@@ -1,7 +1,7 @@
 """Webhook: posts events to a URL in order, signed, and retries with backoff until they are accepted.
 
 Signed as in Standard Webhooks: `webhook-signature` is `v1,` and the base64 of an HMAC-SHA256 over
-`ID.TIMESTAMP.BODY`. The queue is bounded; a stopping process waits `CLOSE_SECONDS` for the rest of it.
+`ID.TIMESTAMP.BODY`. The queue is bounded; a stopping process waits `CLOSE_SECONDS` for the remaining events.
 """
 
 from __future__ import annotations

@@ -259,7 +259,7 @@ class PeerEndpoint:
                 )
             return Response(403, headers=((PEER, CLOCK + b"%d" % abs(age)),))
         client = request.headers.get(CLIENT)
-        if client is None:  # so a client's request, whatever its path, never gets what is for processes alone
+        if client is None:  # so no client request reaches the paths that are for processes only
             handler = self._own.get(request.path)
             return Response(404) if handler is None else handler(request)
         request.scheme, _, request.address = client.decode("latin-1").partition(" ")

@@ -1,8 +1,8 @@
 """Changes: a change in a bridge of one process is announced to the clients of all processes.
 
 A change that arrives twice does no harm. After a gap in the connection to Redis, anything may have changed:
-clients are told that everything they listen to has. So are the clients of other processes after a notice that
-could not be published.
+clients are notified that everything they subscribe to may have changed. So are the clients of other processes
+after a notice that could not be published.
 """
 
 from __future__ import annotations

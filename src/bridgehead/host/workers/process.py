@@ -42,7 +42,7 @@ _YOUNG_OBJECTS = 10_000
 _SWITCH_SECONDS = 0.0005
 """How long a thread that computes keeps the interpreter while others want it; Python's default is 5 ms.
 
-Whoever comes back from a slow system call waits that long for each thread that computes. Thirty writes with
+A thread that returns from a slow system call waits that long for each computing thread. Thirty writes with
 fsync beside two such threads took 290 to 430 ms, and take 30 to 140 ms now.
 """
 
@@ -85,7 +85,7 @@ class WorkerPlace(Struct, frozen=True):
     listening: socket.socket
     """The socket of this worker's own address."""
     beat: Callable[[], None]
-    """Tells the parent that this worker lives."""
+    """Signals the parent that this worker is alive."""
 
 
 def serve(job: Job, place: WorkerPlace | None = None) -> None:

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
             """Whether the call has become a task."""
 
         async def detach(self) -> bool:
-            """Go on as a task; False if the limit of tasks is reached."""
+            """Continue as a task; False if the limit of tasks is reached."""
 
         def tell(self, progress: float, total: float | None, message: str | None) -> None:
             """Make progress the task's status message."""
@@ -82,7 +82,7 @@ class InputRequired(BaseException):
 
 
 class BecameTask(Exception):
-    """Ends the request of a call that goes on as a task. Not a failure: it carries the answer."""
+    """Ends the request of a call that continues as a task. Not a failure: it carries the answer."""
 
     def __init__(self, described: dict[str, Any]) -> None:
         super().__init__()
@@ -255,7 +255,7 @@ class Context(Generic[State]):
             await self.outlet.send(message)
 
     async def close_stream(self) -> None:
-        """Let go of the HTTP response stream; a client that can resume comes back for the rest."""
+        """Let go of the HTTP response stream; a client that can resume reconnects for what follows."""
         if self.is_open:
             await self.outlet.close_stream()
 
@@ -359,7 +359,7 @@ class Context(Generic[State]):
             raise ToolError(message) from error
 
     async def detach(self) -> bool:
-        """Go on as a task from here, if the tool is declared to and the client can take one.
+        """Continue as a task from here, if the tool allows it and the client supports tasks.
 
         Questions before this run the handler again from its start, with the answers; after this, the handler
         waits for them. Returns whether this is a task now.

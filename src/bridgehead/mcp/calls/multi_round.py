@@ -1,4 +1,4 @@
-"""Multi-round requests: how a handler of the stateless era asks its client, and goes on with the answer.
+"""Multi-round requests: how a handler of the stateless era asks its client, and continues with the answer.
 
 A question ends the round with an `input_required` result. The client repeats the request with its answers and
 with the sealed state, which holds the answers of earlier rounds; the handler runs from its start and finds

@@ -1,9 +1,9 @@
 """Seal: state that travels through the client and cannot be forged on the way.
 
-An `input_required` result carries what the server needs to go on when the client comes back. The client can
-read it (it holds only the client's own answers) but not change it: an HMAC covers it together with the
-request it belongs to, its principal and its expiry. Each state is accepted once. Give the processes of one
-service the same keys; to change a key, let all of them open with the new one before any seals with it.
+An `input_required` result carries the state that the server needs to continue when the client returns. The
+client can read it (it holds only the client's own answers) but not change it: an HMAC covers it together with
+the request it belongs to, its principal and its expiry. Each state is accepted once. Give the processes of
+one service the same keys; to change a key, let all of them open with the new one before any seals with it.
 """
 
 from __future__ import annotations

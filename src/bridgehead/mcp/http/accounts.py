@@ -1,12 +1,12 @@
 """Accounts: what each caller has open and holds, over everything that one process serves.
 
-Whatever keeps something for a caller charges it here and gives it back: sessions, streams, requests in
+Memory held for a caller is charged here and released: sessions, streams, requests in
 progress, time in threads, and bytes (bodies that arrive, answers that are not read yet, events kept for
-resuming, batches). A caller is a token or, where nobody needs one, an address (`Request.caller`).
+resuming, batches). A caller is a token or, if none is needed, an address (`Request.caller`).
 
 There are two rules. A caller over its share is refused with 429. Where the memory of the process reaches its
-limit, the largest holders lose the events kept for resuming; while that is not enough, whoever would hold
-more is refused with 503, and small requests go on.
+limit, the largest holders lose the events kept for resuming; if that is not enough, larger requests get 503,
+and small ones are still served.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ class KeptEvents(Protocol):
     """The part of an `EventStream` that is used here: `events` imports this module."""
 
     def drop(self) -> None:
-        """Give up what is kept for resuming."""
+        """Drop the events kept for resuming."""
 
 
 class Accounts:
@@ -122,7 +122,7 @@ class Accounts:
         self.bytes.give_back(caller, size)
 
     def check(self, caller: str, size: int = 0) -> None:
-        """Reject a caller over its share, and whoever would hold `size` bytes while memory is full."""
+        """Reject a caller over its share, and any that would hold `size` more bytes while memory is full."""
         held = self.bytes.by_caller.get(caller, 0)
         if held + size > self.bytes.limit:
             raise self.bytes.reject(

@@ -2,7 +2,7 @@
 
 The first message that is not the answer turns the response into an event stream; so does an Accept that
 prefers events. In the stateless era a client that hangs up cancels its request. In the handshake era a stream
-can be resumed, so the work goes on for `resume_seconds` while the client may come back.
+can be resumed, so the work continues for `resume_seconds` in case the client reconnects.
 """
 
 from __future__ import annotations
@@ -148,7 +148,7 @@ class Answer:
             self._return_limit = asyncio.get_running_loop().create_task(limiting)
 
     async def _cancel_if_absent(self, stream: EventStream) -> None:
-        while True:  # for as long as somebody reads the stream, there is no limit
+        while True:  # no limit while the stream has a reader
             await asyncio.sleep(self._limits.resume_seconds)
             if stream.reader is None:
                 self._connection.cancel_from(self)

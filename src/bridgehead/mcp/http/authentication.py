@@ -1,4 +1,4 @@
-"""Authentication: who calls, by a bearer token or by a function of the author's own.
+"""Authentication: identify the caller, by a bearer token or by the author's own function.
 
 Deliberately small: no scopes, no expiry, no OAuth. `bridgehead serve` has all of that.
 """
@@ -45,7 +45,7 @@ def accept_tokens(tokens: Tokens) -> Authenticate:
     """Return a function that knows callers by their bearer token.
 
     A mapping has the caller's name for each token; otherwise the name is derived from the token. Raises
-    ValueError for tokens that would let in nobody, or anybody who guesses; no message contains a token.
+    ValueError for tokens that are empty or easy to guess; no message contains a token.
     """
     if isinstance(tokens, str):
         tokens = (tokens,)

@@ -393,7 +393,7 @@ class Application:
         """Answer one request, if its caller may call."""
         if self._authenticate is None:
             return self.route(request)
-        # Before anything else: whoever is not known learns nothing, not even which paths there are.
+        # Before anything else: an unknown caller learns nothing, not even which paths exist.
         principal = self._authenticate(Headers(request.headers))
         if isinstance(principal, Awaitable):
             return self._wait(request, principal)

@@ -1,8 +1,8 @@
 """Events: server-sent events, and the streams that keep them so that a client can resume. No I/O.
 
 An `EventStream` holds the latest messages of one stream of a session, in order and bounded. A client that
-comes back names the last event it saw and gets what follows. What is kept is charged to the caller, and goes
-first where memory is short.
+reconnects names the last event it saw and gets those after it. Kept events are charged to the caller, and are
+dropped first if memory is short.
 """
 
 from __future__ import annotations

@@ -71,7 +71,7 @@ def open_input(descriptor: int) -> Input:
 def open_output(descriptor: int, on_break: Callable[[], None]) -> Output:
     """Write to a descriptor in the way that suits it.
 
-    `on_break` is called when a thread finds that the reader is gone; who writes by itself sees `is_broken`.
+    `on_break` is called when a thread finds that the reader is gone; other writers check `is_broken`.
     """
     return WatchedOutput(descriptor) if is_watchable(descriptor) else ThreadedOutput(descriptor, on_break)
 

@@ -203,7 +203,7 @@ class StdioServer:
         """Start waiting requests while there is room."""
         while self._waiting and self._has_room:
             self._handle(self._waiting.popleft())
-        # Whoever ends the server waits for the last of them, and one that answers at once has no task.
+        # Ending the server waits for the last of them; a call that answers at once has no task.
         self._progress.set()
         self._balance()
 

@@ -96,7 +96,7 @@ def _format_time(seconds: float) -> str:
 
 
 def unknown_task(task_id: str, *, is_ours: bool) -> ProtocolError:
-    """Refuse an id under which this caller has no task: never made, expired, or somebody else's.
+    """Refuse an id under which this caller has no task: never made, expired, or another caller's.
 
     If the id is not of this process, the task may have been lost with the machine that ran it.
     """

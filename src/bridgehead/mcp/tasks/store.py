@@ -1,8 +1,8 @@
 """Store: that a task was made, and how it ended. The interface, and the store in memory.
 
-A store counts tasks and results against the limits and forgets them when they expire. It does not know how a
-running task fares: its process does. A store that outlives its process shows the unfinished tasks of one that
-is gone as interrupted.
+A store counts tasks and results against the limits and forgets them when they expire. It does not know the
+state of a running task: its process does. A store that outlives its process shows the unfinished tasks of one
+that is gone as interrupted.
 """
 
 from __future__ import annotations

@@ -43,7 +43,7 @@ def refused(
             next_step=f"Try again {when}, with fewer calls at once or smaller max_tokens.",
         )
     if status == FORBIDDEN and body.lstrip().startswith(b"<"):
-        # A page, not the API's JSON: a firewall or a proxy answered, and nobody has looked at the key.
+        # A page, not the API's JSON: a firewall or a proxy answered, so the key was not checked.
         message = f"Something in front of the {api} refused the request with a web page (403)."
         return MercuryError("FORBIDDEN", message, status=status)
     if status in (UNAUTHORISED, FORBIDDEN):

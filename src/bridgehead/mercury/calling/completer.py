@@ -92,7 +92,7 @@ class Completer:
     def recognize(self, context: Context[Any], client: str, now: float) -> CachedCompletion | None:
         """Return the cached answer to arguments that this client has sent before, byte for byte."""
         call = self._cache.calls.get((client, bytes(context.arguments)))
-        # A caller without a token can call itself what it likes, also by the name of a token.
+        # A caller without a token can choose any name, even that of a token.
         if call is not None and call.principal != context.connection.principal:
             return None
         cached = None if call is None else self._cache.lookup(call.cache_key, now)

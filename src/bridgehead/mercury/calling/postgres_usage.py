@@ -191,7 +191,7 @@ class PostgresUsage:
         return self._database
 
     async def close(self) -> None:
-        """Write the rest, to the spool if the database is away, and close."""
+        """Write the remaining counts, to the spool if the database is down, and close."""
         if self._timer is not None:
             self._timer.cancel()
         if self._writing is not None:

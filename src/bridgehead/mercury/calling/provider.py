@@ -154,7 +154,7 @@ def make_provider(
     keys: tuple[str, ...] = ()
     try:
         if entry.key_env:
-            # An unset variable is no error here: calls that go to this provider say so, others go on.
+            # An unset variable is no error here: only calls to this provider fail, and say so.
             keys = KEYS.parse(environ[entry.key_env]) if environ.get(entry.key_env) else ()
         elif not entry.key_file:
             keys = KEYS.parse(entry.key)

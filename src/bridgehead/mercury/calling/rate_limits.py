@@ -3,7 +3,7 @@
 Requests, input tokens and output tokens, as set in the settings and the routes file. A send takes its worst
 case from all windows at once, and corrects it to the actual amounts afterwards. A send without room waits, if
 RATE_LIMIT_WAIT_MS allows it, or is refused with the time until there is room. With Redis all replicas share
-the windows; while Redis is away, each replica counts for itself.
+the windows; while Redis is down, each replica counts for itself.
 """
 
 from __future__ import annotations

@@ -78,7 +78,7 @@ class Service:
         self.keys, self.catalogue = self.mercury.keys, self.mercury.catalogue
         self.cache = Cache(settings, clock)
         self.runs = Runs(clock)
-        # Without Redis each process counts and shares by itself.
+        # Without Redis, each process counts and deduplicates for itself.
         windows = single_flight = None
         if redis is not None:
             from bridgehead.runtime.stores.rate_windows import SharedWindows
@@ -130,7 +130,7 @@ class Service:
         await asyncio.gather(*(provider.check(_CHECK_SECONDS) for provider in keyed), self.budget.check())
 
     async def close(self) -> None:
-        """Write the rest, and close everything. The books come first: ends of sends are money."""
+        """Write what is pending, and close everything. The books come first: ends of sends are money."""
         self.audit.close()
         await self.books.close()
         await self.usage_store.close()

@@ -1,6 +1,6 @@
 """SQLite usage: one SQLite file for usage and money, shared by the processes of one machine.
 
-It runs on one thread of its own, never on the event loop. Work that waits while a transaction is written goes
+It runs on its own thread, never on the event loop. Work that waits while a transaction is written goes
 into the next one together: forty reservations at once cost one flush, not forty. Every commit is flushed, so
 reserved money stays reserved after a power cut.
 """
@@ -134,7 +134,7 @@ class SqliteUsage:
         self.note_write()
 
     async def close(self) -> None:
-        """Write the rest, and close the file."""
+        """Write what is pending, and close the file."""
         self._begin()
         if self._committing is not None:
             await asyncio.wait([self._committing], timeout=sqlite.BUSY_SECONDS)

@@ -176,7 +176,7 @@ class UsageBackend(Protocol):
         """
 
     async def close(self) -> None:
-        """Write the rest, and close."""
+        """Write what is pending, and close."""
 
 
 class Usage:

@@ -77,7 +77,7 @@ class Progress:
         return None
 
     async def send_rest(self) -> None:
-        """Send the rest, at the end of the answer."""
+        """Send the remaining text at the end of the answer."""
         if self._sending is not None:
             await self._sending
         if self._is_wanted and self._news is not None:

@@ -116,7 +116,8 @@ async def report(args: UsageArguments, ctx: Context[Service]) -> Answer[UsageRep
     history: list[Row] = []
     notes: tuple[str, ...] = ()
     if args.days:
-        # A token sees its own history alone: with fewer dimensions, the sums would tell what others did.
+        # A token sees its own history alone: with fewer dimensions, the sums would reveal other callers'
+        # usage.
         own = None if is_operator.get() else ctx.connection.principal or ANONYMOUS
         if own is not None:
             notes = (_OWN_HISTORY,)

@@ -68,7 +68,7 @@ _REASONS = {
     "42501": "this user lacks a right",
     "58030": "its disk fails",
 }
-"""What a client may know of a refusal, by PostgreSQL's code; the rest is in the log."""
+"""What a client may see of a refusal, by PostgreSQL's code; the log has the details."""
 
 log = logs.logger("postgres")
 

@@ -1,4 +1,4 @@
-"""An HTTP/1.1 server: listening, TLS, parsing, fairness and shutdown. It knows nothing of MCP.
+"""An HTTP/1.1 server: listening, TLS, parsing, fairness and shutdown. It is independent of MCP.
 
 It calls one `Handler` (see `mcp.http.message`) for each request. httptools does the parsing.
 """
