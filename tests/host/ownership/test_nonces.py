@@ -14,6 +14,7 @@ import pytest
 
 from bridgehead.host.ownership.nonces import FILE, RedisNonces, SqliteNonces
 from bridgehead.mcp import MemoryNonces
+from bridgehead.runtime.errors import StorageError
 from tests.host.conftest import Dial
 from tests.host.test_command import post
 from tests.runtime.stores.test_redis import connected
@@ -138,6 +139,13 @@ async def test_what_cannot_be_written_is_refused(tmp_path: Path) -> None:
     (tmp_path / FILE).write_bytes(b"not a database, but long enough to be looked at as if it were one" * 100)
 
     assert not await SqliteNonces(tmp_path, lambda: 0.0).use("a", 60.0)
+
+
+async def test_what_cannot_be_read_is_not_taken_for_unused(tmp_path: Path) -> None:
+    (tmp_path / FILE).write_bytes(b"not a database" * 100)
+
+    with pytest.raises(StorageError, match="The file of nonces cannot be read"):
+        await SqliteNonces(tmp_path, lambda: 0.0).is_used("a")
 
 
 async def test_after_it_was_closed_it_still_knows_what_was_used(

@@ -53,6 +53,8 @@ async def test_a_redis_that_forgot_is_told_at_once(tmp_path: Path) -> None:
 
             await until(lambda: b"10.0.0.1" in server.command("GET", node_key(owners.name)))
             await owners.withdraw()
+            # Otherwise the next Redis that forgets would be told of a process that is gone.
+            await until(lambda: owners.name.encode() not in server.command("PUBSUB", "CHANNELS"))
 
 
 async def test_an_entry_that_is_lost_is_written_again_with_the_next_beat_until_the_process_ends(
@@ -169,6 +171,8 @@ def test_others_are_told_an_address_that_they_can_reach(
         ({"MCP_SERVER_HOST": "127.0.0.2"}, "127.0.0.1:"),
         ({"MCP_SERVER_HOST": "[::1]"}, "127.0.0.1:"),
         ({"MCP_SERVER_HOST": "replica.example"}, "replica.example:"),
+        ({"MCP_SERVER_HOST": "[2001:db8::1]"}, "[2001:db8::1]:"),
+        ({"BRIDGEHEAD_REPLICA_ADDRESS": "127.0.0.1"}, "127.0.0.1:"),
         ({"MCP_SERVER_HOST": "0.0.0.0", "BRIDGEHEAD_REDIS_URL": "redis://nowhere.invalid"}, "127.0.0.1:"),  # noqa: S104
         ({"MCP_SERVER_HOST": "0.0.0.0", "BRIDGEHEAD_REDIS_URL": "redis://127.0.0.1"}, "127.0.0.1:"),  # noqa: S104
         ({"MCP_SERVER_HOST": "[::]", "BRIDGEHEAD_REDIS_URL": "redis://127.0.0.1"}, "127.0.0.1:"),
@@ -178,8 +182,10 @@ def test_the_address_follows_from_where_the_host_listens_and_where_redis_is(
     environment: dict[str, str], address: str
 ) -> None:
     settings = HostSettings({"BRIDGEHEAD_REDIS_URL": "redis://127.0.0.1:6379/0", **environment})
-    with bind_peer_socket(settings) as listening:
+    # Several hosts may run on one machine, so each takes any port that is free.
+    with bind_peer_socket(settings) as listening, bind_peer_socket(settings) as another:
         assert own_address(settings, listening).startswith(address)
+        assert own_address(settings, another) != own_address(settings, listening)
 
 
 def free_ports_in_a_row(count: int) -> int:

@@ -101,6 +101,15 @@ async def test_a_forgotten_task_makes_room(store: TaskStore) -> None:
     assert await store.read("a") is None
 
 
+async def test_a_task_that_has_ended_counts_once(store: TaskStore) -> None:
+    for task_id in ("a", "b", "c"):
+        await store.create(record(task_id))
+        assert await store.write(record(task_id).move("completed", 1002.0, "", b"{}"))
+
+    with pytest.raises(TooManyTasks, match="You have 3 tasks, which is the limit"):
+        await store.create(record("d"))
+
+
 async def test_expired_tasks_make_room(store: TaskStore, clock: Clock) -> None:
     for task_id in ("a", "b", "c"):
         await store.create(record(task_id))
