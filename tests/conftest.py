@@ -1,48 +1,25 @@
-"""For all tests: a time limit, children that can be interrupted, output that xdist can carry, servers."""
+"""For all tests: the settings of the run, output that xdist can carry, servers."""
 
-import gc
-import signal
 import sys
 from collections.abc import Generator, Iterator
-from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
 
 from bridgehead.mcp.process import LoopFactory, new_loop
-from tests.support import time_limit
 from tests.support.pgbouncer import bouncing, pooled
 from tests.support.postgres_server import PostgresServer, running, shared
 from tests.support.redis_server import RedisServer, shared_redis
-from tests.support.scheduling import FileScheduling
+from tests.support.run_settings import (  # noqa: F401 - hooks of pytest, found by their names
+    pytest_collection_finish,
+    pytest_configure,
+    pytest_xdist_make_scheduler,
+)
 from tests.windows import skipped
 
 # Both measure how busy the machine is.
 settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("patient")
-
-
-def pytest_configure(config: pytest.Config) -> None:
-    # A background job ignores SIGINT, and one under nohup SIGHUP: so would every process that a test starts.
-    # A handler is not inherited, and children begin with the default.
-    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
-    if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
-        signal.signal(signal.SIGHUP, lambda *_: None)
-    time_limit.watch(config)
-    # What collecting makes, stays: looking for garbage among it took 4 of 9 s of CPU time in each worker, and
-    # then some more at every full collection of the tests.
-    gc.disable()
-
-
-def pytest_collection_finish() -> None:
-    gc.freeze()
-    gc.enable()
-
-
-@pytest.hookimpl(optionalhook=True)
-def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> FileScheduling | None:
-    return FileScheduling(config, log) if config.getvalue("dist") == "loadfile" else None
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -5,6 +5,7 @@ import signal
 import socket
 import subprocess
 import sys
+from functools import cache
 from importlib import metadata
 from pathlib import Path
 
@@ -27,6 +28,11 @@ def run(*command: str | Path) -> subprocess.CompletedProcess[str]:
 
 def bridgehead(*arguments: str) -> subprocess.CompletedProcess[str]:
     return run(COMMAND, *arguments)
+
+
+@cache
+def help_text() -> str:
+    return bridgehead("--help").stdout
 
 
 def test_version_is_the_version_of_the_installed_distribution() -> None:
@@ -125,7 +131,7 @@ def test_every_name_of_the_help_leads_to_something_with_a_help_of_its_own(name: 
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.startswith(f"usage: bridgehead {name}")
     assert f"\n  bridgehead {name} " in done.stdout, "an example"
-    assert f"\n  {name} " in bridgehead("--help").stdout
+    assert f"\n  {name} " in help_text()
 
 
 def test_a_file_named_env_gives_settings_and_the_environment_wins(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ import pytest
 from tests.support.scheduling import BEGIN_FIRST
 
 ROOT = Path(__file__).parents[1]
-CONFTEST = "from tests.conftest import pytest_configure, pytest_xdist_make_scheduler"
+CONFTEST = "from tests.support.run_settings import *"
 LIMIT = 3  # seconds, for a test that is meant to reach it
 
 INTERRUPTIBLE = """

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from functools import cached_property
 from types import CoroutineType
 from typing import TYPE_CHECKING, Any
@@ -324,16 +325,12 @@ class _WordedDialect(Dialect):
         return self._reword(self._dialect.bug(reference))
 
     def _reword(self, failure: Failure) -> Failure:
-        message = self._reword_message(failure.message)
+        message = self._wording.reword(failure.message, keep_first=True)
+        if failure.message.startswith("{"):  # a contract may ask for JSON, which has to stay JSON
+            with suppress(msgspec.DecodeError):
+                reworded = self._wording.reword_all(msgspec.json.decode(failure.message))
+                message = jsonrpc.encode(reworded).decode()
         if isinstance(failure, ToolError):
             return ToolError(message, self._wording.reword_all(msgspec.to_builtins(failure.structured)))
         data = self._wording.reword_all(msgspec.to_builtins(failure.data))
         return ProtocolError(failure.code, message, data)
-
-    def _reword_message(self, message: str) -> str:
-        if message.startswith("{"):  # a contract may ask for JSON, which has to stay JSON
-            try:
-                return jsonrpc.encode(self._wording.reword_all(msgspec.json.decode(message))).decode()
-            except msgspec.DecodeError:
-                pass
-        return self._wording.reword(message, keep_first=True)

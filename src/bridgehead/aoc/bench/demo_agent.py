@@ -59,7 +59,9 @@ class Server:
         self._number += 1
         self._send({"jsonrpc": "2.0", "id": self._number, "method": method, "params": params})
         while True:
-            line = self._read()
+            line = self._process.stdout.readline() if self._process.stdout is not None else ""
+            if not line:
+                raise SystemExit("The MCP server has ended.")
             message = json.loads(line)
             if message.get("id") == self._number:
                 self.characters += len(line)
@@ -80,12 +82,6 @@ class Server:
         if self._process.stdin is not None:
             self._process.stdin.write(json.dumps(message) + "\n")
             self._process.stdin.flush()
-
-    def _read(self) -> str:
-        line = self._process.stdout.readline() if self._process.stdout is not None else ""
-        if not line:
-            raise SystemExit("The MCP server has ended.")
-        return line
 
 
 def main(arguments: list[str]) -> int:

@@ -50,7 +50,9 @@ class LiveProgress:
         table = progress_table(self._plan, self._results)
         if self._current is not None:
             spent = duration((time.monotonic() - self._began) * 1000)
-            table.caption = f"{_name(self._current)}: {spent} so far"
+            current = self._current
+            name = f"{current.agent.name}, day {current.day}, run {current.repeat}"
+            table.caption = f"{name}: {spent} so far"
         return table
 
 
@@ -115,7 +117,3 @@ def progress_table(plan: Plan, results: list[RunResult]) -> Table:
         )
         table.add_row(*map(Text, cells))
     return table
-
-
-def _name(assignment: Assignment) -> str:
-    return f"{assignment.agent.name}, day {assignment.day}, run {assignment.repeat}"

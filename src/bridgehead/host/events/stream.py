@@ -111,8 +111,5 @@ async def _send(listener: Listener, stream: ResponseStream) -> None:
         lost, reported = listener.dropped - reported, listener.dropped
         if lost:
             await stream.write(b'event: dropped\ndata: {"events":%d}\n\n' % lost)
-        await stream.write(b"".join(map(_encode, events)))
-
-
-def _encode(event: Event) -> bytes:
-    return b"id: %b\nevent: %b\ndata: %b\n\n" % (event.id.encode(), event.type.encode(), event.encode())
+        fields = ((event.id.encode(), event.type.encode(), event.encode()) for event in events)
+        await stream.write(b"".join(b"id: %b\nevent: %b\ndata: %b\n\n" % each for each in fields))

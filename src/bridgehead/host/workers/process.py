@@ -163,7 +163,9 @@ async def _serve_until(
     watchdog.start()
     _freeze_what_stays()
     sys.setswitchinterval(_SWITCH_SECONDS)
-    log.info("serving", url=f"{job.address}/mcp", bridges=list(job.manifests), **_about(job, place))
+    about: dict[str, object] = {} if place is None else {"worker": place.index}
+    auth = "on" if job.settings.needs_auth else "off"
+    log.info("serving", url=f"{job.address}/mcp", bridges=list(job.manifests), auth=auth, **about)
     while not await _within(RENEW_SECONDS, told):
         if certificate is not None:
             certificate.renew()
@@ -266,8 +268,3 @@ def _freeze_what_stays() -> None:
     gc.collect()
     gc.freeze()
     gc.set_threshold(_YOUNG_OBJECTS, *gc.get_threshold()[1:])
-
-
-def _about(job: Job, place: WorkerPlace | None) -> dict[str, object]:
-    about: dict[str, object] = {"auth": "on" if job.settings.needs_auth else "off"}
-    return about if place is None else about | {"worker": place.index}

@@ -193,7 +193,8 @@ def _object_problems(value: dict[str, Any], schema: Schema, path: str) -> Iterat
     for name, member in value.items():
         inner = properties.get(name, others)
         if inner is False:
-            yield _unknown(path, name, properties)
+            valid = f"valid properties are {', '.join(properties)}" if properties else "there are none"
+            yield f"{_join(path, _short(name))} is not a known property; {valid}"
         elif isinstance(inner, dict):
             yield from _problems(member, inner, _join(path, name))
     for name in schema.get("required", ()):
@@ -255,13 +256,6 @@ def _not_allowed(value: Any, allowed: list[Any], path: str) -> str:
 
 def _missing(path: str, name: str) -> str:
     return f"{_join(path, name)} is required"
-
-
-def _unknown(path: str, name: str, properties: dict[str, Any]) -> str:
-    place = _join(path, _short(name))
-    if not properties:
-        return f"{place} is not a known property; there are none"
-    return f"{place} is not a known property; valid properties are {', '.join(properties)}"
 
 
 def _join(path: str, name: str) -> str:

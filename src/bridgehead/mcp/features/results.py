@@ -162,16 +162,13 @@ def _classify(kind: Any) -> tuple[Form, Any]:
         return ("wrapped", Union[tuple(direct)]) if is_data and forms else ("any", None)  # noqa: UP007
     if kind in {str, NoneType, None, Answer, Encoded, CallResult} or kind in _BLOCKS or kind is Content:
         return ("any" if kind is Answer else "content"), None
-    if origin in {list, tuple} and _are_blocks(get_args(kind)):
-        return "content", None
+    if origin in {list, tuple}:
+        options = [option for item in get_args(kind) for option in (get_args(item) or (item,))]
+        if options and all(option in _BLOCKS or option is Ellipsis for option in options):
+            return "content", None
     if isinstance(kind, type) and issubclass(kind, Struct) and not kind.__struct_config__.array_like:
         return "object", kind  # the usual case, without making a schema
     return _by_schema(kind)
-
-
-def _are_blocks(kinds: tuple[Any, ...]) -> bool:
-    options = [option for kind in kinds for option in (get_args(kind) or (kind,))]
-    return bool(options) and all(option in _BLOCKS or option is Ellipsis for option in options)
 
 
 def _by_schema(kind: Any) -> tuple[Form, Any]:

@@ -310,18 +310,15 @@ class ThreadedOutput(_BufferedOutput):
                 if not self._chunks:
                     return
                 data, self._chunks = b"".join(self._chunks), []
-            is_written = self._write_all(data)
+            count: int | None = len(data)
+            view = memoryview(data)
+            try:
+                while view:
+                    view = view[os.write(self._descriptor, view) :]
+            except OSError:
+                count = None
             with suppress(RuntimeError):  # the loop has ended; nobody waits any more
-                self._loop.call_soon_threadsafe(self._written, len(data) if is_written else None)
-
-    def _write_all(self, data: bytes) -> bool:
-        view = memoryview(data)
-        try:
-            while view:
-                view = view[os.write(self._descriptor, view) :]
-        except OSError:
-            return False
-        return True
+                self._loop.call_soon_threadsafe(self._written, count)
 
     def _written(self, count: int | None) -> None:
         if count is None:

@@ -90,7 +90,13 @@ class TaskRun:
         if len(self._questions) + len(requests) > self._most_questions:
             raise ToolError("Too many questions are waiting for the client's answer. Answer those first.")
         loop = asyncio.get_running_loop()
-        asked = {key: self._claim_key(key) for key in requests}
+        asked = {}
+        for key in requests:
+            asked[key], number = key, 1
+            while asked[key] in self._used:  # each key is used once in a task's life
+                number += 1
+                asked[key] = f"{key}-{number}"
+            self._used.add(asked[key])
         answers = {key: loop.create_future() for key in requests}
         for key, request in requests.items():
             self._questions[asked[key]] = (request, answers[key])
@@ -101,15 +107,6 @@ class TaskRun:
             for key in asked.values():
                 self._questions.pop(key, None)
             self._show_questions()
-
-    def _claim_key(self, key: str) -> str:
-        """Return a key that this task has not used yet: each key is used once in a task's life."""
-        claimed, number = key, 1
-        while claimed in self._used:
-            number += 1
-            claimed = f"{key}-{number}"
-        self._used.add(claimed)
-        return claimed
 
     def take_answers(self, responses: Mapping[str, Any]) -> None:
         """Pass answers to the questions they belong to; ignore those to questions that are not open.

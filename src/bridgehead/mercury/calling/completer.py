@@ -207,10 +207,13 @@ class Completer:
                         deadline = self._clock.monotonic() + call.seconds
                         continue
                     # At once, and not as a retry: nothing is wrong with the service.
-                    another = _replace_key(provider, key, error, refused_keys)
-                    if another is not None:
-                        key = another
-                        continue
+                    if error.status in COOLDOWN_SECONDS:  # because of the key
+                        refused_keys.add(key)
+                        provider.keys.cool_down(key, error.status, error.retry_after)
+                        another = provider.keys.find_other(refused_keys)
+                        if another is not None:
+                            key = another
+                            continue
                     pending[:0] = await self._find_substitute(call, provider, error)
                     if pending:
                         if not _can_fall_back(error):
@@ -331,15 +334,6 @@ def _replace_model(call: Call, provider: str, model: str, why: str) -> Target:
     call.warnings = (warning,)
     _log.warn("default model replaced", model=call.model, by=model, endpoint=call.path)
     return Target(provider, model)
-
-
-def _replace_key(provider: Provider, key: str, error: MercuryError, refused_keys: set[str]) -> str | None:
-    """Cool the key down if the send failed because of it; return another key if there is one."""
-    if error.status not in COOLDOWN_SECONDS:
-        return None
-    refused_keys.add(key)
-    provider.keys.cool_down(key, error.status, error.retry_after)
-    return provider.keys.find_other(refused_keys)
 
 
 def _can_fall_back(error: MercuryError) -> bool:

@@ -178,7 +178,13 @@ class SqliteUsage:
                     can_write = False
                     if counts and self._usage is not None:
                         self._usage.restore_counts(counts)
-                    self._note_failure(error)
+                    problem = error.message if isinstance(error, StorageError) else str(error)
+                    if problem != self.problem:  # the first of a series
+                        self.problem = problem
+                        where = FILE if self._folder is None else str(self._folder / FILE)
+                        reason = repr(error.__cause__ or error)
+                        _log.error("the usage database cannot be used", file=where, reason=reason)
+                        events.publish("store.lost", bridge="mercury", store="usage", says=problem)
                     for _, future in batch:
                         if not future.done():
                             future.set_exception(error)
@@ -190,16 +196,6 @@ class SqliteUsage:
                         self.note_write()
         finally:
             self._committing = None
-
-    def _note_failure(self, error: Exception) -> None:
-        """Log and publish the first of a series of failures."""
-        problem = error.message if isinstance(error, StorageError) else str(error)
-        if problem == self.problem:
-            return
-        self.problem = problem
-        where = FILE if self._folder is None else str(self._folder / FILE)
-        _log.error("the usage database cannot be used", file=where, reason=repr(error.__cause__ or error))
-        events.publish("store.lost", bridge="mercury", store="usage", says=problem)
 
     def note_write(self) -> None:
         """Note that something was written; reads succeed on a full disk too."""
