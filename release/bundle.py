@@ -16,6 +16,9 @@ from bridgehead.runtime.settings import FLAG, PATH, Setting
 from release import bundle_main, packed
 
 MANIFEST_VERSION = "0.4"
+ICON = "icon.png"
+ICONS = Path(__file__).parent / "icons"
+"""An SVG for each bridge, and the PNG that `make browser ARGS=--pictures` draws of it."""
 ENTRY_POINT = "server/main.py"
 SYSTEMS = ["darwin", "linux", "win32"]
 PIN = re.compile(r"^([\w.-]+==[^\s\\]+(?: ;[^\\\n]+(?<! ))?)", re.MULTILINE)
@@ -29,6 +32,7 @@ def make(
     contents = {
         "manifest.json": _pretty(manifest(bridge, project)),
         "pyproject.toml": _environment(bridge.name, version, wheel.name, locked, project).encode(),
+        ICON: (ICONS / f"{bridge.name}.png").read_bytes(),
         ENTRY_POINT: _main(bridge.name),
         wheel.name: wheel.read_bytes(),
     }
@@ -48,7 +52,8 @@ def manifest(bridge: Manifest, project: dict[str, Any]) -> dict[str, Any]:
         "description": bridge.description,
         "author": {"name": project["authors"][0]["name"]},
         "license": project["license"],
-        "keywords": project["keywords"],
+        "icon": ICON,
+        "keywords": ["mcp", *bridge.keywords],
         "server": {
             "type": "uv",
             "entry_point": ENTRY_POINT,

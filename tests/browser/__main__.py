@@ -11,9 +11,10 @@ from tests.browser.chromium import BrowserMissing, find_chromium, prepare_packag
 from tests.browser.far_sides import served
 from tests.interop.node import ROOT, node
 
-SCRIPTS = ("apps.mjs", "dashboard.mjs", "site.mjs")
+SCRIPTS = ("icons.mjs", "apps.mjs", "dashboard.mjs", "site.mjs")
 SITE = ROOT / "build" / "site" / "html"
 IMAGES = ROOT / "docs" / "images"
+ICONS = ROOT / "release" / "icons"
 
 
 def main(arguments: list[str]) -> int:
@@ -33,6 +34,7 @@ def main(arguments: list[str]) -> int:
         told = {
             **places,
             "site": str(SITE),
+            "icons": str(ICONS),
             "chromium": program,
             "images": str(IMAGES) if "--pictures" in arguments else "",
         }

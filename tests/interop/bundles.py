@@ -1,6 +1,7 @@
 """Bundles: the official command for MCP Bundles reads the manifest of each."""
 
 import json
+import shutil
 import tomllib
 from pathlib import Path
 
@@ -34,8 +35,10 @@ def _written(bridge: Manifest, folder: Path) -> Path:
     path = folder / "bundles" / bridge.name / "manifest.json"
     path.parent.mkdir(parents=True)
     path.write_text(json.dumps(manifest), encoding="utf-8")
+    shutil.copy(bundle.ICONS / f"{bridge.name}.png", path.with_name(bundle.ICON))  # the command reads it too
     return path
 
 
 def _passed(output: str) -> None:
     assert "validation passes" in output
+    assert "Icon validation passed" in output

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import struct
 import subprocess
 import sys
 import tomllib
@@ -90,6 +91,20 @@ def test_a_bundle_installs_the_wheel_in_it_with_the_locked_versions(bridge: Mani
     assert environment["tool"]["uv"]["sources"]["bridgehead"]["path"] in names
     assert pins == [line.removesuffix(" \\") for line in LOCKED.splitlines() if "==" in line]
     assert {"manifest.json", bundle.ENTRY_POINT} <= names
+
+
+@every_bridge
+def test_a_bundle_has_an_icon_and_keywords_of_its_own(bridge: Manifest, tmp_path: Path) -> None:
+    with zipfile.ZipFile(made(bridge, tmp_path)) as archive:
+        manifest = json.loads(archive.read("manifest.json"))
+        icon = archive.read(manifest["icon"])
+
+    assert icon[:8] == b"\x89PNG\r\n\x1a\n"
+    assert struct.unpack(">II", icon[16:24]) == (512, 512)
+    others = {word for other in BRIDGES if other is not bridge for word in other.keywords}
+    assert manifest["keywords"] == ["mcp", *bridge.keywords]
+    assert bridge.keywords
+    assert not others & set(bridge.keywords)
 
 
 @every_bridge

@@ -156,6 +156,7 @@ manifest = Manifest(
     title="Advent of Code",
     summary="Advent of Code puzzles and solve-speed records",
     description="Advent of Code puzzle texts and solve-speed records on disk, with rankings.",
+    keywords=("advent-of-code", "puzzles", "leaderboard", "agents", "benchmark"),
     settings=AocSettings,
     make=lambda settings, _metrics: make_bridge(settings),
     far_side=far_side,

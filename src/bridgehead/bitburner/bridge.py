@@ -128,6 +128,7 @@ manifest = Manifest(
     title="Bitburner",
     summary="files of a running game of Bitburner",
     description="Scripts and files of a running game of Bitburner, through its Remote API.",
+    keywords=("bitburner", "netscript", "game", "scripting", "javascript"),
     settings=BitburnerSettings,
     make=lambda settings, metrics: make_bridge(settings, metrics=metrics),
     far_side=far_side,

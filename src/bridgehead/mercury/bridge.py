@@ -244,6 +244,7 @@ manifest = Manifest(
     title="Mercury",
     summary="the Mercury diffusion LLM: chat, streams, code, edits",
     description="The Mercury diffusion LLM as tools: chat, streams, code completion, edits.",
+    keywords=("mercury", "diffusion-llm", "code-completion", "code-editing", "chat"),
     settings=MercurySettings,
     make=make_bridge,
     far_side=far_side,

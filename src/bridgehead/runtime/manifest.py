@@ -120,6 +120,8 @@ class Manifest(Struct, frozen=True, kw_only=True):
     first_step: Callable[[Any], str] | None = None
     """Takes the settings; returns what the user has to do after a client has the bridge."""
     form: tuple[FormField, ...] = ()
+    keywords: tuple[str, ...] = ()
+    """What people search for who would want the bridge."""
     schema: ReadSchema | None = None
     """Reads the tables for BRIDGEHEAD_DATABASE_URL; `bridgehead db migrate` creates them."""
     single_process: str = ""
