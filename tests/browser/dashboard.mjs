@@ -5,7 +5,7 @@ import { createRequire } from "node:module";
 import { eventually, startBrowser } from "./driver.mjs";
 
 const HOSTILE = "<img src=x onerror=alert(1)>";
-const PAGES = ["/", "/dashboard/bridge?name=aoc", "/dashboard/bridge?name=mercury", "/dashboard/bridge?name=bitburner", "/dashboard/tools", "/dashboard/tool?bridge=aoc&name=record_speed", "/dashboard/clients", "/dashboard/failures"];
+const PAGES = ["/", "/?range=day", "/dashboard/bridge?name=aoc&range=hour", "/dashboard/bridge?name=mercury", "/dashboard/bridge?name=bitburner", "/dashboard/tools", "/dashboard/tool?bridge=aoc&name=record_speed", "/dashboard/clients", "/dashboard/failures"];
 const AXE = createRequire(import.meta.url).resolve("axe-core/axe.min.js");
 const places = JSON.parse(process.argv[2]);
 const only = process.argv.slice(3);
@@ -99,7 +99,7 @@ const checks = {
     assert.ok((await text()).includes(HOSTILE));
   },
   "every page passes the accessibility checks of axe, in both themes and on a phone": async () => {
-    for (const [theme, width] of [["light", 1200], ["dark", 1200], ["light", 390]]) {
+    for (const [theme, width] of [["light", 1200], ["dark", 1200], ["light", 390], ["dark", 390]]) {
       for (const path of PAGES) {
         await open(places.server + path, { theme, width, bypassCSP: true });
         await page.addScriptTag({ path: AXE });
@@ -126,6 +126,27 @@ const checks = {
     });
     await page.getByRole("button", { name: "Pause" }).click();
     await page.getByRole("button", { name: "Resume" }).waitFor();
+    assertQuiet();
+  },
+  "a command is copied by its button, which is not there without a script": async () => {
+    await open(`${places.server}/dashboard/clients?client=cursor`, { permissions: ["clipboard-read", "clipboard-write"] });
+    const command = `bridgehead install cursor --url ${places.server}/aoc/mcp --no-token`;
+    const item = page.locator(".connect li", { hasText: "Advent of Code" });
+    assert.equal(await item.locator("pre").innerText(), command);
+    await item.getByRole("button", { name: "Copy" }).click();
+    await item.getByRole("button", { name: "Copied" }).waitFor();
+    assert.equal(await page.evaluate(() => navigator.clipboard.readText()), command);
+    assertQuiet();
+    await open(`${places.server}/dashboard/clients`, { javaScriptEnabled: false });
+    assert.equal(await page.getByRole("button", { name: "Copy" }).count(), 0);
+  },
+  "the charts show another range, and stay with it while the page is live": async () => {
+    await open(`${places.server}/`);
+    await page.getByRole("link", { name: "24 h" }).click();
+    await page.getByText("Failed calls in 5 min").waitFor();
+    assert.equal(await page.getByRole("link", { name: "24 h" }).getAttribute("aria-current"), "true");
+    const answer = await page.waitForResponse((response) => response.url().endsWith("/?range=day"));
+    assert.match(await answer.text(), /Failed calls in 5 min/);
     assertQuiet();
   },
   "without a script every page reads the same": async () => {

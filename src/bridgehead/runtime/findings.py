@@ -113,6 +113,8 @@ class Chart(Struct, frozen=True):
     title: str
     bars: tuple[ChartBar, ...]
     kind: Literal["bars", "columns"] = "bars"
+    note: str = ""
+    """How to read it."""
 
 
 class ReportTable(Struct, frozen=True):

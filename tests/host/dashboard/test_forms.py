@@ -82,6 +82,15 @@ def test_a_new_form_has_the_defaults_filled_in_and_sends_the_same_values() -> No
     assert [a["value"] for name, a in selected if name == "option" and "selected" in a] == ["two"]
 
 
+@pytest.mark.parametrize(
+    ("about", "text"), [("", "Default: 5"), ("How many", "How many. Default: 5"), ("Ok?", "Ok? Default: 5")]
+)
+def test_a_default_is_named_after_the_description(about: str, text: str) -> None:
+    (field,) = read_fields({"properties": {"n": {"type": "integer", "default": 5, "description": about}}})
+
+    assert text in read(write_field(field, "")).text
+
+
 def test_what_was_typed_becomes_arguments_and_what_was_not_is_left_out() -> None:
     given = typed(
         limit="3", name="", phase="two", ratio="0.5", flag="true", items="[1, null]", place="a\r\nb", level=""

@@ -4,7 +4,7 @@ import html.parser
 
 import pytest
 
-from bridgehead.host.dashboard.html import Html, escape, join, link, table, tag
+from bridgehead.host.dashboard.html import Html, escape, join, link, prose, table, tag
 
 HOSTILE = [
     "<script>alert(1)</script>",
@@ -86,6 +86,19 @@ def test_what_the_policy_of_the_page_refuses_cannot_be_written() -> None:
     for attribute in ("onclick", "style"):
         with pytest.raises(ValueError, match="policy"):
             tag("a", **{attribute: "x"})
+
+
+@pytest.mark.parametrize(
+    ("text", "html"),
+    [
+        ("Run `aoc init` & go", "Run <code>aoc init</code> &amp; go"),
+        ("`<b>`", "<code>&lt;b&gt;</code>"),
+        ("one ` only <b>", "one ` only &lt;b&gt;"),
+        ("", ""),
+    ],
+)
+def test_words_between_backticks_are_code(text: str, html: str) -> None:
+    assert prose(text) == html
 
 
 def test_a_link_encodes_what_it_is_given() -> None:

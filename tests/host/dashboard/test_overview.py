@@ -60,7 +60,7 @@ def test_charts_say_since_when_they_know_and_draw_no_zero_before() -> None:
     made.processes[0].started = made.taken - 1000  # three slots of five minutes, and a part of one
     page = read(write_overview(made, {}, ANYONE, DAY).body)
 
-    assert "Recorded since the start of the server, 1970-01-12 13:30 UTC." in page.text
+    assert "Recorded since the start of the server, 1970-01-12 13:30 UTC; one point every 5 min." in page.text
     assert "2 h ago" in page.text
     (line, *_) = [a["d"] for name, a in page.elements if name == "path" and "line" in str(a["class"])]
     assert str(line).startswith("M21 ")  # of 24 slots, the last three

@@ -54,7 +54,7 @@ async def report(workspace: Workspace) -> Report:
         )
         for row in rows
     )
-    charts = (Chart(f"{board_title(view.board)}: {METHOD}", bars),) if bars else ()
+    charts = (Chart(board_title(view.board), bars, note=METHOD),) if bars else ()
     numbers = frozenset(_COLUMNS) - {"Model", "Rank"}
     return Report(
         facts=facts, charts=charts, tables=(ReportTable("Leaderboard", _COLUMNS, written, numbers),)

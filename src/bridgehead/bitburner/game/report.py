@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from .remote import Metadata
 
 HOME = "home"
-MAX_FILES = 100
+MAX_FILES = 25
 _KIB = 1024
 
 
@@ -39,7 +39,7 @@ async def report(session: Session) -> Report:
         except BridgeError:
             facts.append(Fact("Files", "the game did not answer"))
     if connection.since is not None:
-        facts.append(Fact("Since", timestamps.format_utc(connection.since)))
+        facts.append(Fact("Since", _format_minute(connection.since)))
     facts += [
         Fact("Address", connection.address),
         Fact("Exchanges pending", str(0 if connection.link is None else connection.link.pending)),
@@ -52,7 +52,7 @@ async def report(session: Session) -> Report:
     rows = [(name, "–", "–") for name in sorted(names)[:MAX_FILES]]
     if files:
         newest = sorted(files, key=lambda one: -one.mtime)[:MAX_FILES]
-        rows = [(one.filename, _size(one.size), timestamps.format_utc(one.mtime / 1000)) for one in newest]
+        rows = [(one.filename, _size(one.size), _format_minute(one.mtime / 1000)) for one in newest]
     shown = f", {MAX_FILES} of {len(names)}" if len(names) > MAX_FILES else ""
     table = ReportTable(
         f"Files on home{shown}", ("File", "Size", "Changed"), tuple(rows), frozenset({"Size"})
@@ -62,6 +62,11 @@ async def report(session: Session) -> Report:
 
 def _total(values: dict[tuple[str, ...], float]) -> str:
     return f"{sum(values.values()):,.0f}"
+
+
+def _format_minute(seconds: float) -> str:
+    """Format a time for people: in UTC, to the minute."""
+    return timestamps.format_utc(seconds)[:16].replace("T", " ") + " UTC"
 
 
 def _size(count: int | None) -> str:

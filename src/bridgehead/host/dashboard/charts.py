@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from bridgehead.runtime.findings import ChartBar
 
-from .html import Html, tag
+from .html import NOTHING, Html, tag
 
 HEIGHT = 100.0
 _STEPS = (1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0)
@@ -106,12 +106,14 @@ def _draw_line(line: Series, top: float, number: int, *, is_filled: bool) -> lis
     for start, values in runs:
         points = [(start + index, _height(value, top)) for index, value in enumerate(values)]
         path = "M" + "L".join(f"{x:g} {y:.4g}" for x, y in points)
+        shape = "line"
         if len(points) == 1:
-            path += "h.01"  # a path without length is not drawn, and a single value must be seen
+            # A path without length is not drawn, and a single value must be seen.
+            path, shape = f"{path}h.01", "line dot"
         if is_filled:
             area = f"{path}L{points[-1][0]:g} {HEIGHT:g}L{start:g} {HEIGHT:g}Z"
             paths.append(tag("path", d=area, class_=f"area s{number}"))
-        paths.append(tag("path", d=path, class_=f"line s{number}"))
+        paths.append(tag("path", d=path, class_=f"{shape} s{number}"))
     return paths
 
 
@@ -128,7 +130,7 @@ def _describe_lines(title: str, series: Sequence[Series], write: Format, since: 
     return f"{title}, since {since}. {'; '.join(sentences) or 'Nothing yet'}."
 
 
-def draw_bars(title: str, bars: Sequence[ChartBar]) -> Html:
+def draw_bars(title: str, bars: Sequence[ChartBar], note: str = "") -> Html:
     """Draw horizontal bars as a list of labels and values, which screen readers read without the bars."""
     top = max((bar.value for bar in bars), default=0.0)
     rows = [
@@ -152,7 +154,8 @@ def draw_bars(title: str, bars: Sequence[ChartBar]) -> Html:
         )
         for bar in bars
     ]
-    return tag("figure", tag("figcaption", title), tag("ol", rows, class_="bars"), class_="chart")
+    about = tag("p", note, class_="hint") if note else NOTHING
+    return tag("figure", tag("figcaption", title), tag("ol", rows, class_="bars"), about, class_="chart")
 
 
 def draw_meter(label: str, value: float, limit: float, shown: str) -> Html:

@@ -257,6 +257,27 @@ _REASONS = {
     "idle": "A connection was silent for too long.",
     "connections": "Too many connections were open.",
     "bridge": "The bridge does not serve right now.",
+    "token_ended": "The token was revoked or expired during the request.",
+    "tokens": "The database was down at the start, so the tokens are not known yet.",
+    "session": "The session is unknown, or the worker that had it is gone.",
+    "store": "Redis is unavailable, so nobody knows which replica has the session or task.",
+    "task": "The process that runs the task does not answer.",
+    "method": "The path does not take the method.",
+    "request": "The request or its address is not valid.",
+    "accept": "The client does not accept what the path answers with.",
+    "content_type": "The body has a type that the path does not take.",
+    "body_size": "The body is larger than BRIDGEHEAD_BODY_LIMIT.",
+    "slow_body": "The body did not arrive in time.",
+    "head_size": "The head of the request is too large.",
+    "slow_head": "The head of the request did not arrive in time.",
+    "malformed": "It was no valid HTTP.",
+    "slow_reader": "A client did not read its answer.",
+    "descriptors": "The process is out of file descriptors. Raise ulimit -n.",
+    "tls": "A client could not agree on TLS.",
+    "peer": "A caller that is no worker or replica used their port.",
+    "clock": "The clock of a worker or replica differs by more than five minutes.",
+    "csrf": "A form was too old, or another page sent it.",
+    "form": "A form could not be read.",
 }
 
 
@@ -281,7 +302,7 @@ def write_sign_in(proof: str, problem: str = "", status: int = 200, *, issuer: s
         tag("a", f"Sign in with {issuer}", href=layout.OAUTH_START, class_="button primary", autofocus=True)
         if issuer
         else NOTHING,
-        tag("p", "Or sign in" if issuer else "Sign in", " with a token that may look at this server."),
+        tag("p", "Or sign in" if issuer else "Sign in", " with a token that opens the dashboard."),
         form(
             layout.SIGN_IN,
             proof,

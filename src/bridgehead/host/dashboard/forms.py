@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from .html import NOTHING, Html, tag
+from .html import NOTHING, Html, prose, tag
 
 ARGUMENT = "arg."
 """Prefix of the fields' names: an argument named `csrf` or `bridge` must not replace a field of ours."""
@@ -102,7 +102,11 @@ def fill_in_defaults(fields: list[Field]) -> dict[str, str]:
 def write_field(field: Field, value: str, problem: str = "") -> Html:
     """Write the label and the control of a field, with its last value and what was wrong with it."""
     name = ARGUMENT + field.name
-    about = [part for part in (field.about, f"Default: {field.default}" if field.default else "") if part]
+    default = f"Default: {field.default}" if field.default else ""
+    about = field.about
+    if about and default:
+        about += f" {default}" if about.endswith((".", "!", "?")) else f". {default}"
+    about = about or default
     described = [f"{name}-about"] * bool(about) + [f"{name}-problem"] * bool(problem)
     common = {
         "id": name,
@@ -116,7 +120,7 @@ def write_field(field: Field, value: str, problem: str = "") -> Html:
     return tag(
         "div",
         tag("label", field.name, " ", mark, for_=name),
-        tag("p", " ".join(about), class_="about", id=f"{name}-about") if about else NOTHING,
+        tag("p", prose(about), class_="about", id=f"{name}-about") if about else NOTHING,
         _write_control(field, value, common),
         tag("p", problem, class_="problem", id=f"{name}-problem") if problem else NOTHING,
         class_="field",

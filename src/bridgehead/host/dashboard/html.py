@@ -53,6 +53,14 @@ def join(children: Iterable[Child]) -> Html:
     return Html("".join(_child(child) for child in children))
 
 
+def prose(text: str) -> Html:
+    """Make text with the parts between backticks as code; an odd backtick is left as it is."""
+    parts = text.split("`")
+    if len(parts) % 2 == 0:
+        return escape(text)
+    return join(tag("code", part) if index % 2 else part for index, part in enumerate(parts))
+
+
 def _child(child: Child) -> str:
     if isinstance(child, Html):
         return child

@@ -11,7 +11,7 @@ from ..auth.grants import Grant
 from . import layout
 from .charts import Series, draw_bars, draw_columns, draw_lines
 from .history import QUARTER, RANGES, Counts, Failure, Notice, Range
-from .html import NOTHING, Child, Html, join, link, table, tag
+from .html import NOTHING, Child, Html, join, link, prose, table, tag
 from .layout import (
     Page,
     badge,
@@ -165,7 +165,8 @@ def _write_traffic(snapshot: Snapshot, shown: Range, bridge: str | None = None) 
     note = NOTHING
     if began < started:  # less than the whole range is known: say so, the lines alone look like silence
         at = f"{datetime.fromtimestamp(started, UTC):%Y-%m-%d %H:%M} UTC"
-        note = tag("p", f"Recorded since the start of the server, {at}.", class_="hint")
+        every = f"one point every {duration(shown.interval)}"
+        note = tag("p", f"Recorded since the start of the server, {at}; {every}.", class_="hint")
     return section("Traffic", charts, note, name="traffic", note=choices("Range of the charts", offered))
 
 
@@ -189,7 +190,11 @@ def _write_cards(snapshot: Snapshot, reports: Mapping[str, Report], grant: Grant
             tag(
                 "article",
                 tag("h3", title, write_status(bridge)),
-                tag("p", bridge.says if is_open else "This token does not open the bridge.", class_="says"),
+                tag(
+                    "p",
+                    prose(bridge.says if is_open else "This token does not open the bridge."),
+                    class_="says",
+                ),
                 tag(
                     "dl",
                     [tag("div", tag("dt", label), tag("dd", value)) for label, value in facts],
@@ -214,11 +219,11 @@ def write_bridge(
     """Write the page of one bridge; `shown` is the range of its charts."""
     parts: list[Child] = [
         tag("h1", bridge.title, " ", write_status(bridge)),
-        tag("p", bridge.says, class_="lead", id="about"),
+        tag("p", prose(bridge.says), class_="lead", id="about"),
     ]
     if report is not None and report.facts:
         facts = [tag("div", tag("dt", fact.label), tag("dd", fact.value)) for fact in report.facts]
-        parts.append(section("Connection", tag("dl", facts, class_="facts wide"), name="facts"))
+        parts.append(section("Status", tag("dl", facts, class_="facts wide"), name="facts"))
     parts.extend(_write_report(report or Report()))
     parts.append(_write_traffic(snapshot, shown, bridge.name))
     parts.append(section("Tools", _write_tools(bridge), name="tools"))
@@ -227,7 +232,9 @@ def write_bridge(
 
 def _write_report(report: Report) -> list[Html]:
     charts = [
-        draw_bars(chart.title, chart.bars) if chart.kind == "bars" else draw_columns(chart.title, chart.bars)
+        draw_bars(chart.title, chart.bars, chart.note)
+        if chart.kind == "bars"
+        else draw_columns(chart.title, chart.bars)
         for chart in report.charts
     ]
     sections = [section("Charts", tag("div", charts, class_="charts"), name="charts")] if charts else []
@@ -274,7 +281,11 @@ def write_failures(failures: Sequence[Failure], now: float, limit: int | None = 
 
 def _write_failure(failure: Failure, times: int, now: float) -> Html:
     who = f" by {failure.client}" if failure.client else ""
-    step = tag("p", tag("b", "Next: "), failure.next_step, class_="next") if failure.next_step else NOTHING
+    step = (
+        tag("p", tag("b", "Next: "), prose(failure.next_step), class_="next")
+        if failure.next_step
+        else NOTHING
+    )
     request = tag("span", "request ", tag("code", failure.request)) if failure.request else NOTHING
     return tag(
         "li",
@@ -287,7 +298,7 @@ def _write_failure(failure: Failure, times: int, now: float) -> Html:
             request,
             class_="meta",
         ),
-        tag("p", failure.problem, class_="text"),
+        tag("p", prose(failure.problem), class_="text"),
         step,
     )
 

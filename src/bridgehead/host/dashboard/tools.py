@@ -20,7 +20,7 @@ from bridgehead.mcp.in_memory import InMemoryClient
 from ..auth.grants import Grant
 from . import layout
 from .forms import ARGUMENT, InvalidField, read_fields, write_field
-from .html import NOTHING, Child, Html, join, link, tag
+from .html import NOTHING, Child, Html, join, link, prose, tag
 from .layout import Page, badge, empty, form, hidden, latency, section
 
 CALL_SECONDS = 60.0
@@ -98,7 +98,7 @@ def write_tools(bridges: Mapping[str, tuple[str, dict[str, Tool]]]) -> Page:
                 "li",
                 tag("a", tag("code", offered), href=link(layout.TOOL, bridge=name, name=offered)),
                 write_badges(tool),
-                tag("p", tool.description.partition(". ")[0].rstrip(".") + "."),  # its first sentence
+                tag("p", prose(tool.description.partition(". ")[0].rstrip(".") + ".")),  # its first sentence
             )
             for offered, tool in tools.items()
         ]
@@ -156,7 +156,7 @@ def write_tool(
         [
             tag("p", tag("a", "Tools", href=layout.TOOLS), " / ", choice.title, class_="trail"),
             tag("h1", tag("code", choice.name), " ", write_badges(tool)),
-            tag("p", tool.description, class_="lead"),
+            tag("p", prose(tool.description), class_="lead"),
             answer,
             section("Arguments", call_form, name="arguments"),
         ]
