@@ -41,7 +41,7 @@ def main(arguments: list[str]) -> int:
         only = [word for word in arguments if not word.startswith("--")]
         statuses = [
             subprocess.run(
-                [node(), script, json.dumps(told), *only], cwd=folder, check=False, timeout=400
+                [node(), script, json.dumps(told), *only], cwd=folder, check=False, timeout=900
             ).returncode
             for script in SCRIPTS
         ]
