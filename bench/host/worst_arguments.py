@@ -11,7 +11,9 @@ Arguments = dict[str, Any]
 LONG_LINE = "ab" * 450_000
 """The file `long-line.js`."""
 SCRIPTS = 300
-"""The files `scripts/NNN.js`, each of a few hundred lines."""
+"""The files `scripts/NNN.js`, each of a hundred lines."""
+RING = 100
+"""Those of them that import each other in a circle, from number 1 on: as many as the bridge reads."""
 _TEXT = "The quick brown fox jumps over the lazy dog. "
 _LARGE = _TEXT * 20_000
 """900 KB: a body may have more, but a call of a model this large is what people send."""

@@ -42,6 +42,8 @@ class Session:
         import asyncio
         from weakref import WeakKeyDictionary
 
+        from bridgehead.mcp import Turns
+
         from .changes.batches import BATCH, BatchWriter, Journal
         from .changes.differences import Differences
         from .changes.file_writer import FileWriter
@@ -73,7 +75,7 @@ class Session:
         self.write_max_bytes = settings.write_max_bytes
         self.index: Index | None = None
         # Each search is a process that may compute for seconds; more at once would take the machine.
-        self.searches = asyncio.Semaphore(2)
+        self.searches = Turns(2)
         self.type_checker = TypeChecker(settings)
         # Held while the index is built, so that concurrent calls build it once.
         self.index_lock = asyncio.Lock()

@@ -81,6 +81,7 @@ if TYPE_CHECKING:
     from .tasks.record import TaskRecord
     from .tasks.store import MemoryTaskStore, TaskStore
     from .threads import FairThreads, current_worker, work_for_all
+    from .turns import Turns
 
 _LAZY = {
     "Dispatcher": ".dispatch",
@@ -96,6 +97,7 @@ _LAZY = {
     "TaskRecord": ".tasks.record",
     "TaskStore": ".tasks.store",
     "Tasks": ".tasks.manager",
+    "Turns": ".turns",
     "add_skill": ".features.skills",
     "combine": ".combined",
     "current_worker": ".threads",
@@ -195,6 +197,7 @@ __all__ = [
     "Tool",
     "ToolError",
     "ToolHints",
+    "Turns",
     "add_skill",
     "combine",
     "current_worker",

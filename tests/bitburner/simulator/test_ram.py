@@ -24,6 +24,25 @@ def ask(path: str, files: dict[str, str]) -> float | str:
     return found
 
 
+def test_a_cost_is_calculated_again_once_something_that_it_depends_on_changes() -> None:
+    files = {"a.js": 'import { b } from "b.js";\nb(ns)', "b.js": "export const b = (ns) => ns.hack('x');"}
+    world = World(2, {"home": files})
+
+    def ask() -> float | str:
+        request = {"id": 1, "method": "calculateRam", "params": {"filename": "a.js", "server": "home"}}
+        reply = json.loads(answer(world, json.dumps(request)) or b"{}")
+        found: float | str = reply.get("result", reply.get("error"))
+        return found
+
+    assert [ask(), ask()] == [1.7, 1.7]
+    world.write("home", "b.js", "export const b = (ns) => ns.exec('x');")
+    assert ask() == 2.9
+    world.delete("home", "b.js")
+    assert [ask(), ask()] == ["Ram cost could not be calculated"] * 2
+    world.write("home", "b.js", "export const b = 1;")
+    assert ask() == 1.6
+
+
 @pytest.mark.parametrize(
     ("source", "cost"),
     [

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import msgspec
 from msgspec import Raw, Struct
 
+from bridgehead.mcp import Turns
 from bridgehead.runtime import logs
 from bridgehead.runtime.errors import BridgeError
 
@@ -107,7 +108,10 @@ class Remote:
         self._clock = clock
         # All files of a server take the loop 10 to 50 ms to decode and to answer with. Many such calls of one
         # caller would be ready in the same turn, and make every other caller wait for all of them.
-        self._whole_servers = asyncio.Semaphore(_WHOLE_SERVERS_AT_ONCE)
+        self._whole_servers = Turns(_WHOLE_SERVERS_AT_ONCE)
+        # The game parses a script with everything that it imports, and answers nobody meanwhile. More than
+        # one request would only wait in the game, where nothing can be taken back or go before it.
+        self._calculations = Turns(1)
 
     async def call(self, method: str, kind: type[T], **params: Any) -> T:
         """Make one exchange and return its result, decoded as `kind`; `Raw` leaves it undecoded."""
@@ -154,14 +158,15 @@ class Remote:
     @asynccontextmanager
     async def whole_server(self) -> AsyncIterator[None]:
         """Wait until few enough others work on all files of a server."""
-        async with self._whole_servers:
+        async with self._whole_servers.take():
             yield
             # Whoever was ready in this turn is served before the next one begins.
             await asyncio.sleep(0)
 
     async def calculate_ram(self, filename: str, server: str) -> float:
         """Return the RAM cost of a script in GB."""
-        return await self.call("calculateRam", float, filename=filename, server=server)
+        async with self._calculations.take():
+            return await self.call("calculateRam", float, filename=filename, server=server)
 
     async def get_definitions(self) -> str:
         """Return the game's TypeScript definitions; requested once per connection."""

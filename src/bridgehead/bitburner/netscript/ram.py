@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
 from typing import TYPE_CHECKING
 
@@ -140,7 +140,49 @@ class Names(Struct, frozen=True):
     override_gb: float | None = None
 
 
-def collect_names(filename: str, files: Mapping[str, str], server: str) -> Names:
+class Source(Struct, frozen=True):
+    """What the rule takes from one file; it depends on nothing else."""
+
+    imports: list[tuple[str, bool, dict[str, str]]] = []
+    """Of each import: the module, whether all of it is taken, and names there by names here."""
+    lists: list[tuple[str | None, list[tuple[str, str]]]] = []
+    """Of each export list: the module that it is from, and names here with names there."""
+    references: list[tuple[str, str]] = []
+    """Keys, each with a name that is read there."""
+    override_gb: float | None = None
+    problem: str | None = None
+    """Where and why it cannot be parsed."""
+
+
+def read_source(filename: str, text: str) -> Source:
+    """Parse a file. Raises TooLarge."""
+    with closing(Tree(text, filename)) as tree:
+        if tree.problem is not None:
+            line, column = tree.place_of(tree.problem.start)
+            place = f"Error location: Line {line}, Column: {column}."
+            return Source(problem=f"{place} Error message: {tree.problem.message}.")
+        module = Module(tree)
+        return Source(
+            [
+                (
+                    one.module,
+                    one.takes_all,
+                    {name.local: name.name for name in one.names if not name.is_literal},
+                )
+                for one in module.imports
+            ],
+            [(one.module, [(name.local, name.name) for name in one.names]) for one in module.lists],
+            list(dict.fromkeys(_list_references(tree, filename))),
+            _find_override(tree),
+        )
+
+
+def collect_names(
+    filename: str,
+    files: Mapping[str, str],
+    server: str,
+    read: Callable[[str, str], Source] = read_source,
+) -> Names:
     """Return the names that a script reaches in its own file and in those that it imports."""
     references: dict[str, dict[str, None]] = {}
     waiting = deque([filename])
@@ -150,45 +192,39 @@ def collect_names(filename: str, files: Mapping[str, str], server: str) -> Names
         if current not in files:
             raise RamRefused(f'"{current}" does not exist on server: {server}')
         try:
-            tree = Tree(files[current], current)
+            source = read(current, files[current])
         except TooLarge:
             raise RamRefused(f"{current} is too large to be read here; the game itself may do so.") from None
-        with closing(tree):
-            if tree.problem is not None:
-                line, column = tree.place_of(tree.problem.start)
-                reason = (
-                    f"Syntax error in {current}, server: {server}. Error location: Line {line}, "
-                    f"Column: {column}. Error message: {tree.problem.message}."
-                )
-                if current != filename:
-                    reason = f"Cannot parse module: {current}. Filename: {current}. Reason: {reason}"
-                raise RamRefused(reason)
-            for module in _read_module(tree, current, files, references):
-                if module not in known:
-                    known.add(module)
-                    waiting.append(module)
+        if source.problem is not None:
+            reason = f"Syntax error in {current}, server: {server}. {source.problem}"
+            if current != filename:
+                reason = f"Cannot parse module: {current}. Filename: {current}. Reason: {reason}"
+            raise RamRefused(reason)
+        for module in _add_references(source, current, files, references):
+            if module not in known:
+                known.add(module)
+                waiting.append(module)
     return _reach(filename, references)
 
 
-def _read_module(
-    tree: Tree, filename: str, files: Mapping[str, str], references: dict[str, dict[str, None]]
+def _add_references(
+    source: Source, filename: str, files: Mapping[str, str], references: dict[str, dict[str, None]]
 ) -> list[str]:
     """Add a file's references by key; return the files that it needs."""
-    module = Module(tree)
     needed: list[str] = []
     imported: dict[str, str] = {}
     top = references.setdefault(filename + _GLOBAL, {})
-    for one in module.imports:
-        if is_definitions(one.module, filename):
+    for module, takes_all, names in source.imports:
+        if is_definitions(module, filename):
             continue
-        target = resolve_module(one.module, filename, files.__contains__)
+        target = resolve_module(module, filename, files.__contains__)
         if target is None:
-            raise RamRefused(f'Invalid module: "{one.module}". Base module: "{filename}".')
+            raise RamRefused(f'Invalid module: "{module}". Base module: "{filename}".')
         needed.append(target)
         top[target + _GLOBAL] = None
-        if one.takes_all:
+        if takes_all:
             top[target + _EVERYTHING] = None
-        imported |= {name.local: f"{target}.{name.name}" for name in one.names if not name.is_literal}
+        imported |= {local: f"{target}.{name}" for local, name in names.items()}
 
     def add(key: str, name: str, owner: str = filename) -> None:
         names = references.setdefault(key, {})
@@ -197,19 +233,18 @@ def _read_module(
         names[f"{owner}.{name}"] = None
         names[name] = None
 
-    for key, name in _list_references(tree, filename):
+    for key, name in source.references:
         add(key, name)
-    for listed in module.lists:
-        for exported in listed.names:
-            if listed.module is not None:
+    for module_of_list, exported in source.lists:
+        for local, name in exported:
+            if module_of_list is not None:
                 # The game takes the text as it is: the path must be complete, with its extension.
-                add(f"{filename}.{exported.local}", exported.name, listed.module)
-                needed.append(listed.module)
-            elif exported.local != exported.name:
-                add(f"{filename}.{exported.local}", exported.name)
-    override = _find_override(tree)
-    if override is not None:
-        references[filename + _OVERRIDE] = {str(override): None}
+                add(f"{filename}.{local}", name, module_of_list)
+                needed.append(module_of_list)
+            elif local != name:
+                add(f"{filename}.{local}", name)
+    if source.override_gb is not None:
+        references[filename + _OVERRIDE] = {str(source.override_gb): None}
     return needed
 
 
@@ -306,12 +341,13 @@ def calculate(
     *,
     server: str,
     total: float | None = None,
+    read: Callable[[str, str], Source] = read_source,
 ) -> Ram:
     """Return a script's cost; `total` is the game's, which tells how far Source-File 4 is.
 
     Raises RamRefused if the game would not calculate it. `files` must hold what the script imports.
     """
-    found = collect_names(filename, files, server)
+    found = collect_names(filename, files, server, read)
     if found.override_gb is not None:
         return Ram([], found.override_gb, is_override=True)
     priced = [prices[name] for name in found.names if name in prices]

@@ -86,7 +86,7 @@ async def search_files(args: SearchFiles, ctx: Context[Session]) -> Answer[Match
     if not files:
         no_match = describe_no_match(args.glob, len(candidates))
         return Answer("There is nothing to search.", Matches([], 0), notes=(no_match,))
-    async with ctx.state.searches:
+    async with ctx.state.searches.take():
         outcome = await _run_matching(
             Job(args.pattern, args.ignore_case, args.max_matches, SEARCH_SECONDS, files)
         )
