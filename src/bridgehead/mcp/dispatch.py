@@ -175,6 +175,9 @@ class Dispatcher(Server):
                     if not encode_errors:
                         raise
                     answer = jsonrpc.error(request.id, failure)
+            # What still holds the failure, such as a group of tasks or a future, would hold the frames of
+            # the whole call with it, and their arguments, until the garbage collector runs.
+            error.__traceback__ = None
         finally:
             context.connection.in_flight.pop(request.id, None)
         return None if context.cancelled else answer

@@ -38,7 +38,10 @@ THREADS = 6
 """Threads of one bridge. They mostly wait for disks; Python runs one of them at a time."""
 THREADS_PER_CALLER = 2
 
-_Job = tuple["Future[Any]", Callable[[], Any]]
+_Job = list[Any]
+"""A future and the function whose result it gets. `FairThreads._run` empties the list: otherwise a failure
+would keep itself alive through the frames of its traceback, with the arguments of the whole call, until the
+garbage collector runs."""
 
 
 class FairThreads(ThreadPoolExecutor):
@@ -61,7 +64,7 @@ class FairThreads(ThreadPoolExecutor):
         """Run a function in a thread of the current bridge, within the current caller's part of them."""
         worker = current_worker.get()
         future: Future[T] = Future()
-        job: _Job = (future, partial(fn, *args, **kwargs))
+        job: _Job = [future, partial(fn, *args, **kwargs)]
         with self._lock:
             if self._is_closed:
                 raise RuntimeError("cannot schedule new futures after shutdown")
@@ -83,6 +86,7 @@ class FairThreads(ThreadPoolExecutor):
 
     def _run(self, worker: Worker, job: _Job) -> None:
         future, work = job
+        job.clear()
         if future.set_running_or_notify_cancel():
             started = perf_counter()
             try:
@@ -92,7 +96,7 @@ class FairThreads(ThreadPoolExecutor):
             else:
                 future.set_result(result)
             self._on_time(worker[1], perf_counter() - started)
-        del job, future, work  # a thread keeps its last frame until its next job
+        del future, work  # a thread keeps its last frame until its next job
         with self._lock:
             waiting = self._waiting.get(worker)
             if waiting and not self._is_closed:

@@ -14,6 +14,7 @@ from typing import Any
 from msgspec import Struct
 
 from bridgehead.mcp import run_to_end, shutdown_signals, socket_loop
+from bridgehead.mcp.http.memory import resident_bytes
 from bridgehead.mcp.http.message import Handler
 from bridgehead.mcp.http.server import Server
 from bridgehead.runtime import logs
@@ -49,6 +50,7 @@ fsync beside two such threads took 290 to 430 ms, and take 30 to 140 ms now.
 _M_MMAP_THRESHOLD = -3
 """glibc: blocks from this size on are mapped, each on its own."""
 _LARGE_BLOCK = 128 * 1024
+_TRIM_SECONDS = 2.0
 _MACOS_FILES = (245_760, 122_880, 61_440, 24_576, 10_240)
 """Limits of open files to try on macOS, where the hard limit is unlimited and setting that fails."""
 
@@ -161,6 +163,7 @@ async def _serve_until(
     await server.start(job.listening, None if certificate is None else certificate.context)
     manager.tell(READY)
     watchdog.start()
+    trimming = asyncio.create_task(_return_freed_memory())
     _freeze_what_stays()
     sys.setswitchinterval(_SWITCH_SECONDS)
     about: dict[str, object] = {} if place is None else {"worker": place.index}
@@ -186,6 +189,7 @@ async def _serve_until(
         await peers.close()
     await app.stop()
     beating.cancel()
+    trimming.cancel()
 
 
 def _hear_other_signals(app: HostApplication) -> None:
@@ -257,6 +261,26 @@ def _return_large_blocks() -> None:
 
     with suppress(AttributeError, OSError, TypeError):  # another C library, or Windows
         ctypes.CDLL(None).mallopt(_M_MMAP_THRESHOLD, _LARGE_BLOCK)
+
+
+async def _return_freed_memory() -> None:
+    """Let glibc give freed memory below `_LARGE_BLOCK` back as well.
+
+    It keeps the free pages between blocks that are in use: 14 to 26 MB after each burst of large calls.
+    """
+    import ctypes
+
+    try:
+        trim = ctypes.CDLL(None).malloc_trim
+    except (AttributeError, OSError, TypeError):  # another C library, or Windows
+        return
+    last = 0
+    while True:
+        await asyncio.sleep(_TRIM_SECONDS)
+        if resident_bytes() != last:  # an idle process is left alone
+            # In a thread, without the interpreter: about 1.5 ms, and 10 ms where there is much to return.
+            await asyncio.to_thread(trim, 0)
+            last = resident_bytes()
 
 
 def _freeze_what_stays() -> None:

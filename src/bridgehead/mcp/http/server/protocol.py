@@ -338,12 +338,15 @@ class Http1Request(Request):
             log.debug("a client hung up before it had sent its request")
         except Exception:
             log.exception("the handler failed")
-        if not self.is_finished:
-            self._fail()
-        # Break the cycles with the stream, with who wants to know of its end, and with the task, whose
-        # context may hold the request: a large body or answer is then freed at once and not by the garbage
-        # collector, which runs seldom.
-        self.stream = self._when_gone = self.task = None
+        finally:
+            # Break the cycles with the stream, with who wants to know of its end, and with the task, whose
+            # context may hold the request: a large answer is then freed at once and not by the garbage
+            # collector, which runs seldom. The body goes as well, because a connection to a far side keeps
+            # the context in which it was opened, and with it the request, for as long as it is pooled.
+            if not self.is_finished:
+                self._fail()
+            self.stream = self._when_gone = self.task = None
+            self.body = b""
 
     def _fail(self) -> None:
         """Answer 500 if there is no response; cut one off that has begun, so that it does not look whole."""
