@@ -6,8 +6,10 @@ once. The third token goes on with its own work meanwhile, after a while alone, 
 
 The whole table is called several times, and each time has to hold: the exit status is 1 where the honest
 client once waits 250 ms longer than alone, where a tool answers nobody, or where the memory of the host does
-not return. Its first pass over the table loads what is loaded once (parsers, definitions, compiled schemas)
-and fills the caches, so memory is compared from the second pass on. Nothing is tried again.
+not return. The first pass loads what is loaded once (parsers, definitions, compiled schemas) and fills the
+caches, so each row is compared from the second pass on, and the whole between the last two: CPython gives an
+arena of 1 MB back once nothing is left in it, so memory settles at the level of the highest peak, which the
+first two passes reach. Nothing is tried again.
 """
 
 import argparse
@@ -43,12 +45,12 @@ ROOT = HERE.parent
 RESULTS = HERE / "host" / "WORST.md"
 CONNECTIONS = 8
 """Connections of an attacker; every fourth hangs up as soon as it has sent its call."""
-ATTACK_SECONDS = 0.5
+ATTACK_SECONDS = 0.3
 LAST_SECONDS = 20.0
 """How long an attack waits for its first answer; calls that are still open then are cut off."""
 HANG_UP_PAUSE = 0.05
 PAUSE = 0.005
-PASSES = 2
+PASSES = 3
 BASELINE_SECONDS = 3.0
 MOST_MS = 250.0
 MOST_GROWTH = 0.10
@@ -276,9 +278,9 @@ class Run:
         ]
         if self.baseline_ms > MOST_MS:  # a host that is stuck from the start would excuse everything
             faults.append(f"before anything was called, the honest client waited {self.baseline_ms:.0f} ms")
-        _, first, *others = self.memory
-        if others and others[-1] > first * (1 + MOST_GROWTH):
-            faults.append(f"after the first pass memory went from {first:.0f} to {others[-1]:.0f} MB")
+        before, after = self.memory[-2:]
+        if len(self.memory) > PASSES and after > before * (1 + MOST_GROWTH):
+            faults.append(f"in the last pass memory went from {before:.0f} to {after:.0f} MB")
         return faults
 
 
@@ -317,6 +319,8 @@ def serving(folder: Path) -> Iterator[tuple[Process, int, Tokens]]:
             "MERCURY_API_KEY": KEY,
             "MERCURY_API_URL": upstream.url,
             "PYTHONPATH": str(ROOT),
+            # A limit would only make callers wait; here every call is to cause as much work as it can.
+            "RATE_LIMIT_ENABLED": "0",
         }
         with Process(("taskset", "-c", core, sys.executable, "-m", "bridgehead", "serve")) as process:
             wait(process, port)
@@ -466,12 +470,13 @@ def report(run: Run) -> str:
             "peak: of all passes; memory before and after: in the last pass"
         ),
         (
-            f"wanted: in every pass at most {MOST_MS:g} ms more than alone and some answer; from the second "
-            f"pass on, memory within {MOST_GROWTH:.0%} of before, for each row and for the whole"
+            f"wanted: in every pass at most {MOST_MS:g} ms more than alone and some answer; memory within "
+            f"{MOST_GROWTH:.0%} of before, of each row from the second pass on, of the whole in the last"
         ),
         (
-            f"memory was {before} MB before the first pass and {', '.join(after)} MB after each; the first "
-            "loads the parsers, the game's definitions and their index, and fills the caches"
+            f"memory was {before} MB before the first pass and {', '.join(after)} MB after each: the first "
+            "loads the parsers, the game's definitions and their index, and fills the caches; CPython gives "
+            "an arena of 1 MB back once nothing is left in it, so memory settles at the level of a peak"
         ),
     )
     faults = run.list_faults()

@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from bridgehead.mcp import Bridge, Limits, ProtocolError
+from bridgehead.mcp import Bridge, Limits, ProtocolError, ToolError
 from bridgehead.mcp.calls.params import META_PREFIX
 from bridgehead.mcp.dispatch import Dispatcher
 from bridgehead.mcp.in_memory import InMemoryClient
@@ -214,3 +214,20 @@ async def test_a_batch_before_initialize_and_in_the_stateless_era_is_refused() -
         answer = await client.raw(encoded([asked(1, "tools/list", _meta=STATELESS_META)]))
 
     assert (answer["id"], answer["error"]["code"]) == (None, -32600)
+
+
+async def test_a_failure_that_is_answered_keeps_no_frames_of_its_call() -> None:
+    """Whatever still holds it, such as a future, would keep the arguments of the call alive."""
+    failures: list[Exception] = []
+    bridge: Bridge[None] = Bridge("failing", "1")
+
+    @bridge.tool("Fail.")
+    async def fail() -> str:
+        await asyncio.sleep(0)
+        failures.append(ToolError("It failed."))
+        raise failures[0]
+
+    async with connect(bridge) as client:
+        assert (await client.call("fail"))["isError"]
+
+    assert failures[0].__traceback__ is None

@@ -1,7 +1,9 @@
 """Threads: blocking work of one bridge or caller does not hold up that of another."""
 
 import asyncio
+import gc
 import threading
+import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -136,3 +138,29 @@ async def test_after_the_end_nothing_is_begun_and_what_waits_is_cancelled() -> N
             executor.submit(print)
         gate.open.set()
         await asyncio.gather(*hogging[:-1])
+
+
+async def test_a_failure_in_a_thread_keeps_nothing_of_its_call_alive() -> None:
+    """Large arguments would otherwise stay until the garbage collector runs, which it does seldom."""
+
+    class Large:
+        """Something that can be watched."""
+
+    def fail(_: Large) -> None:
+        raise LookupError
+
+    async def call() -> weakref.ref[Large]:
+        large = Large()
+        with pytest.raises(LookupError):
+            await asyncio.to_thread(fail, large)
+        return weakref.ref(large)
+
+    with threads():
+        gc.disable()
+        try:
+            watched = await asyncio.create_task(call())
+            async with asyncio.timeout(PATIENCE):
+                while watched() is not None:  # the thread may be about to end its job
+                    await asyncio.sleep(0.001)
+        finally:
+            gc.enable()

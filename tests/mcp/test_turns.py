@@ -10,8 +10,8 @@ from bridgehead.mcp import Turns, current_worker
 class Work:
     """Work that runs until it is released, and notes in which order it began."""
 
-    def __init__(self, limit: int) -> None:
-        self.turns = Turns(limit)
+    def __init__(self, limit: int, per_caller: int = 1) -> None:
+        self.turns = Turns(limit, per_caller)
         self.began: list[str] = []
         self.running: list[str] = []
         self._ends: dict[str, asyncio.Event] = {}
@@ -72,6 +72,18 @@ async def test_one_caller_never_has_two_turns_although_there_is_room() -> None:
 
     assert work.running == ["greedy 0", "modest"]
     for name in ("greedy 0", "greedy 1", "modest"):
+        work.end(name)
+    await asyncio.gather(*tasks)
+
+
+async def test_a_caller_may_be_given_several_turns_at_once() -> None:
+    work = Work(3, per_caller=2)
+    tasks = [work.start("greedy", f"greedy {number}") for number in range(3)]
+    tasks.append(work.start("modest", "modest"))
+    await until(lambda: "modest" in work.running)
+
+    assert work.running == ["greedy 0", "greedy 1", "modest"]
+    for name in ("greedy 0", "greedy 1", "greedy 2", "modest"):
         work.end(name)
     await asyncio.gather(*tasks)
 

@@ -6,9 +6,9 @@ after the first answer to the client.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager, suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from bridgehead.runtime.timing import Backoff, Clock
 
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from .settings import BitburnerSettings
 
 
+T = TypeVar("T")
 TOLD = "bridgehead/told"
 """The owner's notification with a sentence for the agents of a guest."""
 
@@ -76,6 +77,8 @@ class Session:
         self.index: Index | None = None
         # Each search is a process that may compute for seconds; more at once would take the machine.
         self.searches = Turns(2)
+        # The nodes of one large script take up to 200 MB while it is parsed.
+        self._parsing = Turns(2)
         self.type_checker = TypeChecker(settings)
         # Held while the index is built, so that concurrent calls build it once.
         self.index_lock = asyncio.Lock()
@@ -99,6 +102,13 @@ class Session:
     def now(self) -> float:
         """Return the time, in seconds since 1970."""
         return self._clock.now()
+
+    async def parse(self, work: Callable[[], T]) -> T:
+        """Run work that parses scripts in a thread, in its caller's turn."""
+        import asyncio
+
+        async with self._parsing.take():
+            return await asyncio.to_thread(work)
 
     def name_agent(self, ctx: Context[Session]) -> str:
         """Return the name of the agent that calls: its session, or without one its token or this process."""

@@ -1,7 +1,7 @@
 """Turns: heavy work of which little may run at once, shared fairly between callers.
 
 A semaphore serves whoever asked first, so a caller that asks a hundred times makes everybody else wait for
-all of it. Here a caller has one piece of work running, and its next one queues behind those of the others.
+all of it. Here a caller has little of its work running, and the next piece queues behind those of the others.
 """
 
 from __future__ import annotations
@@ -15,12 +15,13 @@ from .threads import current_worker
 
 
 class Turns:
-    """At most `limit` pieces of work at once, one of each caller; without a caller, only `limit` counts."""
+    """At most `limit` pieces of work at once, few of each caller; without a caller, only `limit` counts."""
 
-    def __init__(self, limit: int) -> None:
+    def __init__(self, limit: int, per_caller: int = 1) -> None:
         self._free = limit
-        self._running: set[str] = set()
-        """Callers that have their turn."""
+        self._per_caller = per_caller
+        self._running: dict[str, int] = {}
+        """Callers that have a turn, and how many."""
         self._waiting: dict[str, deque[asyncio.Future[None]]] = {}
         """By caller, in the order of their turns."""
 
@@ -37,12 +38,14 @@ class Turns:
         finally:
             if not turn.cancelled():  # it had its turn, even if the task was cancelled before it ran again
                 self._free += 1
-                self._running.discard(caller)
+                self._running[caller] -= 1
+                if not self._running[caller]:
+                    del self._running[caller]
                 self._give_turns()
 
     def _give_turns(self) -> None:
         while self._free:
-            caller = next((one for one in self._waiting if one not in self._running), None)
+            caller = next((one for one in self._waiting if self._may_start(one)), None)
             if caller is None:
                 return
             queue = self._waiting.pop(caller)
@@ -51,6 +54,8 @@ class Turns:
                 self._waiting[caller] = queue  # behind the others
             if not turn.cancelled():
                 self._free -= 1
-                if caller:
-                    self._running.add(caller)
+                self._running[caller] = self._running.get(caller, 0) + 1
                 turn.set_result(None)
+
+    def _may_start(self, caller: str) -> bool:
+        return not caller or self._running.get(caller, 0) < self._per_caller

@@ -2,6 +2,7 @@
 
 import gc
 import sys
+import tracemalloc
 from types import FrameType
 
 import pytest
@@ -63,6 +64,19 @@ def test_a_script_that_was_read_leaves_nothing_to_the_garbage_collector() -> Non
         gc.enable()
 
 
+def test_a_source_that_was_parsed_does_not_stay_in_memory() -> None:
+    """tree-sitter 0.26 keeps a reference to every piece that it reads."""
+    source = "let a = 1;\n" * 5000
+    Tree("let a = 1;", "a.js").close()  # loads the grammar
+    tracemalloc.start()
+    try:
+        for _ in range(3):
+            Tree(source, "a.js").close()
+        assert tracemalloc.get_traced_memory()[0] < len(source) / 2
+    finally:
+        tracemalloc.stop()
+
+
 def test_a_long_source_is_parsed_in_pieces_between_which_other_threads_can_run() -> None:
     """The interpreter changes threads where Python code runs: while one piece after the other is read."""
     calls = 0
@@ -74,7 +88,7 @@ def test_a_long_source_is_parsed_in_pieces_between_which_other_threads_can_run()
     source = "a[{(`${" * 1000
     sys.setprofile(count)
     try:
-        parse_definitions(source)
+        parse_definitions(source.encode())
     finally:
         sys.setprofile(None)
     assert calls > len(source) / 1024

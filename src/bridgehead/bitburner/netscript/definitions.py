@@ -149,7 +149,8 @@ class Definitions:
 
 
 def _read(text: str) -> Iterator[Declaration]:
-    root = parsing.parse_definitions(text)
+    source = text.encode()
+    root = parsing.parse_definitions(source)
     comment: Node | None = None
     for node in root.named_children:
         if node.type == "comment":
@@ -160,11 +161,11 @@ def _read(text: str) -> Iterator[Declaration]:
         while declared is not None and declared.type in ("export_statement", "ambient_declaration"):
             declared = next((child for child in declared.named_children if child.type != "comment"), None)
         if declared is not None and declared.type in _TOPS:
-            yield from _read_top(declared, node, comment)
+            yield from _read_top(source, declared, node, comment)
         comment = None
 
 
-def _read_top(declared: Node, whole: Node, comment: Node | None) -> Iterator[Declaration]:
+def _read_top(source: bytes, declared: Node, whole: Node, comment: Node | None) -> Iterator[Declaration]:
     """Yield a top-level declaration and its members."""
     named = declared
     if declared.type in ("lexical_declaration", "variable_declaration"):
@@ -173,11 +174,11 @@ def _read_top(declared: Node, whole: Node, comment: Node | None) -> Iterator[Dec
     name = named.child_by_field_name("name")
     if name is None:
         return
-    symbol = parsing.text_of(name)
+    symbol = parsing.text_of(name, source)
     is_function = declared.type in ("function_signature", "function_declaration")
     clause = next((child for child in declared.named_children if child.type == "extends_type_clause"), None)
-    bases = () if clause is None else tuple(parsing.text_of(base) for base in clause.named_children)
-    yield _make(symbol, whole, comment, is_function=is_function, bases=bases)
+    bases = () if clause is None else tuple(parsing.text_of(base, source) for base in clause.named_children)
+    yield _make(source, symbol, whole, comment, is_function=is_function, bases=bases)
     body = next((node for node in parsing.walk(named) if node.type in _BODIES), None)
     comment = None
     for node in body.named_children if body is not None else ():
@@ -189,17 +190,21 @@ def _read_top(declared: Node, whole: Node, comment: Node | None) -> Iterator[Dec
                 annotation = node.child_by_field_name("type")
                 typed = annotation.named_children[0] if annotation and annotation.named_children else None
                 yield _make(
-                    f"{symbol}.{parsing.text_of(name).strip(chr(34) + chr(39))}",
+                    source,
+                    f"{symbol}.{parsing.text_of(name, source).strip(chr(34) + chr(39))}",
                     node,
                     comment,
                     is_function=node.type in _METHODS
                     or (typed is not None and typed.type == "function_type"),
-                    type_name=parsing.text_of(typed) if typed and typed.type == "type_identifier" else "",
+                    type_name=parsing.text_of(typed, source)
+                    if typed and typed.type == "type_identifier"
+                    else "",
                 )
             comment = None
 
 
 def _make(
+    source: bytes,
     symbol: str,
     node: Node,
     comment: Node | None,
@@ -208,13 +213,14 @@ def _make(
     type_name: str = "",
     bases: tuple[str, ...] = (),
 ) -> Declaration:
-    signature = parsing.text_of(node)
-    description = _COMMENT_EDGES.sub("", parsing.text_of(comment)).strip() if comment is not None else ""
+    signature = parsing.text_of(node, source)
+    above = "" if comment is None else parsing.text_of(comment, source)
+    description = _COMMENT_EDGES.sub("", above).strip()
     # The grammar makes the semicolon behind a member a sibling of it.
     end = ";" if node.next_sibling is not None and node.next_sibling.type == ";" else ""
     text, first = f"{' ' * node.start_point[1]}{signature}{end}", node
     if comment is not None:
-        text = f"{' ' * comment.start_point[1]}{parsing.text_of(comment)}\n{text}"
+        text = f"{' ' * comment.start_point[1]}{above}\n{text}"
         first = comment
     cost = _RAM.search(description)
     return Declaration(

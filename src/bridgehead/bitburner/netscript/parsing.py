@@ -133,7 +133,7 @@ class Tree:
         """Every node in source order, a parent before its children."""
         self._copy(parsed)
         self.root = self.nodes[0]
-        self.problem = _find_broken(parsed) if parsed.has_error else self._find_stray_return()
+        self.problem = _find_broken(parsed, self.source) if parsed.has_error else self._find_stray_return()
         """The first syntax error; None if none is certain."""
         self.depth = max(node.depth for node in self.nodes)
         self._lines: list[int] | None = None
@@ -206,9 +206,9 @@ def _load_language(kind: str) -> Language:
     return Language(languages[kind]())
 
 
-def parse_definitions(text: str) -> tree_sitter.Node:
+def parse_definitions(source: bytes) -> tree_sitter.Node:
     """Return tree-sitter's own tree of a definition file: it is long, flat, and read once from the top."""
-    return _parse(text.encode(), "definitions.d.ts")
+    return _parse(source, "definitions.d.ts")
 
 
 def _parse(source: bytes, filename: str) -> tree_sitter.Node:
@@ -229,12 +229,19 @@ def _parse_in_pieces(source: bytes, kind: str) -> tree_sitter.Node:
 
     Given the whole source, it holds the interpreter until the end: 0.4 s for 280 KB of open brackets.
     """
+    # tree-sitter 0.26 never releases what the callback returns: with a new piece each time, every source that
+    # was ever parsed would stay in memory. It needs a piece only until it asks for the next one. But the
+    # `text` of its nodes, which asks again, crashes for anything but bytes: `text_of` does without.
+    piece = bytearray()
 
-    def read(start: int, _place: tree_sitter.Point) -> bytes:
-        return source[start : start + _READ_BYTES]
+    def read(start: int, _place: tree_sitter.Point) -> bytearray:
+        piece[:] = source[start : start + _READ_BYTES]
+        return piece
 
     # A parser of its own: a shared one would be used by another thread in the middle of a source.
-    return Parser(_load_language(kind)).parse(read).root_node
+    root = Parser(_load_language(kind)).parse(read).root_node
+    piece.clear()
+    return root
 
 
 def walk(node: tree_sitter.Node) -> Iterator[tree_sitter.Node]:
@@ -246,9 +253,9 @@ def walk(node: tree_sitter.Node) -> Iterator[tree_sitter.Node]:
         waiting.extend(reversed(current.named_children))
 
 
-def text_of(node: tree_sitter.Node) -> str:
-    """Return the source of a node of a definition file."""
-    return (node.text or b"").decode("utf-8", "replace")
+def text_of(node: tree_sitter.Node, source: bytes) -> str:
+    """Return the source of a node of tree-sitter's own tree."""
+    return source[node.start_byte : node.end_byte].decode("utf-8", "replace")
 
 
 def string_value(node: Node | None) -> str | None:
@@ -258,7 +265,7 @@ def string_value(node: Node | None) -> str | None:
     return "".join(part.text for part in node.named)
 
 
-def _find_broken(root: tree_sitter.Node) -> SyntaxProblem:
+def _find_broken(root: tree_sitter.Node, source: bytes) -> SyntaxProblem:
     node = root
     # Down to the innermost broken node: the outer ones span most of the file.
     while True:
@@ -271,5 +278,5 @@ def _find_broken(root: tree_sitter.Node) -> SyntaxProblem:
         if node.is_missing:
             return SyntaxProblem(f"'{node.type}' is missing", node.start_byte)
     place = next((child for child in node.children if child.is_error), node)
-    shown = text_of(place).strip().split("\n")[0][:_MAX_SHOWN]
+    shown = text_of(place, source).strip().split("\n")[0][:_MAX_SHOWN]
     return SyntaxProblem(f"unexpected '{shown}'" if shown else "unexpected end of the file", place.start_byte)

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Annotated
 from msgspec import Meta, Struct
 
 from bridgehead.mcp import Answer, Arguments, Context
-from bridgehead.mcp.lazy_imports import asyncio
 from bridgehead.runtime.errors import InvalidArgument
 
 from ..game import paths
@@ -127,7 +126,7 @@ async def _check_one(
             checked.ram_problem = str(refused)
         return checked
 
-    return await asyncio.to_thread(price)
+    return await session.parse(price)
 
 
 def _describe(one: CheckedFile) -> str:

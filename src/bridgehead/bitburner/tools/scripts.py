@@ -5,6 +5,7 @@ Parsing takes milliseconds and runs in a thread, so that it does not delay other
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Literal
 
 import msgspec
@@ -12,7 +13,6 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from bridgehead.mcp import Answer, Arguments, Context
-from bridgehead.mcp.lazy_imports import asyncio
 from bridgehead.runtime.errors import BridgeError
 
 from ..errors import RemoteFailure
@@ -172,7 +172,7 @@ async def explain_refusal(session: Session, on: str, name: str) -> str | None:
             return str(refused)
         return None
 
-    return await asyncio.to_thread(find_reason)
+    return await session.parse(find_reason)
 
 
 def describe_cost(cost: float | None, problem: str | None) -> str:
@@ -199,7 +199,7 @@ async def check_one(
 ) -> list[ScriptProblem]:
     """Check one script among others. Of a draft, a missing import may still be written."""
     typed = await session.type_checker.diagnose(files[name], name, index.definitions, index.text)
-    return await asyncio.to_thread(_check, index, name, files, typed, is_draft=is_draft)
+    return await session.parse(partial(_check, index, name, files, typed, is_draft=is_draft))
 
 
 def _check(
@@ -269,7 +269,7 @@ async def find_importers(session: Session, on: str, name: str) -> list[str]:
             )
         ]
 
-    return await asyncio.to_thread(list_importers)
+    return await session.parse(list_importers)
 
 
 async def itemise_cost(session: Session, on: str, name: str, total: float | None) -> Ram | None:
@@ -288,7 +288,7 @@ async def itemise_cost(session: Session, on: str, name: str, total: float | None
         except RamRefused:
             return None
 
-    return await asyncio.to_thread(compute)
+    return await session.parse(compute)
 
 
 async def read_sources(session: Session, on: str, name: str, content: str | None = None) -> dict[str, str]:
@@ -306,7 +306,7 @@ async def read_sources(session: Session, on: str, name: str, content: str | None
         is_main = current == name and content is not None
         text = content if is_main and content is not None else await session.remote.read(current, on)
         sources[current] = text
-        modules = await asyncio.to_thread(list_modules, text, current)
+        modules = await session.parse(partial(list_modules, text, current))
         if modules and names is None:
             names = set(await session.remote.list_names(on))
         if names is not None:

@@ -32,6 +32,9 @@ _JITTER = 0.2
 _CHECK_SECONDS = 5.0
 _log = logs.logger("mercury")
 
+_BATCH_PROMPTS_AT_ONCE = 64
+"""Prompts of one caller that are being answered, over all of its batches."""
+
 
 class Service:
     """The parts of a running bridge. Creating it sends nothing yet."""
@@ -39,6 +42,7 @@ class Service:
     def __init__(self, settings: MercurySettings, clock: Clock | None = None) -> None:
         import random
 
+        from bridgehead.mcp import Turns
         from bridgehead.runtime import directories
         from bridgehead.runtime.stores import open_redis
         from bridgehead.runtime.timing import Backoff, SystemClock
@@ -78,6 +82,9 @@ class Service:
         self.keys, self.catalogue = self.mercury.keys, self.mercury.catalogue
         self.cache = Cache(settings, clock)
         self.runs = Runs(clock)
+        # Answers that arrive together are handled in one turn of the loop, so a caller with eight batches of
+        # 32 at once made others wait 0.5 s. All callers together have no limit: some wait for a rate limit.
+        self.batch_turns = Turns(1_000_000, per_caller=_BATCH_PROMPTS_AT_ONCE)
         # Without Redis, each process counts and deduplicates for itself.
         windows = single_flight = None
         if redis is not None:

@@ -101,9 +101,11 @@ async def run(args: Batch, ctx: Context[Service]) -> BatchResult:
                 call.is_patient = True
                 now = service.clock.monotonic()
                 cached = service.completer.lookup(call, ctx, now)
-                items[index] = (
-                    await service.completer.complete(call, ctx) if cached is None else cached.at(now)
-                )
+                if cached is None:
+                    async with service.batch_turns.take():
+                        items[index] = await service.completer.complete(call, ctx)
+                else:
+                    items[index] = cached.at(now)
             except BridgeError as error:  # stops no other prompt
                 items[index] = error
             await ctx.progress(len(items), total=total)

@@ -10,6 +10,9 @@ from httptools import HttpRequestParser
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from bridgehead.mcp.http.message import Handled, Request
+from bridgehead.mcp.http.message import Response as AnyResponse
+from bridgehead.mcp.http.server import Server as HttpServer
 from bridgehead.mcp.http.server.protocol import MAX_HEAD_BYTES, Http1Protocol
 from tests.adversary.cases import CASES
 from tests.fuzz.http_connection import check, replay
@@ -401,3 +404,28 @@ async def test_a_request_line_without_a_version_is_refused(server: Server, line:
     assert response.status == 400
     assert await response.body() == b"The request line has no HTTP version: send HTTP/1.1"
     assert await response.closed_by_server()
+
+
+async def test_a_request_that_was_answered_gives_up_its_body() -> None:
+    """A connection to a far side keeps the context in which it was opened, and with it the request."""
+    taken: list[Request] = []
+
+    async def answer_later() -> AnyResponse:
+        await asyncio.sleep(0)
+        return AnyResponse(200, b"done")
+
+    def handle(request: Request) -> Handled:
+        taken.append(request)
+        return answer_later()
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        serving = HttpServer(handle)
+        await serving.start(listener)
+        reader, writer = await asyncio.open_connection("127.0.0.1", listener.getsockname()[1])
+        writer.write(b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5\r\n\r\nlarge")
+        async with asyncio.timeout(PATIENCE):
+            await reader.readuntil(b"done")
+            while taken[0].body:  # the response is written a moment before its task ends
+                await asyncio.sleep(0)
+        writer.close()
+        await serving.stop()
