@@ -27,7 +27,7 @@ def test_the_page_has_the_board_the_agents_every_run_and_how_it_was_made(around:
         assert "![The board as a picture](report.svg)" in text
         assert (around.folder / "report.svg").stat().st_size > 1000
     assert "| 1–2 | fox | 1.00× |" in text
-    assert r"| o\|wl | o\|wl 1 | fox-large | Python | 3 | 3 of 3 | 6 | 1.5 s | 1,000 | $0.500 |" in text
+    assert r"| o\|wl | o\|wl 1 | fox-large | Python | 3 | 3 of 3 | 6 | 1.5 s | 1,000 | $0.50 |" in text
     assert "- fox, day 2, run 1: phase 1 solved in 1.5 s, 2 wrong answers; $0.50 (`x.out`)" in text
     assert "- 6 runs, isolated by bubblewrap, each in an empty home directory" in text
     assert "- host: here; prompt: abc" in text

@@ -2,7 +2,7 @@
 
 import pytest
 
-from bridgehead.aoc.ranking.wording import MAX_NAMES, count, duration, no_runs, ratio
+from bridgehead.aoc.ranking.wording import MAX_NAMES, count, dollars, duration, no_runs, ratio
 
 
 @pytest.mark.parametrize(
@@ -31,6 +31,14 @@ def test_a_time_is_written_in_the_unit_that_suits_it(milliseconds: float, writte
 )
 def test_a_ratio_has_as_many_digits_as_say_something(value: float | None, written: str) -> None:
     assert ratio(value) == written
+
+
+@pytest.mark.parametrize(
+    ("amount", "written"),
+    [(0, "$0.00"), (0.002399, "$0.0024"), (0.0099, "$0.0099"), (0.5, "$0.50"), (12.346, "$12.35")],
+)
+def test_an_amount_is_written_in_cents_or_with_two_digits(amount: float, written: str) -> None:
+    assert dollars(amount) == written
 
 
 def test_one_thing_is_not_written_as_several() -> None:

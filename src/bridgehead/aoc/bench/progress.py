@@ -8,7 +8,7 @@ from statistics import median
 from types import TracebackType
 from typing import TYPE_CHECKING, Self, TextIO
 
-from ..ranking.wording import count, duration
+from ..ranking.wording import count, dollars, duration
 from .agent_run import Assignment
 from .benchmark import Plan
 from .journal import RunResult
@@ -86,7 +86,7 @@ def run_text(result: RunResult) -> str:
         took = "" if phase.milliseconds is None else f" in {duration(phase.milliseconds)}"
         wrong = f", {count(phase.wrong, 'wrong answer')}" if phase.wrong else ""
         phases.append(f"phase {phase.phase} {phase.outcome}{took}{wrong}")
-    cost = "" if result.cost_usd is None else f"; ${result.cost_usd:.2f}"
+    cost = "" if result.cost_usd is None else f"; {dollars(result.cost_usd)}"
     problem = f"; {result.problem}" if result.problem else ""
     return f"{result.agent}, day {result.day}, run {result.repeat}: {'; '.join(phases)}{cost}{problem}"
 
@@ -113,7 +113,7 @@ def progress_table(plan: Plan, results: list[RunResult]) -> Table:
             str(sum(phase.wrong for phase in phases)),
             duration(median(times)) if times else "",
             f"{sum(tokens):,}" if tokens else "",
-            f"${sum(costs):.2f}" if costs else "",
+            dollars(sum(costs)) if costs else "",
         )
         table.add_row(*map(Text, cells))
     return table

@@ -62,7 +62,7 @@ def _agents_table(results: list[RunResult]) -> str:
             str(sum(phase.wrong for phase in phases)),
             wording.duration(median(times)) if times else "–",
             f"{sum(tokens) / len(tokens):,.0f}" if tokens else "–",
-            f"${sum(costs) / len(costs):.3f}" if costs else "–",
+            wording.dollars(sum(costs) / len(costs)) if costs else "–",
         )
         lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
     return "\n".join(lines) + "\n"

@@ -20,7 +20,7 @@ from ..files.entries import CLAIMED
 from .board import Board, Filters, Row
 from .figures import median_of
 from .standings import ZERO_MS
-from .wording import board_title, count, duration, interval, no_runs, notes, rank, ratio, solved
+from .wording import board_title, count, dollars, duration, interval, no_runs, notes, rank, ratio, solved
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -245,7 +245,7 @@ def _columns(rows: list[Row]) -> dict[str, list[str]]:
         "runs": [f"{row.n:,}" for row in rows],
         "solved": [solved(row) for row in rows],
         "wrong": [f"{row.wrong:,}" if row.attempts else "" for row in rows],
-        "cost": ["" if row.cost_usd is None else f"${row.cost_usd:.2g}" for row in rows],
+        "cost": ["" if row.cost_usd is None else dollars(row.cost_usd) for row in rows],
     }
     return {heading: cells for heading, cells in columns.items() if any(cells)}
 

@@ -10,7 +10,7 @@ import msgspec
 from ..files.entries import CLAIMED
 from .board import Board, Row
 from .history import Run
-from .wording import duration, grades, interval, rank, ratio, solved
+from .wording import dollars, duration, grades, interval, rank, ratio, solved
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -82,7 +82,7 @@ def _row_cells(row: Row) -> dict[str, str]:
         "stdev": _time(row.stdev),
         "p95": _time(row.p95),
         "tokens": "" if row.tokens is None else f"{row.tokens:,.0f}",
-        "cost": "" if row.cost_usd is None else f"${row.cost_usd:.4g}",
+        "cost": "" if row.cost_usd is None else dollars(row.cost_usd),
     }
 
 

@@ -36,6 +36,11 @@ def duration(milliseconds: float) -> str:
     return f"{_three_digits(milliseconds)} ms"
 
 
+def dollars(amount: float) -> str:
+    """Format an amount in cents, or with two digits if it is less than one."""
+    return f"${amount:.2f}" if amount >= 0.01 or not amount else f"${amount:.2g}"  # noqa: PLR2004 - a cent
+
+
 def _three_digits(value: float) -> str:
     return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"  # noqa: PLR2004 - whole numbers from here
 
@@ -140,7 +145,7 @@ def _correctness(row: Row) -> str:
     if row.tokens is not None:
         parts.append(f", {row.tokens:,.0f} tokens")
     if row.cost_usd is not None:
-        parts.append(f", ${row.cost_usd:.4g}")
+        parts.append(f", {dollars(row.cost_usd)}")
     return "".join(parts)
 
 
