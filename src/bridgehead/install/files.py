@@ -5,10 +5,12 @@ from __future__ import annotations
 import errno
 import os
 import re
+import tempfile
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path, PurePath
+from zlib import crc32
 
 from bridgehead.runtime import durable
 
@@ -20,7 +22,6 @@ _PRIVATE = 0o600
 _OWN_WRITE = 0o200
 LOCK_SECONDS = 10.0
 _POLL_SECONDS = 0.02
-_LOCK_FILE = ".bridgehead-install.lock"
 
 
 @contextmanager
@@ -34,7 +35,7 @@ def install_lock(home: str, within: float = LOCK_SECONDS) -> Iterator[None]:
     try:
         import fcntl
     except ImportError:
-        with _windows_lock(Path(home), within, busy):
+        with _windows_lock(home, within, busy):
             yield
         return
     try:
@@ -62,26 +63,26 @@ def install_lock(home: str, within: float = LOCK_SECONDS) -> Iterator[None]:
 
 
 @contextmanager
-def _windows_lock(home: Path, within: float, busy: InstallError) -> Iterator[None]:
-    """Lock a file in the home folder, because Windows cannot lock a folder."""
+def _windows_lock(home: str, within: float, busy: InstallError) -> Iterator[None]:
+    """Lock a file in the user's temporary folder, because Windows cannot lock a folder."""
     from filelock import FileLock, Timeout
 
-    path = home / _LOCK_FILE
+    path = Path(tempfile.gettempdir()) / f"bridgehead-install-{crc32(home.encode()):08x}.lock"
+    deadline = time.monotonic() + within
     lock = FileLock(path, timeout=within, poll_interval=_POLL_SECONDS)
-    try:
-        if home.is_dir():
+    while not lock.is_locked:
+        try:
             lock.acquire()
-    except Timeout:
-        raise busy from None
-    except OSError:  # a home that cannot be written to: there is nothing to install into either
-        yield
-        return
+        except Timeout:
+            raise busy from None
+        except OSError:  # Windows denies a file that another installation is just deleting
+            if time.monotonic() > deadline:
+                raise busy from None
+            time.sleep(_POLL_SECONDS)
     try:
         yield
     finally:
         lock.release()
-        with suppress(OSError):  # another installation has it open already
-            path.unlink()
 
 
 def choose(places: Iterable[PurePath]) -> Path:
