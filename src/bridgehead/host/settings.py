@@ -406,7 +406,7 @@ class HostSettings(OAuthSettings, ToolFilterSettings, StateSettings, DatabaseSet
             if value is None:
                 continue
             setting: Setting[Any] = getattr(cls, attribute)
-            # Parsed here first, so that an error names the option and not a variable that nobody set.
+            # Parsed here first, so that an error names the option and not its variable.
             try:
                 is_valid = bool(value.strip())
                 if is_valid:

@@ -58,7 +58,7 @@ MAX_BATCH_ITEMS = 1024
 MAX_VALUES = 50_000
 """Values that are built, beside the arguments of a tool; counted by commas. Six million take seconds."""
 _MAX_BUILT_BYTES = 64 * 1024
-"""What is explained by building its values; the rest is only skimmed: 16 MB of `{},` are 6 million values."""
+"""Only so much of a bad message is decoded to explain its error: 16 MB of `{},` are 6 million values."""
 _MAX_BUILT_OF_ITEM = 1024
 _MAX_ID_BYTES = 1024
 _WHITE_SPACE = b" \t\r\n"

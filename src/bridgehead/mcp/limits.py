@@ -32,7 +32,7 @@ class Limits(Struct, frozen=True, kw_only=True):
     sessions: int = 1000
     """HTTP sessions of the handshake era alive at once."""
     sessions_per_caller: int = 250
-    """Those of one caller: of one principal, or of one address without authentication."""
+    """The same for one caller: a principal, or an address without authentication."""
     streams_per_caller: int = 250
     """GET streams, listen streams and streams of the old SSE transport that one caller may have open."""
     http_requests_per_caller: int = 1000
@@ -52,11 +52,11 @@ class Limits(Struct, frozen=True, kw_only=True):
     tasks: int = 10_000
     """Tasks kept at once, running or ended, over all callers."""
     tasks_per_caller: int = 500
-    """Those of one caller."""
+    """The same for one caller."""
     task_bytes: int = 128 * 1024 * 1024
     """Bytes of results that are kept for tasks, over all callers."""
     task_bytes_per_caller: int = 32 * 1024 * 1024
-    """Those of one caller, and so the largest result of a task."""
+    """The same for one caller, and so the largest result of a task."""
     task_seconds: float = 3600.0
     """How long a task is kept from its creation on; work that takes longer is stopped."""
     task_poll_seconds: float = 0.5

@@ -101,9 +101,9 @@ def task_starter(loop: asyncio.AbstractEventLoop) -> Callable[[Coroutine[Any, An
 
 
 def run_to_end(main: Coroutine[Any, Any, None], loop_factory: LoopFactory | None, within: float) -> None:
-    """Run a coroutine on a loop of its own; after it, the process waits for threads, but not for long.
+    """Run a coroutine on its own loop, then wait for threads, but not for long.
 
-    `main` has given calls their time to finish, and a thread whose call was given up works for nobody.
+    `main` has given calls time to finish; the result of a thread whose call was given up is not needed.
     """
     loop = (loop_factory or new_loop)()
     asyncio.set_event_loop(loop)

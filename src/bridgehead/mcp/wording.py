@@ -35,7 +35,8 @@ if TYPE_CHECKING:
     from .features.content import BlobResource
     from .revisions import Revision
 
-# A paragraph, an item of a list, or a line after a line that ends a sentence. Other lines go on.
+# A paragraph, an item of a list, or a line after a line that ends a sentence. Other lines continue the one
+# before.
 _BLOCK_END = re.compile(r"\n\s*\n|\n(?=[ \t]*(?:[-*]|\d+\.)[ \t])|(?<=[.!?:])\n(?=\S)")
 _LIST_ITEM = re.compile(r"\s*(?:[-*]|\d+\.)[ \t]")
 
@@ -87,7 +88,7 @@ class Wording:
     def reword(self, text: str, content: Iterable[str] = (), *, keep_first: bool = False) -> str:
         """Return a text of the bridge in these words, except inside the pieces of `content`.
 
-        With `keep_first` the first sentence stays, whatever it names: it says what happened, or what it is.
+        With `keep_first` the first sentence stays even if it names a hidden tool: it says what happened.
         """
         pattern = self._pattern
         kept: list[str] = [re.escape(piece) for piece in content if pattern.search(piece)]

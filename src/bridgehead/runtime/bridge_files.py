@@ -164,7 +164,7 @@ def _import(source: Source, shown: str) -> ModuleType:
             module = sys.modules[name] = module_from_spec(spec)
             spec.loader.exec_module(module)
     except Unserved:
-        # It serves its bridge without `if __name__ == "__main__"`. What it declared until then counts.
+        # It serves its bridge without `if __name__ == "__main__"`. Use what it has declared so far.
         if name in sys.modules:
             return sys.modules[name]
         raise BridgeFileError(f"The package of {shown} serves a bridge when it is imported.") from None

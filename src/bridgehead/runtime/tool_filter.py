@@ -83,7 +83,7 @@ class ToolFilter(Struct, frozen=True):
     allow: tuple[str, ...] = ()
     deny: tuple[str, ...] = ()
     prefixes: tuple[str, ...] = ()
-    """What a tool's name may have before it; the lists match it with and without."""
+    """Prefixes of tool names; the lists match names with and without them."""
     read_only_reason: str = "BRIDGEHEAD_READ_ONLY hides it."
 
     @property

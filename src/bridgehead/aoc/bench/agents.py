@@ -156,7 +156,7 @@ def _fill_in(agent: Agent) -> Agent:
 
 
 def environment_of(agent: Agent, ours: Mapping[str, str], home: Path) -> dict[str, str]:
-    """Return the variables that an agent gets: few of ours, those that it asks for, and a home of its own."""
+    """Return an agent's variables: a few of ours, those that it asks for, and its own HOME."""
     patterns = (*PASSED_ON, *agent.env)
     passed = {
         name: value for name, value in ours.items() if any(fnmatchcase(name, pattern) for pattern in patterns)

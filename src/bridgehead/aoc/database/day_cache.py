@@ -17,7 +17,7 @@ from ..ranking.figures import Runs
 if TYPE_CHECKING:
     from bridgehead.runtime.stores import postgres
 
-# The only query when nothing has changed: one row per day tells what else has to be read.
+# The only query when nothing has changed: one row per day shows whether more has to be read.
 DAYS = """\
 select day, revision, rewritten from aoc_days
 where year = $1 and ($2::smallint is null or day = $2) order by day"""

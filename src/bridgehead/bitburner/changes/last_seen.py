@@ -46,7 +46,7 @@ class Overwritten(Struct, frozen=True, omit_defaults=True):
     is_older: bool = False
     """Whether the game had gone back to an older content, as it does when it loads an older save."""
     version: str | None = None
-    """Holds the replaced content. If `is_older`, holds what was written before the game lost it."""
+    """Holds the replaced content; if `is_older`, the content that the game lost."""
 
     @property
     def cause(self) -> str:

@@ -28,8 +28,8 @@ SCALES = (16, 4, 1)
 # --- references ---------------------------------------------------------------------------------------------
 
 _FUNCTION_DECLARATIONS = frozenset({"function_declaration", "generator_function_declaration"})
-# What leaves no code, and what the game's walk leaves out although it does: enums, decorators, the operand of
-# `satisfies` and `<T>x`.
+# Nodes that leave no code, and those that the game's walk skips although they do: enums, decorators, the
+# operand of `satisfies` and `<T>x`.
 _SKIPPED = frozenset(
     {
         "type_annotation",
@@ -75,8 +75,8 @@ _GLOBAL, _DEFAULT, _OVERRIDE, _EVERYTHING = ".__GLOBAL__", ".__SPECIAL_DEFAULT_E
 def _list_references(tree: Tree, filename: str) -> Iterator[tuple[str, str]]:
     """Yield every name that is read, each with the key that it belongs to.
 
-    A function declaration has a key of its own unless it is inside of another one. Arrows, function
-    expressions and methods belong to what is around them, at the top level to the module's global key.
+    A top-level function declaration has its own key. Arrows, function expressions and methods belong to the
+    enclosing function, at the top level to the module's global key.
     """
     waiting: list[tuple[Node, str]] = [(tree.root, filename + _GLOBAL)]
     while waiting:

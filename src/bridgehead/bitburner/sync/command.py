@@ -175,7 +175,7 @@ async def _ask(console: Console, deletes: list[Action], files: int) -> bool:
             )
     question = f"Delete {len(deletes)} of {files} files? They are kept for restore_file."
     if not console.is_terminal:
-        console.print(f"{question} Not without --yes; they are left alone.", soft_wrap=True)
+        console.print(f"{question} Not without --yes; they were not deleted.", soft_wrap=True)
         return False
     answer = await asyncio.to_thread(console.input, f"{question} [y/N] ", markup=False)
     return answer.strip().lower() in ("y", "yes")

@@ -292,7 +292,7 @@ async def itemise_cost(session: Session, on: str, name: str, total: float | None
 
 
 async def read_sources(session: Session, on: str, name: str, content: str | None = None) -> dict[str, str]:
-    """Read a script and everything that it imports; `content` stands for what the script itself holds."""
+    """Read a script and everything that it imports; `content` replaces the script's own."""
     from ..netscript.modules import list_modules, resolve_module
 
     names: set[str] | None = None  # most scripts import nothing, and then no list is asked for

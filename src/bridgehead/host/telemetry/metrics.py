@@ -225,7 +225,7 @@ class CallMetrics:
         """Return the hook to run around every call of the bridge."""
 
         def begin(call: Invocation) -> None:
-            # What the call does in threads is its bridge's and its caller's from here on.
+            # From here on, work in threads counts for this bridge and caller.
             current_worker.set((self._name, str(getattr(call.context.outlet, "caller", ""))))
             if call.kind == "tool":
                 self._in_flight += 1

@@ -1,4 +1,4 @@
-"""Parameters: what a declaration has to know of a function at once: their names, and which is the context."""
+"""Parameters: the names of a function's parameters, and which is the context: all that a declaration needs."""
 
 from __future__ import annotations
 

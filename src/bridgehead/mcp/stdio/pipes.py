@@ -169,7 +169,7 @@ class ThreadedInput:
 
 
 class _BufferedOutput(ABC):
-    """What both kinds of output have in common: what waits to go out, and who waits for that."""
+    """The common part of both outputs: the queued bytes, and the writers that wait for them."""
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor

@@ -45,7 +45,7 @@ class TaskRun:
         self._most_questions = most_questions
         self._questions: dict[str, tuple[InputRequest, asyncio.Future[Any]]] = {}
         self._used: set[str] = set()
-        self._changed: Changed = lambda _record: None  # until the run is a task, nobody is told
+        self._changed: Changed = lambda _record: None  # no notices until the run is a task
         self.is_closed = False
         """Whether its end has begun."""
 

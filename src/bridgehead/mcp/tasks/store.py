@@ -92,7 +92,7 @@ class MemoryTaskStore:
         return True
 
     async def forget(self, task_id: str) -> None:
-        """Remove a task; what is left of it in the order of expiry is skipped when its time comes."""
+        """Remove a task; its entry in the expiry queue is skipped when its time comes."""
         self._remove(task_id)
 
     def _count(self, of_caller: Kept, tasks: int, size: int) -> None:

@@ -1,4 +1,4 @@
-"""Cache: completions in memory, and requests under way that equal calls share.
+"""Cache: completions in memory, and the requests in flight that identical calls share.
 
 Bounded in entries, bytes and age, with LRU eviction. Only complete answers are stored. The caller decides
 whether a cached answer may be used.

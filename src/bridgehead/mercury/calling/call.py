@@ -63,11 +63,11 @@ class Call(wire.Request, kw_only=True):
     """Whether the settings chose its model, so that another one may take its place."""
     asks_diffusing: bool = False
     cache_owner: str = ""
-    """Whose cached answers it may get, and who may get its own: those of its token, or everybody's."""
+    """The token whose cached answers it shares; empty if they are shared by all."""
     provider: str = MERCURY
     """The name of the current provider."""
     warnings: tuple[str, ...] = ()
-    """What the caller has to know about the choice of the model."""
+    """Notes for the caller about the choice of the model."""
     dropped: tuple[str, ...] = ()
     """Fields of the body that the current provider does not get."""
     tries: int = 0

@@ -74,7 +74,7 @@ class Completer:
         self._providers = providers
         self._audit = audit
         self._single_flight = single_flight
-        """Shares equal calls with other replicas; None without Redis."""
+        """Deduplicates identical calls across replicas; None without Redis."""
 
     # --- from the cache ------------------------------------------------------------------------------------
 

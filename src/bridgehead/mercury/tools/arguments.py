@@ -69,7 +69,8 @@ STREAM_LISTED = (
     *("messages", "model", "temperature", "max_tokens", "top_p", "frequency_penalty", "presence_penalty"),
     *("stop", "user", "diffusing"),
 )
-"""What a stream lists: the contract's arguments and its own. It takes those of a chat too, and says so."""
+"""Arguments that the stream lists: the contract's and its own. It takes a chat's too, as its description
+says."""
 _LIMITS = ("minimum", "maximum", "minLength", "minItems", "maxItems")
 _OUTLINES: dict[str, dict[str, Any]] = {
     "tools": {
@@ -115,7 +116,7 @@ def shorten_stream(schema: dict[str, Any]) -> dict[str, Any]:
     short["properties"]["messages"]["items"]["properties"] = {
         name: message[name] for name in ("role", "content")
     }
-    del short["additionalProperties"]  # what is not listed is taken too
+    del short["additionalProperties"]  # unlisted arguments are accepted too
     return {**short, "properties": {name: short["properties"][name] for name in STREAM_LISTED}}
 
 

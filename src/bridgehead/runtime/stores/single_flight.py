@@ -51,7 +51,7 @@ log = logs.logger("stores.single_flight")
 
 
 class SingleFlight:
-    """Runs equal work once over all replicas."""
+    """Runs identical work once across all replicas."""
 
     def __init__(self, redis: Redis, keep_seconds: float) -> None:
         self._redis = redis
@@ -60,7 +60,7 @@ class SingleFlight:
         """How often another replica's result was used."""
 
     async def run(self, key: bytes, work: Callable[[], Coroutine[Any, Any, bytes]]) -> tuple[bytes, bool]:
-        """Return the result of equal work elsewhere and True, or of our own and False.
+        """Return the result of identical work elsewhere and True, or of our own and False.
 
         An empty result is not kept: waiting callers do the work themselves.
         """

@@ -339,9 +339,9 @@ class Http1Request(Request):
         except Exception:
             log.exception("the handler failed")
         finally:
-            # Break the cycles with the stream, with who wants to know of its end, and with the task, whose
+            # Break the cycles with the stream, with the listeners for its end, and with the task, whose
             # context may hold the request: a large answer is then freed at once and not by the garbage
-            # collector, which runs seldom. The body goes as well, because a connection to a far side keeps
+            # collector, which runs seldom. The body goes as well, because a connection to an API keeps
             # the context in which it was opened, and with it the request, for as long as it is pooled.
             if not self.is_finished:
                 self._fail()
