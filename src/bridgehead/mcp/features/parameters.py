@@ -1,4 +1,4 @@
-"""Parameters: the names of a function's parameters, and which is the context: all that a declaration needs."""
+"""Parameters: the names of a function's parameters, and which is the context; a declaration needs no more."""
 
 from __future__ import annotations
 
