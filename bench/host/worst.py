@@ -46,7 +46,7 @@ RESULTS = HERE / "host" / "WORST.md"
 CONNECTIONS = 8
 """Connections of an attacker; every fourth hangs up as soon as it has sent its call."""
 ATTACK_SECONDS = 0.3
-LAST_SECONDS = 20.0
+LAST_SECONDS = 30.0
 """How long an attack waits for its first answer; calls that are still open then are cut off."""
 HANG_UP_PAUSE = 0.05
 PAUSE = 0.005

@@ -56,7 +56,11 @@ WORST: dict[str, list[Arguments]] = {
         {"filename": "many-lines.txt", "start_line": 1, "end_line": 10**9, "max_characters": 10**9},
         {"filename": "a" * 100_000 + ".js"},
     ],
-    "get_all_files": [{"max_bytes": 10**9}, {"glob": "**/{" + ",".join("ab" * 160) + "}*" * 20 + ".js"}],
+    "get_all_files": [
+        {"max_bytes": 10**9},
+        {"everything": True},
+        {"glob": "**/{" + ",".join("ab" * 160) + "}*" * 20 + ".js"},
+    ],
     "get_file_metadata": [{}, {"filename": "long-line.js"}],
     "search_files": [
         {"pattern": "(a+)+$", "all_servers": True, "max_matches": 1000},
@@ -96,11 +100,12 @@ WORST: dict[str, list[Arguments]] = {
     "list_servers": [{}, {"glob": "*a" * 500}],
     "backup_save": [{}],
     "write_files": [
-        # Ten: each file is checked and costed on its own, so more of them only take longer.
-        {"files": [{"filename": f"worst/{number}.js", "content": _CODE[:20_000]} for number in range(10)]}
+        # Five: each file is checked and costed on its own, so more of them only take longer.
+        {"files": [{"filename": f"worst/{number}.js", "content": _CODE[:10_000]} for number in range(5)]}
     ],
     "check_files": [
-        {},
+        # A third of the scripts: each is checked on its own, so more of them only take longer.
+        {"glob": "scripts/0[0-4]*.js"},
         {
             "drafts": [
                 {"filename": f"{n}.js", "content": text}

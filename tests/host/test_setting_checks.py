@@ -1,5 +1,8 @@
 """Setting checks: whatever is set and cannot work is refused, or reported by its name."""
 
+import os
+import subprocess
+import sys
 from collections.abc import Mapping
 from itertools import permutations
 from pathlib import Path
@@ -15,6 +18,7 @@ from bridgehead.host.settings import HostSettings
 from bridgehead.mercury.settings import MercurySettings
 from bridgehead.runtime.settings import SettingError, closest
 from tests.support.host_command import serving
+from tests.support.waiting import PATIENCE
 
 WRONG = {
     # --- names that are not ours
@@ -125,3 +129,27 @@ def test_a_host_says_at_its_start_what_has_no_effect(tmp_path: Path) -> None:
         (line,) = [line for line in command.lines if line["event"] == "a setting has no effect"]
 
         assert "Did you mean BRIDGEHEAD_AUTH?" in line["problem"]
+
+
+def test_a_prefix_that_is_too_long_for_a_bridge_is_refused_before_workers_start(tmp_path: Path) -> None:
+    """Each worker would fail with it, and be started again for ever."""
+    file = tmp_path / "long.py"
+    file.write_text(
+        "from bridgehead.mcp import Bridge\n"
+        "bridge = Bridge('long', '1')\n"
+        "@bridge.tool('Do it.', name='t' * 60)\n"
+        "async def do_it() -> str:\n"
+        "    return ''\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-m", "bridgehead", "serve", str(file), "--workers", "2", "--port", "0"],
+        env={**os.environ, "BRIDGEHEAD_TOOL_PREFIX": "team_", "BRIDGEHEAD_STATE_DIR": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+        check=False,
+    )
+
+    assert done.returncode == 2
+    assert "BRIDGEHEAD_TOOL_PREFIX is 'team_'" in done.stderr
+    assert "at most 4 characters" in done.stderr

@@ -18,7 +18,7 @@ from . import tls
 from .auth.token_stores import open_tokens
 from .ownership.owners import bind_peer_socket, local_address, make_host_name
 from .registry import installed
-from .setting_checks import find_problems
+from .setting_checks import check_prefix, find_problems
 from .settings import HostSettings
 from .systemd import ServiceManager
 from .workers import process, supervision
@@ -62,6 +62,7 @@ def main(arguments: list[str], environment: Mapping[str, str], manifests: Manife
     # broken file once, before the port is bound and workers start.
     tokens = open_tokens(settings)
     tls.certificate(settings)
+    check_prefix(environment, settings, served)
     for problem in find_problems(environment, settings, served):
         log.warn("a setting has no effect", problem=problem)
     if settings.workers > 1:

@@ -11,7 +11,7 @@ from bridgehead.runtime import events, plugins
 from bridgehead.runtime.errors import BridgeError
 from bridgehead.runtime.manifest import Manifest, read_settings
 from bridgehead.runtime.settings import closest, find_misspelt
-from bridgehead.runtime.tool_filter import find_unmatched, prefix_of, tool_names
+from bridgehead.runtime.tool_filter import add_prefix, find_unmatched, prefix_of, tool_names
 
 from .settings import HostSettings
 
@@ -42,6 +42,21 @@ def find_problems(
             )
             problems.append(f"BRIDGEHEAD_WEBHOOK_EVENTS: no event is called {pattern!r}. {advice}")
     return problems
+
+
+def check_prefix(
+    environment: Mapping[str, str], settings: HostSettings, manifests: Mapping[str, Manifest]
+) -> None:
+    """Raise SettingError for a prefix that makes the name of a tool too long.
+
+    Called before workers start: each would fail with it, and be started again for ever.
+    """
+    for manifest in manifests.values() if settings.tool_prefix else ():
+        try:
+            bridge = manifest.make(read_settings(manifest, environment), None)
+        except Exception:  # noqa: BLE001, S112 - a bridge that cannot be made does not stop the others
+            continue
+        add_prefix(bridge, settings, settings.tool_prefix)
 
 
 def _check_patterns(

@@ -269,3 +269,18 @@ async def test_names_can_be_chosen_by_a_pattern_and_come_in_pages(tmp_path: Path
         empty, none = await play.ok("list_files", glob="*.ts")
         assert empty == "[]"
         assert none["notes"] == ["No file matches *.ts; there are 1201 files. list_files shows their paths."]
+
+
+async def test_more_than_an_answer_holds_is_refused_with_what_to_do(play: Play) -> None:
+    play.game.servers["home"] = {f"{number}.txt": "x" * 1_000_000 for number in range(9)}
+
+    refused = await play.client.call("get_all_files", {"everything": True})
+    some = await play.client.call("get_all_files", {"max_bytes": 10**9})
+
+    told = refused["content"][0]["text"]
+    assert refused["isError"]
+    assert "These 9 files have 9,000,000 bytes; one answer has at most 8,000,000." in told
+    assert "Choose some with glob" in told
+    assert len(some["structuredContent"]["files"]) == 8
+    assert some["structuredContent"]["left_out"] == [{"filename": "8.txt", "bytes": 1_000_000}]
+    assert "everything" not in some["content"][1]["text"]

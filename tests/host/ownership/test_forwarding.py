@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from bridgehead.host.ownership import forwarding
 from bridgehead.host.ownership.forwarding import (
     CLIENT,
     HOST,
@@ -345,3 +346,30 @@ def test_a_signature_is_valid_although_a_second_ends_while_it_is_made() -> None:
 def test_keys_rotate() -> None:
     assert peers(keys=(OTHER, KEY)).read_age(forwarded(peers(THEIRS, (KEY,)))) == 0.0
     assert peers(keys=(KEY, OTHER)).read_age(forwarded(peers(THEIRS, (OTHER, KEY)))) == 0.0
+
+
+async def test_the_connections_to_a_process_that_was_not_asked_for_longest_are_closed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(forwarding, "_MAX_POOLS", 1)
+    has_left = asyncio.Event()
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nhi")
+        if not await reader.read():
+            has_left.set()
+        writer.close()
+
+    first = await asyncio.start_server(answer, "127.0.0.1", 0)
+    second = await asyncio.start_server(answer, "127.0.0.1", 0)
+    async with first, second:
+        ports = [server.sockets[0].getsockname()[1] for server in (first, second)]
+        peers = worker(0, 1, *ports)
+        assert await peers.ask("aaaaaaaaaaaa.1", OWN_METRICS) == b"hi"
+        assert not has_left.is_set()
+        assert await peers.ask("aaaaaaaaaaaa.2", OWN_METRICS) == b"hi"
+
+        async with asyncio.timeout(PATIENCE):
+            await has_left.wait()
+        await peers.close()

@@ -24,6 +24,8 @@ where its model calls tools from programs.
 """
 MAX_RESULT = 500_000
 """Characters that Claude Code may show, for an agent that asks for more than a page."""
+MAX_ALL = 8_000_000
+"""Bytes of files in one answer, whatever is asked for: encoding more would hold up everybody else's calls."""
 MAX_NAMED = 100
 """Files that are named when they are left out."""
 PAGE_NAMES = 500
@@ -237,18 +239,23 @@ async def _get_all_files(args: GetAllFiles, ctx: Context[Session]) -> Answer[All
     all_files = decode_result("getAllFiles", raw, list[File])
     # Of all files, also those that the glob leaves out.
     damage = " ".join(describe_damage([(one.filename, one.content) for one in all_files]))
+    chosen = [file for file in all_files if paths.matches(file.filename, args.glob)]
+    sizes = [len(file.content.encode()) for file in chosen]
+    if args.everything and sum(sizes) > MAX_ALL:
+        raise InvalidArgument(
+            f"These {len(chosen)} files have {sum(sizes):,} bytes; one answer has at most {MAX_ALL:,}.",
+            next_step="Choose some with glob, or leave out everything and read the others with read_file.",
+        )
     if args.glob is None and args.everything:
         # The game's own JSON is the answer: encoding it again would only take time.
         whole = str(memoryview(raw), "utf-8")
-        # In a thread: it may be 50 MB.
+        # In a thread: 8 MB take 10 ms.
         record_seen(ctx, args.server, await asyncio.to_thread(_digest_all, all_files))
         return Answer(whole, AllFiles(all_files), notes=(damage,) if damage else ())
-    chosen = [file for file in all_files if paths.matches(file.filename, args.glob)]
     files: list[File] = []
     left_out: list[LeftOut] = []
-    left = float("inf") if args.everything else args.max_bytes
-    for file in chosen:
-        size = len(file.content.encode())
+    left = MAX_ALL if args.everything else min(args.max_bytes, MAX_ALL)
+    for file, size in zip(chosen, sizes, strict=True):
         if size <= left:
             left -= size
             files.append(file)
@@ -263,10 +270,11 @@ async def _get_all_files(args: GetAllFiles, ctx: Context[Session]) -> Answer[All
         names = ", ".join(f"{one.filename} ({one.bytes} bytes)" for one in left_out)
         more = f" and {count - MAX_NAMED} more" if count > MAX_NAMED else ""
         notes.append(f"Left out of {len(chosen)} files, with {total} bytes: {names}{more}.")
-        next_steps = (
-            "Read those that you need with read_file.",
-            f"Set max_bytes to {args.max_bytes + total}, or everything to true, to get them all at once.",
-        )
+        next_steps = ("Read those that you need with read_file.",)
+        if sum(sizes) <= MAX_ALL:
+            next_steps += (
+                f"Set max_bytes to {args.max_bytes + total}, or everything to true, to get them all at once.",
+            )
     if not chosen:
         notes.append(describe_no_match(args.glob, len(all_files)))
     return Answer(

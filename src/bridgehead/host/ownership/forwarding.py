@@ -102,7 +102,8 @@ class Peers:
         task = asyncio.current_task()
         if task is not None:  # a client that leaves ends the request to the other process as well
             request.when_gone(task.cancel)
-        asking = self._pool(address).request(request.method, target.decode("latin-1"), _decode(headers), body)
+        pool = await self._pool(address)
+        asking = pool.request(request.method, target.decode("latin-1"), _decode(headers), body)
         try:
             async with asking as response:
                 if (PEER, GONE) in response.headers:
@@ -138,7 +139,7 @@ class Peers:
                 address = await self.owners.find(owner)
                 if address is None:
                     return b""
-                async with self._pool(address).request(
+                async with (await self._pool(address)).request(
                     "GET", target, self._sign_own(owner, target)
                 ) as response:
                     return await response.read_body(_MAX_ANSWER_BYTES) if response.status == 200 else b""  # noqa: PLR2004
@@ -162,7 +163,7 @@ class Peers:
     async def _follow(self, name: str, put: Callable[[Event], None]) -> None:
         while True:
             address = await self.owners.find(name) or ""  # a sibling is found without asking Redis
-            asking = self._pool(address).request("GET", OWN_EVENTS, self._sign_own(name, OWN_EVENTS))
+            asking = (await self._pool(address)).request("GET", OWN_EVENTS, self._sign_own(name, OWN_EVENTS))
             with suppress(ConnectFailed, ConnectionBroken, TimeoutError):
                 async with asking as response:
                     rest = b""
@@ -178,13 +179,14 @@ class Peers:
         for pool in self._pools.values():
             await pool.close()
 
-    def _pool(self, address: str) -> Pool:
+    async def _pool(self, address: str) -> Pool:
         pool = self._pools.get(address)
         if pool is None:
             pool = self._pools[address] = Pool(f"http://{address}", connect_seconds=CONNECT_SECONDS)
-            if len(self._pools) > _MAX_POOLS:
-                self._pools.popitem(last=False)
         self._pools.move_to_end(address)
+        while len(self._pools) > _MAX_POOLS:
+            _, oldest = self._pools.popitem(last=False)
+            await oldest.close()  # what it still forwards goes on to its end
         return pool
 
     # --- signatures ----------------------------------------------------------------------------------------
