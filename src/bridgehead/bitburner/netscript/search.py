@@ -1,7 +1,7 @@
 """Search: find declarations by symbol, by the words in their names, and by their comments.
 
 An exact symbol is the whole answer. Otherwise each word of the query scores for the best place where it
-occurs: the name, what players use the function for, the owner, the first sentence, the rest of the comment.
+occurs: the name, what players use the function for, the first sentence, the owner, the rest of the comment.
 Rare words score more than common ones, and players' words match the API's by synonyms.
 """
 
@@ -21,9 +21,9 @@ from .ram import Price, list_prices
 from .signatures import Signatures
 from .words import PURPOSES, STOP, SYNONYMS
 
-_IN_NAME, _IN_PURPOSE, _IN_OWNER, _IN_SUMMARY, _IN_COMMENT = 10.0, 8.0, 5.0, 4.0, 1.0
+_IN_NAME, _IN_PURPOSE, _IN_SUMMARY, _IN_OWNER, _IN_COMMENT = 10.0, 8.0, 6.0, 5.0, 0.5
 _AS_SYNONYM = 0.75
-_COVERAGE, _EXACTNESS = 2.0, 0.5
+_COVERAGE, _EXACTNESS = 1.5, 1.0
 _AS_SPELLED = 1.08
 _BASIC, _PART, _FORMULA, _OTHER = 1.4, 1.25, 0.9, 0.6
 _WORDS = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+")
@@ -198,7 +198,7 @@ class DefinitionSearch:
             meaning = len(entry.name - _VERBS) or 1
             exactness = min(in_name, meaning) / meaning
             alike = _AS_SPELLED ** len(spelled & entry.spelled)
-            # Coverage squared: a declaration with all words beats one that has a single rare word.
+            # Coverage to a power: a declaration with all words beats one that has a single rare word.
             score *= coverage**_COVERAGE * (1 + _EXACTNESS * exactness) * alike * entry.rate
             scored.append((score, entry.declaration))
         scored.sort(key=lambda pair: (-pair[0], pair[1].line))
@@ -235,8 +235,8 @@ def _weigh(entry: _Indexed, word: str) -> float:
     places = (
         (_IN_NAME, entry.name),
         (_IN_PURPOSE, entry.purpose),
-        (_IN_OWNER, entry.owner),
         (_IN_SUMMARY, entry.summary),
+        (_IN_OWNER, entry.owner),
         (_IN_COMMENT, entry.comment),
     )
     best = 0.0

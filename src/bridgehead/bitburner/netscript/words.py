@@ -228,6 +228,158 @@ getResetInfo: last reset bitnode since started
 share: reputation bonus faction lend
 nextPortWrite: wait until data arrives port
 hasTorRouter: own have tor
+getOrganization: company behind symbol name
+getPrice: worth value share stock
+getAskPrice: buy price worth share
+getBidPrice: sell price worth share
+getMaxShares: most limit own company
+getPurchaseCost: total pay buying shares fee commission
+getSaleGain: total earn selling shares profit fee commission
+sellShort: close cover bet fall shares
+placeOrder: limit stop order later automatic
+cancelOrder: withdraw remove limit stop
+getOrders: open pending limit stop
+travelToCity: go move fly city
+isBusy: doing something working occupied
+stopAction: quit cancel end work doing
+getCurrentWork: doing working now task activity
+upgradeHomeCores: more cpu home computer
+getCompanyRep: reputation standing employer job
+getCompanyFavor: favour employer
+getFactionInviteRequirements: conditions needed join invitation
+getFactionEnemies: rivals conflict exclude
+getFactionFavor: favour how much
+donateToFaction: pay give money reputation
+createProgram: write code develop exe
+getCrimeChance: success probability odds
+getOwnedAugmentations: have installed mine my already
+getOwnedSourceFiles: have mine my levels
+getAugmentationFactions: who sells offers
+getAugmentationsFromFaction: sells offers available list
+getAugmentationPrereq: needed first required before
+getAugmentationRepReq: reputation needed required
+getAugmentationStats: bonuses multipliers effects improves
+hospitalize: heal hospital health hp
+softReset: reset restart without installing
+goToLocation: visit walk enter place
+getCurrentServer: connected terminal where am
+getDarkwebPrograms: list programs sold
+getDarkwebProgramCost: price program
+destroyW0r1dD43m0n: finish bitnode next end
+maxNumNodes: most limit number nodes
+getPurchaseNodeCost: price next new node
+getNodeStats: production level cores details information node
+upgradeCore: more cpu node
+getCoreUpgradeCost: price more cpu node
+getLevelUpgradeCost: price next levels node
+getRamUpgradeCost: price more memory node
+numHashes: amount have own stored
+hashCapacity: most limit stored
+getHashUpgrades: list what hashes buy
+startAction: begin do operation contract
+stopBladeburnerAction: cancel quit idle
+getCurrentAction: doing now
+getActionTime: how long takes duration
+getActionEstimatedSuccessChance: probability odds succeed
+getActionCountRemaining: left how many
+getRank: my standing points
+getSkillPoints: unspent left
+upgradeSkill: level improve spend points
+getSkillUpgradeCost: price next level points
+getStamina: energy tired exhausted rest
+getCityChaos: unrest violence
+getCityEstimatedPopulation: synthoids people number
+switchCity: move travel go
+joinBladeburnerDivision: become start
+getDescription: text task what problem
+getNumTriesRemaining: attempts left tries
+createDummyContract: test practice generate
+getServerUpgradeCost: price more memory bought
+renameServer: new name bought
+getRamLimit: most largest memory bought
+number: short readable thousands millions like
+ram: memory readable gigabytes bytes
+percent: percentage readable
+time: duration readable hours minutes
+createGang: start found begin
+inGang: am member have
+getMemberNames: list who my
+getMemberInformation: stats skills details
+getGangInformation: respect wanted power my stats
+getAllGangInformation: other rivals power territory
+getOtherGangInformation: other rivals power territory
+canRecruitMember: enough respect another new
+getTaskNames: list jobs available
+getEquipmentNames: list weapons armor gear upgrades
+getEquipmentCost: price weapons armor gear
+getAscensionResult: gain multipliers would if
+getChanceToWinClash: probability odds fight against war
+getSleeve: stats skills shock sync details
+getNumSleeves: how many count own
+getTask: doing working now
+setToIdle: stop nothing rest
+setToShockRecovery: heal reduce lower
+setToSynchronize: sync raise
+setToFactionWork: send job reputation
+setToCompanyWork: send job salary
+setToUniversityCourse: send study learn class
+setToGymWorkout: send train strength
+travel: go move fly city
+purchaseSleeveAug: buy
+getSleevePurchasableAugs: list buy available
+getAugmentationGraftPrice: cost how expensive
+getAugmentationGraftTime: how long takes duration
+graftAugmentation: start begin
+makeMove: play place put stone
+passTurn: skip
+getBoardState: stones position board
+getOpponent: who playing against
+resetBoardState: new game start again
+getValidMoves: legal allowed where
+chargeFragment: power boost
+placeFragment: put grid
+acceptGift: join church
+getInfiltration: reward difficulty details
+moveTail: log window position place
+resizeTail: log window size width height bigger
+closeTail: hide log window
+setTitle: name heading caption log window
+setTailTitle: name heading caption log window
+windowSize: screen width height browser
+clearTerminal: empty erase screen
+getRecentScripts: ended finished died last
+getScriptName: file this own name
+getScriptExpGain: experience per second
+getTotalScriptIncome: money per second all earn
+tryWritePort: send put port full
+clearPort: empty remove delete all data
+getFunctionRamCost: memory needed function costs
+getBitNodeMultipliers: modifiers this
+getFavorToDonate: needed favour donate
+getPurchasedServerMaxRam: most largest memory bought
+renamePurchasedServer: new name bought
+formatPercent: percentage readable
+createCorporation: start found begin
+getCorporation: funds revenue details information
+getDivision: details information industry
+expandIndustry: new division start
+expandCity: new office open
+getInvestmentOffer: investors money
+acceptInvestmentOffer: take investors money
+getOffice: employees people staff size
+hireEmployee: recruit staff people worker
+upgradeOfficeSize: bigger more employees room
+hireAdVert: advertise marketing
+sellMaterial: sell price amount
+sellProduct: sell price amount
+makeProduct: design develop new
+buyMaterial: purchase amount per second
+purchaseWarehouse: buy storage
+upgradeWarehouse: bigger more storage
+setSmartSupply: automatic buy materials
+research: unlock technology
+goPublic: ipo shares exchange
+issueDividends: pay shareholders
 """
 PURPOSES: dict[str, frozenset[str]] = {
     name: frozenset(words.split())
