@@ -9,7 +9,7 @@ import asyncio
 import tempfile
 from pathlib import Path
 
-from bench.bitburner.questions import FRESH, LATER, QUESTIONS
+from bench.bitburner.questions import FRESH, LATER, NEWEST, QUESTIONS
 from bridgehead.bitburner.netscript.checking import check_script
 from bridgehead.bitburner.netscript.search import Index
 from bridgehead.bitburner.settings import BitburnerSettings
@@ -36,7 +36,7 @@ async def count_corpus(checker: TypeChecker | None) -> None:
 def count_questions(text: str) -> None:
     """Print how often the right declaration comes first, and among the first three."""
     index = Index(text)
-    for title, questions in (("tuned", QUESTIONS), ("later", LATER), ("fresh", FRESH)):
+    for title, questions in (("tuned", QUESTIONS), ("later", LATER), ("fresh", FRESH), ("newest", NEWEST)):
         first = among = asked = 0
         for query, paths in questions:
             answers = [index.definitions.find_path(path) for path in paths.split("|")]

@@ -2,8 +2,9 @@
 
 The ranking was tuned with seventy questions. Forty came later, but they entered the history together with the
 lists of players' words, so nothing shows that no word was chosen for them. Sixty-five fresh ones were
-committed before anything was measured with them. Answers that only some versions of the game have stand side
-by side.
+committed before anything was measured with them; then words were added by someone who knew them. Forty newest
+ones were committed after that, and nothing has been changed for them. Answers that only some versions of the
+game have stand side by side.
 """
 
 QUESTIONS: list[tuple[str, str]] = [
@@ -188,4 +189,47 @@ FRESH: list[tuple[str, str]] = [
     ("stones on the go board", "go.getBoardState"),
     ("place a stone", "go.makeMove"),
     ("graft an augmentation", "grafting.graftAugmentation"),
+]
+
+NEWEST: list[tuple[str, str]] = [
+    ("steal from the bank server", "hack"),
+    ("security is too high, bring it down", "weaken"),
+    ("what is connected to foodnstuff", "scan"),
+    ("become root", "nuke"),
+    ("amount of money a target could have at best", "getServerMaxMoney"),
+    ("does the hack succeed", "hackAnalyzeChance"),
+    ("threads to steal half a million", "hackAnalyzeThreads"),
+    ("threads to double a server's money", "growthAnalyze"),
+    ("milliseconds a grow takes", "getGrowTime"),
+    ("how much ram is in use on home", "getServerUsedRam"),
+    ("distribute my worker script to a new server", "scp"),
+    ("run worker with 50 threads on n00dles", "exec"),
+    ("end a process", "kill"),
+    ("check whether daemon.js is alive", "isRunning|scriptRunning"),
+    ("arguments with defaults", "flags"),
+    ("clean up before my script dies", "atExit"),
+    ("pass messages from one script to another", "writePort|getPortHandle|readPort|tryWritePort"),
+    ("text input from the user", "prompt"),
+    ("stop cluttering the log", "disableLog"),
+    ("pop up the log", "tail|ui.openTail"),
+    ("buy a server with 1 TB", "purchaseServer|cloud.purchaseServer"),
+    ("my money, my hp, my city", "getPlayer"),
+    ("probability of a price increase", "stock.getForecast"),
+    ("am I allowed to trade by script", "stock.hasTIXAPIAccess|stock.hasTixApiAccess"),
+    ("go short on ECP", "stock.buyShort"),
+    ("hack for a faction", "singularity.workForFaction"),
+    ("factions that invited me", "singularity.checkFactionInvitations"),
+    ("cost of more ram at home", "singularity.getUpgradeHomeRamCost"),
+    ("go shoplifting", "singularity.commitCrime"),
+    ("lift weights", "singularity.gymWorkout"),
+    ("add a hacknet node", "hacknet.purchaseNode"),
+    ("what can I trade hashes for", "hacknet.getHashUpgrades|hacknet.spendHashes"),
+    ("submit my solution", "codingcontract.attempt"),
+    ("what kind of puzzle is it", "codingcontract.getContractType"),
+    ("hire a new gangster", "gang.recruitMember"),
+    ("respect and wanted level", "gang.getGangInformation"),
+    ("shock of my sleeve", "sleeve.getSleeve"),
+    ("do a bladeburner contract", "bladeburner.startAction"),
+    ("population estimate of a city", "bladeburner.getCityEstimatedPopulation"),
+    ("hire staff in Sector-12", "corporation.hireEmployee"),
 ]
