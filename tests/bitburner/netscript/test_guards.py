@@ -25,6 +25,11 @@ from tests.bitburner.netscript.checking_scripts import check, in_main, unknown
         "for (const name of ['hakc', 'hack']) if (ns[name]) ns.hakc('x');",
         "ns.hakc = () => 0;\n  ns.hakc('x');",
         "while (ns.hakc) ns.hakc('x');",
+        "const done = ns.hack ? ns.hack('x') : ns.hakc('x');",
+        "if (ns.hack) await ns.hack('x'); else ns.hakc('x');",
+        "if (!ns.hack) { ns.hakc('x'); }",
+        "const names = ns.stock?.getSymbols?.() ?? ns.hakc();",
+        "const names = ns.scan?.('x') || ns.hakc();",
     ],
 )
 def test_a_guarded_name_is_left_alone(body: str) -> None:
@@ -40,6 +45,10 @@ def test_a_guarded_name_is_left_alone(body: str) -> None:
         "ns['hakc']('x');",
         "if (ready(ns.pid)) ns.hakc('x');",
         "const { hakc } = ns;",
+        "const x = ns.scan() || ns.hakc();",
+        "const x = other?.scan() ?? ns.hakc();",
+        "if (!ns.hack) ns.print(1); else ns.hakc('x');",
+        "if (ns.scan('x')) ns.print(1); else ns.hakc('x');",
     ],
 )
 def test_what_only_looks_like_a_guard_is_none(body: str) -> None:

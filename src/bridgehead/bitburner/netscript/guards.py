@@ -2,7 +2,8 @@
 
 Players write scripts for several versions of the game: `if (ns.x) ns.x()`, `"x" in ns`, `typeof ns.x`,
 `ns.x?.()`, an early return, try and catch, or a helper such as `isV3(ns)`. A name that is tested anywhere in
-a file counts as guarded in all of it, so that `if (!ns.x) return;` and a test in a helper work too.
+a file counts as guarded in all of it, so that `if (!ns.x) return;` and a test in a helper work too. What runs
+only if another member is missing (`ns.new ? ns.new() : ns.old()`) is for another version of the game.
 """
 
 from __future__ import annotations
@@ -17,6 +18,8 @@ _OPERATORS = frozenset({"&&", "||", "??", "===", "!==", "==", "!=", "in", "insta
 _ACCESSING = frozenset({"member_expression", "subscript_expression", "call_expression"})
 _MAX_CONDITION = 300
 """Characters of a condition that is searched for a version; conditions nest, so a limit keeps this linear."""
+_MAX_CHAIN = 6
+"""Accesses of one expression, for the same reason."""
 _VERSION = re.compile(r"version", re.IGNORECASE)
 
 
@@ -48,8 +51,36 @@ class Guards:
             return parent.field("handler") is not None and parent.field("body") is node
         if parent.type in ("if_statement", "ternary_expression"):
             condition = parent.field("condition")
-            return condition is not None and condition is not node and self._is_switch(condition)
+            if condition is None or condition is node:
+                return False
+            return self._is_switch(condition) or self._is_otherwise(parent, condition, node)
+        if parent.type == "binary_expression" and parent.field("right") is node:
+            # `ns.new?.() ?? ns.old()`: the other game's name.
+            operator, left = parent.field("operator"), parent.field("left")
+            is_alternative = operator is not None and operator.type in ("??", "||") and left is not None
+            return is_alternative and self._asks_softly(left)
         return False
+
+    def _is_otherwise(self, parent: Node, condition: Node, branch: Node) -> bool:
+        """Return whether a branch is taken if a member of the API is missing: that is for another game."""
+        negated = False
+        node = condition
+        while node.type in ("parenthesized_expression", "unary_expression") and node.named:
+            negated ^= node.type == "unary_expression" and node.text.startswith("!")
+            node = node.named[0]
+        taken = parent.field("consequence" if negated else "alternative")
+        is_member = node.type in ("member_expression", "subscript_expression")
+        return taken is branch and is_member and self._script.resolve(node.field("object")) is not None
+
+    def _asks_softly(self, node: Node | None) -> bool:
+        """Return whether an expression calls or reads the API with `?.`."""
+        is_optional = False
+        for _ in range(_MAX_CHAIN):
+            if node is None or node.type not in _ACCESSING:
+                break
+            is_optional = is_optional or node.has_token("optional_chain")
+            node = node.field("function") or node.field("object")
+        return is_optional and node is not None and self._script.resolve(node) == ""
 
     def _is_switch(self, condition: Node) -> bool:
         """Return whether a condition is `false` (players charge RAM so), or asks for the game's version."""
