@@ -9,13 +9,19 @@ import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from bridgehead.runtime.errors import BridgeError, StorageError, TimedOut, Unavailable
 from bridgehead.runtime.metrics import Metrics
 from bridgehead.runtime.stores import postgres
-from bridgehead.runtime.stores.postgres import STATEMENT_SECONDS, Database, parse_address
+from bridgehead.runtime.stores.postgres import (
+    STATEMENT_SECONDS,
+    Database,
+    ReconnectingConnection,
+    parse_address,
+)
 from tests.support.posix import dying_with_us
 from tests.support.postgres_server import PostgresServer, select_one
 from tests.support.redis_server import wait_until
@@ -190,6 +196,41 @@ async def test_who_waited_for_the_first_connection_in_vain_keeps_others_from_doi
     with pytest.raises(Unavailable, match="it did not answer in time"):
         await database.reader.run(select_one)
     await postgres.release(database)
+
+
+async def test_closing_closes_a_connection_that_is_still_being_opened(database_url: str) -> None:
+    opened: list[Any] = []
+    database = Database(database_url)
+
+    async def never_end(connection: Any) -> None:
+        opened.append(connection)
+        await asyncio.Event().wait()
+
+    database.writer.when_opened(never_end)
+    database.writer.open()
+    await until(lambda: bool(opened))
+    await database.close()
+
+    assert opened[0].is_closed()
+
+
+async def test_closing_waits_for_the_driver_to_clean_up_behind_a_connection() -> None:
+    under_way, cleaned = asyncio.Event(), asyncio.Event()
+
+    async def connect() -> Any:
+        try:
+            under_way.set()
+            await asyncio.Event().wait()
+        finally:
+            await asyncio.sleep(0)  # as the driver closes what it had opened
+            cleaned.set()
+
+    connection = ReconnectingConnection("writer", connect)
+    connection.open()
+    await under_way.wait()
+    await connection.close()
+
+    assert cleaned.is_set()
 
 
 async def test_a_slow_statement_is_ended_by_the_server_too(database: Database) -> None:

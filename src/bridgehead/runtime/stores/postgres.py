@@ -56,6 +56,7 @@ CONNECT_SECONDS = 10.0
 """Limit of one attempt to connect, divided among the servers of the address."""
 RECONNECTING_SECONDS = 0.05
 """How long a call waits for a connection that is known to be lost and is being reopened."""
+CLOSE_SECONDS = 1.0
 RECONNECT_BACKOFF = Backoff(base=0.1, limit=5.0)
 _CACHED_STATEMENTS = 100
 _MAX_THREADS = 8
@@ -187,9 +188,13 @@ class ReconnectingConnection:
             while connection is None:
                 try:
                     opened = await self._connect()
-                    async with asyncio.timeout(self._seconds):
-                        for act in self._on_open:
-                            await act(opened)
+                    try:
+                        async with asyncio.timeout(self._seconds):
+                            for act in self._on_open:
+                                await act(opened)
+                    except BaseException:
+                        opened.terminate()
+                        raise
                     connection = opened
                 except Exception as failure:  # noqa: BLE001 - whatever it is, there is no connection
                     problem = describe(failure)
@@ -227,10 +232,12 @@ class ReconnectingConnection:
         """Close the connection and do not open another."""
         if self._opening is not None:
             self._opening.cancel()
+            # The driver closes a half opened connection on its way out, which takes some turns of the loop.
+            await asyncio.wait([self._opening], timeout=CLOSE_SECONDS)
         connection, self._connection = self._connection, None
         if connection is not None:
             try:
-                await connection.close(timeout=1.0)
+                await connection.close(timeout=CLOSE_SECONDS)
             except Exception:  # noqa: BLE001 - it ends either way
                 connection.terminate()
 
