@@ -2,32 +2,8 @@
 
 from typing import Any
 
-from bridgehead.mcp import Arguments, Context
 from bridgehead.mcp.features.handlers import make_handler, settle
-
-
-class Named(Arguments):
-    name: str
-
-
-def plain(args: Named, ctx: Context[None]) -> str:
-    return args.name
-
-
-def unannotated(args: Named, _ctx) -> str:  # type: ignore[no-untyped-def]  # noqa: ANN001
-    return args.name
-
-
-def alone(args: Named) -> str:
-    return args.name
-
-
-def apart(name: str, ctx: Context[None]) -> str:
-    return name
-
-
-def beside(args: Named, count: int) -> str:
-    return args.name * count
+from tests.mcp.features.test_parameters import alone, apart, beside, plain, unannotated
 
 
 def test_a_function_that_takes_a_struct_and_the_context_is_its_own_handler() -> None:

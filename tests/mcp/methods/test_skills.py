@@ -9,23 +9,10 @@ import pytest
 
 from bridgehead.mcp import Bridge, add_skill, combine, in_memory, restrict
 from bridgehead.mcp.revisions import V2025_11_25, V2026_07_28
+from tests.mcp.features.test_skills import HEAD
 from tests.support.checked import connect
 
 EXTENSION = "io.modelcontextprotocol/skills"
-HEAD = """\
----
-name: brew-tea
-description: "Brew tea: green, black or white"
-license: Apache-2.0
-metadata:
-  version: '2.1'
-  by: the tea room
-# a comment
----
-
-# Brewing
-Read [times](references/times.md).
-"""
 
 
 @pytest.fixture
