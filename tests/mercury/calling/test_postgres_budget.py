@@ -9,7 +9,7 @@ import pytest
 from bridgehead.commands import db
 from bridgehead.mercury.calling import postgres_budget
 from bridgehead.mercury.calling.budget import Amounts, BudgetLimits, ReleasedSends
-from bridgehead.mercury.calling.postgres_budget import release_uncertain
+from bridgehead.mercury.calling.postgres_budget import PostgresBudget, release_uncertain
 from bridgehead.mercury.calling.postgres_usage import read_schema
 from bridgehead.mercury.calling.usage import Span
 from bridgehead.mercury.errors import MercuryError
@@ -20,7 +20,7 @@ from tests.support.clock import Clock
 from tests.support.ports import free_port
 from tests.support.postgres_server import PostgresServer
 from tests.support.proxy import proxied
-from tests.support.waiting import PATIENCE
+from tests.support.waiting import PATIENCE, until
 
 EVER = Span("2020-01-01", "2030-01-01")
 LIMITS = BudgetLimits(Amounts(1.0, 5.0), Amounts(0.9))
@@ -159,3 +159,93 @@ async def test_ends_that_wait_for_the_database_are_bounded(
             payer.end(reservation, "released")
 
         assert await payer.amounts() == (0.0, 0.125, 0.0), "what is not booked becomes uncertain"
+
+
+async def execute(url: str, statement: str) -> list[tuple[object, ...]]:
+    database = await postgres.acquire(url)
+    try:
+        return [tuple(row) for row in await database.writer.run(lambda held: held.fetch(statement))]
+    finally:
+        await postgres.release(database)
+
+
+async def test_a_reservation_that_was_stored_and_given_up_is_released(
+    database_url: str, postgres_server: PostgresServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await migrate(database_url)
+    monkeypatch.setattr(postgres_budget, "RECONNECT_SECONDS", -1.0)  # given up at the first failure
+    async with proxied(postgres_server.port) as proxy, paying(proxy.through(database_url)) as payer:
+        await payer.reserve("me", 0.125)
+        proxy.cut_answer_to = lambda data: b"me's editor" in data
+        with pytest.raises(BridgeError, match="database"):
+            await payer.reserve("me", 0.25)
+        proxy.cut_answer_to = lambda _: False
+
+        assert proxy.cuts == 1
+        assert await payer.amounts() == (0.0, 0.0, 0.125)
+        assert await execute(database_url, "select count(*) from mercury_sends where state = 'open'") == [
+            (1,)
+        ]
+
+
+async def test_books_that_somebody_emptied_are_opened_again_and_the_call_is_refused_once(
+    database_url: str,
+) -> None:
+    await migrate(database_url)
+    async with paying(database_url) as payer:
+        await payer.reserve("me", 0.5)
+        await execute(database_url, "delete from mercury_budget")
+        with pytest.raises(BridgeError, match="The books of the budget have changed"):
+            await payer.reserve("me", 0.25)
+        await payer.reserve("me", 0.25)
+
+        assert await payer.committed() == 0.25
+
+
+async def test_what_was_spent_before_a_month_had_a_limit_counts_when_it_has_one(database_url: str) -> None:
+    await migrate(database_url)
+    async with open_postgres(database_url) as books:
+        await Payer(books, Clock(NOON), BudgetLimits(Amounts(1.0))).reserve("me", 0.25)
+        spendings = (await Payer(books, Clock(NOON), LIMITS).budget.spending("me"))[1]
+
+    assert [spending.committed for spending in spendings] == [0.25, 0.25, 0.25]
+
+
+async def test_an_end_is_booked_before_the_books_close(database_url: str) -> None:
+    await migrate(database_url)
+    async with paying(database_url) as payer:
+        payer.end(await payer.reserve("me", 0.5), "settled", 0.25)
+    async with paying(database_url) as payer:
+        assert await payer.amounts() == (0.25, 0.0, 0.0)
+
+
+async def test_settled_sends_are_forgotten_after_an_hour_and_stay_in_the_sum(database_url: str) -> None:
+    await migrate(database_url)
+    for _ in range(2):
+        async with paying(database_url) as payer:
+            payer.end(await payer.reserve("me", 0.5), "settled", 0.25)
+            await payer.committed()
+        kept = await execute(database_url, "select state from mercury_sends")
+        await execute(database_url, "update mercury_sends set reserved_until = now() - interval '2 hours'")
+
+    assert kept == [("settled",)]
+    async with paying(database_url) as payer:
+        assert await payer.committed() == 0.5
+
+
+async def test_books_that_cannot_be_reached_say_so_and_let_go_of_their_ends_when_they_close(
+    breakable_postgres: PostgresServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(postgres_budget, "_CLOSE_SECONDS", 0.01)
+    await migrate(breakable_postgres.url)
+    books = PostgresBudget(breakable_postgres.url)
+    assert books.problem == ""
+    payer = Payer(books, Clock(NOON), LIMITS)
+    reservation = await payer.reserve("me", 0.5)
+    assert books.problem == ""
+    breakable_postgres.kill()
+    payer.end(reservation, "settled", 0.25)
+    await until(lambda: books.problem == "The database is unavailable.")
+    await books.close()
+
+    await until(lambda: books._booking is None)  # noqa: SLF001 - otherwise it would try for ever
