@@ -221,6 +221,7 @@ async def test_an_end_is_booked_before_the_books_close(database_url: str) -> Non
 
 async def test_settled_sends_are_forgotten_after_an_hour_and_stay_in_the_sum(database_url: str) -> None:
     await migrate(database_url)
+    kept: list[tuple[object, ...]] = []
     for _ in range(2):
         async with paying(database_url) as payer:
             payer.end(await payer.reserve("me", 0.5), "settled", 0.25)
