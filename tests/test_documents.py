@@ -88,6 +88,19 @@ def test_no_document_waits_for_a_publication() -> None:
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+def test_every_row_of_a_table_has_the_cells_of_its_head(document: Path) -> None:
+    """A line break inside a row ends the table there, and the rest is shown as text."""
+    text = re.sub(r"```.*?```", "", document.read_text(encoding="utf-8"), flags=re.DOTALL)
+    broken = []
+    for table in re.findall(r"(?:^ *\|.*\n)+", text, re.MULTILINE):
+        # A bar in code or behind a backslash separates nothing.
+        rows = [re.sub(r"`[^`]*`|\\\|", "", row).count("|") for row in table.splitlines()]
+        broken += [table.splitlines()[at] for at, bars in enumerate(rows) if bars != rows[0]]
+
+    assert broken == []
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
 def test_every_link_to_a_file_leads_to_one(document: Path) -> None:
     links = LINK.findall(document.read_text(encoding="utf-8"))
 

@@ -114,7 +114,7 @@ def test_the_base_image_is_pinned_to_a_patch_release_or_to_a_digest_of_one() -> 
         *(
             "**Upgrade**",
             "**Roll back**",
-            "back it up by",
+            "| backup |",
             "To restore",
             "**Logs**",
             "MemoryMax",
