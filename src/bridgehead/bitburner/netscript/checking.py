@@ -325,7 +325,8 @@ def _find_bad_imports(subject: Subject) -> Iterator[Finding]:
             continue  # what it passes on is not known here
         for name in one.names:
             if name.name and name.name != "default" and name.name not in module.exports:
-                message = f"{target} does not export {name.name}.{_list_exports(module)}"
+                exports_listed = ", ".join(sorted(module.exports)[:8]) or "nothing"
+                message = f"{target} does not export {name.name}. It exports {exports_listed}."
                 yield Finding("missing_export", message, name.node.start, "start")
     for listed in subject.module.lists:
         if listed.module is not None and listed.module not in files and not listed.is_type:
@@ -334,11 +335,6 @@ def _find_bad_imports(subject: Subject) -> Iterator[Finding]:
             hint = f"write {target!r}" if target is not None else "it is not on the server"
             message = f"The game takes {listed.module!r} as a whole path here: {hint}."
             yield Finding("missing_import", message, listed.node.start, "start")
-
-
-def _list_exports(module: Module) -> str:
-    names = sorted(module.exports)[:8]
-    return f" It exports {', '.join(names)}." if names else " It exports nothing."
 
 
 def _find_main(subject: Subject) -> Iterator[Finding]:

@@ -68,7 +68,14 @@ class Provider:
             lambda key, seconds: self._announce(_KEY + key, seconds),
             variable="MERCURY_API_KEY" if entry is None else entry.key_env,
         )
-        self.api = ApiClient(settings, clock, MERCURY_API if entry is None else _read_access(name, entry))
+        access = MERCURY_API
+        if entry is not None:
+            query = entry.url.partition("?")[2]
+            for value in entry.headers.values():
+                hide_key(value.rpartition(" ")[2])  # of "Bearer sk-…" the key: an API may quote it alone
+            headers = tuple(entry.headers.items())
+            access = Access(f"provider {name}", f"?{query}" if query else "", entry.key_header, headers)
+        self.api = ApiClient(settings, clock, access)
         self.request_seconds = settings.request_timeout / 1000
         """Time limit of one request of a call that names none."""
         self.unknown_fields = () if entry is None else tuple(set(VENDOR_FIELDS) - set(entry.knows))
@@ -134,14 +141,6 @@ class Provider:
             self.problem = "" if is_there else str(error)
         else:
             self.problem = ""
-
-
-def _read_access(name: str, entry: ProviderEntry) -> Access:
-    query = entry.url.partition("?")[2]
-    headers = tuple(entry.headers.items())
-    for value in entry.headers.values():
-        hide_key(value.rpartition(" ")[2])  # of "Bearer sk-…" the key: an API may quote it alone
-    return Access(f"provider {name}", f"?{query}" if query else "", entry.key_header, headers)
 
 
 def make_provider(
