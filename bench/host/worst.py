@@ -4,8 +4,8 @@ A host with all bridges serves three tokens. Two of them, one read-only and one 
 with the worst arguments that it accepts (`worst_arguments`), on several connections, some of which hang up at
 once. The third token goes on with its own work meanwhile, after a while alone, before anything is called.
 
-The whole table is called several times, and each time has to hold: the exit status is 1 where the honest
-client once waits 250 ms longer than alone, where a tool answers nobody, or where the memory of the host does
+The whole table is called three times. The exit status is 1 where the honest client waits 250 ms longer than
+alone in two of them or 1 s longer in one, where a tool answers nobody, or where the memory of the host does
 not return. The first pass loads what is loaded once (parsers, definitions, compiled schemas) and fills the
 caches, so each row is compared from the second pass on, and the whole between the last two: CPython gives an
 arena of 1 MB back once nothing is left in it, so memory settles at the level of the highest peak, which the
@@ -29,6 +29,7 @@ from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 from bench import machine, table
@@ -53,6 +54,10 @@ PAUSE = 0.005
 PASSES = 3
 BASELINE_SECONDS = 3.0
 MOST_MS = 250.0
+"""By how much the longest wait of a pass may exceed the baseline; the median of the passes counts, because a
+busy machine can stop the one thread that holds the interpreter."""
+MOST_ONCE_MS = 1000.0
+"""The same, of each pass: what is slow the first time alone counts too."""
 MOST_GROWTH = 0.10
 SETTLE_SECONDS = 3.0
 """How long memory may take to return."""
@@ -247,11 +252,18 @@ class Row:
     token: str
     trials: list[Trial] = field(default_factory=list)
 
+    @property
+    def wait_ms(self) -> float:
+        """The median of the passes' longest waits."""
+        return median(trial.longest_ms for trial in self.trials)
+
     def list_faults(self, baseline: float) -> list[str]:
         """Say what did not hold; nothing if all of it did."""
         faults = []
+        if self.wait_ms > baseline + MOST_MS:
+            faults.append(f"another client waited {self.wait_ms:.0f} ms")
         for number, trial in enumerate(self.trials, 1):
-            if trial.longest_ms > baseline + MOST_MS:
+            if trial.longest_ms > baseline + MOST_ONCE_MS:
                 faults.append(f"pass {number}: another client waited {trial.longest_ms:.0f} ms")
             if not trial.answered:
                 faults.append(f"pass {number}: no call was answered")
@@ -437,13 +449,16 @@ def measure(folder: Path, only: list[str], passes: int) -> Run:
 
 def report(run: Run) -> str:
     """Draw the table, and say what did not hold."""
-    rows = [["tool", "token", "longest wait of another client", "answered", "memory before", "peak", "after"]]
+    rows = [
+        ["tool", "token", "wait of another client", "longest", "answered", "memory before", "peak", "after"]
+    ]
     for row in run.rows:
         last = row.trials[-1]
         rows.append(
             [
                 f"`{row.tool}`",
                 row.token,
+                f"{row.wait_ms:.0f} ms",
                 f"{max(trial.longest_ms for trial in row.trials):.0f} ms",
                 str(min(trial.answered for trial in row.trials)),
                 f"{last.before:.0f} MB",
@@ -465,13 +480,14 @@ def report(run: Run) -> str:
             f"before anything was called, its longest wait was {run.baseline_ms:.0f} ms"
         ),
         (
-            "wait: the longest of all passes, without the time in which host or client were ready "
-            "and the machine ran something else (`/proc/PID/schedstat`); answered: the fewest in a pass; "
-            "peak: of all passes; memory before and after: in the last pass"
+            "wait: the median of the longest waits of each pass, and the longest of all, without the time in "
+            "which host or client were ready and the machine ran something else (`/proc/PID/schedstat`); "
+            "answered: the fewest in a pass; peak: of all passes; memory before and after: in the last pass"
         ),
         (
-            f"wanted: in every pass at most {MOST_MS:g} ms more than alone and some answer; memory within "
-            f"{MOST_GROWTH:.0%} of before, of each row from the second pass on, of the whole in the last"
+            f"wanted: a wait of at most {MOST_MS:g} ms more than alone, in no pass {MOST_ONCE_MS:g} ms more, "
+            f"some answer in every pass, and memory within {MOST_GROWTH:.0%} of before, of each row from the "
+            "second pass on, of the whole in the last"
         ),
         (
             f"memory was {before} MB before the first pass and {', '.join(after)} MB after each: the first "

@@ -223,3 +223,23 @@ async def test_a_client_that_does_not_read_is_told_to_come_again() -> None:
         writer.close()
     assert set(statuses) == {202, 503}
     assert statuses[-1] == 503
+
+
+async def test_answers_that_nobody_reads_are_charged_to_their_caller_until_it_hangs_up() -> None:
+    async with serving(Limits(bytes_per_caller=20_000_000)) as server:
+        reader, writer = await asyncio.open_connection("127.0.0.1", server.port, limit=1000)
+        writer.write(server.http.head("GET", "/sse", {}))
+        path = (await reader.readuntil(b"\n\n")).decode().rpartition("data: ")[2].strip()
+        await server.post(initialize(OLD), path=path)
+        big = request("tools/call", call("sync_big", {"size": 1_000_000}))
+        async with asyncio.timeout(PATIENCE):
+            while (refused := await server.post(big, path=path)).status == 202:
+                pass
+            assert refused.status == 429
+            assert b"Read your answers" in await refused.body()
+            assert server.app.accounts.bytes.total > 15_000_000
+
+            writer.close()
+            while server.app.accounts.bytes.total:
+                await asyncio.sleep(0.001)
+    assert server.app.accounts.bytes.by_caller == {}

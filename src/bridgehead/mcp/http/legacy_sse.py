@@ -32,9 +32,11 @@ ACCEPTED = Response(202, b"Accepted")
 class _Stream:
     """One client: its connection and the messages to send on its stream."""
 
-    def __init__(self, connection: Connection, owner: tuple[str | None, str]) -> None:
+    def __init__(self, connection: Connection, request: Request, accounts: Accounts) -> None:
         self.connection = connection
-        self.owner = owner
+        self.owner = (request.principal, request.token_id)
+        self._caller = request.caller
+        self._accounts = accounts
         self.waiting: asyncio.Queue[bytes] = asyncio.Queue(_MAX_WAITING)
         self.notified_at = 0.0
         """When a message other than an answer was last sent, by the loop's clock."""
@@ -45,8 +47,23 @@ class _Stream:
         """Whether too many requests are under way, or answered and unread."""
         return len(self.tasks) - self.connection.parked > self.connection.limits.requests_in_flight
 
+    async def _queue(self, message: bytes) -> None:
+        """Queue a message; until it is sent, its bytes are charged to the caller."""
+        if message:
+            self._accounts.charge(self._caller, len(message))
+        try:
+            await self.waiting.put(message)
+        except asyncio.CancelledError:
+            self.release(message)
+            raise
+
+    def release(self, message: bytes) -> None:
+        """Give back the bytes of a message that was sent, or never will be."""
+        if message:
+            self._accounts.release(self._caller, len(message))
+
     async def send(self, message: bytes) -> None:
-        await self.waiting.put(message)
+        await self._queue(message)
         self.notified_at = asyncio.get_running_loop().time()
 
     async def answer(self, answer: bytes) -> None:
@@ -56,7 +73,7 @@ class _Stream:
         gap = self.notified_at + _NOTIFICATION_GAP_SECONDS - asyncio.get_running_loop().time()
         if gap > 0:
             await asyncio.sleep(gap)
-        await self.waiting.put(answer)
+        await self._queue(answer)
 
     async def close_stream(self) -> None:
         """Do nothing: there is only this stream."""
@@ -116,7 +133,7 @@ class LegacyTransport:
             return reject_session().response
         name = self._session_prefix + secrets.token_urlsafe(24)
         connection = Connection(self._limits, request.principal)
-        stream = self._streams[name] = _Stream(connection, (request.principal, request.token_id))
+        stream = self._streams[name] = _Stream(connection, request, self._accounts)
         self._accounts.streams.take(request.caller)
         url = f"{request.mount}{self._messages_path}?session_id={name}"
         try:
@@ -130,6 +147,7 @@ class LegacyTransport:
                     await response.write(KEEP_ALIVE)
                     continue
                 if message:  # b"" only wakes this loop
+                    stream.release(message)  # the connection charges what its client does not read
                     await response.write(event(message))
                 if self._is_ending and not stream.connection.in_flight and stream.waiting.empty():
                     break
@@ -139,6 +157,8 @@ class LegacyTransport:
             self._dispatcher.disconnect(stream.connection)
             for task in tuple(stream.tasks):
                 task.cancel()
+            while not stream.waiting.empty():
+                stream.release(stream.waiting.get_nowait())
         return response
 
     def post(self, request: Request) -> Handled:
@@ -150,6 +170,7 @@ class LegacyTransport:
         stream = self._streams.get(query.get("session_id", [""])[0])
         if stream is None or stream.owner != (request.principal, request.token_id):
             raise Rejection(404, "The session is unknown or has expired: open the stream again")
+        self._accounts.check(request.caller)
         if request.is_complete:
             return self._handle_body(stream, whole_body(request, self._limits))
         return self._read_and_handle(request, stream)
