@@ -329,22 +329,23 @@ class Http1Request(Request):
 
     async def _run(self, work: Coroutine[Any, Any, Response | ResponseStream]) -> None:
         try:
-            response = await work
-            if not isinstance(response, Response):
-                await response.close()
-            elif self.can_write:
-                self._respond(response)
-        except ClientGone:
-            log.debug("a client hung up before it had sent its request")
-        except Exception:
-            log.exception("the handler failed")
+            try:
+                response = await work
+                if not isinstance(response, Response):
+                    await response.close()
+                elif self.can_write:
+                    self._respond(response)
+            except ClientGone:
+                log.debug("a client hung up before it had sent its request")
+            except Exception:
+                log.exception("the handler failed")
+            if not self.is_finished:  # not after a cancellation: a server that ends closes the connection
+                self._fail()
         finally:
             # Break the cycles with the stream, with the listeners for its end, and with the task, whose
             # context may hold the request: a large answer is then freed at once and not by the garbage
             # collector, which runs seldom. The body goes as well, because a connection to an API keeps
             # the context in which it was opened, and with it the request, for as long as it is pooled.
-            if not self.is_finished:
-                self._fail()
             self.stream = self._when_gone = self.task = None
             self.body = b""
 
