@@ -11,7 +11,7 @@ import sys
 import msgspec
 from websockets.asyncio.client import connect
 
-FILES, TOTAL_BYTES = 1000, 50_000_000
+FILES, TOTAL_BYTES = 1000, 7_500_000
 SMALL = "export async function main(ns) { ns.tprint('hi'); }\n"
 
 
