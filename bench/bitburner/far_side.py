@@ -16,7 +16,7 @@ SMALL = "export async function main(ns) { ns.tprint('hi'); }\n"
 
 
 def all_files() -> bytes:
-    """Make 50 MB of scripts in 1,000 files, with the line ends and quotes that JSON has to escape."""
+    """Make scripts in 1,000 files, with the line ends and quotes that JSON has to escape."""
     draw = random.Random(4)  # noqa: S311 - the same files in every run
     line = 'await ns.sleep(200); ns.print("server", target, 17);\n'
     each = TOTAL_BYTES // FILES

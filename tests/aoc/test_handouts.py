@@ -8,7 +8,8 @@ from bridgehead.aoc.handouts import Handouts
 
 def test_a_phase_is_given_to_the_caller_who_asked_and_to_no_other() -> None:
     given = Handouts()
-    given.note("ann", 1, 1, 2)
+    assert given.note("ann", 1, 1) == [1]
+    assert given.note("ann", 1, 1, 2) == [2]
     given.note(None, 2, 1)
 
     assert [given.has("ann", 1, phase) for phase in (1, 2)] == [True, True]

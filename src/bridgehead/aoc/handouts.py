@@ -1,8 +1,8 @@
-"""Handouts: which callers have been given the text or the input of which puzzle, by this process.
+"""Handouts: which callers have been given the text or the input of which puzzle.
 
 A time counts as measured only if its caller saw nothing of the phase before the clock started. A caller is
-the authenticated principal; over stdio the process serves one caller. Attempts are also stored, so every
-process knows which puzzles they gave out.
+the authenticated principal; over stdio the process serves one caller. What an authenticated caller is given
+is stored among the attempts as well, so that every process knows it; this memory saves storing it twice.
 """
 
 from __future__ import annotations
@@ -17,11 +17,14 @@ class Handouts:
     def __init__(self) -> None:
         self._given: dict[str | None, set[tuple[int, int]]] = {}
 
-    def note(self, caller: str | None, day: int, *phases: int) -> None:
-        """Remember that a caller has been given phases of a day."""
+    def note(self, caller: str | None, day: int, *phases: int) -> list[int]:
+        """Remember that a caller has been given phases of a day; return those that are new."""
         if caller not in self._given and len(self._given) >= MAX_CALLERS:
             del self._given[next(iter(self._given))]
-        self._given.setdefault(caller, set()).update((day, phase) for phase in phases)
+        given = self._given.setdefault(caller, set())
+        new = [phase for phase in phases if (day, phase) not in given]
+        given.update((day, phase) for phase in new)
+        return new
 
     def has(self, caller: str | None, day: int, phase: int) -> bool:
         """Return whether a caller has been given a phase."""

@@ -153,6 +153,14 @@ def test_an_open_attempt_counts_as_failed_only_after_a_day(attempts: Attempts) -
     assert late == AttemptCounts(attempts=1, failed=1, wrong=1, by_puzzle={(1, 1): Tries(0, 1)})
 
 
+def test_reading_a_puzzle_is_never_an_attempt_and_is_stored_once(attempts: Attempts) -> None:
+    for _ in range(2):
+        Stopwatch(attempts, Clock()).note_given(1, [1, 2], "token:ann")
+
+    assert [(one.caller, one.phase) for one in attempts.steps(1)] == [("token:ann", 1), ("token:ann", 2)]
+    assert count(attempts, NOW + OPEN_SECONDS + 1) == {}
+
+
 # --- timed -------------------------------------------------------------------------------------------------
 
 

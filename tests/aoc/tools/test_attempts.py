@@ -8,9 +8,10 @@ import pytest
 
 from bridgehead.aoc import bridge as aoc_bridge
 from bridgehead.aoc.bridge import make_bridge
-from bridgehead.aoc.files.attempts import OPEN_SECONDS
+from bridgehead.aoc.files.attempts import OPEN_SECONDS, Stopwatch
 from bridgehead.aoc.settings import AocSettings
 from bridgehead.aoc.workspace import Workspace
+from bridgehead.runtime.errors import StorageError
 from tests.aoc.data import Data
 from tests.support import task_client
 from tests.support.checked import CheckedClient, connect
@@ -276,6 +277,46 @@ async def test_who_has_seen_the_puzzle_before_has_only_claimed(whole: Data, meth
         "This phase was given out to you before, so the time will only count as claimed."
     ]
     assert "grade" not in whole.entries(1)[0]
+
+
+@pytest.mark.parametrize(
+    ("method", "params"),
+    [
+        ("tools/call", {"name": "fetch_instruction", "arguments": {"day": 1}}),
+        ("resources/read", {"uri": "aoc://day01"}),
+        ("resources/read", {"uri": "aoc://day01/input"}),
+    ],
+)
+async def test_what_a_token_has_read_is_known_to_every_process(whole: Data, method: str, params: Any) -> None:
+    """Another worker, another replica, or the same one after a restart."""
+    for _ in range(2):
+        async with connect(whole.bridge()) as client:
+            client.connection.principal = "token:ann"
+            await client.request(method, params)
+    grades = []
+    for caller in ("token:ann", "token:bob"):
+        async with connect(whole.bridge()) as client:
+            client.connection.principal = caller
+            start = {**START, "llm_name": f"model of {caller}"}
+            grades.append((await client.call("start_attempt", start))["structuredContent"]["grade"])
+
+    assert grades == ["claimed", "measured"]
+
+
+async def test_a_puzzle_can_be_read_while_attempts_cannot_be_stored(
+    whole: Data, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: Any) -> None:
+        raise StorageError("The disk is full.")
+
+    monkeypatch.setattr(Stopwatch, "note_given", fail)
+    async with connect(whole.bridge()) as client:
+        client.connection.principal = "token:ann"
+        read = await client.call("fetch_instruction", {"day": 1})
+        started = (await client.call("start_attempt", START))["structuredContent"]
+
+    assert "Count the gulls." in read["content"][0]["text"]
+    assert started["grade"] == "claimed"
 
 
 async def test_a_second_attempt_of_a_model_is_claimed_also_on_another_server(whole: Data) -> None:

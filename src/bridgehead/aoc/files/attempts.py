@@ -43,8 +43,9 @@ MAX_BYTES = 64 * 1024 * 1024
 OPEN_SECONDS = 24 * 3600.0
 """An attempt not finished within a day counts as given up."""
 
-AttemptOutcome = Literal["started", "wrong", "solved", "unchecked", "failed"]
-"""After `wrong` the attempt goes on; the last three end it."""
+AttemptOutcome = Literal["started", "wrong", "solved", "unchecked", "failed", "given"]
+"""After `wrong` the attempt goes on; the next three end it. `given` is no attempt: its caller read the puzzle
+outside of one."""
 ENDED = frozenset({"solved", "unchecked", "failed"})
 MAX_TRIES = 5
 """Answers that an attempt may hand in; the site makes people wait, so that guessing does not pay."""
@@ -236,7 +237,7 @@ def count_attempts(
     for end in ends:
         step = end.step
         is_over = step.outcome in ENDED or now - step.seconds > OPEN_SECONDS
-        if is_over and filters.phase in {None, step.phase}:
+        if is_over and step.outcome != "given" and filters.phase in {None, step.phase}:
             by_model.setdefault((step.measure, name_of(canonical_name(step.llm))), []).append(end)
     by_measure: dict[Measure, dict[str, AttemptCounts]] = {}
     for (measure, llm), of_model in by_model.items():
@@ -365,6 +366,19 @@ class Stopwatch:
         if advanced.end is not None:
             self._began.pop(started.attempt, None)
         return advanced
+
+    def note_given(self, day: int, phases: list[int], caller: str) -> None:
+        """Store that a caller was given phases outside of an attempt, unless that is known."""
+        known = {step.phase for step in self._attempts.steps(day) if step.caller == caller}
+        steps = [
+            self._step(secrets.token_hex(6), "given", caller, phase, SOLVING)
+            for phase in phases
+            if phase not in known
+        ]
+        for step in steps:
+            step.caller = caller
+        if steps:
+            self._attempts.append(day, steps)
 
     def note_run(
         self, day: int, phase: int, llm: str, outcome: AttemptOutcome, milliseconds: int, measure: Measure

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import logging
+from collections.abc import Coroutine
+from typing import Any
+
 from bridgehead.mcp import Arguments, Bridge, Context, ResourceItem
-from bridgehead.runtime.errors import BridgeError, NotFound
+from bridgehead.runtime.errors import BridgeError, NotFound, StorageError, Unavailable
 
 from ..errors import CONTRACT_REVISION, not_loaded
 from ..files import instructions, layout
@@ -11,6 +15,8 @@ from ..files.layout import Day
 from ..workspace import Workspace
 
 TEXT = "text/plain"
+
+log = logging.getLogger("bridgehead.aoc")
 
 
 class FetchInstruction(Arguments):
@@ -62,16 +68,29 @@ def declare(bridge: Bridge[Workspace], year: int) -> None:
     bridge.complete_template(layout.INPUT_TEMPLATE, "day")(complete_input_number)
 
 
-def fetch_instruction(args: FetchInstruction, ctx: Context[Workspace]) -> str:
+def fetch_instruction(args: FetchInstruction, ctx: Context[Workspace]) -> str | Coroutine[Any, Any, str]:
     """Return the puzzle of a day."""
-    return _hand_out(ctx, args.day)
+    instruction = ctx.state.instruction(args.day)
+    return _hand_out(ctx, args.day, instruction.text, 1, *((2,) if instruction.phase2 is not None else ()))
 
 
-def _hand_out(ctx: Context[Workspace], day: int) -> str:
-    """Return the puzzle of a day, and remember who was given it: a later attempt is then only claimed."""
-    instruction = ctx.state.instruction(day)
-    ctx.state.handouts.note(ctx.principal, day, 1, *((2,) if instruction.phase2 is not None else ()))
-    return instruction.text
+def _hand_out(ctx: Context[Workspace], day: int, text: str, *phases: int) -> str | Coroutine[Any, Any, str]:
+    """Return a text, and remember who was given these phases: a later attempt is then only claimed."""
+    new = ctx.state.handouts.note(ctx.principal, day, *phases)
+    if ctx.principal is None or not new:
+        return text
+    return _store_and_hand_out(ctx.state, day, text, new, ctx.principal)
+
+
+async def _store_and_hand_out(
+    workspace: Workspace, day: int, text: str, phases: list[int], caller: str
+) -> str:
+    try:
+        await workspace.run_in_thread(workspace.stopwatch.note_given, day, phases, caller)
+    except (StorageError, Unavailable) as failure:
+        # Puzzles can be read while records cannot be written. This process remembers it nevertheless.
+        log.warning("a handout is not stored", extra={"day": day, "reason": str(failure)})
+    return text
 
 
 def list_resources(ctx: Context[Workspace]) -> list[ResourceItem]:
@@ -100,15 +119,15 @@ def list_resources(ctx: Context[Workspace]) -> list[ResourceItem]:
     ]
 
 
-def read_day(variables: dict[str, str], ctx: Context[Workspace]) -> str:
+def read_day(variables: dict[str, str], ctx: Context[Workspace]) -> str | Coroutine[Any, Any, str]:
     """Read the puzzle of the day that a URI names."""
     try:
-        return _hand_out(ctx, _parse_day(variables["day"]))
+        return fetch_instruction(FetchInstruction(day=_parse_day(variables["day"])), ctx)
     except BridgeError as error:
         raise not_loaded(error) from error
 
 
-def read_input(variables: dict[str, str], ctx: Context[Workspace]) -> str:
+def read_input(variables: dict[str, str], ctx: Context[Workspace]) -> str | Coroutine[Any, Any, str]:
     """Read the input of the day that a URI names."""
     try:
         day = _parse_day(variables["day"])
@@ -116,8 +135,7 @@ def read_input(variables: dict[str, str], ctx: Context[Workspace]) -> str:
     except BridgeError as error:
         raise not_loaded(error) from error
     # Both phases have the same input: whoever begins the second has it anyway.
-    ctx.state.handouts.note(ctx.principal, day, 1)
-    return text
+    return _hand_out(ctx, day, text, 1)
 
 
 def _parse_day(number: str) -> int:
