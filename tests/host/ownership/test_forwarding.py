@@ -352,7 +352,7 @@ async def test_the_connections_to_a_process_that_was_not_asked_for_longest_are_c
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(forwarding, "_MAX_POOLS", 1)
-    has_left = asyncio.Event()
+    has_left, ended = asyncio.Event(), list[asyncio.StreamWriter]()
 
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.readuntil(b"\r\n\r\n")
@@ -360,6 +360,8 @@ async def test_the_connections_to_a_process_that_was_not_asked_for_longest_are_c
         if not await reader.read():
             has_left.set()
         writer.close()
+        await writer.wait_closed()
+        ended.append(writer)
 
     first = await asyncio.start_server(answer, "127.0.0.1", 0)
     second = await asyncio.start_server(answer, "127.0.0.1", 0)
@@ -372,4 +374,6 @@ async def test_the_connections_to_a_process_that_was_not_asked_for_longest_are_c
 
         async with asyncio.timeout(PATIENCE):
             await has_left.wait()
-        await peers.close()
+            await peers.close()
+            while len(ended) < len(ports):
+                await asyncio.sleep(0.001)
