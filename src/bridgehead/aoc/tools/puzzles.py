@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Coroutine
 from typing import Any
 
@@ -15,8 +14,6 @@ from ..files.layout import Day
 from ..workspace import Workspace
 
 TEXT = "text/plain"
-
-log = logging.getLogger("bridgehead.aoc")
 
 
 class FetchInstruction(Arguments):
@@ -88,8 +85,12 @@ async def _store_and_hand_out(
     try:
         await workspace.run_in_thread(workspace.stopwatch.note_given, day, phases, caller)
     except (StorageError, Unavailable) as failure:
+        import logging
+
         # Puzzles can be read while records cannot be written. This process remembers it nevertheless.
-        log.warning("a handout is not stored", extra={"day": day, "reason": str(failure)})
+        logging.getLogger("bridgehead.aoc").warning(
+            "a handout is not stored", extra={"day": day, "reason": str(failure)}
+        )
     return text
 
 
