@@ -171,6 +171,7 @@ def test_a_version_of_0_1_is_read_as_one_that_was_found(tmp_path: Path) -> None:
     path.write_text(json.dumps(old), encoding="utf-8")
 
     history.close()
+    history = made(tmp_path)  # as at the next start
 
     (version,) = versions_of(history, "a.js")
     assert (version.content, version.kind) == ("old", "found")
@@ -348,6 +349,7 @@ def test_what_another_process_named_in_the_same_moment_does_not_reorder_a_file(t
     newest = f"{moment}-ffffffff{'f' * 8}-{key}"
     (history.folder / f"{first}.json").rename(history.folder / f"{newest}.json")
     history.close()
+    history = made(tmp_path)  # as at the next start
 
     second = history.record(Version("home", "a.js", 2000.0, "write_file", "2"))
 
@@ -363,6 +365,7 @@ def test_what_a_killed_writer_left_is_swept_and_strange_files_are_passed_over(tm
         (folder / name).write_text("{")
     os.utime(folder / ".bridgehead-0.tmp", (0, 0))
     history.close()
+    history = made(tmp_path)  # as at the next start
     keep(history, "a.js", "2")
 
     assert [version.content for version in versions_of(history, "a.js")] == ["2", "1"]

@@ -78,6 +78,7 @@ class History:
         self._index: VersionIndex | None = None
         # Held while the index is opened, by the first of several threads.
         self._opening = threading.Lock()
+        self._is_closed = False
 
     @property
     def folder(self) -> Path:
@@ -94,6 +95,9 @@ class History:
     def index(self) -> VersionIndex:
         """The index; opened on first use, and again if someone deleted its file."""
         with self._opening:
+            # The thread of a call that was cancelled may still be at work.
+            if self._is_closed:
+                raise StorageError("The bridge has ended.", next_step="Connect again.")
             if self._index is not None and not self._index.is_there:
                 self._index.close()
                 self._index = None
@@ -117,6 +121,7 @@ class History:
         with suppress(OSError):
             self.flush()
         with self._opening:
+            self._is_closed = True
             if self._index is not None:
                 self._index.close()
                 self._index = None
