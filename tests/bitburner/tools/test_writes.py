@@ -11,6 +11,7 @@ from bridgehead.mcp.revisions import V2025_06_18, V2026_07_28
 from tests.bitburner.playing import FILES, SCRIPT, Play, bridged, played
 from tests.support.asking import Person, solve
 from tests.support.game import Game
+from tests.support.waiting import until
 
 ASKABLE: dict[str, Any] = {"elicitation": {}}
 
@@ -256,6 +257,8 @@ async def test_a_content_larger_than_all_backups_is_not_overwritten(tmp_path: Pa
 
 async def test_without_backups_a_write_is_one_exchange(tmp_path: Path) -> None:
     async with played(tmp_path, BITBURNER_BACKUP_DIR="off") as play:
+        # A game that has just connected is compared first, which reads what was written meanwhile.
+        await until(lambda: not play.session._background)  # noqa: SLF001
         await play.ok("write_file", filename="a.txt", content="1")
         await play.ok("delete_file", filename="notes.txt")
         asked = [request["method"] for request in play.game.requests]
