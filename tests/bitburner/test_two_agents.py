@@ -105,6 +105,7 @@ async def test_everything_that_was_answered_is_current_or_kept_though_the_owner_
     files = game.servers["home"]
     history = History(settings(tmp_path / "state"), SystemClock())
     kept = {name: {one.content for one in versions_of(history, name)} for name in SHARED}
+    history.close()
     lost = [one for agent in agents for one in agent.contents if one[1] not in (*kept[one[0]], files[one[0]])]
     assert lost == []
     assert [one for agent in agents for one in agent.edits if one not in files["edits.txt"]] == []
