@@ -34,6 +34,12 @@ def test_an_endless_head_may_be_refused_as_broken_or_as_too_long() -> None:
         asyncio.run(check(b"GET / HTTP/1.1\r\nA: " + b"x" * size + b"\0", size))
 
 
+def test_too_many_headers_with_a_mistake_may_be_refused_for_either() -> None:
+    # The 129th header is reported when a piece ends within the name after it, which the mistake prevents.
+    for seed in range(8):
+        asyncio.run(check(b"GET / HTTP/1.1\r\n" + b"A: b\r\n" * 129 + b"CCCCCCCCCCCCCCCCCCCC\0", seed))
+
+
 def test_every_target_can_be_chosen() -> None:
     assert set(command.TARGETS) == set(TARGETS)
 

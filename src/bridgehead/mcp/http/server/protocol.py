@@ -146,10 +146,9 @@ class RequestParser:
                 # httptools wraps what a callback raises; the original is the context of its own error.
                 if isinstance(problem.__context__, Malformed):
                     raise problem.__context__  # noqa: B904
-                # Too many headers takes precedence, so that the answer does not depend on where the bytes
-                # were split.
-                is_too_large = self.is_in_head and len(self._headers) > MAX_HEADERS
-                raise Malformed(_HEAD_TOO_LARGE if is_too_large else _MALFORMED)  # noqa: B904
+                # A head may also have been too large; which of the two is seen first depends on where its
+                # bytes were split.
+                raise Malformed(_MALFORMED)  # noqa: B904
             else:
                 break
         if self.is_in_head:
