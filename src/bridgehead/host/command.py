@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 
 log = logs.logger("host.settings")
 
-Manifests = Callable[[Collection[str]], Mapping[str, Manifest]]
 
 _EXAMPLES = """\
 examples:
@@ -43,7 +42,11 @@ Everything else is a setting: see docs/serve.md.
 """
 
 
-def main(arguments: list[str], environment: Mapping[str, str], manifests: Manifests = installed) -> int:
+def main(
+    arguments: list[str],
+    environment: Mapping[str, str],
+    manifests: Callable[[Collection[str]], Mapping[str, Manifest]] = installed,
+) -> int:
     """Serve until a signal ends it, and return the exit status."""
     command = parser()
     options = command.parse_args(arguments)

@@ -11,7 +11,6 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TypeAlias
 from urllib.parse import urlsplit
 
 from bridgehead.runtime import bridge_files, plugins
@@ -40,7 +39,6 @@ examples:
   bridgehead install claude-code --url https://bridges.example.com
   bridgehead install cursor --remove             remove them
 """
-LoadManifest: TypeAlias = Callable[[str], Manifest]
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _FAILED = 1
@@ -53,7 +51,7 @@ def main(arguments: list[str], environment: Mapping[str, str]) -> int:
     return run(arguments, Machine.here(environment), bridge_files.load)
 
 
-def run(arguments: list[str], machine: Machine, load_manifest: LoadManifest) -> int:
+def run(arguments: list[str], machine: Machine, load_manifest: Callable[[str], Manifest]) -> int:
     """Install, remove or list on a machine, and return the exit status."""
     command = parser()
     options = command.parse_intermixed_args(arguments)
@@ -204,7 +202,7 @@ def _ask_for_bridges(parser: Parser, client: str, environment: Mapping[str, str]
     return [] if ALL in chosen else chosen
 
 
-def _apply(options: argparse.Namespace, machine: Machine, load_manifest: LoadManifest) -> int:
+def _apply(options: argparse.Namespace, machine: Machine, load_manifest: Callable[[str], Manifest]) -> int:
     has_changed, failures = False, 0
     withheld: dict[str, list[str]] = {}
     if options.client != ALL:
@@ -245,7 +243,7 @@ def _apply_to(
     client: Client,
     options: argparse.Namespace,
     machine: Machine,
-    load_manifest: LoadManifest,
+    load_manifest: Callable[[str], Manifest],
     withheld: dict[str, list[str]],
 ) -> bool:
     """Change the file of one client, or print the difference; return whether there is one.

@@ -24,8 +24,6 @@ CALLS_AT_ONCE = 16
 _TURN_SECONDS = 0.002
 """How long messages are handled before others get their turn."""
 
-Handle = Callable[[jsonrpc.Message | jsonrpc.Malformed], "Reply"]
-
 
 class BatchRun:
     """One batch while it is handled; in flight like a request, so that it ends with its client."""
@@ -44,7 +42,7 @@ class BatchRun:
         """Begin none of the messages that are left."""
         self._is_cancelled = True
 
-    async def run(self, handle: Handle) -> bytes | None:
+    async def run(self, handle: Callable[[jsonrpc.Message | jsonrpc.Malformed], Reply]) -> bytes | None:
         """Handle every message; return the array of answers, or None if there is nothing to answer."""
         loop, in_flight = asyncio.get_running_loop(), self._connection.in_flight
         running: set[asyncio.Task[None]] = set()

@@ -24,8 +24,6 @@ from .revisions import NEWEST_HANDSHAKE, Revision
 
 Answering = Callable[[str, Any], "Any | Awaitable[Any]"]
 """Answers a request of the server: gets method and params, returns the result."""
-Hearing = Callable[[dict[str, Any]], None]
-"""Called with every message of the server that is not an answer."""
 
 
 class InMemoryClient:
@@ -37,7 +35,7 @@ class InMemoryClient:
         revision: Revision,
         capabilities: dict[str, Any],
         answering: Answering | None = None,
-        hearing: Hearing | None = None,
+        hearing: Callable[[dict[str, Any]], None] | None = None,
     ) -> None:
         self.dispatcher = dispatcher
         self.connection = Connection(dispatcher.limits)
@@ -120,10 +118,13 @@ async def connect(
     revision: Revision = NEWEST_HANDSHAKE,
     capabilities: dict[str, Any] | None = None,
     answering: Answering | None = None,
-    hearing: Hearing | None = None,
+    hearing: Callable[[dict[str, Any]], None] | None = None,
     limits: Limits | None = None,
 ) -> AsyncIterator[InMemoryClient]:
-    """Open a connection to a bridge, with a handshake if the revision has one; close it at the end."""
+    """Open a connection to a bridge, with a handshake if the revision has one; close it at the end.
+
+    `hearing` gets every message of the server that is not an answer.
+    """
     dispatcher = Dispatcher(bridge, limits=limits)
     client = InMemoryClient(dispatcher, revision, capabilities or {}, answering, hearing)
     announcer: asyncio.Task[None] | None = None

@@ -19,8 +19,6 @@ _STEPS = (1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0)
 _GAP = 0.25
 """Share of a column's width that is left empty."""
 
-Format = Callable[[float], str]
-
 
 class Series(Struct, frozen=True):
     """One line of a chart; None is a gap."""
@@ -45,7 +43,7 @@ def round_up(value: float) -> float:
 def draw_lines(
     title: str,
     series: Sequence[Series],
-    write: Format,
+    write: Callable[[float], str],
     *,
     since: str,
     until: str = "now",
@@ -78,7 +76,7 @@ def draw_lines(
     )
 
 
-def _last(line: Series, write: Format) -> str:
+def _last(line: Series, write: Callable[[float], str]) -> str:
     value = line.values[-1] if line.values else None
     return "–" if value is None else write(value)
 
@@ -121,7 +119,9 @@ def _height(value: float, top: float) -> float:
     return HEIGHT - HEIGHT * min(1.0, max(0.0, value / top))
 
 
-def _describe_lines(title: str, series: Sequence[Series], write: Format, since: str, until: str) -> str:
+def _describe_lines(
+    title: str, series: Sequence[Series], write: Callable[[float], str], since: str, until: str
+) -> str:
     sentences = []
     for line in series:
         known = [value for value in line.values if value is not None]

@@ -52,10 +52,6 @@ class Outcome(Struct, frozen=True):
     """Whether the call was a coroutine."""
 
 
-Ended = Callable[[Invocation, Outcome, float], None]
-"""Hears of the end of each call, with the seconds that it took."""
-
-
 def wrap_hook(outer: CallHook, inner: CallHook | None) -> CallHook:
     """Put one hook around another."""
     if inner is None:
@@ -63,8 +59,10 @@ def wrap_hook(outer: CallHook, inner: CallHook | None) -> CallHook:
     return lambda call, run: outer(call, lambda: inner(call, run))
 
 
-def observe_calls(ended: Ended, *, waits: Callable[[Invocation], None] | None = None) -> CallHook:
-    """Make a hook that changes nothing and tells `ended` of each call.
+def observe_calls(
+    ended: Callable[[Invocation, Outcome, float], None], *, waits: Callable[[Invocation], None] | None = None
+) -> CallHook:
+    """Make a hook that changes nothing and tells `ended` of each call, with its seconds.
 
     `waits` hears of a call that does not answer at once, when it begins; its `ended` follows with `waited`.
     """

@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 
 log = logs.logger("bitburner.relay")
 
-Operation = Callable[[Raw], Awaitable[bytes]]
 STATUS = "bridgehead/status"
 _IN_FLIGHT = 256
 """Requests of one guest that are served at once; further ones are not read from the socket."""
@@ -63,7 +62,7 @@ class Relay:
         self._timeout = timeout
         self.guests: set[_Guest] = set()
         """The processes that share the game."""
-        self.operations: Mapping[str, Operation] = {}
+        self.operations: Mapping[str, Callable[[Raw], Awaitable[bytes]]] = {}
         """Requests that this process answers itself, beside the methods of the game."""
         connection.on_change.append(self._announce_status)
 
@@ -102,7 +101,7 @@ class _Guest:
         socket: Connection,
         connection: GameConnection,
         timeout: float,
-        operations: Mapping[str, Operation],
+        operations: Mapping[str, Callable[[Raw], Awaitable[bytes]]],
     ) -> None:
         self._socket = socket
         self._operations = operations
