@@ -29,25 +29,33 @@ class Turns:
     async def take(self) -> AsyncIterator[None]:
         """Wait for a turn of the current caller, and keep it for the block."""
         _, caller = current_worker.get()
-        turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._waiting.setdefault(caller, deque()).append(turn)
-        self._give_turns()
+        turn: asyncio.Future[None] | None = None
+        # Nobody is overtaken: those who wait have their share already, or no turn is free.
+        if self._may_start(caller):
+            self._free -= 1
+            self._running[caller] = self._running.get(caller, 0) + 1
+        else:
+            turn = asyncio.get_running_loop().create_future()
+            self._waiting.setdefault(caller, deque()).append(turn)
         try:
-            await turn
+            if turn is not None:
+                await turn
             yield
         finally:
-            if not turn.cancelled():  # it had its turn, even if the task was cancelled before it ran again
+            # It had its turn, even if the task was cancelled before it ran again.
+            if turn is None or not turn.cancelled():
                 self._free += 1
                 self._running[caller] -= 1
                 if not self._running[caller]:
                     del self._running[caller]
-                self._give_turns()
+                if self._waiting:
+                    self._give_turns()
+
+    def _may_start(self, caller: str) -> bool:
+        return self._free > 0 and (not caller or self._running.get(caller, 0) < self._per_caller)
 
     def _give_turns(self) -> None:
-        while self._free:
-            caller = next((one for one in self._waiting if self._may_start(one)), None)
-            if caller is None:
-                return
+        while (caller := next(filter(self._may_start, self._waiting), None)) is not None:
             queue = self._waiting.pop(caller)
             turn = queue.popleft()
             if queue:
@@ -56,6 +64,3 @@ class Turns:
                 self._free -= 1
                 self._running[caller] = self._running.get(caller, 0) + 1
                 turn.set_result(None)
-
-    def _may_start(self, caller: str) -> bool:
-        return not caller or self._running.get(caller, 0) < self._per_caller

@@ -303,7 +303,7 @@ async def test_a_new_content_is_in_its_file_at_the_answer(
 
 async def test_a_new_content_is_flushed_after_the_answer(desk: Desk, steps: list[str]) -> None:
     await desk.writer.apply(Write("home", "new.js", "1"))
-    await until(lambda: not desk.history.has_unflushed)
+    await until(lambda: not desk.history.unflushed)
 
     assert sorted(steps) == ["flush", "flush", "push"]
 
@@ -317,7 +317,7 @@ async def test_a_content_that_is_replaced_at_once_is_flushed_first(
 
     assert steps == ["push", "flush", "flush", "push"]
     assert second.kept_version is not None
-    assert desk.history.is_flushed(second.kept_version)
+    assert second.kept_version not in desk.history.unflushed
 
 
 @pytest.mark.parametrize("damage", ["deleted", "cut"])

@@ -239,7 +239,7 @@ async def test_a_future_that_ended_is_left_alone() -> None:
         deadlines.watch(future, loop.time() + 0.01)
     deadlines.watch(late, loop.time() + 0.02)
     answered.set_result("in time")
-    deadlines.forget(forgotten)
+    deadlines.due.pop(forgotten)
     with pytest.raises(TimeoutError):
         await asyncio.wait_for(late, PATIENCE)
 
@@ -254,7 +254,7 @@ async def test_nothing_is_kept_of_a_call_that_has_ended() -> None:
         await line.reply('{"id": 7, "result": 1}')
         await call
 
-        assert not line.link._deadlines._due  # noqa: SLF001 - a leak shows nowhere else
+        assert not line.link._deadlines.due  # noqa: SLF001 - a leak shows nowhere else
 
 
 async def test_deadlines_that_were_passed_are_not_passed_again() -> None:

@@ -143,3 +143,10 @@ async def test_a_bridge_that_ends_ends_the_server(tmp_path: Path, settings: Bitb
         folder = checker.folder
     assert folder is not None
     assert not folder.exists()
+
+
+async def test_a_state_folder_that_cannot_be_made_is_a_missing_checker(tmp_path: Path) -> None:
+    (tmp_path / "state").write_text("not a folder", encoding="utf-8")
+    checker = TypeChecker(BitburnerSettings({"BRIDGEHEAD_STATE_DIR": str(tmp_path / "state")}))
+
+    assert await check(checker, in_main("ns.hack('x');")) is None

@@ -195,7 +195,14 @@ class FileWriter:
         """Make a change completely, or raise an error that says whether anything was changed."""
         if agent:
             change = self.sign(change, agent)
-        result = await self._apply(change)
+        link = self._connection.link or await self._connection.require_link()
+        if link.is_shared:
+            try:
+                result = await self.ask_owner(link, CHANGE, change, ChangeResult)
+            except (Disconnected, ReplyTimeout) as lost:
+                raise mark_unknown(lost) from None
+        else:
+            result = await self._change(change)
         if agent:
             new_digest = NO_FILE if isinstance(change, Delete | Move) else digest(result.content)
             self._last_seen.record_seen(agent, (change.server, change.filename), new_digest)
@@ -210,13 +217,8 @@ class FileWriter:
             refuses_newer=self._refuses_newer,
         )
 
-    async def _apply(self, change: Change) -> ChangeResult:
-        link = self._connection.link or await self._connection.require_link()
-        if link.is_shared:
-            try:
-                return await self.ask_owner(link, CHANGE, change, ChangeResult)
-            except (Disconnected, ReplyTimeout) as lost:
-                raise mark_unknown(lost) from None
+    async def _change(self, change: Change) -> ChangeResult:
+        """Change files of this process's own game, under their locks."""
         places = {(change.server, change.filename)}
         if isinstance(change, Move):
             places.add((change.to_server, change.to_filename))
@@ -375,7 +377,7 @@ class FileWriter:
             kept = await self._keep_previous(change, previous)
             recording = self._record(change, content, kept, restored)
         warning = await self._exchange(self._remote.push(filename, content, server), recording)
-        dropped = await self._drop_oldest()
+        dropped = await self._drop_oldest() if self._history.has_excess else []
         version = None if kept is None else kept.name
         if overwritten is not None and not overwritten.is_older:
             overwritten = replace(overwritten, version=version)
@@ -390,7 +392,7 @@ class FileWriter:
         server, filename = change.server, change.filename
         kept = await self._keep_previous(change, previous)
         await self._exchange(self._remote.delete(filename, server), self._record(change, None, kept))
-        dropped = await self._drop_oldest()
+        dropped = await self._drop_oldest() if self._history.has_excess else []
         version = None if kept is None else kept.name
         if overwritten is not None and not overwritten.is_older:
             overwritten = replace(overwritten, version=version)
@@ -410,7 +412,7 @@ class FileWriter:
         name = self._history.recall(found)
         if name is None:
             name = await asyncio.to_thread(self._history.record, found, unless_kept=True)
-        elif not self._history.is_flushed(name):
+        elif name in self._history.unflushed:
             await asyncio.to_thread(self._history.flush)
         return replace(found, name=name)
 
@@ -446,7 +448,7 @@ class FileWriter:
 
     async def _flush(self) -> None:
         try:
-            while self._history.has_unflushed:
+            while self._history.unflushed:
                 await asyncio.sleep(_FLUSH_SECONDS)
                 await asyncio.to_thread(self._history.flush)
         except OSError as failure:
@@ -473,8 +475,6 @@ class FileWriter:
         return "" if recording is None else (await recording)[1]
 
     async def _drop_oldest(self) -> list[DroppedVersion]:
-        if not self._history.has_excess:
-            return []
         dropped = await asyncio.to_thread(self._history.drop_oldest)
         return [DroppedVersion(entry.name, entry.filename, entry.server) for entry in dropped]
 

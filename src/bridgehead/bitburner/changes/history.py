@@ -68,8 +68,8 @@ class History:
         self.max_bytes = MAX_BYTES
         self.has_excess = False
         """Whether `drop_oldest` has something to do."""
-        # Versions that a power cut may still take. A dict, for its order.
-        self._unflushed: dict[str, None] = {}
+        self.unflushed: dict[str, None] = {}
+        """Versions that a power cut may still take, oldest first; `flush` empties it."""
         # Digest and name of each file's newest version, if this process recorded it.
         self._newest: dict[tuple[str, str], tuple[str, str]] = {}
         self._clock = clock
@@ -113,11 +113,11 @@ class History:
                     ) from failure
                 # A process that was killed may not have flushed its last ones.
                 recent = f"{int((self._clock.now() - _UNFLUSHED_SECONDS) * 1000):013d}"
-                self._unflushed |= dict.fromkeys(self._index.list_since(recent))
+                self.unflushed |= dict.fromkeys(self._index.list_since(recent))
             return self._index
 
     def close(self) -> None:
-        """Flush what is not, and close the index."""
+        """Flush the versions that are not flushed yet, and close the index."""
         with suppress(OSError):
             self.flush()
         with self._opening:
@@ -155,7 +155,7 @@ class History:
             if unless_kept:
                 kept = self.find_newest(version.server, version.filename)
                 if kept is not None and kept.content == version.content:
-                    if not self.is_flushed(kept.name):
+                    if kept.name in self.unflushed:
                         self.flush()
                     return kept.name
             newest = index.newest(version.server, version.filename) or "0"
@@ -174,7 +174,7 @@ class History:
             # The file first: a version without an entry is found at the next start.
             durable.replace(self.folder / f"{name}{SUFFIX}", data, flushes=flushes)
             if not flushes:
-                self._unflushed[name] = None
+                self.unflushed[name] = None
             entry = _make_entry(version, name, len(data))
             index.add(entry)
             self._newest[version.server, version.filename] = (entry.digest or "", name)
@@ -190,26 +190,18 @@ class History:
             ) from failure
         return name
 
-    def is_flushed(self, name: str) -> bool:
-        """Return whether a version survives a power cut."""
-        return name not in self._unflushed
-
-    @property
-    def has_unflushed(self) -> bool:
-        """Whether `flush` has something to do."""
-        return bool(self._unflushed)
-
     def flush(self) -> None:
         """Flush the versions that were recorded without it."""
-        names = list(self._unflushed)
+        names = list(self.unflushed)
         if not names:
             return
+        folder = self.folder
         for name in names:
             with suppress(FileNotFoundError):  # dropped meanwhile
-                durable.flush_file(self.folder / f"{name}{SUFFIX}")
-        durable.flush_folder(self.folder)
+                durable.flush_file(folder / f"{name}{SUFFIX}")
+        durable.flush_folder(folder)
         for name in names:
-            self._unflushed.pop(name, None)
+            self.unflushed.pop(name, None)
 
     def discard(self, name: str) -> None:
         """Remove a version whose write the game refused."""

@@ -8,7 +8,7 @@ the authors.
 from __future__ import annotations
 
 import secrets
-from typing import Generic, TypeVar
+from typing import TypeVar
 
 from msgspec import Struct
 
@@ -63,9 +63,10 @@ class LastSeen:
 
     def __init__(self) -> None:
         self._process = secrets.token_hex(6)
-        self._seen: _Recent[tuple[str, Place], str] = _Recent(_MAX_ENTRIES)
-        self._authors: _Recent[Place, Author] = _Recent(_MAX_ENTRIES)
-        self._notices: _Recent[str, list[str]] = _Recent(_MAX_AGENTS)
+        # Bounded: `_put` drops the entry that was put least recently.
+        self._seen: dict[tuple[str, Place], str] = {}
+        self._authors: dict[Place, Author] = {}
+        self._notices: dict[str, list[str]] = {}
 
     def name_agent(self, caller: str) -> str:
         """Return an agent's name, which no agent of another process has."""
@@ -73,7 +74,7 @@ class LastSeen:
 
     def record_seen(self, agent: str, place: Place, digest: str) -> None:
         """Record the content that an agent has just read or written."""
-        self._seen.put((agent, place), digest)
+        _put(self._seen, (agent, place), digest, _MAX_ENTRIES)
 
     def find_seen(self, agent: str, place: Place) -> str | None:
         """Return the digest of the content that an agent last read or wrote; None if it did neither."""
@@ -81,7 +82,7 @@ class LastSeen:
 
     def record_author(self, place: Place, author: Author) -> None:
         """Record who wrote the current content of a file."""
-        self._authors.put(place, author)
+        _put(self._authors, place, author, _MAX_ENTRIES)
 
     def find_author(self, place: Place, digest: str) -> Author | None:
         """Return who wrote this content of a file; None if it came about otherwise."""
@@ -91,11 +92,12 @@ class LastSeen:
     def add_notice(self, agent: str, notice: str) -> None:
         """Keep a sentence for the next answer to an agent of this process."""
         if agent.startswith(f"{self._process}/"):
-            self._notices.put(agent, [*(self._notices.get(agent) or []), notice][-_MAX_NOTICES:])
+            notices = [*self._notices.get(agent, ()), notice]
+            _put(self._notices, agent, notices[-_MAX_NOTICES:], _MAX_AGENTS)
 
     def take_notices(self, agent: str) -> list[str]:
         """Return the notices for an agent, once."""
-        return self._notices.pop(agent) or []
+        return self._notices.pop(agent, [])
 
 
 def _name_place(overwritten: Overwritten) -> str:
@@ -126,21 +128,9 @@ def describe_loss(overwritten: Overwritten) -> str:
     return f"Another agent replaced {place}, which you had written, without having read it. {kept}"
 
 
-class _Recent(Generic[K, V]):
-    """A map with a limit: the entry that was put least recently goes first."""
-
-    def __init__(self, limit: int) -> None:
-        self._limit = limit
-        self._values: dict[K, V] = {}
-
-    def put(self, key: K, value: V) -> None:
-        self._values.pop(key, None)  # so that it moves to the end
-        self._values[key] = value
-        if len(self._values) > self._limit:
-            del self._values[next(iter(self._values))]
-
-    def get(self, key: K) -> V | None:
-        return self._values.get(key)
-
-    def pop(self, key: K) -> V | None:
-        return self._values.pop(key, None)
+def _put(entries: dict[K, V], key: K, value: V, limit: int) -> None:
+    """Put an entry last; beyond the limit, the first one goes."""
+    entries.pop(key, None)
+    entries[key] = value
+    if len(entries) > limit:
+        del entries[next(iter(entries))]

@@ -11,8 +11,7 @@ import hashlib
 import os
 import sqlite3
 import threading
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Literal
 
 from msgspec import Struct
@@ -143,19 +142,14 @@ class VersionIndex:
                 if file.name.endswith(SUFFIX) and not file.name.startswith(".")
             }
         entries = [entry for name in sorted(there - known) if (entry := read(name)) is not None]
-        with self._transaction() as connection:
+        with self._lock, sqlite.transaction(self._connection) as connection:
             for entry in entries:
                 _insert(connection, entry)
             connection.executemany("DELETE FROM versions WHERE name = ?", ((name,) for name in known - there))
 
-    @contextmanager
-    def _transaction(self) -> Iterator[sqlite3.Connection]:
-        with self._lock, sqlite.transaction(self._connection):
-            yield self._connection
-
     def add(self, entry: Entry) -> None:
         """Add a version whose file is on the disk."""
-        with self._transaction() as connection:
+        with self._lock, sqlite.transaction(self._connection) as connection:
             _insert(connection, entry)
 
     def drop(self, names: Sequence[str]) -> None:
@@ -163,12 +157,12 @@ class VersionIndex:
 
         An older write of the same file does not become its last one: the game does not hold it.
         """
-        with self._transaction() as connection:
+        with self._lock, sqlite.transaction(self._connection) as connection:
             connection.executemany("DELETE FROM versions WHERE name = ?", ((name,) for name in names))
 
     def undo_add(self, name: str) -> None:
         """Forget a version that was never written to the game; the last write is the one before it again."""
-        with self._transaction() as connection:
+        with self._lock, sqlite.transaction(self._connection) as connection:
             row = connection.execute("SELECT place FROM versions WHERE name = ?", (name,)).fetchone()
             if row is not None:
                 connection.execute("DELETE FROM versions WHERE name = ?", (name,))

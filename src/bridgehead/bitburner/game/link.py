@@ -101,7 +101,8 @@ class Link:
         except _NoResult:
             raise InvalidReply(method, "it has neither a result nor an error") from None
         finally:
-            self._deadlines.forget(future)
+            # Its timer stays: letting it expire is cheaper than cancelling it.
+            self._deadlines.due.pop(future, None)
             self._outbox.waiting.pop(request_id, None)  # given up before it was sent: it never is
             del self._pending[request_id]
 
@@ -194,18 +195,15 @@ class Deadlines:
 
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()
-        self._due: dict[asyncio.Future[Any], float] = {}
+        self.due: dict[asyncio.Future[Any], float] = {}
+        """The limits by future; take one out to forget it."""
         self._timer: asyncio.TimerHandle | None = None
 
     def watch(self, future: asyncio.Future[Any], when: float) -> None:
         """Fail a future with TimeoutError at this time of the loop."""
-        self._due[future] = when
+        self.due[future] = when
         if self._timer is None or when < self._timer.when():
             self._schedule(when)
-
-    def forget(self, future: asyncio.Future[Any]) -> None:
-        """Forget a future; the timer stays, because letting it expire is cheaper than cancelling it."""
-        self._due.pop(future, None)
 
     def _schedule(self, when: float) -> None:
         if self._timer is not None:
@@ -215,10 +213,10 @@ class Deadlines:
     def _expire(self) -> None:
         self._timer = None
         now = self._loop.time()
-        for future, when in self._due.items():
+        for future, when in self.due.items():
             if when <= now and not future.done():
                 future.set_exception(TimeoutError())
-        later = [when for when in self._due.values() if when > now]
+        later = [when for when in self.due.values() if when > now]
         if later:
             self._schedule(min(later))
 

@@ -71,23 +71,6 @@ class ScriptProblem(Struct):
     when: Literal["start", "line", "maybe"] = "line"
 
 
-class ScriptReport(Struct):
-    """What is known of a script after it was written."""
-
-    ram_gb: float | None = None
-    ram_problem: str | None = None
-    problems: list[ScriptProblem] = []
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """The report in sentences, for the agent."""
-        return tuple(
-            note
-            for note in (describe_cost(self.ram_gb, self.ram_problem), describe_problems(self.problems))
-            if note
-        )
-
-
 def declare(tools: ToolDeclarer) -> None:
     """Declare the tools of this module."""
     tools.read_tool(
@@ -180,18 +163,14 @@ def describe_cost(cost: float | None, problem: str | None) -> str:
     return f"It costs {format_cost(cost)} GB of RAM." if cost is not None else problem or ""
 
 
-async def report_on_script(session: Session, on: str, name: str, content: str) -> ScriptReport:
-    """Return cost and problems of a script that was just written; an empty report for other files."""
-    if not paths.is_script(name):
-        return ScriptReport()
-    cost, refusal = await measure_cost(session, name, on)
+async def find_problems(session: Session, on: str, name: str, content: str) -> list[ScriptProblem]:
+    """Check a script that was just written; without the game's definitions nothing is certain."""
     try:
         index = await load_index(session)
         sources = await read_sources(session, on, name, content)
     except BridgeError:
-        return ScriptReport(cost, refusal)  # without definitions nothing is certain
-    problems = await check_one(session, index, name, sources, is_draft=True)
-    return ScriptReport(cost, refusal, problems)
+        return []
+    return await check_one(session, index, name, sources, is_draft=True)
 
 
 async def check_one(
@@ -235,7 +214,9 @@ def _check(
 
 def describe_problems(problems: list[ScriptProblem]) -> str:
     """List the problems, one per line, by what they do to the script."""
-    lines = []
+    if not problems:
+        return ""
+    lines: list[str] = []
     for when, heading in _HEADINGS.items():
         found = [one for one in problems if one.when == when]
         if found:
@@ -306,6 +287,8 @@ async def read_sources(session: Session, on: str, name: str, content: str | None
         is_main = current == name and content is not None
         text = content if is_main and content is not None else await session.remote.read(current, on)
         sources[current] = text
+        if "import" not in text and "from" not in text:  # most scripts: they need not be parsed for it
+            continue
         modules = await session.parse(partial(list_modules, text, current))
         if modules and names is None:
             names = set(await session.remote.list_names(on))

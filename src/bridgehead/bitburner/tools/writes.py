@@ -15,8 +15,11 @@ from ..session import Session
 from .declaring import Filename, Server, ToolDeclarer
 from .scripts import (
     ScriptProblem,
+    describe_cost,
+    describe_problems,
     find_importers,
-    report_on_script,
+    find_problems,
+    measure_cost,
 )
 
 if TYPE_CHECKING:
@@ -310,18 +313,12 @@ async def describe_written(
     session: Session, on: str, name: str, outcome: ChangeResult
 ) -> tuple[Written, tuple[str, ...]]:
     """Return the output for a file that was written, and the notes."""
-    report = await report_on_script(session, on, name, outcome.content)
-    written = Written(
-        "OK",
-        name,
-        on,
-        len(outcome.content.encode()),
-        report.ram_gb,
-        report.ram_problem,
-        outcome.kept_version,
-        report.problems,
-    )
-    return written, (*report.notes, *describe_outcome(outcome))
+    written = Written("OK", name, on, len(outcome.content.encode()), kept_version=outcome.kept_version)
+    if paths.is_script(name):
+        written.ram_gb, written.ram_problem = await measure_cost(session, name, on)
+        written.problems = await find_problems(session, on, name, outcome.content)
+    remarks = (describe_cost(written.ram_gb, written.ram_problem), describe_problems(written.problems))
+    return written, (*filter(None, remarks), *describe_outcome(outcome))
 
 
 def describe_outcome(outcome: ChangeResult) -> tuple[str, ...]:

@@ -18,8 +18,9 @@ from msgspec import Struct
 
 from bridgehead.mcp.lazy_imports import asyncio
 from bridgehead.runtime import logs
+from bridgehead.runtime.errors import BridgeError
 
-from .component import ComponentError, program_path
+from .component import program_path
 from .language_server import LanguageServer, Position, ServerFailed
 
 if TYPE_CHECKING:
@@ -79,6 +80,7 @@ class TypeChecker:
 
     def __init__(self, settings: BitburnerSettings) -> None:
         self._settings = settings
+        self._program: Path | None = None
         self._lock = asyncio.Lock()
         self._server: LanguageServer | None = None
         self.folder: Path | None = None
@@ -90,7 +92,7 @@ class TypeChecker:
     ) -> list[Diagnostic] | None:
         """Return TypeScript's diagnostics; None if it is not installed or gives no answer in time."""
         extension = filename.rpartition(".")[2]
-        if extension not in _EXTENSIONS or self._failures >= _MAX_FAILURES or not await self._is_installed():
+        if extension not in _EXTENSIONS or self._failures >= _MAX_FAILURES or not self._is_installed():
             return None
         prepared = await asyncio.to_thread(_prepare, source, filename, definitions)
         if prepared is None:
@@ -108,14 +110,15 @@ class TypeChecker:
         self._failures = 0
         return prepared.map_back([(one.code, one.message, one.range.start, one.range.end) for one in found])
 
-    async def _is_installed(self) -> bool:
-        def exists() -> bool:
-            try:
-                return program_path(self._settings).exists()
-            except (ComponentError, OSError):
-                return False
-
-        return self._server is not None or await asyncio.to_thread(exists)
+    def _is_installed(self) -> bool:
+        # Asked for each script, so that a checker works as soon as it is installed. One look at the disk
+        # takes 2 µs; a thread for it would take 100.
+        try:
+            if self._program is None:
+                self._program = program_path(self._settings)
+            return self._server is not None or self._program.exists()
+        except (BridgeError, OSError):
+            return False
 
     async def _open(self, definitions_text: str) -> LanguageServer:
         if self._server is not None and self._definitions is definitions_text:

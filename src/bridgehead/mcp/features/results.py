@@ -197,13 +197,16 @@ def encode_result(
         content: list[Content] = [json_text(data) if text is None else Text(text)]
         structured = _structure(data, returns) if revision.structured_output and data is not None else None
         if value.notes or value.next:
-            lines = [*(f"Note: {note}" for note in value.notes), *(f"Next: {step}" for step in value.next)]
+            lines = [f"Note: {note}" for note in value.notes]
+            lines += [f"Next: {step}" for step in value.next]
             content.append(Text("\n".join(lines)))
             if revision.structured_output:
                 # A client that shows the structure alone must not lose the text to the notes.
-                members = {"result": text} if structured is None else msgspec.to_builtins(structured)
-                notes = {"notes": value.notes, "next": value.next}
-                structured = {**members, **{name: texts for name, texts in notes.items() if texts}}
+                structured = {"result": text} if structured is None else msgspec.to_builtins(structured)
+                if value.notes:
+                    structured["notes"] = value.notes
+                if value.next:
+                    structured["next"] = value.next
         return jsonrpc.encode(CallResult(content, structured)), value.meta
     if isinstance(value, CallResult):
         blocks = [fit_block(block, revision) for block in value.content]

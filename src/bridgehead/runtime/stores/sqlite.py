@@ -42,13 +42,13 @@ def explain(problem: sqlite3.Error | OSError) -> str:
 
 
 @contextmanager
-def transaction(connection: sqlite3.Connection) -> Iterator[None]:
+def transaction(connection: sqlite3.Connection) -> Iterator[sqlite3.Connection]:
     """Run the block in one transaction; roll back if it raises."""
     # IMMEDIATE takes the write lock now. A deferred transaction that reads first and writes later fails with
     # SQLITE_BUSY at once, without waiting, if another process wrote in between.
     connection.execute("BEGIN IMMEDIATE")
     try:
-        yield
+        yield connection
         connection.execute("COMMIT")
     except BaseException:
         with suppress(sqlite3.Error):  # report the first problem, not this one
