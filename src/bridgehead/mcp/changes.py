@@ -7,7 +7,7 @@ from the event loop's thread. No I/O here.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 from . import jsonrpc
@@ -22,6 +22,9 @@ RESOURCES = "notifications/resources/list_changed"
 UPDATED = "notifications/resources/updated"
 TASKS = "notifications/tasks"
 
+SUBSCRIPTION_BYTES = 512
+"""Charged for a subscription beside its URI: entries in two tables, and a pending change."""
+
 Change = tuple[str, str | None]
 """A notification's method, and the URI or task id that it is about; None for a list."""
 
@@ -30,6 +33,11 @@ def encode_change(change: Change) -> bytes:
     """Encode a change for a client of the handshake era."""
     method, uri = change
     return jsonrpc.notification(method, None if uri is None else {"uri": uri})
+
+
+def measure_subscriptions(names: Iterable[str]) -> int:
+    """Return the bytes that subscriptions to these URIs or task ids are charged with."""
+    return sum(SUBSCRIPTION_BYTES + len(name) for name in names)
 
 
 class Listener:
@@ -45,6 +53,11 @@ class Listener:
         """Pending changes in order; a dict, so that an equal change is pending once."""
         self._wake: Event | None = None
         self._closed = False
+
+    @property
+    def size(self) -> int:
+        """Bytes that its subscriptions are charged with."""
+        return measure_subscriptions(self.uris)
 
     def close(self) -> None:
         """End: `wait` returns at once from now on."""

@@ -75,6 +75,7 @@ class Connection:
         "__weakref__",
         "_last_asked",
         "asked",
+        "caller",
         "client",
         "in_flight",
         "limits",
@@ -85,9 +86,11 @@ class Connection:
         "waiting",
     )
 
-    def __init__(self, limits: Limits, principal: str | None = None) -> None:
+    def __init__(self, limits: Limits, principal: str | None = None, caller: str = "") -> None:
         self.limits = limits
         self.principal = principal
+        self.caller = caller
+        """Whose account is charged with what is kept for this client."""
         self.client: Client | None = None
         self.in_flight: dict[jsonrpc.RequestId, InFlight] = {}
         """Requests being served; the dispatcher adds and removes them."""

@@ -5,7 +5,20 @@ A limit that is reached gives a clear error, or makes the other side wait; nothi
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from msgspec import Struct
+
+Hold = Callable[[str, int], bool]
+"""Charges bytes that are kept for a caller, and returns whether it may keep them; a negative size gives back.
+
+Whoever keeps them decides: what nobody waits for yet is refused, a result that may be paid for is not.
+"""
+
+
+def hold_freely(_caller: str, _size: int) -> bool:
+    """Charge nobody: a transport without accounts has one caller."""
+    return True
 
 
 class Limits(Struct, frozen=True, kw_only=True):
@@ -62,7 +75,7 @@ class Limits(Struct, frozen=True, kw_only=True):
     task_poll_seconds: float = 0.5
     """How often clients are asked to look how a task stands."""
     bytes_per_caller: int = 128 * 1024 * 1024
-    """Bytes held for one HTTP caller: bodies that arrive, unread answers, events kept for resuming."""
+    """Bytes held for one HTTP caller: bodies, unread answers, events kept for resuming, tasks and so on."""
     memory_bytes: int = 1 << 62
     """Memory of the process; above this, events kept for resuming go, then new work is refused."""
     batch_bytes: int = 16 * 1024 * 1024

@@ -16,7 +16,7 @@ from .calls.params import META_PREFIX
 from .changes import Listener
 from .lazy_imports import asyncio
 from .lifespan import Lifespan, Lifespans
-from .limits import Limits
+from .limits import Limits, hold_freely
 from .revisions import V2026_07_28
 
 if TYPE_CHECKING:
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from .calls.multi_round import Keys
     from .connection import Client, Connection, Outlet
     from .features.bridge_base import BridgeBase
+    from .limits import Hold
     from .tasks.manager import Tasks
 
 Body = tuple[bytes, dict[str, Any] | None]
@@ -53,6 +54,8 @@ class Server:
         """Shared by the servers of one process that offer the same bridges."""
         self.on_error = on_error
         """Called with the method and the code of each protocol error that answers a request."""
+        self.hold: Hold = hold_freely
+        """Charges what a request leaves behind to its caller; a transport with accounts sets it."""
         self.streams: set[Listener] = set()
         """The open `subscriptions/listen` streams."""
         self.multi_round = MultiRound(state_key, self.limits.request_state_seconds)
@@ -76,6 +79,7 @@ class Server:
             from .tasks.manager import Tasks  # late: most servers have no tasks
 
             self._own_tasks = Tasks(self.limits, self.bridge.task_store)
+            self._own_tasks.hold = self.hold
         return self._own_tasks
 
     def start(self) -> None:
@@ -148,6 +152,8 @@ class Server:
         if connection.listener is not None:
             self.bridge.changed.leave(connection.listener)
             connection.listener.close()
+            self.hold(connection.caller, -connection.listener.size)
+            connection.listener.uris.clear()  # a second call gives nothing back
         connection.abandon_asked()
         connection.cancel_all()
 

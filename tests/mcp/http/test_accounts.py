@@ -2,16 +2,23 @@
 
 import asyncio
 import gc
+import socket
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 
 import pytest
 
-from bridgehead.mcp import Limits
+from bridgehead.mcp import Arguments, Bridge, Context, Limits
+from bridgehead.mcp.changes import SUBSCRIPTION_BYTES
+from bridgehead.mcp.features.tools import TASKS_EXTENSION
+from bridgehead.mcp.http import application
 from bridgehead.mcp.http.accounts import OTHERS, Accounts
 from bridgehead.mcp.http.events import EventStream
 from bridgehead.mcp.http.rejection import Rejection
-from tests.support.http_client import Headers
-from tests.support.http_server import JSON_POST, Server, serving
-from tests.support.messages import call, encode, request, text
+from tests.support.busy_bridge import Work
+from tests.support.http_client import Headers, Response
+from tests.support.http_server import JSON_POST, Server, own_server, serving
+from tests.support.messages import Json, call, encode, request, stateless, text
 from tests.support.waiting import PATIENCE
 
 EVENTS_FIRST: Headers = {"Accept": "text/event-stream, application/json"}
@@ -148,6 +155,113 @@ async def test_a_batch_reserves_what_it_may_answer() -> None:
         await (await server.http.request("DELETE", headers=session)).body()
         await (await first).body()
         await until_held(server, 0)
+
+
+# --- subscriptions ------------------------------------------------------------------------------------------
+
+
+async def subscribe(server: Server, session: Headers, uri: str) -> Response:
+    return await server.post(request("resources/subscribe", {"uri": uri}), session)
+
+
+async def test_subscriptions_are_charged_until_they_are_ended() -> None:
+    async with serving() as server:
+        session = await server.session()
+        for uri in ("memo://one", "memo://two", "memo://two"):
+            await server.json(await subscribe(server, session, uri))
+        assert held(server) == 2 * (SUBSCRIPTION_BYTES + len("memo://one"))
+
+        for _ in range(2):  # the second ends nothing
+            ended = request("resources/unsubscribe", {"uri": "memo://one"})
+            await server.json(await server.post(ended, session))
+        assert held(server) == SUBSCRIPTION_BYTES + len("memo://two")
+        await (await server.http.request("DELETE", headers=session)).body()
+        assert held(server) == 0
+
+
+async def test_subscriptions_beyond_a_callers_share_are_refused_over_all_its_sessions() -> None:
+    async with serving(Limits(bytes_per_caller=50_000)) as server:
+        sessions = [await server.session() for _ in range(2)]
+        await server.json(await subscribe(server, sessions[0], "memo://" + "x" * 30_000))
+        refused = await subscribe(server, sessions[1], "memo://" + "y" * 30_000)
+
+        assert refused.headers["retry-after"] == "5"
+        assert "Unsubscribe" in await server.refused(refused, 503)
+        await (await server.http.request("DELETE", headers=sessions[0])).body()
+        await server.json(await subscribe(server, sessions[1], "memo://" + "y" * 30_000))
+
+
+async def test_the_subscriptions_of_a_listen_stream_are_charged_while_it_is_open() -> None:
+    async with serving() as server:
+        wanted = {"notifications": {"resourceSubscriptions": ["memo://one", "memo://two"]}}
+        stream = await server.stateless(stateless("subscriptions/listen", wanted))
+        await until_held(server, 2 * (SUBSCRIPTION_BYTES + len("memo://one")))
+        await stream.hang_up()
+        await until_held(server, 0)
+
+
+# --- tasks --------------------------------------------------------------------------------------------------
+
+
+class Text(Arguments):
+    text: str
+
+
+@asynccontextmanager
+async def serving_tasks(limits: Limits) -> AsyncIterator[tuple[Server, asyncio.Event]]:
+    """Serve a tool whose calls are tasks that wait for the event, and return half of their text."""
+    bridge: Bridge[None] = Bridge("tasks", "1")
+    door = asyncio.Event()
+
+    @bridge.tool("Wait.", task="required", task_grace_seconds=0)
+    async def wait(args: Text, ctx: Context[None]) -> str:
+        await door.wait()
+        return args.text[::2]
+
+    app = application(bridge, limits=limits)
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        async with own_server(app, listener):
+            server = Server(app, Work(), listener.getsockname()[1])
+            yield server, door
+            await server.http.close()
+
+
+async def ask(server: Server, method: str, params: Json) -> Response:
+    """Ask as a client that can take tasks."""
+    return await server.stateless(
+        stateless(method, params, capabilities={"extensions": {TASKS_EXTENSION: {}}})
+    )
+
+
+async def make_task(server: Server, size: int) -> str:
+    # Read as it is: the official types do not know tasks yet.
+    answer = await (await ask(server, "tools/call", call("wait", {"text": "x" * size}))).json()
+    task_id: str = answer["result"]["taskId"]
+    return task_id
+
+
+async def test_a_task_is_charged_with_its_arguments_then_with_its_result_until_that_expires() -> None:
+    async with serving_tasks(Limits(task_seconds=3)) as (server, door):
+        await make_task(server, 100_000)
+        await until_held(server, len('{"text":""}') + 100_000)
+
+        door.set()
+        async with asyncio.timeout(PATIENCE):
+            while not 50_000 < held(server) < 60_000:
+                await asyncio.sleep(0.005)
+        await until_held(server, 0)  # although nobody asks for it again
+
+
+async def test_a_task_beyond_its_callers_share_is_refused_and_a_cancelled_one_makes_room() -> None:
+    async with serving_tasks(Limits(bytes_per_caller=250_000)) as (server, _):
+        first = await make_task(server, 100_000)
+        refused = await ask(server, "tools/call", call("wait", {"text": "x" * 100_000}))
+
+        assert refused.headers["retry-after"] == "5"
+        assert "Wait until some of your tasks have ended" in await server.refused(refused, 503)
+        await (await ask(server, "tasks/cancel", {"taskId": first})).body()
+        await until_held(server, 0)
+        await make_task(server, 100_000)
 
 
 # --- the memory of the process ------------------------------------------------------------------------------

@@ -296,8 +296,8 @@ async def test_what_the_store_never_took_is_forgotten_with_its_time() -> None:
 
     clock.set(1060.0)
 
-    await until(lambda: not tasks._running)  # noqa: SLF001 - a host that never forgets fills up
-    assert not tasks._unstored  # noqa: SLF001
+    await until(lambda: not tasks._unstored)  # noqa: SLF001 - a host that never forgets fills up
+    assert not tasks._running  # noqa: SLF001
     await tasks.stop()
 
 

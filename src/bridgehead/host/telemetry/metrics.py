@@ -107,7 +107,7 @@ class HostMetrics:
         }
         metrics.gauge(
             "bridgehead_held_bytes",
-            "Bytes held for callers: bodies that arrive, unread answers, events kept for resuming.",
+            "Bytes held for callers: bodies, unread answers, events kept for resuming, tasks, subscriptions.",
             lambda: {(): float(accounts.bytes.total)},
         )
         metrics.total(

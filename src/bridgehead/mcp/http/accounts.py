@@ -1,8 +1,9 @@
 """Accounts: what each caller has open and holds, over everything that one process serves.
 
-Memory held for a caller is charged here and released: sessions, streams, requests in
-progress, time in threads, and bytes (bodies that arrive, answers that are not read yet, events kept for
-resuming, batches). A caller is a token or, if none is needed, an address (`Request.caller`).
+Memory held for a caller is charged here and released: sessions, streams, requests in progress, time in
+threads, and bytes (bodies that arrive, answers that are not read yet, events kept for resuming, batches,
+arguments and results of tasks, subscriptions). A caller is a token or, if none is needed, an address
+(`Request.caller`).
 
 There are two rules. A caller over its share is refused with 429. Where the memory of the process reaches its
 limit, the largest holders lose the events kept for resuming; if that is not enough, larger requests get 503,
@@ -120,6 +121,18 @@ class Accounts:
     def release(self, caller: str, size: int) -> None:
         """Count bytes that are held no more."""
         self.bytes.give_back(caller, size)
+
+    def hold(self, caller: str, size: int) -> bool:
+        """Charge what a request leaves behind; see `limits.Hold`."""
+        if size < 0:
+            self.release(caller, -size)
+        elif size:
+            self.charge(caller, size)
+            try:
+                self.check(caller)
+            except Rejection:
+                return False
+        return True
 
     def check(self, caller: str, size: int = 0) -> None:
         """Reject a caller over its share, and any that would hold `size` more bytes while memory is full."""

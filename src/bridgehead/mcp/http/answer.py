@@ -16,6 +16,9 @@ from .guard import accepted
 from .message import Handled, HeaderPairs, Request, Response, ResponseStream
 
 OK = 200
+_UNAVAILABLE = 503
+_RETRY: HeaderPairs = ((b"retry-after", b"5"),)
+"""When a client may try again: with 503 something is full, and will be less so."""
 
 
 class Answer:
@@ -162,7 +165,10 @@ class Answer:
             status == OK and accepted(self._request.headers.get(b"accept")).prefers_events
         ):
             return self._finish_stream(answer)
-        return Response(202) if answer is None else Response.json(answer, status, self._headers)
+        if answer is None:
+            return Response(202)
+        headers = (*self._headers, *_RETRY) if status == _UNAVAILABLE else self._headers
+        return Response.json(answer, status, headers)
 
     async def _finish_stream(self, answer: bytes | None) -> ResponseStream:
         response = self._response or await self._begin()

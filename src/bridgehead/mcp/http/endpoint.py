@@ -225,7 +225,7 @@ class Endpoint:
         if message.method == "subscriptions/listen":
             share = self._accounts.streams
             share.check(request.caller)
-        connection = Connection(self._limits, request.principal)
+        connection = Connection(self._limits, request.principal, request.caller)
         answer = Answer(request, connection)
         asked = read(message.id, message.method, message)
         try:
@@ -378,6 +378,7 @@ class Application:
         self.dispatcher = dispatcher
         self._authenticate = authenticate
         self.accounts = accounts or Accounts(dispatcher.limits)
+        dispatcher.hold = self.accounts.hold
         self.endpoint = Endpoint(
             dispatcher, guard, self.accounts, retry_ms=retry_ms, session_prefix=session_prefix
         )

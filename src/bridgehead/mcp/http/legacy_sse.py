@@ -132,7 +132,7 @@ class LegacyTransport:
         if len(self._streams) >= self._limits.sessions:
             return reject_session().response
         name = self._session_prefix + secrets.token_urlsafe(24)
-        connection = Connection(self._limits, request.principal)
+        connection = Connection(self._limits, request.principal, request.caller)
         stream = self._streams[name] = _Stream(connection, request, self._accounts)
         self._accounts.streams.take(request.caller)
         url = f"{request.mount}{self._messages_path}?session_id={name}"

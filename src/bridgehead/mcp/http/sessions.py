@@ -33,7 +33,7 @@ class Session:
         close: Callable[[Session], None],
     ) -> None:
         self.id = session_id
-        self.connection = Connection(limits, request.principal)
+        self.connection = Connection(limits, request.principal, request.caller)
         self.caller = request.caller
         self._owner = (request.principal, request.token_id)
         self._accounts = accounts

@@ -27,19 +27,32 @@ SUBSCRIPTION_ID = META_PREFIX + "subscriptionId"
 def subscribe(server: Server, context: Context[Any], params: SubscribeParams) -> Body:
     """Send the client `notifications/resources/updated` for a resource (handshake era)."""
     listener = context.connection.listener
-    if listener is not None:
-        if params.uri not in listener.uris and len(listener.uris) >= server.limits.subscriptions:
+    if listener is not None and params.uri not in listener.uris:
+        if len(listener.uris) >= server.limits.subscriptions:
             raise ProtocolError(OVERLOADED, f"At most {server.limits.subscriptions} subscriptions a client")
+        _hold(server, context, changes.measure_subscriptions((params.uri,)))
         listener.uris.add(params.uri)
     return EMPTY_BODY
 
 
-def unsubscribe(_server: Server, context: Context[Any], params: SubscribeParams) -> Body:
+def unsubscribe(server: Server, context: Context[Any], params: SubscribeParams) -> Body:
     """Stop sending updates of a resource (handshake era)."""
     listener = context.connection.listener
-    if listener is not None:
+    if listener is not None and params.uri in listener.uris:
         listener.uris.discard(params.uri)
+        server.hold(context.connection.caller, -changes.measure_subscriptions((params.uri,)))
     return EMPTY_BODY
+
+
+def _hold(server: Server, context: Context[Any], size: int) -> None:
+    """Charge subscriptions to the caller, or refuse them."""
+    caller = context.connection.caller
+    if not server.hold(caller, size):
+        server.hold(caller, -size)
+        raise ProtocolError(
+            OVERLOADED,
+            "The server keeps as much for you as it may. Unsubscribe or end a session, then try again.",
+        )
 
 
 def listen(server: Server, context: Context[Any], params: ListenParams) -> EventualBody:
@@ -76,13 +89,18 @@ async def _stream_changes(server: Server, context: Context[Any], granted: Listen
         if wanted
     }
     listener = Listener(lists, set(granted.resource_subscriptions or ()), partial(_encode, meta))
-    async with _watch_tasks(server, context, listener, granted, meta):
-        with server.open_stream(context.connection, listener):
-            acknowledgement = {"_meta": meta, "notifications": granted}
-            await context.notify("notifications/subscriptions/acknowledged", acknowledgement)
-            while await listener.wait():
-                for message in listener.take():
-                    await context.send(message)
+    size = listener.size + changes.measure_subscriptions(granted.task_ids or ())
+    _hold(server, context, size)
+    try:
+        async with _watch_tasks(server, context, listener, granted, meta):
+            with server.open_stream(context.connection, listener):
+                acknowledgement = {"_meta": meta, "notifications": granted}
+                await context.notify("notifications/subscriptions/acknowledged", acknowledgement)
+                while await listener.wait():
+                    for message in listener.take():
+                        await context.send(message)
+    finally:
+        server.hold(context.connection.caller, -size)
     return b"{}", meta
 
 

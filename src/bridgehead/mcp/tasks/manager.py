@@ -21,7 +21,7 @@ from ..calls.context import Context
 from ..errors import INTERNAL_ERROR, OVERLOADED, ProtocolError
 from ..features.handlers import close_unstarted
 from ..lazy_imports import logging
-from ..limits import Limits
+from ..limits import Hold, Limits, hold_freely
 from .record import TaskRecord, TooManyTasks, unknown_task
 from .run import Conclude, TaskRun
 from .store import MemoryTaskStore, TaskStore
@@ -64,15 +64,17 @@ class Tasks:
         fetch: FetchTask | None = None,
     ) -> None:
         self.limits = limits
+        self.hold: Hold = hold_freely
+        """Charges the arguments of running tasks, and results that are in memory, to their callers."""
         self.ended: Counter[str] = Counter()
         """How many tasks have ended here, by status."""
-        self._make_store = make_store or MemoryTaskStore
+        self._make_store = make_store
         self._clock = clock
         self._id_prefix = id_prefix
         self._fetch = fetch
         self._opening: asyncio.Task[TaskStore] | None = None
         self._running: dict[str, TaskRun] = {}
-        """The tasks that this process answers for: until the store has their final state."""
+        """The tasks whose work has not ended here, with their arguments."""
         self._unstored: dict[str, TaskRecord] = {}
         """Final states that the store does not have yet."""
         self._background: set[asyncio.Task[None]] = set()
@@ -104,7 +106,7 @@ class Tasks:
     async def _begin_as_task(self, run: TaskRun, work: Work, terms: TaskTerms) -> Any:
         """Create the task before its work begins."""
         try:
-            record = await self._create(terms)
+            record = await self._create(run, terms)
         except BaseException as problem:
             if isinstance(problem, TooManyTasks) and not terms.is_required:
                 run.stay()
@@ -117,7 +119,7 @@ class Tasks:
     async def _become_task(self, run: TaskRun, doing: asyncio.Task[Any], terms: TaskTerms) -> Any:
         """Make a task of work that has begun."""
         try:
-            record = await self._create(terms)
+            record = await self._create(run, terms)
         except TooManyTasks as problem:
             if terms.is_required:
                 raise
@@ -127,15 +129,25 @@ class Tasks:
             return await doing
         return self._detach(run, record, doing)
 
-    async def _create(self, terms: TaskTerms) -> TaskRecord:
+    async def _create(self, run: TaskRun, terms: TaskTerms) -> TaskRecord:
         store = await self._open()
         now = self._clock()
         task_id = self._id_prefix + secrets.token_urlsafe(_ID_BYTES)
         record = TaskRecord(task_id, terms.owner, terms.caller, now, now, self.limits.task_seconds)
+        # The request is answered when the task begins, and no longer pays for its arguments from then on.
+        size = run.input_bytes
+        if not self.hold(terms.caller, size):
+            self.hold(terms.caller, -size)
+            raise TooManyTasks(
+                f"The server keeps as much for you as it may, and the arguments have {size} bytes. "
+                "Wait until some of your tasks have ended, then try again."
+            )
         try:
             await store.create(record)
-        except asyncio.CancelledError:  # the client will never learn its id
-            self._run_in_background(store.forget(record.id))
+        except BaseException as problem:
+            self.hold(terms.caller, -size)
+            if isinstance(problem, asyncio.CancelledError):  # the client will never learn its id
+                self._run_in_background(store.forget(record.id))
             raise
         return record
 
@@ -154,21 +166,26 @@ class Tasks:
 
     async def _follow(self, run: TaskRun, record: TaskRecord, work: asyncio.Task[Any]) -> None:
         """See a task to its end, unless it is cancelled before."""
-        await asyncio.wait({work}, timeout=record.expires - self._clock())
-        if not run.is_closed:
-            final = self._conclude(run, run.record or record, work)
-            run.close()
-            # Stored first: only the store knows whether there is room for the result. If the store fails, the
-            # result is shown all the same, and stored later.
-            self._unstored[record.id] = final
-            try:
-                await self._write(final)
-            except TooManyTasks as full:
-                final = self._unstored[record.id] = final.fail(full, self._clock())
-            except Exception as problem:  # noqa: BLE001 - the result may be paid for; it is kept and shown
-                logging.getLogger("bridgehead.mcp").error("a task cannot be stored yet: %s", problem)
-            self._end(run, final)
-        await _end_work(work)
+        try:
+            await asyncio.wait({work}, timeout=record.expires - self._clock())
+            if not run.is_closed:
+                final = self._conclude(run, run.record or record, work)
+                run.close()
+                # Stored first: only the store knows whether there is room for the result. If the store fails,
+                # the result is shown all the same, and stored later.
+                self._keep(final)
+                try:
+                    await self._write(final)
+                except TooManyTasks as full:
+                    final = final.fail(full, self._clock())
+                    self._keep(final)
+                except Exception as problem:  # noqa: BLE001 - the result may be paid for; it is kept and shown
+                    logging.getLogger("bridgehead.mcp").error("a task cannot be stored yet: %s", problem)
+                self._end(run, final)
+            await _end_work(work)
+        finally:
+            self._running.pop(record.id, None)
+            self.hold(record.caller, -run.input_bytes)
 
     def _conclude(self, run: TaskRun, record: TaskRecord, work: asyncio.Task[Any]) -> TaskRecord:
         """Return the final record of a task whose work is done, or whose time is over."""
@@ -184,7 +201,8 @@ class Tasks:
     def _cancel(self, run: TaskRun, record: TaskRecord, reason: str) -> None:
         """Cancel a task at once; the store may take its time."""
         if run.close():
-            self._unstored[record.id] = final = record.move("cancelled", self._clock(), reason)
+            final = record.move("cancelled", self._clock(), reason)
+            self._keep(final)
             self._end(run, final)
 
     def _end(self, run: TaskRun, final: TaskRecord) -> None:
@@ -198,8 +216,18 @@ class Tasks:
     async def _write(self, final: TaskRecord) -> None:
         """Store a final state; False of the store means that it has one already, or that the time is over."""
         await (await self._open()).write(final)
-        self._unstored.pop(final.id, None)
-        self._running.pop(final.id, None)
+        self._drop(final.id)
+
+    def _keep(self, final: TaskRecord) -> None:
+        """Keep a final state until the store has it; the caller is charged, and a result never refused."""
+        self._drop(final.id)
+        self._unstored[final.id] = final
+        self.hold(final.caller, len(final.payload))
+
+    def _drop(self, task_id: str) -> None:
+        final = self._unstored.pop(task_id, None)
+        if final is not None:
+            self.hold(final.caller, -len(final.payload))
 
     async def _write_until_stored(self, final: TaskRecord) -> None:
         delay = _FIRST_RETRY_SECONDS
@@ -212,8 +240,7 @@ class Tasks:
                 delay = min(delay * 2, _LAST_RETRY_SECONDS)
             else:
                 return
-        self._unstored.pop(final.id, None)
-        self._running.pop(final.id, None)
+        self._drop(final.id)
 
     def _tell(self, record: TaskRecord) -> None:
         for watcher in tuple(self._watchers.get(record.id, ())):
@@ -222,18 +249,19 @@ class Tasks:
     # --- what clients ask ----------------------------------------------------------------------------------
 
     def find_running(self, task_id: str, owner: str) -> TaskRecord | None:
-        """Return a task that runs here, without waiting; None where it has to be looked for."""
-        run = self._running.get(task_id)
-        if run is None or run.record is None:
-            return None
-        if run.record.owner != owner:
+        """Return a task that runs here or is not stored, without waiting; None if it has to be looked for."""
+        record = self._look_up(task_id)
+        if record is not None and record.owner != owner:
             raise unknown_task(task_id, is_ours=True)
-        return run.record
+        return record
+
+    def _look_up(self, task_id: str) -> TaskRecord | None:
+        run = self._running.get(task_id)
+        return self._unstored.get(task_id) if run is None else run.record
 
     async def read(self, task_id: str) -> TaskRecord | None:
         """Return a task of this process or of its store, whoever owns it: for other processes alone."""
-        run = self._running.get(task_id)
-        return run.record if run is not None else await (await self._open()).read(task_id)
+        return self._look_up(task_id) or await (await self._open()).read(task_id)
 
     async def find(self, task_id: str, owner: str) -> TaskRecord:
         """Return a task: as its process shows it, or as it was stored.
@@ -253,7 +281,7 @@ class Tasks:
         """Take answers to what a task asks."""
         if self.find_running(task_id, owner) is None:
             await self._check_has_ended(task_id, owner)
-        else:
+        elif task_id in self._running:
             self._running[task_id].take_answers(responses)
 
     async def cancel(self, task_id: str, owner: str) -> None:
@@ -261,7 +289,7 @@ class Tasks:
         record = self.find_running(task_id, owner)
         if record is None:
             await self._check_has_ended(task_id, owner)
-        else:
+        elif task_id in self._running:
             self._cancel(self._running[task_id], record, "The task was cancelled.")
 
     async def _check_has_ended(self, task_id: str, owner: str) -> None:
@@ -321,12 +349,12 @@ class Tasks:
         return await asyncio.shield(self._opening)
 
     async def _open_store(self) -> TaskStore:
-        store = self._make_store()
+        store = MemoryTaskStore(hold=self.hold) if self._make_store is None else self._make_store()
         try:
             await store.open(self.limits)
         except Exception as problem:  # noqa: BLE001  (tasks must not fail because a disk does)
             logging.getLogger("bridgehead.mcp").warning("tasks are kept in memory only: %s", problem)
-            store = MemoryTaskStore(self._clock)
+            store = MemoryTaskStore(self._clock, self.hold)
             await store.open(self.limits)
         return store
 
@@ -336,7 +364,8 @@ class Tasks:
             return
         for run in self._running.values():
             if run.record is not None and run.close():
-                run.record = self._unstored[run.record.id] = run.record.interrupt(self._clock())
+                run.record = run.record.interrupt(self._clock())
+                self._keep(run.record)
         if self._background:
             await asyncio.wait(self._background, timeout=_STOP_SECONDS)
         for task in self._background:

@@ -34,6 +34,7 @@ class TaskRun:
     ) -> None:
         self.context = context
         self.conclude = conclude
+        self.input_bytes = len(memoryview(context.arguments))
         self.record: TaskRecord | None = None
         """None until it is a task."""
         self.work: asyncio.Task[Any] | None = None

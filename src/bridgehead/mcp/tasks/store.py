@@ -7,13 +7,17 @@ that is gone as interrupted.
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Callable, Sequence
 from heapq import heappop, heappush
 from typing import Protocol
 
-from ..limits import Limits
+from ..limits import Hold, Limits, hold_freely
 from .record import Kept, TaskRecord, check_new_task, check_payload
+
+_EXPIRE_SECONDS = 1.0
+"""The shortest pause between two looks for what has expired."""
 
 
 class TaskStore(Protocol):
@@ -44,13 +48,16 @@ class TaskStore(Protocol):
 class MemoryTaskStore:
     """Tasks of one process, gone when it ends."""
 
-    def __init__(self, clock: Callable[[], float] = time.time) -> None:
+    def __init__(self, clock: Callable[[], float] = time.time, hold: Hold = hold_freely) -> None:
         self._clock = clock
+        self._hold = hold
         self._limits = Limits()
         self._records: dict[str, TaskRecord] = {}
         self._by_caller: dict[str, Kept] = {}
         self._all = Kept()
         self._expiring: list[tuple[float, str]] = []
+        self._timer: asyncio.TimerHandle | None = None
+        """Removes what expires although nobody asks any more: it would stay charged to its caller."""
 
     async def open(self, limits: Limits) -> None:
         """Begin."""
@@ -58,10 +65,11 @@ class MemoryTaskStore:
 
     async def close(self, left: Sequence[TaskRecord] = ()) -> None:
         """Forget everything."""
-        self._records.clear()
-        self._by_caller.clear()
+        for task_id in tuple(self._records):
+            self._remove(task_id)
         self._expiring.clear()
-        self._all = Kept()
+        if self._timer is not None:
+            self._timer.cancel()
 
     async def create(self, record: TaskRecord) -> None:
         """Keep a new task."""
@@ -72,6 +80,8 @@ class MemoryTaskStore:
         self._records[record.id] = record
         self._count(of_caller, 1, 0)
         heappush(self._expiring, (record.expires, record.id))
+        if self._timer is None:
+            self._expire_later()
 
     async def read(self, task_id: str) -> TaskRecord | None:
         """Return a task that is kept and has not expired."""
@@ -88,6 +98,7 @@ class MemoryTaskStore:
         of_caller = self._by_caller[record.caller]
         check_payload(self._limits, record.payload, of_caller, self._all)
         self._count(of_caller, 0, len(record.payload))
+        self._hold(record.caller, len(record.payload))
         self._records[record.id] = record
         return True
 
@@ -106,11 +117,20 @@ class MemoryTaskStore:
             _, task_id = heappop(self._expiring)
             self._remove(task_id)
 
+    def _expire_later(self) -> None:
+        """Remove what has expired, and come back when the next one does."""
+        self._timer = None
+        self._expire()
+        if self._expiring:
+            wait = max(_EXPIRE_SECONDS, self._expiring[0][0] - self._clock())
+            self._timer = asyncio.get_running_loop().call_later(wait, self._expire_later)
+
     def _remove(self, task_id: str) -> None:
         record = self._records.pop(task_id, None)
         if record is None:
             return
         of_caller = self._by_caller[record.caller]
         self._count(of_caller, -1, -len(record.payload))
+        self._hold(record.caller, -len(record.payload))
         if not of_caller.tasks:
             del self._by_caller[record.caller]
