@@ -1,6 +1,7 @@
 """Heavy work is shared between callers: each has one turn at a time, and waits for one of each other."""
 
 import asyncio
+import threading
 from collections.abc import Callable
 from contextlib import suppress
 
@@ -116,3 +117,38 @@ async def test_work_that_is_given_up_passes_its_turn_on() -> None:
         with suppress(asyncio.CancelledError):
             await task
     assert work.began == ["a", "d"]
+
+
+async def test_a_thread_keeps_its_turn_although_its_call_was_cancelled() -> None:
+    turns, let_go, began = Turns(2), threading.Event(), []
+
+    def work(name: str) -> None:
+        began.append(name)
+        let_go.wait(30)
+        raise OSError(name)  # troubles nobody: its call is gone
+
+    def start(caller: str, name: str) -> asyncio.Task[None]:
+        async def run() -> None:
+            current_worker.set(("game", caller))
+            await turns.run_in_thread(lambda: work(name))
+
+        return asyncio.create_task(run())
+
+    for name in ("first", "second", "third"):
+        given_up = start("greedy", name)
+        await settle()
+        await until(lambda: bool(began))
+        given_up.cancel()
+        with suppress(asyncio.CancelledError):
+            await given_up
+    modest = start("modest", "modest")
+    await until(lambda: "modest" in began)
+    later = start("greedy", "later")
+    await settle()
+
+    assert began == ["first", "modest"]  # the second and third were given up before their turn
+    let_go.set()
+    for task in (modest, later):
+        with suppress(OSError):
+            await task
+    assert began == ["first", "modest", "later"]

@@ -105,10 +105,7 @@ class Session:
 
     async def parse(self, work: Callable[[], T]) -> T:
         """Run work that parses scripts in a thread, in its caller's turn."""
-        import asyncio
-
-        async with self._parsing.take():
-            return await asyncio.to_thread(work)
+        return await self._parsing.run_in_thread(work)
 
     def name_agent(self, ctx: Context[Session]) -> str:
         """Return the name of the agent that calls: its session, or without one its token or this process."""

@@ -76,6 +76,8 @@ class Limits(Struct, frozen=True, kw_only=True):
     """How often clients are asked to look how a task stands."""
     bytes_per_caller: int = 128 * 1024 * 1024
     """Bytes held for one HTTP caller: bodies, unread answers, events kept for resuming, tasks and so on."""
+    thread_seconds_per_caller: float = 30.0
+    """CPU seconds that blocking work of one HTTP caller may take in a minute if others need threads too."""
     memory_bytes: int = 1 << 62
     """Memory of the process; above this, events kept for resuming go, then new work is refused."""
     batch_bytes: int = 16 * 1024 * 1024

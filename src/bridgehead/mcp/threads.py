@@ -12,7 +12,7 @@ from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextvars import ContextVar
 from functools import partial
-from time import perf_counter
+from time import thread_time
 from typing import Any, ParamSpec, TypeVar
 
 P = ParamSpec("P")
@@ -88,14 +88,14 @@ class FairThreads(ThreadPoolExecutor):
         future, work = job
         job.clear()
         if future.set_running_or_notify_cancel():
-            started = perf_counter()
+            started = thread_time()  # CPU time: waiting for a disk or for other threads takes nothing away
             try:
                 result = work()
             except BaseException as error:  # noqa: BLE001 - whoever waits for the future gets it
                 future.set_exception(error)
             else:
                 future.set_result(result)
-            self._on_time(worker[1], perf_counter() - started)
+            self._on_time(worker[1], thread_time() - started)
         del future, work  # a thread keeps its last frame until its next job
         with self._lock:
             waiting = self._waiting.get(worker)

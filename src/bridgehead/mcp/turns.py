@@ -8,10 +8,14 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from functools import partial
+from typing import Any, TypeVar, cast
 
 from .threads import current_worker
+
+T = TypeVar("T")
 
 
 class Turns:
@@ -32,8 +36,7 @@ class Turns:
         turn: asyncio.Future[None] | None = None
         # Nobody is overtaken: those who wait have their share already, or no turn is free.
         if self._may_start(caller):
-            self._free -= 1
-            self._running[caller] = self._running.get(caller, 0) + 1
+            self._begin(caller)
         else:
             turn = asyncio.get_running_loop().create_future()
             self._waiting.setdefault(caller, deque()).append(turn)
@@ -44,12 +47,47 @@ class Turns:
         finally:
             # It had its turn, even if the task was cancelled before it ran again.
             if turn is None or not turn.cancelled():
-                self._free += 1
-                self._running[caller] -= 1
-                if not self._running[caller]:
-                    del self._running[caller]
-                if self._waiting:
-                    self._give_turns()
+                self._end(caller)
+
+    async def run_in_thread(self, work: Callable[[], T]) -> T:
+        """Run work in a thread, in a turn that lasts until the thread is done.
+
+        A thread cannot be stopped. If the turn ended when its call is cancelled, each further call that is
+        cancelled would occupy one more thread.
+        """
+        is_wanted = True
+
+        def run() -> T | None:
+            return work() if is_wanted else None
+
+        async with self.take():
+            running = asyncio.ensure_future(asyncio.to_thread(run))
+            try:
+                return cast("T", await asyncio.shield(running))
+            except asyncio.CancelledError:
+                is_wanted = False  # work that still waits for a thread does not begin
+                # The thread's own turn, in place of the one that ends with this block.
+                _, caller = current_worker.get()
+                self._begin(caller)
+                running.add_done_callback(partial(self._end_abandoned, caller))
+                raise
+
+    def _end_abandoned(self, caller: str, thread: asyncio.Future[Any]) -> None:
+        if not thread.cancelled():
+            thread.exception()  # asyncio complains of one that nobody looked at
+        self._end(caller)
+
+    def _begin(self, caller: str) -> None:
+        self._free -= 1
+        self._running[caller] = self._running.get(caller, 0) + 1
+
+    def _end(self, caller: str) -> None:
+        self._free += 1
+        self._running[caller] -= 1
+        if not self._running[caller]:
+            del self._running[caller]
+        if self._waiting:
+            self._give_turns()
 
     def _may_start(self, caller: str) -> bool:
         return self._free > 0 and (not caller or self._running.get(caller, 0) < self._per_caller)
@@ -61,6 +99,5 @@ class Turns:
             if queue:
                 self._waiting[caller] = queue  # behind the others
             if not turn.cancelled():
-                self._free -= 1
-                self._running[caller] = self._running.get(caller, 0) + 1
+                self._begin(caller)
                 turn.set_result(None)

@@ -12,10 +12,11 @@ from bridgehead.mcp import Arguments, Bridge, Context, Limits
 from bridgehead.mcp.changes import SUBSCRIPTION_BYTES
 from bridgehead.mcp.features.tools import TASKS_EXTENSION
 from bridgehead.mcp.http import application
-from bridgehead.mcp.http.accounts import OTHERS, Accounts
+from bridgehead.mcp.http.accounts import OTHERS, Accounts, ThreadTime
 from bridgehead.mcp.http.events import EventStream
 from bridgehead.mcp.http.rejection import Rejection
 from tests.support.busy_bridge import Work
+from tests.support.clock import Clock
 from tests.support.http_client import Headers, Response
 from tests.support.http_server import JSON_POST, Server, own_server, serving
 from tests.support.messages import Json, call, encode, request, stateless, text
@@ -326,12 +327,59 @@ async def test_memory_is_looked_at_while_it_is_charged() -> None:
     assert not accounts.bytes.by_caller
 
 
-async def test_time_in_threads_is_kept_for_a_bounded_number_of_callers() -> None:
-    accounts = Accounts(Limits())
-    for number in range(1500):
-        accounts.add_thread_seconds(f"caller {number}", 0.5)
-    accounts.add_thread_seconds("caller 0", 0.25)
+# --- time in threads ----------------------------------------------------------------------------------------
 
-    assert len(accounts.thread_seconds) == 1001
-    assert accounts.thread_seconds["caller 0"] == 0.75
-    assert accounts.thread_seconds[OTHERS] == 250.0
+
+def test_time_in_threads_is_kept_for_a_bounded_number_of_callers() -> None:
+    threads = ThreadTime(30.0)
+    for number in range(1500):
+        threads.add(f"caller {number}", 0.5)
+    threads.add("caller 0", 0.25)
+
+    assert len(threads.by_caller) == 1001
+    assert threads.by_caller["caller 0"] == 0.75
+    assert threads.by_caller[OTHERS] == 250.0
+
+
+def test_a_caller_that_computes_alone_is_never_refused() -> None:
+    threads = ThreadTime(30.0, Clock(1000.0).now)
+    threads.add("eve", 100.0)
+    threads.add("", 5.0)  # the process itself
+
+    threads.check("eve")
+
+
+def test_a_caller_over_its_part_of_a_minute_is_refused_while_others_need_threads_until_it_is_below() -> None:
+    clock = Clock(1000.0)
+    threads = ThreadTime(30.0, clock.now)
+    threads.add("eve", 20.0)
+    clock.set(1020.0)
+    threads.add("eve", 15.0)
+    threads.add("ada", 0.001)
+
+    threads.check("ada")
+    with pytest.raises(Rejection) as refused:
+        threads.check("eve")
+    assert refused.value.response.status == 429
+    assert (b"retry-after", b"40") in refused.value.response.headers
+    assert "35 s of CPU time in the last minute" in refused.value.error.message
+    assert threads.over == {"eve"}
+
+    clock.set(1060.0)
+    threads.check("eve")
+    assert not threads.over
+
+
+async def test_a_caller_over_its_thread_time_gets_429_for_calls_alone() -> None:
+    async with serving(Limits(thread_seconds_per_caller=1.0)) as server:
+        session = await server.session()
+        threads = server.app.accounts.threads
+        threads.add("127.0.0.1", 2.0)
+        asked = request("tools/call", call("echo", {"text": "x"}))
+        await server.json(await server.post(asked, session))  # alone
+
+        threads.add("another", 0.01)
+        refused = await server.post(asked, session)
+        assert 50 <= int(refused.headers["retry-after"]) <= 60
+        assert "1 s are the limit" in await server.refused(refused, 429)
+        await server.json(await server.post(request("ping"), session))

@@ -112,8 +112,8 @@ class HostMetrics:
         )
         metrics.total(
             "bridgehead_client_thread_seconds_total",
-            "Seconds that blocking work took in threads, by the name of the caller.",
-            lambda: {(name or OWN,): seconds for name, seconds in tuple(accounts.thread_seconds.items())},
+            "CPU seconds that blocking work took in threads, by the name of the caller.",
+            lambda: {(name or OWN,): seconds for name, seconds in accounts.threads.by_caller.copy().items()},
             "client",
         )
 

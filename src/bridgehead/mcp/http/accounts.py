@@ -12,9 +12,12 @@ and small ones are still served.
 
 from __future__ import annotations
 
+import threading
+from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from math import ceil
+from time import monotonic
 from typing import Protocol
 
 from ..errors import OVERLOADED
@@ -28,6 +31,7 @@ _MAX_CALLERS = 1000
 """Callers whose time in threads is kept apart; further ones are counted together."""
 OTHERS = "(others)"
 _RETRY_SECONDS = 5
+_MINUTE, _PART_SECONDS = 60.0, 10.0
 
 
 class Share:
@@ -69,6 +73,68 @@ class Share:
             del self.by_caller[caller]
 
 
+class ThreadTime:
+    """CPU seconds that the blocking work of each caller took in threads.
+
+    A caller whose work took more than `limit` of the last 60 seconds is refused until it is below that again,
+    if work of another caller needed a thread in that minute too. A caller that is alone is never refused.
+    """
+
+    def __init__(self, limit: float, clock: Callable[[], float] = monotonic) -> None:
+        self._limit = limit
+        self._clock = clock
+        self.by_caller: dict[str, float] = {}
+        """Seconds since the start of the process; empty for work of the process itself."""
+        self.over: set[str] = set()
+        """Callers that were over the limit when last looked at; for all others there is nothing to check."""
+        self._lock = threading.Lock()
+        """Protects all of this: `add` is called by the threads themselves."""
+        self._minute: deque[tuple[float, dict[str, float]]] = deque()
+        """The last minute in parts of `_PART_SECONDS`, each with its beginning."""
+
+    def add(self, caller: str, seconds: float) -> None:
+        """Count time that a caller's work took in a thread."""
+        with self._lock:
+            known, now = self.by_caller, self._clock()
+            name = caller if caller in known or len(known) < _MAX_CALLERS else OTHERS
+            known[name] = known.get(name, 0.0) + seconds
+            self._forget(now)
+            if not self._minute or self._minute[-1][0] <= now - _PART_SECONDS:
+                self._minute.append((now, {}))
+            part = self._minute[-1][1]
+            part[name] = part.get(name, 0.0) + seconds
+            if name and sum(part.get(name, 0.0) for _, part in self._minute) > self._limit:
+                self.over.add(name)
+
+    def check(self, caller: str) -> None:
+        """Reject a caller over its limit while others need threads too."""
+        with self._lock:
+            now = self._clock()
+            self._forget(now)
+            used = sum(part.get(caller, 0.0) for _, part in self._minute)
+            if used <= self._limit:
+                self.over.discard(caller)
+                return
+            if all(name in ("", caller) for _, part in self._minute for name in part):
+                return
+            left, retry = used, 0.0
+            for began, part in self._minute:  # until enough of the minute is over
+                if left <= self._limit:
+                    break
+                left -= part.get(caller, 0.0)
+                retry = began + _MINUTE - now
+        headers = ((b"retry-after", b"%d" % max(1, ceil(retry))),)
+        message = (
+            f"Your calls took {used:.0f} s of CPU time in the last minute; while others need it too, "
+            f"{self._limit:g} s are the limit. Try again in {max(1, ceil(retry))} s."
+        )
+        raise Rejection(429, message, code=OVERLOADED, headers=headers)
+
+    def _forget(self, now: float) -> None:
+        while self._minute and self._minute[0][0] <= now - _MINUTE:
+            self._minute.popleft()
+
+
 class OpenSession(Protocol):
     """The part of a `Session` that is used here: `sessions` imports this module."""
 
@@ -95,8 +161,7 @@ class Accounts:
         self.streams = Share("streams", limits.streams_per_caller, 5)
         self.requests = Share("requests", limits.http_requests_per_caller, 1)
         self.bytes = Share("bytes", limits.bytes_per_caller, _RETRY_SECONDS)
-        self.thread_seconds: dict[str, float] = {}
-        """Seconds that the blocking work of each caller has taken so far."""
+        self.threads = ThreadTime(limits.thread_seconds_per_caller)
         self.is_full = False
         """Whether the memory of the process has reached its limit."""
         self._limits = limits
@@ -223,11 +288,3 @@ class Accounts:
             if not of_caller:
                 del self._sessions[session.caller]
             self.sessions.give_back(session.caller)
-
-    # --- threads -------------------------------------------------------------------------------------------
-
-    def add_thread_seconds(self, caller: str, seconds: float) -> None:
-        """Count time that a caller's work took in a thread."""
-        known = self.thread_seconds
-        name = caller if caller in known or len(known) < _MAX_CALLERS else OTHERS
-        known[name] = known.get(name, 0.0) + seconds

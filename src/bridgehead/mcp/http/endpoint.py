@@ -36,7 +36,7 @@ from .accounts import Accounts, Share
 from .answer import Answer
 from .authentication import Authenticate, Headers, Principal, Tokens
 from .events import HEADERS, KEEP_ALIVE, EventStream
-from .guard import LOOPBACK, Guard, accepted, check_json, check_length, read_body, whole_body
+from .guard import LOOPBACK, Guard, accepted, check_json, check_length, is_work, read_body, whole_body
 from .legacy_sse import LegacyTransport
 from .message import NO_CONTENT, Handled, HeaderPairs, Request, Response, ResponseStream
 from .rejection import Rejection, reject_busy, reject_method, status_of
@@ -190,6 +190,8 @@ class Endpoint:
 
     def _handle_body(self, request: Request, body: bytes) -> Handled:
         message = jsonrpc.decode(body)
+        if self._accounts.threads.over and is_work(message):  # nobody is, unless threads are busy
+            self._accounts.threads.check(request.caller)
         if isinstance(message, jsonrpc.Message):
             version = request.headers.get(b"mcp-protocol-version")
             if version in STATELESS_NAMES or _is_stateless(version, message):

@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from functools import lru_cache
 from typing import NamedTuple
 
+from .. import jsonrpc
 from ..limits import Limits
 from .accounts import Accounts
 from .message import Request
@@ -108,6 +109,13 @@ def check_json(headers: dict[bytes, bytes]) -> Accepted:
     if not (answers.json and answers.events):
         raise Rejection(406, "Accept must list application/json and text/event-stream")
     return answers
+
+
+def is_work(message: jsonrpc.Message | jsonrpc.Batch | jsonrpc.Malformed) -> bool:
+    """Whether a message may need a thread: it runs something of a bridge, or is a batch."""
+    if isinstance(message, jsonrpc.Message):
+        return message.method in {"tools/call", "resources/read", "prompts/get"}
+    return isinstance(message, jsonrpc.Batch)
 
 
 def check_length(headers: dict[bytes, bytes], limits: Limits) -> None:

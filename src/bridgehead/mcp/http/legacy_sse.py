@@ -17,7 +17,7 @@ from ..connection import Connection
 from ..dispatch import Dispatcher
 from .accounts import Accounts
 from .events import HEADERS, KEEP_ALIVE, event
-from .guard import Guard, read_body, whole_body
+from .guard import Guard, is_work, read_body, whole_body
 from .message import Handled, Request, Response, ResponseStream
 from .rejection import Rejection, reject_busy, reject_method, reject_session
 
@@ -172,17 +172,20 @@ class LegacyTransport:
             raise Rejection(404, "The session is unknown or has expired: open the stream again")
         self._accounts.check(request.caller)
         if request.is_complete:
-            return self._handle_body(stream, whole_body(request, self._limits))
+            return self._handle_body(request, stream, whole_body(request, self._limits))
         return self._read_and_handle(request, stream)
 
     async def _read_and_handle(self, request: Request, stream: _Stream) -> Response:
         try:
-            return self._handle_body(stream, await read_body(request, self._limits, self._accounts))
+            body = await read_body(request, self._limits, self._accounts)
+            return self._handle_body(request, stream, body)
         except Rejection as rejection:
             return rejection.response
 
-    def _handle_body(self, stream: _Stream, body: bytes) -> Response:
+    def _handle_body(self, request: Request, stream: _Stream, body: bytes) -> Response:
         message = jsonrpc.decode(body)
+        if self._accounts.threads.over and is_work(message):
+            self._accounts.threads.check(request.caller)
         if stream.is_busy and jsonrpc.is_request(message):
             raise reject_busy()
         known = stream.connection.listener
