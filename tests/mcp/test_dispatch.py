@@ -8,10 +8,9 @@ import pytest
 
 from bridgehead.mcp import Bridge, Limits, ProtocolError, ToolError
 from bridgehead.mcp.calls.params import META_PREFIX
-from bridgehead.mcp.dispatch import Dispatcher
+from bridgehead.mcp.dispatch import Dispatcher, read
 from bridgehead.mcp.in_memory import InMemoryClient
 from bridgehead.mcp.jsonrpc import Message
-from bridgehead.mcp.methods.request import read
 from bridgehead.mcp.revisions import HANDSHAKE, V2025_03_26, V2025_11_25, Revision
 from tests.mcp.gate import STATELESS_META, Gate, asked, encoded
 from tests.support.checked import STATELESS, connect

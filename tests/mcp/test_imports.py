@@ -51,7 +51,6 @@ OURS = {
     "bridgehead.mcp.methods.features",
     "bridgehead.mcp.methods.handshake",
     "bridgehead.mcp.methods.listing",
-    "bridgehead.mcp.methods.request",
     "bridgehead.mcp.methods.subscriptions",
     "bridgehead.mcp.process",
     "bridgehead.mcp.revisions",

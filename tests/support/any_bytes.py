@@ -8,9 +8,8 @@ import msgspec
 from bridgehead.mcp import Bridge
 from bridgehead.mcp.calls.params import META_PREFIX
 from bridgehead.mcp.connection import Connection
-from bridgehead.mcp.dispatch import Dispatcher
+from bridgehead.mcp.dispatch import METHODS, Dispatcher
 from bridgehead.mcp.limits import Limits
-from bridgehead.mcp.methods.request import METHODS
 from bridgehead.mcp.revisions import HANDSHAKE
 from tests.support import oracle
 from tests.support.asking import make_bridge

@@ -1,30 +1,246 @@
 """Dispatch: a message comes in, messages come out; no I/O.
 
-The dispatcher runs a request's method and puts the result into the envelope of the client's revision. A
-transport calls `handle_bytes` or `handle_message`. HTTP calls `methods.request.read` and `handle_request`
-itself, because it compares a request with its headers in between.
+`METHODS` lists the protocol's methods. `read` finds a request's method and decodes its parameters without
+judging: a request keeps its problem, because its era decides which mistake is reported first. `client_of`
+finds the era. The dispatcher runs the method, which returns an encoded result body with its `_meta`, or a
+coroutine for one, and puts that into the envelope of the client's revision. A transport calls `handle_bytes`
+or `handle_message`. HTTP calls `read` and `handle_request` itself, because it compares a request with its
+headers in between.
 """
 
 from __future__ import annotations
 
-from collections.abc import Coroutine
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Coroutine
+from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
-from msgspec import UNSET
+from msgspec import UNSET, Raw, Struct, UnsetType, field
 
 from . import jsonrpc
-from .calls.context import BecameTask, Context, find_input_requests
-from .calls.params import CancelledParams
-from .errors import INVALID_REQUEST, METHOD_NOT_FOUND, ProtocolError, quote
+from .calls.context import BecameTask, Context, check_level, find_input_requests
+from .calls.params import (
+    EMPTY,
+    META_PREFIX,
+    NULL,
+    CallToolParams,
+    CancelledParams,
+    CompleteParams,
+    GetPromptParams,
+    InitializeParams,
+    ListenParams,
+    PageParams,
+    Params,
+    ReadResourceParams,
+    RequestMeta,
+    SetLevelParams,
+    SubscribeParams,
+    TaskParams,
+    UpdateTaskParams,
+)
+from .connection import Client
+from .errors import (
+    INVALID_PARAMS,
+    INVALID_REQUEST,
+    METHOD_NOT_FOUND,
+    UNSUPPORTED_VERSION,
+    MalformedRequest,
+    ProtocolError,
+    quote,
+)
 from .features.handlers import close_unstarted
 from .lazy_imports import asyncio
-from .methods.request import Request, client_of, read
-from .server import Body, Server
+from .methods.features import call_tool, complete, get_prompt, read_resource
+from .methods.handshake import discover, initialize, ping, set_level
+from .methods.listing import list_prompts, list_resources, list_templates, list_tools
+from .methods.subscriptions import listen, subscribe, unsubscribe
+from .revisions import NEWEST_HANDSHAKE, STATELESS
+from .server import Body, EventualBody, Server
 
 if TYPE_CHECKING:
     from .connection import Connection, Outlet, Reply
     from .revisions import Revision
+
+_LARGE_BYTES = 64 * 1024
+"""Limit of `initialize` and of `_meta`, which are decoded and kept for as long as a session."""
+
+
+class Method(Struct, frozen=True):
+    """One method: its parameters, its function, and the eras in which it exists."""
+
+    params: type[Params]
+    run: Callable[[Any, Context[Any], Any], EventualBody]
+    handshake: bool = True
+    stateless: bool = True
+    needs: Literal[
+        "",
+        "logging",
+        "tools",
+        "prompts",
+        "has_resources",
+        "subscribable",
+        "completers",
+        "has_tasks",
+        "has_skills",
+    ] = ""
+    """An attribute of the bridge; the method is not offered while it is empty or False."""
+
+
+def _late(module: str, name: str) -> Callable[[Server, Context[Any], Any], EventualBody]:
+    """Return a method of a module that most servers never import."""
+
+    def run(server: Server, context: Context[Any], params: Any) -> EventualBody:
+        from importlib import import_module
+
+        body: EventualBody = getattr(import_module(module, __package__), name)(server, context, params)
+        return body
+
+    return run
+
+
+METHODS: dict[str, Method] = {
+    "initialize": Method(InitializeParams, initialize, stateless=False),
+    "server/discover": Method(Params, discover, handshake=False),
+    "ping": Method(Params, ping, stateless=False),
+    "logging/setLevel": Method(SetLevelParams, set_level, stateless=False, needs="logging"),
+    "tools/list": Method(PageParams, list_tools, needs="tools"),
+    "tools/call": Method(CallToolParams, call_tool, needs="tools"),
+    "resources/list": Method(PageParams, list_resources, needs="has_resources"),
+    "resources/templates/list": Method(PageParams, list_templates, needs="has_resources"),
+    "resources/read": Method(ReadResourceParams, read_resource, needs="has_resources"),
+    "resources/subscribe": Method(SubscribeParams, subscribe, stateless=False, needs="subscribable"),
+    "resources/unsubscribe": Method(SubscribeParams, unsubscribe, stateless=False, needs="subscribable"),
+    "prompts/list": Method(PageParams, list_prompts, needs="prompts"),
+    "prompts/get": Method(GetPromptParams, get_prompt, needs="prompts"),
+    "completion/complete": Method(CompleteParams, complete, needs="completers"),
+    "subscriptions/listen": Method(ListenParams, listen, handshake=False),
+    "tasks/get": Method(TaskParams, _late(".tasks.methods", "get_task"), handshake=False, needs="has_tasks"),
+    "tasks/update": Method(
+        UpdateTaskParams, _late(".tasks.methods", "update_task"), handshake=False, needs="has_tasks"
+    ),
+    "tasks/cancel": Method(
+        TaskParams, _late(".tasks.methods", "cancel_task"), handshake=False, needs="has_tasks"
+    ),
+    "skills/list": Method(
+        PageParams, _late(".methods.skills", "list_skills"), handshake=False, needs="has_skills"
+    ),
+    "skills/get": Method(
+        SubscribeParams, _late(".methods.skills", "get_skill"), handshake=False, needs="has_skills"
+    ),
+}
+
+
+class Request(Struct):
+    """A request: its method, its parameters, and the problem with them."""
+
+    id: jsonrpc.RequestId
+    name: str
+    method: Method | None
+    params: Params
+    problem: ProtocolError | None = None
+
+
+class _Parts(Struct):
+    """The members of large parameters whose sizes are judged separately."""
+
+    meta: Raw = field(default=EMPTY, name="_meta")
+    arguments: Raw = EMPTY
+
+
+_decode_parts = msgspec.json.Decoder(_Parts).decode
+
+
+class _Decoders(dict[type[Params], Callable[[Raw], Params]]):
+    """One decoder per type, made on first use: making all of them would delay the first answer."""
+
+    def __missing__(self, kind: type[Params]) -> Callable[[Raw], Params]:
+        decode = self[kind] = msgspec.json.Decoder(kind).decode
+        return decode
+
+
+_decoders = _Decoders()
+
+
+def read(request_id: jsonrpc.RequestId, name: str, message: jsonrpc.Message) -> Request:
+    """Find a request's method and decode its parameters. Never raises: see `Request.problem`."""
+    method = METHODS.get(name)
+    raw = EMPTY if isinstance(message.params, UnsetType) else message.params
+    if message.__class__ is jsonrpc.UnweighedMessage:
+        problem = _measure(name, raw)
+        if problem:
+            failure = MalformedRequest(INVALID_PARAMS, f"Invalid params for {name}: {problem}")
+            return Request(request_id, name, method, Params(), failure)
+    try:
+        decoded = _decoders[Params if method is None else method.params](raw)
+    except jsonrpc.UNDECODABLE as error:
+        if bytes(raw) == NULL:  # some clients write null for parameters that they leave out
+            return read(request_id, name, jsonrpc.Message("2.0"))
+        from .features.argument_errors import reword  # late: only a refused request needs it
+
+        problem = f"Invalid params for {name}: {reword(str(error))}"
+        try:  # `_meta` alone says which era, and so which status, the refusal belongs to
+            params = _decoders[Params](raw)
+        except jsonrpc.UNDECODABLE:
+            return Request(request_id, name, method, Params(), MalformedRequest(INVALID_PARAMS, problem))
+        return Request(request_id, name, method, params, ProtocolError(INVALID_PARAMS, problem))
+    return Request(request_id, name, method, decoded)
+
+
+def _measure(name: str, raw: Raw) -> str:
+    """Say what is too large in the parameters, except a tool's arguments, which the tool judges itself."""
+    if len(memoryview(raw)) <= _LARGE_BYTES:
+        return ""
+    try:
+        parts = _decode_parts(raw)
+    except jsonrpc.UNDECODABLE:
+        return ""  # `read` decodes it again and reports the reason
+    if name == "initialize" or len(bytes(parts.meta)) > _LARGE_BYTES:
+        subject = "the parameters" if name == "initialize" else "_meta"
+        return f"{subject} may have {_LARGE_BYTES} bytes"
+    values = bytes(raw).count(b",") - bytes(parts.arguments).count(b",")
+    return f"more than {jsonrpc.MAX_VALUES} values" if values > jsonrpc.MAX_VALUES else ""
+
+
+def client_of(request: Request, connection: Connection, expected: Revision | None) -> Client:
+    """Return the client that makes a request, and with it the revision.
+
+    `expected` is the revision that the transport knows from outside the message (an HTTP header).
+    """
+    meta = request.params.meta
+    declared = UNSET if meta is None else meta.protocol_version
+    if declared is not UNSET or (expected is not None and expected.stateless):
+        return _stateless_client(meta)
+    if connection.client is not None:
+        return connection.client
+    if request.name in ("initialize", "ping"):
+        return Client(NEWEST_HANDSHAKE, {}, {})
+    if request.name == "server/discover":
+        return _stateless_client(meta)
+    raise MalformedRequest(
+        INVALID_REQUEST,
+        "Not initialized: send initialize first, or give protocolVersion and clientCapabilities in _meta",
+    )
+
+
+def _stateless_client(meta: RequestMeta | None) -> Client:
+    meta = meta or RequestMeta()
+    if isinstance(meta.protocol_version, UnsetType):
+        raise _missing_meta("protocolVersion")
+    if isinstance(meta.client_capabilities, UnsetType):
+        raise _missing_meta("clientCapabilities")
+    revision = STATELESS.get(meta.protocol_version)
+    if revision is None:
+        raise ProtocolError(
+            UNSUPPORTED_VERSION,
+            "Unsupported protocol version",
+            {"supported": list(STATELESS), "requested": meta.protocol_version},
+        )
+    level = None if isinstance(meta.log_level, UnsetType) else check_level(meta.log_level)
+    info = {} if isinstance(meta.client_info, UnsetType) else meta.client_info
+    return Client(revision, meta.client_capabilities, info, level)
+
+
+def _missing_meta(name: str) -> MalformedRequest:
+    return MalformedRequest(INVALID_PARAMS, f"Invalid params: _meta needs {META_PREFIX}{name}")
 
 
 class Dispatcher(Server):

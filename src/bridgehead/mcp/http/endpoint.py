@@ -23,13 +23,12 @@ from ..bridge import Bridge
 from ..calls.multi_round import Keys
 from ..calls.params import CallToolParams, GetPromptParams, ReadResourceParams, TaskParams
 from ..connection import Connection, NullOutlet, overload
-from ..dispatch import Dispatcher
+from ..dispatch import Dispatcher, read
+from ..dispatch import Request as RpcRequest
 from ..errors import HEADER_MISMATCH, ProtocolError
 from ..features.tools import TASKS_EXTENSION, Tool
 from ..jsonrpc import UNDECODABLE
 from ..limits import Limits
-from ..methods.request import Request as RpcRequest
-from ..methods.request import read
 from ..revisions import HANDSHAKE, STATELESS, V2026_07_28
 from . import authentication
 from .accounts import Accounts, Share
