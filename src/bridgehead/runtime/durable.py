@@ -12,11 +12,12 @@ import sys
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+P = ParamSpec("P")
 Result = TypeVar("Result")
 
 _PRIVATE = 0o600
@@ -59,7 +60,7 @@ def replace(
                 flush(descriptor)
         finally:
             os.close(descriptor)
-        retry_while_locked(lambda: os.replace(temporary, path))  # noqa: PTH105 - the same, without making another path
+        retry_while_locked(os.replace, temporary, path)
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
@@ -67,7 +68,7 @@ def replace(
         flush_folder(path.parent)
 
 
-def retry_while_locked(act: Callable[[], Result]) -> Result:
+def retry_while_locked(act: Callable[P, Result], *args: P.args, **kwargs: P.kwargs) -> Result:
     """Retry a file operation on Windows while another process has the file open.
 
     There a file that a reader or a virus scanner has open cannot be replaced or removed, and one that is
@@ -77,7 +78,7 @@ def retry_while_locked(act: Callable[[], Result]) -> Result:
     pause = _FIRST_PAUSE
     while True:
         try:
-            return act()
+            return act(*args, **kwargs)
         except PermissionError as failure:
             # Functions of the C library, such as `open`, do not pass on Windows' own code.
             is_held = getattr(failure, "winerror", None) in _HELD_OPEN or sys.platform == "win32"
@@ -95,7 +96,7 @@ def read(path: Path) -> bytes:
 
 def remove(path: Path) -> None:
     """Remove a file, if it exists, as soon as no other process has it open."""
-    retry_while_locked(lambda: path.unlink(missing_ok=True))
+    retry_while_locked(path.unlink, missing_ok=True)
 
 
 def give_rights(descriptor: int, like: os.stat_result | None, share: int) -> None:

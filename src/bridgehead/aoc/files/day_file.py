@@ -6,7 +6,7 @@ the old file or the new one. Above 256 KB, records are appended to a journal, wh
 file when no record arrives. While nobody else writes, a write neither reads nor decodes.
 """
 
-# ruff: noqa: PTH116, PTH118 - one way to write a path in this package
+# ruff: noqa: PTH113, PTH116, PTH118 - one way to write a path in this package
 
 from __future__ import annotations
 
@@ -26,7 +26,18 @@ from bridgehead.runtime.timing import Clock
 from ..ranking.figures import Figures, Runs, figures
 from . import day_document, journal, layout
 from .day_document import DayDocument
-from .entries import CLAIMED, GRADES, Entry, Group, NewEntry, RecordKey, Wanted, format_timestamp, id_of
+from .entries import (
+    CLAIMED,
+    GRADES,
+    RANKED,
+    Entry,
+    Group,
+    NewEntry,
+    RecordKey,
+    Wanted,
+    format_timestamp,
+    id_of,
+)
 from .locking import FolderLock
 from .names import canonical_name
 from .records import read_day, read_journal_tail, recorded_attempts
@@ -107,11 +118,14 @@ class DayFile:
     @property
     def has_journal(self) -> bool:
         """Whether records wait to be folded into the file."""
-        return identify(self._journal_path) is not None
+        return os.path.isfile(self._journal_path)
 
     def append(self, entries: list[NewEntry]) -> list[Recorded]:
         """Write records, oldest first: all of them, or none and an error."""
-        entries = [self._seals.sign_entry(self._day, entry) for entry in entries]
+        # Only a record above claimed has a seal.
+        entries = [
+            self._seals.sign_entry(self._day, entry) if entry.grade in RANKED else entry for entry in entries
+        ]
         try:
             with self._lock.held(self._path):
                 cached = self._read_cached()
@@ -235,7 +249,7 @@ class DayFile:
             self._drop_journal()  # one whose first line was torn by a kill
             data = journal.begin_journal(self._day, durable.read(Path(self._path)), cached.insert_at) + data
         flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_BINARY", 0)
-        descriptor = durable.retry_while_locked(lambda: os.open(self._journal_path, flags, _READABLE))
+        descriptor = durable.retry_while_locked(os.open, self._journal_path, flags, _READABLE)
         try:
             before = os.fstat(descriptor).st_size
             try:
@@ -275,7 +289,7 @@ class DayFile:
         self._drop_journal()
 
     def _drop_journal(self) -> None:
-        durable.retry_while_locked(lambda: Path(self._journal_path).unlink(missing_ok=True))
+        durable.remove(Path(self._journal_path))
 
     def _write(self, data: bytes) -> None:
         self._check_room(len(data))

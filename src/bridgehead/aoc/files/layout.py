@@ -3,7 +3,7 @@
 Folders need not exist.
 """
 
-# ruff: noqa: PTH112, PTH116, PTH118, PTH120, PTH208 - pathlib would delay the server's first answer
+# ruff: noqa: PTH112, PTH113, PTH116, PTH118, PTH120, PTH208 - pathlib would delay the server's first answer
 
 from __future__ import annotations
 
@@ -137,7 +137,7 @@ def list_days(folder: str) -> dict[int, frozenset[tuple[str, Identity]]]:
 def has_puzzle(folder: str, day: int) -> bool:
     """Return whether a day is one of `list_days`, with two lookups instead of a list of the folder."""
     newer, older = markdown_name(day, 1), legacy_name(day)
-    return bool(identify(os.path.join(folder, newer)) or identify(os.path.join(folder, older)))
+    return os.path.isfile(os.path.join(folder, newer)) or os.path.isfile(os.path.join(folder, older))
 
 
 def list_inputs(folder: str) -> dict[int, Identity]:

@@ -16,7 +16,7 @@ import msgspec
 from bridgehead.runtime import durable
 from bridgehead.runtime.errors import StorageError
 
-from .entries import CLAIMED, RANKED
+from .entries import CLAIMED
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -54,9 +54,7 @@ class Seals:
         return hmac.compare_digest(seal.encode(errors="replace"), _digest(key, day, fields).encode())
 
     def sign_entry(self, day: int, entry: NewEntry) -> NewEntry:
-        """Seal a new record, if it is above claimed."""
-        if entry.grade not in RANKED:
-            return entry
+        """Seal a new record that is above claimed."""
         from msgspec.structs import replace
 
         fields = (entry.llm, entry.phase, entry.time, entry.timestamp, entry.measure, entry.grade)

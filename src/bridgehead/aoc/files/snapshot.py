@@ -64,7 +64,7 @@ def read_snapshot(path: str, limit: int) -> Snapshot | None:
     if sys.platform == "win32" and os.path.isdir(path):
         raise unreadable(path, _NOT_A_FILE)
     try:
-        descriptor = durable.retry_while_locked(lambda: os.open(path, _OPEN))
+        descriptor = durable.retry_while_locked(os.open, path, _OPEN)
         try:
             status = os.fstat(descriptor)
             if not stat.S_ISREG(status.st_mode):
@@ -87,7 +87,7 @@ def read_snapshot(path: str, limit: int) -> Snapshot | None:
 def read_parts(path: str, identity: Identity, parts: Sequence[tuple[int, int]]) -> list[bytes] | None:
     """Read parts of a file, each from one offset to another; None if it is no longer the same file."""
     try:
-        descriptor = durable.retry_while_locked(lambda: os.open(path, _OPEN))
+        descriptor = durable.retry_while_locked(os.open, path, _OPEN)
     except OSError:
         return None
     try:
