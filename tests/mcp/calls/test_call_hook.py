@@ -323,3 +323,28 @@ async def test_a_hook_sees_a_call_that_waits_for_the_lifespan(seen: Seen) -> Non
         await client.call("state")
 
     assert [outcome.waited for _, outcome, _ in seen] == [True, False]
+
+
+@pytest.mark.parametrize("tool", ["plain", "slow"])
+async def test_a_hook_may_add_to_what_a_tool_returns(tool: str, seen: Seen) -> None:
+    bridge = shop()
+    bridge.around_calls(observe_calls(seen.ended, extend=lambda call, value: f"{call.name}: {value}"))
+    async with connect(bridge) as client:
+        answer = await client.call(tool, {"text": "a"})
+
+    assert answer["content"] == [{"type": "text", "text": f"{tool}: a"}]
+    assert [outcome.value for _, outcome, _ in seen] == [f"{tool}: a"]
+
+
+@pytest.mark.parametrize("tool", ["plain", "slow"])
+async def test_a_hook_that_fails_to_add_is_seen_as_a_failed_call(tool: str, seen: Seen) -> None:
+    def extend(_: Invocation, __: object) -> object:
+        raise ToolError("no room for more")
+
+    bridge = shop()
+    bridge.around_calls(observe_calls(seen.ended, extend=extend))
+    async with connect(bridge) as client:
+        answer = await client.call(tool, {"text": "a"})
+
+    assert answer["isError"] is True
+    assert seen.brief == [("tool", tool, "error")]

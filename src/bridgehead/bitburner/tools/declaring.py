@@ -106,14 +106,7 @@ class CallObserver:
             if call.kind == "tool":
                 self._calls.add(call.name)
 
-        observe = observe_calls(self._end, waits=begin)
-
-        def around(call: Invocation, run: Callable[[], Any]) -> Any:
-            value = observe(call, run)
-            is_agents = call.kind == "tool" and call.name not in PAGE_TOOLS
-            return _add_notices(call, value) if is_agents and isinstance(value, Awaitable) else value
-
-        bridge.around_calls(around)
+        bridge.around_calls(observe_calls(self._end, waits=begin, extend=_add_notices))
 
     def _end(self, call: Invocation, outcome: Outcome, seconds: float) -> None:
         if call.kind != "tool":
@@ -143,10 +136,9 @@ def _describe(call: Invocation, seconds: float) -> dict[str, object]:
     return about
 
 
-async def _add_notices(call: Invocation, work: Awaitable[Any]) -> Any:
+def _add_notices(call: Invocation, answer: Any) -> Any:
     """Append pending notices, such as changed files, to the agent's next answer."""
-    answer = await work
-    if not isinstance(answer, Answer):
+    if call.kind != "tool" or call.name in PAGE_TOOLS or not isinstance(answer, Answer):
         return answer
     session: Session = call.context.state
     notices = session.take_notices(session.name_agent(call.context))

@@ -15,7 +15,7 @@ from ..errors import MissingFile
 from ..game import paths
 from ..session import Session
 from .declaring import Server, ToolDeclarer
-from .writes import Written, apply_change
+from .writes import Written, describe_written
 
 _MAX_DIFF = 20_000
 _MAX_LISTED = 200
@@ -102,7 +102,9 @@ async def restore_file(args: RestoreFile, ctx: Context[Session]) -> Answer[Resto
         return await _compare(ctx.state, on, name, args)
     from ..changes.file_writer import Restore
 
-    written, notes = await apply_change(ctx, Restore(on, name, args.version))
+    restore = Restore(on, name, args.version)
+    outcome = await ctx.state.writer.apply(restore, ctx.state.name_agent(ctx))
+    written, notes = await describe_written(ctx.state, on, name, outcome)
     undo = (f"To undo this, restore version {written.kept_version}.",) if written.kept_version else ()
     text = f"Restored {name} from {args.version or 'the version before'}."
     return Answer(text, Restored(written), notes=(*notes, *undo))
@@ -121,7 +123,7 @@ async def _restore_several(ctx: Context[Session], on: str, args: RestoreFile) ->
     for name in dict.fromkeys(names):
         try:
             # One after the other; a file that fails does not keep the others from being restored.
-            await apply_change(ctx, Restore(on, name))
+            await ctx.state.writer.apply(Restore(on, name), ctx.state.name_agent(ctx))
             restored.append(name)
         except BridgeError as error:
             failed.append(NotRestored(name, str(error)))

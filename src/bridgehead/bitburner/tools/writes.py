@@ -23,7 +23,7 @@ from .scripts import (
 )
 
 if TYPE_CHECKING:
-    from ..changes.file_writer import Change, ChangeResult
+    from ..changes.file_writer import ChangeResult
 
 NOTHING_CHANGED = "Nothing was changed."
 _MAX_NAMED = 5
@@ -200,9 +200,12 @@ async def write_file(args: WriteFile, ctx: Context[Session]) -> Answer[Written]:
     """Write a whole file."""
     from ..changes.file_writer import Write, check_size
 
+    session = ctx.state
     name, on = paths.validate_filename(args.filename), paths.validate_server(args.server)
-    check_size(args.content, ctx.state.write_max_bytes)
-    written, notes = await apply_change(ctx, Write(on, name, args.content, if_match=args.if_match))
+    check_size(args.content, session.write_max_bytes)
+    write = Write(on, name, args.content, if_match=args.if_match)
+    outcome = await session.writer.apply(write, session.name_agent(ctx))
+    written, notes = await describe_written(session, on, name, outcome)
     return Answer("OK", written, notes=notes)
 
 
@@ -236,6 +239,7 @@ async def edit_file(args: EditFile, ctx: Context[Session]) -> Answer[Written]:
     from ..changes.edits import Replacement
     from ..changes.file_writer import EditText
 
+    session = ctx.state
     name, on = paths.validate_filename(args.filename), paths.validate_server(args.server)
     if args.edits is not None and args.old_text is None and args.new_text is None:
         edits = [Replacement(one.old_text, one.new_text, one.count) for one in args.edits]
@@ -246,7 +250,9 @@ async def edit_file(args: EditFile, ctx: Context[Session]) -> Answer[Written]:
             f"Either old_text and new_text or edits must be given. {NOTHING_CHANGED}",
             next_step="Give old_text and new_text for one replacement, edits for several.",
         )
-    written, notes = await apply_change(ctx, EditText(on, name, edits, ctx.state.write_max_bytes))
+    edit = EditText(on, name, edits, session.write_max_bytes)
+    outcome = await session.writer.apply(edit, session.name_agent(ctx))
+    written, notes = await describe_written(session, on, name, outcome)
     return Answer(f"OK. Replaced {sum(one.count for one in edits)} in {name}.", written, notes=notes)
 
 
@@ -302,17 +308,10 @@ async def move_file(args: MoveFile, ctx: Context[Session]) -> Answer[Moved]:
     )
 
 
-async def apply_change(ctx: Context[Session], change: Change) -> tuple[Written, tuple[str, ...]]:
-    """Change one file; return the output, and notes: cost, problems, what was replaced or dropped."""
-    session = ctx.state
-    outcome = await session.writer.apply(change, session.name_agent(ctx))
-    return await describe_written(session, change.server, change.filename, outcome)
-
-
 async def describe_written(
     session: Session, on: str, name: str, outcome: ChangeResult
 ) -> tuple[Written, tuple[str, ...]]:
-    """Return the output for a file that was written, and the notes."""
+    """Return the output for a file that was written, and notes: cost, problems, what was replaced."""
     written = Written("OK", name, on, len(outcome.content.encode()), kept_version=outcome.kept_version)
     if paths.is_script(name):
         written.ram_gb, written.ram_problem = await measure_cost(session, name, on)

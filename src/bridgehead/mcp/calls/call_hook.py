@@ -60,22 +60,28 @@ def wrap_hook(outer: CallHook, inner: CallHook | None) -> CallHook:
 
 
 def observe_calls(
-    ended: Callable[[Invocation, Outcome, float], None], *, waits: Callable[[Invocation], None] | None = None
+    ended: Callable[[Invocation, Outcome, float], None],
+    *,
+    waits: Callable[[Invocation], None] | None = None,
+    extend: Callable[[Invocation, Any], Any] | None = None,
 ) -> CallHook:
-    """Make a hook that changes nothing and tells `ended` of each call, with its seconds.
+    """Make a hook that tells `ended` of each call, with its seconds.
 
     `waits` hears of a call that does not answer at once, when it begins; its `ended` follows with `waited`.
+    `extend` gets what a call returned, and returns it or something in its place.
     """
 
     def observe(call: Invocation, run: Run) -> Any:
         started = perf_counter()
         try:
             value = run()
+            if isinstance(value, CoroutineType):
+                return observe_later(call, value, started)
+            if extend is not None:
+                value = extend(call, value)
         except BaseException as error:
             ended(call, _failure(error, waited=False), perf_counter() - started)
             raise
-        if isinstance(value, CoroutineType):
-            return observe_later(call, value, started)
         status: Status = "error" if getattr(value, "is_error", False) is True else "ok"
         ended(call, Outcome(status, value), perf_counter() - started)
         return value
@@ -86,6 +92,8 @@ def observe_calls(
             waits(call)
         try:
             value = await work
+            if extend is not None:
+                value = extend(call, value)
         except BaseException as error:
             ended(call, _failure(error, waited=True), perf_counter() - started)
             raise
