@@ -212,12 +212,19 @@ async def test_a_slow_reader_gets_everything(server: Server) -> None:
     assert answers == set(range(200))
 
 
+async def open_unread(server: Server) -> tuple[asyncio.StreamWriter, str]:
+    """Open a stream that is read no further than its path for messages."""
+    # A small limit: beyond it asyncio stops reading from the socket too.
+    reader, writer = await asyncio.open_connection("127.0.0.1", server.port, limit=1000)
+    writer.write(server.http.head("GET", "/sse", {}))
+    path = (await reader.readuntil(b"\n\n")).decode().rpartition("data: ")[2].strip()
+    await server.post(initialize(OLD), path=path)
+    return writer, path
+
+
 async def test_a_client_that_does_not_read_is_told_to_come_again() -> None:
     async with serving(Limits(requests_in_flight=8)) as server:
-        reader, writer = await asyncio.open_connection("127.0.0.1", server.port, limit=1000)
-        writer.write(server.http.head("GET", "/sse", {}))
-        path = (await reader.readuntil(b"\n\n")).decode().rpartition("data: ")[2].strip()
-        await server.post(initialize(OLD), path=path)
+        writer, path = await open_unread(server)
         big = request("tools/call", call("sync_big", {"size": 1_000_000}))
         statuses = [(await server.post(big, path=path)).status for _ in range(200)]
         writer.close()
@@ -227,10 +234,7 @@ async def test_a_client_that_does_not_read_is_told_to_come_again() -> None:
 
 async def test_answers_that_nobody_reads_are_charged_to_their_caller_until_it_hangs_up() -> None:
     async with serving(Limits(bytes_per_caller=20_000_000)) as server:
-        reader, writer = await asyncio.open_connection("127.0.0.1", server.port, limit=1000)
-        writer.write(server.http.head("GET", "/sse", {}))
-        path = (await reader.readuntil(b"\n\n")).decode().rpartition("data: ")[2].strip()
-        await server.post(initialize(OLD), path=path)
+        writer, path = await open_unread(server)
         big = request("tools/call", call("sync_big", {"size": 1_000_000}))
         async with asyncio.timeout(PATIENCE):
             while (refused := await server.post(big, path=path)).status == 202:
