@@ -1,8 +1,11 @@
 """Overview: what is so, what was called, what failed; hostile names are text."""
 
+import pytest
+
 from bridgehead.host.auth.grants import ANYONE, Grant
 from bridgehead.host.dashboard.history import DAY, HOUR, Failure, Notice
-from bridgehead.host.dashboard.overview import write_bridge, write_failures, write_overview
+from bridgehead.host.dashboard.overview import write_bridge, write_failures, write_notices, write_overview
+from bridgehead.runtime.events import TYPES
 from bridgehead.runtime.findings import Chart, ChartBar, Fact, Report, ReportTable
 from tests.host.dashboard.test_html import HOSTILE, read
 from tests.host.dashboard.test_snapshot import snapshot
@@ -107,4 +110,18 @@ def test_the_same_failure_is_listed_once_with_how_often() -> None:
     assert (
         read(write_failures([Failure(1.0, "a", str(n), "", "p") for n in range(9)], 10.0, 5)).text.count("p")
         == 5
+    )
+
+
+@pytest.mark.parametrize("kind", [kind for kind in TYPES if not kind.startswith("call.")])
+def test_a_notice_is_named_in_words_and_not_by_the_type_of_its_event(kind: str) -> None:
+    text = read(write_notices([Notice(1.0, kind, "aoc", "Says.")], 2.0)).text
+
+    assert kind not in text
+    assert "Says." in text
+
+
+def test_a_notice_of_a_type_that_only_its_bridge_knows_is_named_by_it() -> None:
+    assert (
+        "weather.storm" in read(write_notices([Notice(1.0, "weather.storm", "weather", "Wind.")], 2.0)).text
     )

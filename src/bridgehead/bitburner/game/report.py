@@ -39,7 +39,7 @@ async def report(session: Session) -> Report:
         except BridgeError:
             facts.append(Fact("Files", "the game did not answer"))
     if connection.since is not None:
-        facts.append(Fact("Since", _format_minute(connection.since)))
+        facts.append(Fact("Since", f"{_format_minute(connection.since)} UTC"))
     facts += [
         Fact("Address", connection.address),
         Fact("Exchanges pending", str(0 if connection.link is None else connection.link.pending)),
@@ -53,9 +53,9 @@ async def report(session: Session) -> Report:
     if files:
         newest = sorted(files, key=lambda one: -one.mtime)[:MAX_FILES]
         rows = [(one.filename, _size(one.size), _format_minute(one.mtime / 1000)) for one in newest]
-    shown = f", {MAX_FILES} of {len(names)}" if len(names) > MAX_FILES else ""
+    shown = f", {MAX_FILES} of {len(names):,}" if len(names) > MAX_FILES else ""
     table = ReportTable(
-        f"Files on home{shown}", ("File", "Size", "Changed"), tuple(rows), frozenset({"Size"})
+        f"Files on home{shown}", ("File", "Size", "Changed (UTC)"), tuple(rows), frozenset({"Size"})
     )
     return Report(facts=tuple(facts), tables=(table,))
 
@@ -66,7 +66,7 @@ def _total(values: dict[tuple[str, ...], float]) -> str:
 
 def _format_minute(seconds: float) -> str:
     """Format a time for people: in UTC, to the minute."""
-    return timestamps.format_utc(seconds)[:16].replace("T", " ") + " UTC"
+    return timestamps.format_utc(seconds)[:16].replace("T", " ")
 
 
 def _size(count: int | None) -> str:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import UTC, datetime
 
 from ..auth.grants import EVERYTHING, Grant
 from ..auth.tokens import KnownToken
 from . import layout
 from .charts import draw_meter
 from .html import NOTHING, Child, Html, join, link, table, tag
-from .layout import Page, badge, duration, empty, form, hidden, number, section, size, when
+from .layout import Page, badge, day, duration, empty, form, hidden, number, section, size, when
 from .overview import write_failures, write_notices
 from .snapshot import Snapshot
 
@@ -79,7 +78,7 @@ def _write_tokens(snapshot: Snapshot, tokens: Sequence[KnownToken] | None, *, ma
             "dashboard": grant.dashboard,
             "admin": grant.admin,
         }
-        ends = "never" if grant.expires is None else _write_day(grant.expires)
+        ends = "never" if grant.expires is None else day(grant.expires)
         used = snapshot.token_uses.get(grant.token_id)
         has_ended = grant.expires is not None and grant.expires <= snapshot.taken
         action = tag(
@@ -92,7 +91,7 @@ def _write_tokens(snapshot: Snapshot, tokens: Sequence[KnownToken] | None, *, ma
                 ", ".join(right for right, has_it in rights.items() if has_it),
                 number(grant.per_minute) if grant.per_minute else "no limit",
                 number(snapshot.clients.get(name, {}).get("made", 0)),
-                _write_day(token.created),
+                day(token.created),
                 # Not "never": the use of a token is known only since the server notes it.
                 "none recorded" if used is None else when(used, snapshot.taken),
                 [ends, " ", badge("expired", "bad")] if has_ended else ends,
@@ -100,17 +99,6 @@ def _write_tokens(snapshot: Snapshot, tokens: Sequence[KnownToken] | None, *, ma
             ]
         )
     return table(heads, rows, caption="Tokens and what they open")
-
-
-def _write_day(at: float) -> Html:
-    """Write a day (UTC); its title has the exact time."""
-    exact = datetime.fromtimestamp(at, UTC)
-    return tag(
-        "time",
-        f"{exact:%Y-%m-%d}",
-        datetime=exact.isoformat(timespec="seconds"),
-        title=f"{exact:%Y-%m-%d %H:%M:%S} UTC",
-    )
 
 
 def _write_limits(snapshot: Snapshot) -> Html:
@@ -188,7 +176,7 @@ def _write_sessions(snapshot: Snapshot, proof: str, *, may_act: bool) -> Html:
                 client,
                 session.caller,
                 session.bridge or "all",
-                session.revision,
+                tag("span", session.revision, class_="whole"),
                 "busy" if session.is_busy else duration(session.idle_seconds),
                 *([str(session.worker)] if has_workers else []),
                 *([action] if may_act else []),

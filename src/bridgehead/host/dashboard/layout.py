@@ -257,11 +257,21 @@ def empty(words: str, *more: Child) -> Html:
 
 
 def when(at: float, now: float) -> Html:
-    """Write a time as how long ago it was; its title has the exact time."""
+    """Write a time as how long ago it was."""
+    return _write_time(at, f"{duration(now - at)} ago")
+
+
+def day(at: float) -> Html:
+    """Write a time as its day (UTC)."""
+    return _write_time(at, f"{datetime.fromtimestamp(at, UTC):%Y-%m-%d}")
+
+
+def _write_time(at: float, words: str) -> Html:
+    """Write a time in the given words; its title has the exact time."""
     exact = datetime.fromtimestamp(at, UTC)
     return tag(
         "time",
-        f"{duration(now - at)} ago",
+        words,
         datetime=exact.isoformat(timespec="seconds"),
         title=f"{exact:%Y-%m-%d %H:%M:%S} UTC",
     )

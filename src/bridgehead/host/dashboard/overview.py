@@ -303,7 +303,18 @@ def _write_failure(failure: Failure, times: int, now: float) -> Html:
     )
 
 
-_LEVELS = {"far_side.returned": "good", "breaker.closed": "good"}
+_KINDS = {
+    "budget.threshold": ("budget", "warm"),
+    "budget.refused": ("over budget", "warm"),
+    "budget.uncertain": ("cost uncertain", "warm"),
+    "breaker.opened": ("provider paused", "warm"),
+    "breaker.closed": ("provider back", "good"),
+    "far_side.lost": ("disconnected", "warm"),
+    "far_side.returned": ("connected", "good"),
+    "store.lost": ("file unusable", "warm"),
+    "store.returned": ("file usable", "good"),
+}
+"""The words and the level of the badge of each type of event; a type of another bridge names itself."""
 
 
 def write_notices(notices: Sequence[Notice], now: float) -> Html:
@@ -315,7 +326,7 @@ def write_notices(notices: Sequence[Notice], now: float) -> Html:
             "li",
             tag(
                 "p",
-                badge(notice.kind, _LEVELS.get(notice.kind, "warm")),
+                badge(*_KINDS.get(notice.kind, (notice.kind, "warm"))),
                 tag("span", notice.bridge),
                 when(notice.at, now),
                 class_="meta",
