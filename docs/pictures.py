@@ -136,8 +136,10 @@ def main() -> None:
     draw_leaderboard()
     draw_bench()
     draw_buttons()
-    (IMAGES / "call-path.svg").write_text(call_path.draw(THEMES["light"]), encoding="utf-8", newline="\n")
     for theme, colours in THEMES.items():
+        (IMAGES / f"call-path-{theme}.svg").write_text(
+            call_path.draw(colours), encoding="utf-8", newline="\n"
+        )
         print(chart.draw(IMAGES / f"bench-{theme}.svg", colours))
     print(terminal.record(IMAGES / "demo.svg"))
 

@@ -28,13 +28,15 @@ async function open(url, options = {}) {
 
 const text = () => page.locator("main").innerText();
 
-async function picture(name) {
+async function picture(name, last = "") { // up to the end of a section, or as high as the window
   if (!places.images) return;
   await page.evaluate(() => { // folders of the machine that drew it are of no interest
     const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
     while (walker.nextNode()) walker.currentNode.data = walker.currentNode.data.replace(/\/tmp\/[^/\s]+/g, "~");
   });
-  await page.screenshot({ path: `${places.images}/${name}.png` });
+  const end = last && (await page.locator(last).boundingBox());
+  const { width, height } = page.viewportSize();
+  await page.screenshot({ path: `${places.images}/${name}.png`, clip: { x: 0, y: 0, width, height: end ? end.y + end.height + 32 : height } });
 }
 
 let lastId = 0;
@@ -81,10 +83,10 @@ const checks = {
     if (!places.images) return;
     for (const [name, theme, width, height] of [["dashboard-light", "light", 1200, 1500], ["dashboard-dark", "dark", 1200, 1500]]) {
       await open(`${places.server}/`, { theme, width, height });
-      await picture(name);
+      await picture(name, "#bridges");
     }
-    await open(`${places.server}/dashboard/bridge?name=aoc`, { theme: "dark", height: 1300 });
-    await picture("dashboard-bridge");
+    await open(`${places.server}/dashboard/bridge?name=aoc`, { theme: "dark", height: 1500 });
+    await picture("dashboard-bridge", "#tools");
   },
   "every page: nothing wrong in the console, nothing from elsewhere, hostile names are text": async () => {
     for (const path of PAGES) {

@@ -24,7 +24,7 @@ def test_the_page_has_the_board_the_agents_every_run_and_how_it_was_made(around:
         "# Advent of Code 2025: agents compared\n\nEnded early: The budget of $1 is used up"
     )
     if find_spec("matplotlib"):  # an extra
-        assert "![The board as a picture](report.svg)" in text
+        assert "[![The board as a picture](report.svg)](report.svg)" in text
         assert (around.folder / "report.svg").stat().st_size > 1000
     assert "| 1–2 | fox | 1.00× |" in text
     assert r"| o\|wl | o\|wl 1 | fox-large | Python | 3 | 3 of 3 | 6 | 1.5 s | 1,000 | $0.50 |" in text

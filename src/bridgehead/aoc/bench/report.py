@@ -23,7 +23,8 @@ def write_report(workspace: Workspace, folder: Path, results: list[RunResult], w
     picture = ""
     try:
         plot.draw(workspace, filters, str(folder / PICTURE))
-        picture = f"![The board as a picture]({PICTURE})\n\n"
+        # A link to itself: on a phone the picture is too small to read within the page.
+        picture = f"[![The board as a picture]({PICTURE})]({PICTURE})\n\n"
     except Unavailable as missing:
         picture = f"(No picture: {missing.message})\n\n"
     page = folder / "report.md"
