@@ -42,6 +42,15 @@ def test_version_is_the_version_of_the_installed_distribution() -> None:
     assert done.stdout == f"bridgehead {metadata.version('bridgehead')}\n"
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no HOME")
+def test_an_empty_home_is_one_that_is_not_set_and_not_the_root_of_the_disk() -> None:
+    unset = run("env", "-u", "HOME", COMMAND, "install", "--list")
+    empty = run("env", "HOME=", COMMAND, "install", "--list")
+
+    assert ".cursor" in unset.stdout
+    assert empty.stdout == unset.stdout
+
+
 @pytest.mark.skipif(not FULL.exists(), reason="there is no disk that is always full")
 def test_a_command_that_has_no_room_to_write_says_so_in_one_line() -> None:
     with FULL.open("w") as full:

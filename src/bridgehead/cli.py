@@ -82,6 +82,10 @@ def _run(name: str, arguments: list[str]) -> int:
     from bridgehead.runtime import env_file
     from bridgehead.runtime.errors import BridgeError
 
+    # Empty means not set, as with every variable: Python then asks the system for the home directory. It
+    # would take an empty HOME for `/`.
+    if os.environ.get("HOME") == "":
+        del os.environ["HOME"]
     try:
         return _choose(name, arguments, env_file.merge(os.environ, env_file.read()))
     except BridgeError as error:

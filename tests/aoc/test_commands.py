@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from bridgehead.aoc import commands
 from bridgehead.aoc.files.entries import NewEntry
 from tests.aoc.data import Data, entry, put_graded, typed
 from tests.support.person import COMMAND
@@ -47,6 +48,17 @@ def test_wrong_usage_is_one_line_that_says_what_is_valid(data: Data, arguments: 
     assert (done.returncode, done.stdout) == (2, "")
     assert len(done.stderr.splitlines()) == 1
     assert hint in done.stderr
+
+
+def test_settings_lists_every_setting_with_its_value_and_needs_no_database(
+    data: Data, capsys: pytest.CaptureFixture[str]
+) -> None:
+    gone = "postgresql://me@127.0.0.1:9/none"
+    assert commands.main(["settings"], data.environment(AOC_YEAR="2019", BRIDGEHEAD_DATABASE_URL=gone)) == 0
+
+    told = capsys.readouterr().out
+    assert "AOC_YEAR = 2019 (the environment)" in told
+    assert "AOC_LOCK_WAIT_MS = 10000 (default)" in told
 
 
 def test_a_corrupt_file_is_skipped_and_named(filled: Data) -> None:

@@ -133,3 +133,13 @@ async def test_the_doctor_says_that_a_database_is_gone(data: Data) -> None:
     assert found.verdict == "wrong"
     assert "is unavailable" in found.text
     assert "hunter2" not in found.text
+
+
+async def test_the_doctor_tells_who_has_puzzles_that_records_come_by_themselves(data: Data) -> None:
+    [before] = [found for found in await examine(data.environment()) if found.what == "records"]
+    data.puzzle(1, "one", "two")
+    [after] = [found for found in await examine(data.environment()) if found.what == "records"]
+
+    assert "bridgehead aoc init" in before.advice
+    assert (after.verdict, after.advice) == ("right", "")
+    assert after.text == f"none yet; the first one makes {data.folder / 'speeds'}"

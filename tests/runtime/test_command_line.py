@@ -166,13 +166,23 @@ def _parsers(parser: argparse.ArgumentParser) -> Iterator[argparse.ArgumentParse
                 yield from _parsers(sub)
 
 
-@pytest.mark.parametrize(
-    "module",
-    [
-        *(module for module, _ in COMMANDS.values()),
-        *(f"bridgehead.{name}.commands" for name in ("aoc", "mercury")),
-    ],
+MODULES = (
+    *(module for module, _ in COMMANDS.values()),
+    *(f"bridgehead.{name}.commands" for name in ("aoc", "bitburner", "mercury")),
 )
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_every_example_of_a_help_text_fits_into_a_line_of_a_terminal(module: str) -> None:
+    make: Callable[[], argparse.ArgumentParser] = import_module(module).parser
+
+    for parser in _parsers(make()):
+        texts = f"{parser.description}\n{parser.epilog}"
+        wide = [line for line in texts.splitlines() if line.startswith("  ") and len(line) > 80]
+        assert wide == []
+
+
+@pytest.mark.parametrize("module", MODULES)
 def test_every_argument_of_every_command_has_help(module: str) -> None:
     make: Callable[[], argparse.ArgumentParser] = import_module(module).parser
 

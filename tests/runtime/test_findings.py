@@ -43,6 +43,20 @@ def test_each_finding_has_its_mark_and_its_advice_below() -> None:
     ]
 
 
+def test_a_command_stays_on_one_line_at_any_width_of_the_text_before_it() -> None:
+    for before in range(1, 80):
+        advice = f"{'x' * before} (`bridgehead mercury simulate --port 8080`)."
+        assert "(`bridgehead mercury simulate --port 8080`)." in shown(Finding("key", "note", "No.", advice))
+
+
+def test_a_word_that_is_wider_than_the_terminal_is_folded_and_nothing_of_it_lost() -> None:
+    told = shown(Finding("state", "right", f"kept in /{'y' * 200} now"))
+
+    assert max(map(len, told.splitlines())) <= 80
+    assert told.count("y") == 200
+    assert "now" in told
+
+
 def test_only_what_is_wrong_makes_the_status_another() -> None:
     assert exit_code([]) == exit_code([RIGHT, NOTE]) == 0
     assert exit_code([RIGHT, WRONG, NOTE]) == 1

@@ -39,6 +39,7 @@ input and output.
   bridgehead aoc leaderboard --day 1 --format markdown
   bridgehead aoc plot speeds.svg
   bridgehead aoc check
+  bridgehead aoc settings
 """
 
 
@@ -46,6 +47,13 @@ def main(arguments: list[str], environment: Mapping[str, str]) -> int:
     """Run one command; return the exit status, 1 if `check` or `run` finds a problem."""
     chosen = parser().parse_args(arguments)
     settings = AocSettings(environment)
+    if chosen.run is None:
+        from rich.console import Console
+
+        from bridgehead.runtime.findings import settings_table
+
+        Console(highlight=False).print(settings_table(settings, environment))
+        return 0
     with ExitStack() as stack:
         database = None
         if settings.database_url is not None:
@@ -133,6 +141,8 @@ def parser() -> Parser:
     init = _add(commands, "init", _init, "make a folder with a first puzzle")
     init.add_argument("folder", metavar="FOLDER", nargs="?", help="where (default: the data directory)")
     _add(commands, "check", _check, "read every file and list every problem")
+    # Without a function to run: it opens no folder and no database.
+    commands.add_parser("settings", help="list every setting with its current value").set_defaults(run=None)
     fetch = _add(
         commands, "fetch", _fetch, "fetch a day's text and input, or a private leaderboard, politely"
     )

@@ -184,7 +184,7 @@ async def examine(environment: Mapping[str, str]) -> list[Finding]:
     report = await asyncio.to_thread(check, workspace.folders)
     count = len(workspace.days())
     if settings.database_url is None:
-        records = _folder("records", workspace.folders.speeds, "kept")
+        records = _folder("records", workspace.folders.speeds, "kept", is_made_later=bool(count))
     else:
         from bridgehead.runtime.stores import migrations
 
@@ -210,8 +210,10 @@ async def examine(environment: Mapping[str, str]) -> list[Finding]:
     return findings
 
 
-def _folder(what: str, folder: str, detail: str) -> Finding:
+def _folder(what: str, folder: str, detail: str, *, is_made_later: bool = False) -> Finding:
     if os.path.isdir(folder):
         return Finding(what, "right", f"{detail}, in {folder}")
+    if is_made_later:
+        return Finding(what, "right", f"none yet; the first one makes {folder}")
     advice = "Run `bridgehead aoc init` for a first puzzle, or set AOC_DATA_DIR to a folder of yours."
     return Finding(what, "note", f"{folder} is not there yet", advice)

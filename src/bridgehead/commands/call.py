@@ -28,7 +28,7 @@ _ABOUT = """\
 Calls one tool and prints its answer.
 
   bridgehead call aoc fetch_instruction day=1
-  bridgehead call mercury mercury_chat_stream 'messages=[{"role": "user", "content": "Hello"}]'
+  bridgehead call mercury mercury_batch 'prompts=["Hello", "Hi"]'
   bridgehead call bitburner write_file filename=a.js content=@a.js
   bridgehead call server.py greet name=Ada      a tool of your own, in a file
 

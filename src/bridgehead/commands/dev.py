@@ -33,10 +33,10 @@ _ABOUT = """\
 Serve a bridge on standard input and output, restart it whenever its files change, and show the traffic.
 Put this command into a client's configuration in place of the bridge's own.
 
-  bridgehead dev server.py                      a file with a bridge
-  bridgehead dev server.py:weather              one of the bridges in it
-  bridgehead dev weather_bridge.bridge          a module
-  bridgehead dev aoc --inspect                  print the command that opens a bridge in the MCP Inspector
+  bridgehead dev server.py               a file with a bridge
+  bridgehead dev server.py:weather       one of the bridges in it
+  bridgehead dev weather_bridge.bridge   a module
+  bridgehead dev aoc --inspect           how to open it in the MCP Inspector
 """
 CHILD = "--child"
 INSPECTOR = "@modelcontextprotocol/inspector"

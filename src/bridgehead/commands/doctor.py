@@ -31,11 +31,12 @@ from . import client_entries, deployed_server
 _ABOUT = """\
 Checks everything and says how to fix each problem. The exit status is 0 if nothing is wrong.
 
-  bridgehead doctor                          this machine: bridges, host, and what each client starts
+  bridgehead doctor        this machine: bridges, host, what each client starts
   bridgehead doctor mercury --json
-  bridgehead doctor host                     what bridgehead serve would do
+  bridgehead doctor host   what `bridgehead serve` would do
   bridgehead doctor https://bridges.example.com/mcp
-                                             a server as clients see it, with the token in BRIDGEHEAD_TOKEN
+
+The last one checks a server as clients see it, with the token in BRIDGEHEAD_TOKEN.
 """
 HOST = "host"
 _LIBRARIES = ("msgspec", "httptools", "websockets")

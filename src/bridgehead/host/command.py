@@ -32,13 +32,13 @@ log = logs.logger("host.settings")
 
 _EXAMPLES = """\
 examples:
-  bridgehead serve                               all bridges, at http://localhost:3000/mcp
-  bridgehead serve aoc mercury                   two of them, also at /aoc/mcp and /mercury/mcp
-  bridgehead serve server.py                     a bridge of your own, in a file
+  bridgehead serve                   all bridges, at http://localhost:3000/mcp
+  bridgehead serve aoc mercury       two of them, also at /aoc/mcp and so on
+  bridgehead serve server.py         a bridge of your own, in a file
   bridgehead token add alice
-  bridgehead serve --host 0.0.0.0                for a team: everyone needs a token
+  bridgehead serve --host 0.0.0.0    for a team: everyone needs a token
 
-Everything else is a setting: see docs/serve.md.
+Everything else is a setting; `bridgehead doctor host` shows what is set.
 """
 
 

@@ -29,13 +29,13 @@ _ABOUT = """\
 Write bridges into the configuration of an MCP client. The rest of the file is not changed.
 
 examples:
-  bridgehead install --list                      which clients were found, and their bridges
+  bridgehead install                             ask for client and bridges
+  bridgehead install --list                      clients and their bridges
   bridgehead install cursor aoc                  one bridge, for this user
-  bridgehead install                             ask for the client and the bridges
-  bridgehead install all aoc                     one bridge, in every client that is found
-  bridgehead install vscode aoc --scope project  one bridge, in .vscode/mcp.json of this folder
+  bridgehead install all aoc                     in every client on this machine
+  bridgehead install vscode aoc --scope project  in this folder's .vscode
   bridgehead install cursor server.py            a bridge of your own, in a file
-  bridgehead install codex all --dry-run         show the changes without writing them
+  bridgehead install codex all --dry-run         show the changes, write nothing
   bridgehead install claude-code --url https://bridges.example.com
   bridgehead install cursor --remove             remove them
 """

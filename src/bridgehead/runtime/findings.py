@@ -5,6 +5,7 @@ The host's page shows the report. All texts are plain: the code that shows them 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Literal
 
@@ -13,12 +14,16 @@ from msgspec import Struct
 from .settings import Settings
 
 if TYPE_CHECKING:
+    from rich.console import Console, ConsoleOptions, RenderResult
+    from rich.measure import Measurement
     from rich.table import Table
 
 Verdict = Literal["right", "note", "wrong"]
 
 _MARKS = {"right": "[green]✓[/]", "note": "[yellow]•[/]", "wrong": "[red]✗[/]"}
 _DEFAULT = "default"
+_WORD = re.compile(r"(?:`[^`]*`|\S)+")
+"""A word, or several within backticks."""
 
 
 class Finding(Struct, frozen=True):
@@ -33,16 +38,47 @@ class Finding(Struct, frozen=True):
 
 def table(findings: Iterable[Finding]) -> Table:
     """Lay findings out for a terminal."""
+    from rich.console import Group
     from rich.markup import escape
-    from rich.table import Column, Table
+    from rich.table import Table
 
-    grid = Table.grid(Column(), Column(), Column(overflow="fold"), padding=(0, 1))
+    grid = Table.grid(padding=(0, 1))
     for finding in findings:
         # Readers look for what to do: it is bold, the fact before it is dim.
-        advice = f"\n[bold]→ {escape(finding.advice)}[/]" if finding.advice else ""
-        what, text = escape(finding.what), f"[dim]{escape(finding.text)}[/]"
-        grid.add_row(_MARKS[finding.verdict], what, text + advice)
+        advice = [_Prose(f"→ {finding.advice}", "bold")] if finding.advice else []
+        grid.add_row(
+            _MARKS[finding.verdict], escape(finding.what), Group(_Prose(finding.text, "dim"), *advice)
+        )
     return grid
+
+
+class _Prose:
+    """A text for a terminal that keeps a command in backticks on one line, so that it can be copied."""
+
+    def __init__(self, text: str, style: str) -> None:
+        self._text = text
+        self._style = style
+
+    def __rich_measure__(self, console: Console, options: ConsoleOptions) -> Measurement:
+        from rich.measure import Measurement
+        from rich.text import Text
+
+        return Measurement.get(console, options, Text(self._text))
+
+    def __rich_console__(self, _console: Console, options: ConsoleOptions) -> RenderResult:
+        from rich.cells import cell_len
+        from rich.text import Text
+
+        lines: list[str] = []
+        for paragraph in self._text.splitlines() or [""]:
+            line = ""
+            for word in _WORD.findall(paragraph):
+                if line and cell_len(line) + 1 + cell_len(word) > options.max_width:
+                    lines.append(line)
+                    line = ""
+                line += f" {word}" if line else word
+            lines.append(line)
+        yield Text("\n".join(lines), self._style, overflow="fold")
 
 
 def exit_code(findings: Iterable[Finding]) -> int:

@@ -169,4 +169,6 @@ def _run_plan(plan: Plan, around: Surroundings, *, is_kept: bool) -> int:
         out.write(f"{why} Run the same command with a larger budget to go on.\n")
     if is_kept:
         out.write(f"Report: {page}\n")
+    else:
+        out.write("Next: `bridgehead aoc bench --init` writes an agents.toml, to compare your own agents.\n")
     return 0
