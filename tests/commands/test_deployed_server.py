@@ -28,6 +28,7 @@ def test_a_server_that_asks_for_no_token_is_followed_to_a_call(person: Person, t
     assert found["sign-in"]["text"] == "no token is needed"
     assert "protocol 2025-11-25" in found["server"]["text"]
     assert found["latency"]["text"].startswith("median ")
+    assert [line for line in host.lines if line.get("level") != "info"] == []  # nothing for the operator
 
 
 def test_a_token_is_asked_for_refused_and_taken(person: Person, tmp_path: Path) -> None:

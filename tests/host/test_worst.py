@@ -1,5 +1,8 @@
-"""The gate of the worst calls: every tool is in its table."""
+"""The gate of the worst calls: every tool is in its table, and a broken rule fails it."""
 
+import pytest
+
+from bench.host.worst import Row, Run, Trial, report
 from bench.host.worst_arguments import WORST
 from bridgehead.runtime import plugins
 from bridgehead.runtime.manifest import make_bridge
@@ -20,3 +23,45 @@ def test_every_tool_has_its_worst_arguments_in_the_table_and_they_are_accepted()
         assert calls, name
         for arguments in calls:
             assert set(arguments) <= known, name
+
+
+# --- the rules ----------------------------------------------------------------------------------------------
+
+
+def make_row(*waits: float, answered: int = 5, before: float = 100.0, after: float = 100.0) -> Row:
+    return Row("tool", "reader", [Trial(wait, answered, before, after, after) for wait in waits])
+
+
+def make_run(
+    row: Row, baseline: float = 10.0, memory: tuple[float, ...] = (90.0, 100.0, 101.0, 102.0)
+) -> Run:
+    return Run([row], baseline, list(memory))
+
+
+def test_calls_that_keep_every_rule_pass_the_gate() -> None:
+    assert make_run(make_row(20.0, 259.0, 1009.0)).list_faults() == []
+
+
+@pytest.mark.parametrize(
+    ("run", "fault"),
+    [
+        (make_run(make_row(20.0, 261.0, 262.0)), "`tool` (reader), another client waited 261 ms"),
+        (make_run(make_row(1011.0, 5.0, 5.0)), "`tool` (reader), pass 1: another client waited 1011 ms"),
+        (make_run(make_row(5.0, answered=0)), "`tool` (reader), pass 1: no call was answered"),
+        (
+            make_run(make_row(5.0, 5.0, after=111.0)),
+            "`tool` (reader), pass 2: memory went from 100 to 111 MB",
+        ),
+        (
+            make_run(make_row(5.0), baseline=251.0),
+            "before anything was called, the honest client waited 251 ms",
+        ),
+        (
+            make_run(make_row(5.0), memory=(90.0, 100.0, 100.0, 111.0)),
+            "in the last pass memory went from 100 to 111 MB",
+        ),
+    ],
+)
+def test_each_broken_rule_fails_the_gate_and_is_named(run: Run, fault: str) -> None:
+    assert run.list_faults() == [fault]
+    assert f"**Not reached:**\n\n- {fault}" in report(run)

@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from bridgehead.mcp import Bridge, Limits, ProtocolError, ToolError
+from bridgehead.mcp import Bridge, Limits, ProtocolError, ToolError, jsonrpc
 from bridgehead.mcp.calls.params import META_PREFIX
 from bridgehead.mcp.dispatch import Dispatcher, read
 from bridgehead.mcp.in_memory import InMemoryClient
@@ -230,3 +230,20 @@ async def test_a_failure_that_is_answered_keeps_no_frames_of_its_call() -> None:
         assert (await client.call("fail"))["isError"]
 
     assert failures[0].__traceback__ is None
+
+
+@pytest.mark.parametrize("revision", [V2025_11_25, STATELESS])
+@pytest.mark.parametrize("size", [jsonrpc.LARGE_BYTES // 2, jsonrpc.LARGE_BYTES * 2])
+async def test_a_large_result_is_answered_like_a_small_one(revision: Revision, size: int) -> None:
+    bridge: Bridge[None] = Bridge("large", "1")
+
+    @bridge.tool
+    def much() -> str:
+        """Answer with much."""
+        return "x" * size
+
+    async with connect(bridge, revision=revision) as client:
+        result = await client.call("much")
+
+    assert result["content"] == [{"type": "text", "text": "x" * size}]
+    assert ("_meta" in result) == revision.stateless

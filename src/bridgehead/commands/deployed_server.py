@@ -22,6 +22,11 @@ from bridgehead.runtime.settings import hide_credentials
 
 REVISION = "2025-11-25"
 """The revision that most clients ask for today."""
+_HELLO = {
+    "protocolVersion": REVISION,
+    "capabilities": {},
+    "clientInfo": {"name": "bridgehead doctor", "version": "1"},
+}
 SECONDS = 5.0
 MAX_BYTES = 4_000_000
 ROUNDS = 5
@@ -98,10 +103,7 @@ class _Session:
             if self._is_secure:
                 findings.append(await self._examine_certificate())
             await self._examine_sign_in(findings)
-            about = {"name": "bridgehead doctor", "version": "1"}
-            server = await self._ask(
-                "initialize", {"protocolVersion": REVISION, "capabilities": {}, "clientInfo": about}
-            )
+            server = await self._ask("initialize", _HELLO)
             info, revision = server.get("serverInfo", {}), str(server.get("protocolVersion"))
             # Clients must repeat the negotiated revision in every later request (since 2025-06-18).
             self._headers.append(("MCP-Protocol-Version", revision))
@@ -119,12 +121,15 @@ class _Session:
                     milliseconds.append((time.monotonic() - began) * 1000)
                 text = f"median {median(milliseconds):.1f} ms of {ROUNDS} pings"
                 findings.append(Finding("latency", "right", text))
-            # A session that is not ended expires: a connection that breaks here is no finding.
-            with suppress(ConnectFailed, ConnectionBroken):
-                async with self._pool.request("DELETE", self._path, self._headers) as response:
-                    await response.read_body(MAX_BYTES)
+            await self._end_session(self._headers)
         finally:
             await self._pool.close()
+
+    async def _end_session(self, headers: list[tuple[str, str]]) -> None:
+        # A session that is not ended expires: a connection that breaks here is no finding.
+        with suppress(ConnectFailed, ConnectionBroken):
+            async with self._pool.request("DELETE", self._path, headers) as response:
+                await response.read_body(MAX_BYTES)
 
     async def _examine_certificate(self) -> Finding:
         parts = urlsplit(self._origin)
@@ -145,8 +150,10 @@ class _Session:
         return Finding("TLS", "right", text)
 
     async def _examine_sign_in(self, findings: list[Finding]) -> None:
-        """Send a request without a token, as a new client does, to learn how to sign in."""
-        status, _, _ = await self._post("ping", None, self._public)
+        """Begin without a token, as a new client does, to learn how to sign in."""
+        status, _, session = await self._post("initialize", _HELLO, self._public)
+        if session:
+            await self._end_session([*self._public, ("Mcp-Session-Id", session)])
         if status != _UNAUTHORIZED:
             findings.append(Finding("sign-in", "right", "no token is needed"))
             return

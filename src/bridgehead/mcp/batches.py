@@ -70,7 +70,7 @@ class BatchRun:
             for task in running:
                 task.cancel()
         answers = [answer for answer in self._answers if answer is not None]
-        return b"[%b]" % b",".join(answers) if answers else None
+        return b"".join((b"[", b",".join(answers), b"]")) if answers else None
 
     async def _await(self, position: int, reply: Coroutine[Any, Any, bytes | None]) -> None:
         answer = await reply

@@ -409,6 +409,8 @@ class Dispatcher(Server):
             head = b'{"_meta":%b' % jsonrpc.encode(meta)
         else:
             return jsonrpc.result(context.request_id, encoded)
+        if len(encoded) > jsonrpc.LARGE_BYTES:
+            return jsonrpc.large_result(context.request_id, head, b",", memoryview(encoded)[1:])
         tail = b"}" if encoded == b"{}" else b"," + encoded[1:]
         return jsonrpc.result(context.request_id, head + tail)
 

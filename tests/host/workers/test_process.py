@@ -8,11 +8,13 @@ from types import SimpleNamespace
 
 import pytest
 
+from bridgehead.host.workers import process
 from bridgehead.host.workers.process import raise_file_limit
+from bridgehead.mcp.http.memory import resident_bytes
 from tests.support.host_command import Command, serving
 from tests.support.http_server import JSON_POST, mirrored
 from tests.support.messages import call, encode, stateless
-from tests.support.waiting import PATIENCE
+from tests.support.waiting import PATIENCE, until
 
 CLIENTS = 48
 RUNS = 20
@@ -103,3 +105,19 @@ def test_as_many_files_may_be_open_as_the_system_takes_for_a_limit(
     raise_file_limit(SimpleNamespace(RLIMIT_NOFILE=7, getrlimit=lambda _: tuple(limit), setrlimit=set_limit))
 
     assert limit == [expected, hard]
+
+
+async def test_memory_that_is_free_between_small_blocks_is_given_back_to_the_system(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(process, "_TRIM_SECONDS", 0.01)
+    blocks = [b"x" * (2000 + number % 7) for number in range(50_000)]  # 100 MB
+    kept = blocks[::50]
+    del blocks
+    before = resident_bytes()
+
+    trimming = asyncio.create_task(process._return_freed_memory())  # noqa: SLF001
+    await until(lambda: resident_bytes() < before - 60_000_000)
+
+    trimming.cancel()
+    assert len(kept) == 1000

@@ -25,9 +25,8 @@ HEADERS = (
 
 def event(message: bytes, event_id: str | None = None, name: bytes = b"message") -> bytes:
     """Encode one message as an event."""
-    if event_id is None:
-        return b"event: %b\ndata: %b\n\n" % (name, message)
-    return b"event: %b\nid: %b\ndata: %b\n\n" % (name, event_id.encode(), message)
+    identity = b"" if event_id is None else b"\nid: %b" % event_id.encode()
+    return b"".join((b"event: ", name, identity, b"\ndata: ", message, b"\n\n"))
 
 
 def priming(event_id: str, retry_ms: int) -> bytes:

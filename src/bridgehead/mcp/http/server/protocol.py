@@ -473,7 +473,10 @@ class Http1Stream(ResponseStream):
             return
         # An empty chunk would end the body (RFC 9112 7.1).
         if data and self._has_body:
-            self._protocol.write(b"%x\r\n%b\r\n" % (len(data), data) if self._is_chunked else data)
+            # Joined, since `%b` takes ten times as long with large data: 12 ms for 16 MB.
+            self._protocol.write(
+                b"".join((b"%x\r\n" % len(data), data, b"\r\n")) if self._is_chunked else data
+            )
         if self._protocol.writable is not None:
             await asyncio.shield(self._protocol.writable)  # several writers may wait for the same future
 
