@@ -4,6 +4,7 @@ import subprocess
 import sys
 import tomllib
 import zipfile
+from importlib import metadata
 from pathlib import Path
 
 import pytest
@@ -78,6 +79,26 @@ def test_a_bridge_of_another_distribution_is_found_by_its_entry_point(
     assert plugins.find_plugin("weather") == plugins.installed_plugins()[0]
     found = plugins.load("weather")
     assert (type(found), found.title) == (Manifest, "Weather")
+
+
+def test_distributions_are_read_once_until_another_is_installed(
+    site: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reads: list[str] = []
+    read = metadata.entry_points
+
+    def counted(*, group: str) -> metadata.EntryPoints:
+        reads.append(group)
+        return read(group=group)
+
+    monkeypatch.setattr(metadata, "entry_points", counted)
+    for _ in range(3):
+        assert "late" not in plugins.names()
+    assert len(reads) == 1
+
+    write_distribution(site, "late", "late", code("late"))
+    assert "late" in plugins.names()
+    assert len(reads) == 2
 
 
 def test_listing_imports_nothing(site: Path) -> None:

@@ -6,7 +6,7 @@ long as a server's first answer. The bridges of other distributions are entry po
 `bridgehead.bridges` (ours are registered there too). Finding one imports nothing of it.
 """
 
-# ruff: noqa: PTH113, PTH118, PTH123, PTH208 - pathlib would delay a server's first answer
+# ruff: noqa: PTH113, PTH116, PTH118, PTH123, PTH208 - pathlib would delay a server's first answer
 
 from __future__ import annotations
 
@@ -32,6 +32,8 @@ RESERVED = frozenset(
 )
 """Names that have another meaning on the command line."""
 _SUFFIX = ".dist-info"
+_listed: dict[tuple[tuple[str, int], ...], list[Plugin]] = {}
+"""The entry points, by the state of `sys.path` in which they were read."""
 _DECLARED_API = re.compile(r"^API\s*=\s*(\d+)\s*(?:#.*)?$", re.MULTILINE)
 
 
@@ -204,12 +206,28 @@ def _normalize(distribution: str) -> str:
     return re.sub(r"[-_.]+", "-", distribution).lower()
 
 
-def _list_entry_points() -> Iterator[Plugin]:
-    from importlib.metadata import entry_points
+def _list_entry_points() -> list[Plugin]:
+    """List the entry points of all distributions; the list is kept until something is installed."""
+    # A command asks several times, and reading every distribution takes about 50 ms.
+    folders = tuple((folder, _time_of_change(folder)) for folder in sys.path)
+    if folders not in _listed:
+        from importlib.metadata import entry_points
 
-    for point in entry_points(group=GROUP):
-        if point.dist is not None:
-            yield Plugin(point.name, point.value, _normalize(point.dist.name), point.dist.version)
+        _listed.clear()
+        _listed[folders] = [
+            Plugin(point.name, point.value, _normalize(point.dist.name), point.dist.version)
+            for point in entry_points(group=GROUP)
+            if point.dist is not None
+        ]
+    return _listed[folders]
+
+
+def _time_of_change(folder: str) -> int:
+    """Return when something was added to a folder of `sys.path`, in nanoseconds; 0 if it does not exist."""
+    try:
+        return os.stat(folder or ".").st_mtime_ns
+    except OSError:
+        return 0
 
 
 def _scan_entry_points() -> Iterator[Plugin]:
