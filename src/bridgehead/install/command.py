@@ -72,7 +72,7 @@ def run(arguments: list[str], machine: Machine, load_manifest: Callable[[str], M
         if is_every:
             options.bridge = []
         _check(command, options)
-        # With --url the operator of the server has chosen, and --remove takes what is there.
+        # --url offers what the server's operator serves, and --remove removes every entry of ours.
         if not (options.bridge or is_every or options.remove or options.url):
             options.bridge = _ask_for_bridges(command, options.client, machine.environment)
         # Reading, planning and writing are one step: two installations would overwrite each other's entries.

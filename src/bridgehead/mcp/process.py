@@ -134,6 +134,10 @@ def run_to_end(main: Coroutine[Any, Any, None], loop_factory: LoopFactory | None
                 os._exit(0)
 
 
+_console_handlers: list[Any] = []
+"""Keeps the handler that Windows calls from being collected."""
+
+
 def hear_end(act: Callable[[], None], within: float) -> None:
     """Call `act` in the loop when a signal asks the process to end.
 
@@ -155,7 +159,16 @@ def hear_end(act: Callable[[], None], within: float) -> None:
             loop.add_signal_handler(number, act)
         signal.signal(number, note)
     if sys.platform == "win32":
-        _hear_console(note, within)
+        import ctypes
+
+        def handle(event: int) -> bool:
+            return handle_console_event(event, note, lambda: time.sleep(within + TURN_SECONDS))
+
+        set_handler = ctypes.windll.kernel32.SetConsoleCtrlHandler
+        while _console_handlers:
+            set_handler(_console_handlers.pop(), 0)
+        _console_handlers.append(ctypes.WINFUNCTYPE(ctypes.c_int, ctypes.c_uint32)(handle))
+        set_handler(_console_handlers[-1], 1)
 
 
 def handle_console_event(event: int, act: Callable[[], None], wait: Callable[[], object]) -> bool:
@@ -168,24 +181,6 @@ def handle_console_event(event: int, act: Callable[[], None], wait: Callable[[],
     act()
     wait()
     return True
-
-
-_console_handlers: list[Any] = []
-"""Keeps the handler that Windows calls from being collected."""
-
-
-def _hear_console(act: Callable[[], None], within: float) -> None:
-    if sys.platform == "win32":
-        import ctypes
-
-        def handle(event: int) -> bool:
-            return handle_console_event(event, act, lambda: time.sleep(within + TURN_SECONDS))
-
-        set_handler = ctypes.windll.kernel32.SetConsoleCtrlHandler
-        while _console_handlers:
-            set_handler(_console_handlers.pop(), 0)
-        _console_handlers.append(ctypes.WINFUNCTYPE(ctypes.c_int, ctypes.c_uint32)(handle))
-        set_handler(_console_handlers[-1], 1)
 
 
 def _end_if_stuck(loop: asyncio.AbstractEventLoop, act: Callable[[], None], within: float) -> None:

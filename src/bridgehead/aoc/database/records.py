@@ -159,7 +159,7 @@ class DatabaseRecords:
             sql, more = _NEXT_PAGE, (0, cut.size, *last)
         elif cut.newer <= cut.older:
             sql, more = _NEWEST_FIRST, (cut.newer, cut.size)
-        else:  # what is skipped is read all the same, so begin at the nearer end
+        else:  # PostgreSQL reads the rows that OFFSET skips, so begin at the nearer end
             sql, more = _OLDEST_FIRST, (cut.older, cut.size)
 
         async def read(connection: postgres.Connection) -> list[postgres.Record]:

@@ -116,14 +116,14 @@ class Timeline:
         return self._starts[place], self._ends[place]
 
     def group(self, place: int) -> Group:
-        """Return the group of a run; its grade is the one that counts, whatever its line says."""
+        """Return the group of a run, with the grade that its seal proves."""
         return self.groups[self._kinds[place]]
 
 
 def newest(orders: Mapping[int, Order], cut: PageCut) -> list[tuple[int, int]]:
     """Return day and place of the runs of a page, newest first."""
     moments = [order.moments for order in orders.values()]
-    # From the oldest on, which stays right while runs come in.
+    # Counted from the oldest run: the count stays right while new runs arrive.
     ends = _count_oldest(moments, cut.older + cut.size)
 
     def run(rank: int, day: int, order: Order) -> Iterator[tuple[int, int, int, int]]:
@@ -135,7 +135,7 @@ def newest(orders: Mapping[int, Order], cut: PageCut) -> list[tuple[int, int]]:
 
 
 def _count_oldest(moments: list[Sequence[int]], count: int) -> list[int]:
-    """Return how many runs of each day are among so many of the oldest."""
+    """Return how many runs of each day are among the `count` oldest."""
     if count >= sum(map(len, moments)):
         return list(map(len, moments))
     moment = at_rank([of_day for of_day in moments if of_day], count - 1)

@@ -40,7 +40,7 @@ class Page(Struct, frozen=True):
 
 
 class PageCut(NamedTuple):
-    """Which of the runs that pass a filter are on a page: so many after the newer ones."""
+    """How many runs are on a page, and how many newer and older ones pass the same filter."""
 
     newer: int
     size: int

@@ -61,29 +61,29 @@ _GAP = 2
 def _cells(board: Board) -> list[dict[str, str]]:
     """Write the rows for people, by heading."""
     is_split = any(row.group not in {None, 1} for row in board.rows)
-    return [{"group": str(row.group or "") if is_split else "", **_row_cells(row)} for row in board.rows]
-
-
-def _row_cells(row: Row) -> dict[str, str]:
-    return {
-        "rank": rank(row),
-        "model": row.llm,
-        "slower": ratio(row.slower),
-        "95 %": interval(row),
-        "median": _time(row.median),
-        "runs": f"{row.n:,}",
-        "puzzles": f"{row.puzzles:,}",
-        "best": _time(row.best),
-        "solved": solved(row),
-        "wrong": f"{row.wrong:,}" if row.attempts else "",
-        "grade": grades(row),
-        "not ranked": row.unranked if row.unranked and row.unranked != CLAIMED else "",
-        "mean": _time(row.mean),
-        "stdev": _time(row.stdev),
-        "p95": _time(row.p95),
-        "tokens": "" if row.tokens is None else f"{row.tokens:,.0f}",
-        "cost": "" if row.cost_usd is None else dollars(row.cost_usd),
-    }
+    return [
+        {
+            "group": str(row.group or "") if is_split else "",
+            "rank": rank(row),
+            "model": row.llm,
+            "slower": ratio(row.slower),
+            "95 %": interval(row),
+            "median": _time(row.median),
+            "runs": f"{row.n:,}",
+            "puzzles": f"{row.puzzles:,}",
+            "best": _time(row.best),
+            "solved": solved(row),
+            "wrong": f"{row.wrong:,}" if row.attempts else "",
+            "grade": grades(row),
+            "not ranked": row.unranked if row.unranked and row.unranked != CLAIMED else "",
+            "mean": _time(row.mean),
+            "stdev": _time(row.stdev),
+            "p95": _time(row.p95),
+            "tokens": "" if row.tokens is None else f"{row.tokens:,.0f}",
+            "cost": "" if row.cost_usd is None else dollars(row.cost_usd),
+        }
+        for row in board.rows
+    ]
 
 
 def _time(milliseconds: float | None) -> str:

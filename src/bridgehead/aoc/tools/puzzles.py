@@ -88,9 +88,7 @@ async def _store_and_hand_out(
         import logging
 
         # Puzzles can be read while records cannot be written. This process remembers it nevertheless.
-        logging.getLogger("bridgehead.aoc").warning(
-            "a handout is not stored", extra={"day": day, "reason": str(failure)}
-        )
+        logging.getLogger("bridgehead.aoc").warning("a handout of day %d is not stored: %s", day, failure)
     return text
 
 

@@ -160,7 +160,7 @@ class Remote:
         """Wait until few enough others work on all files of a server."""
         async with self._whole_servers.take():
             yield
-            # Whoever was ready in this turn is served before the next one begins.
+            # One turn of the loop for the other callers before the next heavy answer is handled.
             await asyncio.sleep(0)
 
     async def calculate_ram(self, filename: str, server: str) -> float:
