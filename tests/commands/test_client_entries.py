@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.host_command import serving
+from tests.support.host_command import add_token, serving
 from tests.support.person import COMMAND, Person
 
 
@@ -77,6 +77,17 @@ def test_a_server_elsewhere_is_reached_as_the_client_would(person: Person, tmp_p
 
     assert status == 0
     assert found["Cursor: bridgehead"]["text"].startswith(f"{url} answers; ")
+
+
+def test_an_entry_whose_token_is_not_known_here_is_said_to_be_untried(person: Person, tmp_path: Path) -> None:
+    add_token(tmp_path / "host", "alice")
+    with serving(tmp_path / "host", BRIDGEHEAD_AUTH="on") as host:
+        (person.home / ".cursor").mkdir()
+        person.run("install", "cursor", "--url", f"http://127.0.0.1:{host.port}/mcp")
+        done = person.run("doctor", "aoc")
+
+    assert done.returncode == 0
+    assert done.stdout.splitlines()[-1] == "Everything else in use works. Not tried: Cursor: bridgehead."
 
 
 def test_the_dead_entry_of_a_file_is_replaced_by_its_path(person: Person) -> None:

@@ -60,6 +60,7 @@ def test_a_server_that_is_not_there_is_wrong_with_what_to_do(person: Person) -> 
     status, found = examined(person, "http://127.0.0.1:9")
 
     assert status == 1
+    assert found["connection"]["text"] == "the connection was refused"
     assert "bridgehead serve" in found["connection"]["advice"]
 
 

@@ -39,3 +39,12 @@ def test_a_file_that_is_broken_is_a_problem_with_its_place(tmp_path: Path) -> No
     file.write_text('{"mcpServers": ')
 
     assert detected(tmp_path)["cursor", "user"].problem.startswith("broken at 1:")
+
+
+def test_in_the_home_directory_a_file_of_the_user_is_not_one_of_the_project_too(tmp_path: Path) -> None:
+    file = tmp_path / ".cursor" / "mcp.json"
+    file.parent.mkdir()
+    file.write_text("{}")
+    found = list(detect_clients(Machine("linux", str(tmp_path), str(tmp_path), {})))
+
+    assert [one.scope for one in found if one.client.id == "cursor"] == ["user"]

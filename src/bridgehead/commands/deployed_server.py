@@ -233,7 +233,7 @@ class _Session:
                 return response.status, await response.read_body(MAX_BYTES), session
         except (ConnectFailed, ConnectionBroken, BodyTooLarge) as failure:
             advice = "Check the address, or start the server with `bridgehead serve`."
-            raise _Refused(Finding("connection", "wrong", f"{self._url}: {failure}", advice)) from failure
+            raise _Refused(Finding("connection", "wrong", str(failure), advice)) from failure
 
 
 def _decode(body: bytes) -> dict[str, Any]:

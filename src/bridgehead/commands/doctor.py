@@ -12,6 +12,7 @@ from pathlib import Path
 
 import msgspec
 from rich.console import Console
+from rich.markup import escape
 
 from bridgehead import __version__
 from bridgehead.install.detection import DetectedClient, detect_clients
@@ -73,7 +74,15 @@ def main(arguments: list[str], environment: Mapping[str, str]) -> int:
             noun = "problem" if wrong == 1 else "problems"
             console.print(f"\n[bold red]{wrong} {noun}.[/] The lines with → say how to fix them.")
         else:
-            console.print("\n[bold green]Everything in use works.[/]")
+            # A client's entry without its token is in use and was not tried: "Cursor: aoc".
+            entries = [finding for finding in report.get("clients", ()) if ": " in finding.what]
+            untried = ", ".join(finding.what for finding in entries if finding.verdict == "note")
+            told = (
+                f"Everything else in use works. Not tried: {untried}."
+                if untried
+                else "Everything in use works."
+            )
+            console.print(f"\n[bold green]{escape(told)}[/]")
     return exit_code(finding for findings in report.values() for finding in findings)
 
 

@@ -79,6 +79,8 @@ class Connector:
             raise CertificateRefused(_explain(problem)) from problem
         except ssl.SSLError as problem:
             raise ConnectFailed(f"its TLS cannot be used ({problem.reason})") from problem
+        except ConnectionRefusedError as problem:  # asyncio says "Connect call failed ('127.0.0.1', 80)"
+            raise ConnectFailed("the connection was refused") from problem
         except OSError as problem:
             raise ConnectFailed(problem.strerror or str(problem)) from problem
 
