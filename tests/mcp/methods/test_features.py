@@ -1,10 +1,11 @@
-"""Completions: of a prompt's arguments and a template's variables, at most a hundred at once."""
+"""Completions, at most a hundred at once; and how a large result is answered."""
 
+import asyncio
 from typing import Any
 
 import pytest
 
-from bridgehead.mcp import Arguments, Bridge, Context
+from bridgehead.mcp import Arguments, Bridge, Context, in_memory
 from bridgehead.mcp.revisions import REVISIONS, Revision
 from tests.support.checked import CheckedClient, connect
 
@@ -121,3 +122,20 @@ async def test_there_is_nothing_to_complete_for_what_is_not_there(ref: Any) -> N
 def test_a_completer_cannot_be_declared_twice() -> None:
     with pytest.raises(ValueError, match="declared twice"):
         bridge.complete_prompt("pick", "number")(complete_number)
+
+
+async def test_others_get_their_turn_between_encoding_a_large_result_and_answering_with_it() -> None:
+    bridge: Bridge[None] = Bridge("large", "1")
+    order: list[str] = []
+
+    @bridge.tool
+    async def much() -> str:
+        """Answer with much, while somebody else is ready."""
+        asyncio.get_running_loop().call_soon(order.append, "somebody else")
+        return "x" * 2_000_000
+
+    async with in_memory.connect(bridge) as client:
+        await client.call("much")
+        order.append("the answer")
+
+    assert order == ["somebody else", "the answer"]

@@ -405,13 +405,16 @@ class Http1Request(Request):
         may_be_last = protocol.is_ending or not self.is_complete
         is_last = not self.keep_alive or (may_be_last and protocol.is_last(self))
         end = b"connection: close\r\n\r\n" if is_last else b"\r\n"
-        if len(body) > MAX_UNWRITTEN_BYTES:
-            protocol.reader = self.caller
         if self.method == "HEAD":  # RFC 9110 9.3.2: the length of the body, without the body
             body = b""
-        protocol.write(
-            b"".join((STATUS_LINES[status], protocol.connections.date(), length, lines, end, body))
-        )
+        head = (STATUS_LINES[status], protocol.connections.date(), length, lines, end)
+        if len(body) > MAX_UNWRITTEN_BYTES:
+            protocol.reader = self.caller
+            protocol.write(b"".join(head))
+            protocol.flush()  # and the body alone, which is then not copied: 9 ms for 16 MB
+            protocol.write(body)
+        else:
+            protocol.write(b"".join((*head, body)))
         protocol.finish(self, is_last=is_last)
 
     async def open_stream(self, status: int, headers: HeaderPairs) -> ResponseStream:
