@@ -9,7 +9,7 @@ import asyncio
 import tempfile
 from pathlib import Path
 
-from bench.bitburner.questions import FRESH, LATER, NEWEST, QUESTIONS
+from bench.bitburner.questions import FRESH, HELD_OUT, LATER, NEWEST, QUESTIONS
 from bridgehead.bitburner.netscript.checking import check_script
 from bridgehead.bitburner.netscript.search import Index
 from bridgehead.bitburner.settings import BitburnerSettings
@@ -19,11 +19,14 @@ from bridgehead.bitburner.typescript.type_checker import TypeChecker
 from bridgehead.bitburner.typescript.typed_findings import find_typed
 from tests.bitburner.netscript.corpus_cases import load
 
+QUESTION_SETS = {"tuned": QUESTIONS, "later": LATER, "fresh": FRESH, "newest": NEWEST, "held out": HELD_OUT}
+SCRIPT_SETS = ("wrong", "fresh_wrong", "held_wrong", "right", "fresh_right", "held_right")
+
 
 async def count_corpus(checker: TypeChecker | None) -> None:
     """Print how many wrong scripts are named, and how many right ones are flagged."""
     index = Index(definitions())
-    for kind in ("wrong", "fresh_wrong", "right", "fresh_right"):
+    for kind in SCRIPT_SETS:
         cases, found = load(kind), 0
         for case in cases:
             source, name = case.files[case.filename], case.filename
@@ -36,7 +39,7 @@ async def count_corpus(checker: TypeChecker | None) -> None:
 def count_questions(text: str) -> None:
     """Print how often the right declaration comes first, and among the first three."""
     index = Index(text)
-    for title, questions in (("tuned", QUESTIONS), ("later", LATER), ("fresh", FRESH), ("newest", NEWEST)):
+    for title, questions in QUESTION_SETS.items():
         first = among = asked = 0
         for query, paths in questions:
             answers = [index.definitions.find_path(path) for path in paths.split("|")]
