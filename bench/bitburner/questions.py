@@ -3,7 +3,7 @@
 The ranking was tuned with seventy questions. Forty came later, but they entered the history together with the
 lists of players' words, so nothing shows that no word was chosen for them. Sixty-five fresh ones were
 committed before anything was measured with them; then words were added by someone who knew them. Forty newest
-ones were committed after that. HELD_OUT was committed before the ranking was tuned with all of these; only its
+ones were committed after that. HELD_OUT was committed before the ranking was tuned with these; only its
 totals are looked at. Answers that only some versions of the game have stand side by side.
 """
 
