@@ -1,17 +1,19 @@
 """Search: find declarations by symbol, by the words in their names, and by their comments.
 
 An exact symbol is the whole answer. Otherwise each word of the query scores for the best place where it
-occurs: the name, what players use the function for, the first sentence, the owner, the rest of the comment.
-Rare words score more than common ones, and players' words match the API's by synonyms.
+occurs: the name, what players use the function for, the first sentence, the owner, what it takes and returns,
+the rest of the comment. Rare words score more than common ones, and players' words match the API's by
+synonyms. Words are looked up in an inverted index, so a search reads only the declarations that have them.
 """
 
 from __future__ import annotations
 
 import math
 import re
-from collections import Counter
+from collections.abc import Iterator
 from difflib import get_close_matches
 from functools import cached_property, lru_cache
+from typing import Literal
 
 from msgspec import Struct
 
@@ -21,20 +23,37 @@ from .ram import Price, list_prices
 from .signatures import Signatures
 from .words import PURPOSES, STOP, SYNONYMS
 
-_IN_NAME, _IN_PURPOSE, _IN_SUMMARY, _IN_OWNER, _IN_COMMENT = 10.0, 8.0, 6.0, 5.0, 0.5
-_AS_SYNONYM = 0.75
-_COVERAGE, _EXACTNESS = 1.5, 1.0
+# Found by random search over the questions of bench/bitburner/questions.py that are not held out.
+_IN_NAME, _IN_PURPOSE, _IN_OWNER, _IN_SUMMARY, _IN_TYPES, _IN_COMMENT = 10.0, 8.0, 7.0, 6.0, 2.5, 0.5
+_STRONG = 5.5
+"""The weight from which on a word says what a declaration is about."""
+_AS_SYNONYM = 0.55
+_COVERAGE, _EXACTNESS = 2.0, 1.0
 _AS_SPELLED = 1.08
-_BASIC, _PART, _FORMULA, _OTHER = 1.4, 1.25, 0.9, 0.6
+_BASIC, _PART, _FORMULA, _OTHER = 1.7, 1.25, 1.0, 0.65
+_INTENT = 1.12
 _WORDS = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+")
+_HOW_TO = re.compile(r"(?:how (?:do|can|should) (?:i|you|we)|how to|i want to|can i) ", re.IGNORECASE)
+_CHECK = re.compile(r"(?:whether|if|check|is|are|do|does|did|has|have|can|may|am)\b", re.IGNORECASE)
+_CHECKS, _READS = frozenset({"is", "has", "can", "in"}), frozenset({"get", "num", "max"})
+"""The first words of names of functions that check something or read a value."""
+_SIGNS = {"%": " percent ", "$": " money "}
+_TYPES = re.compile(r"\b_?[A-Z]\w+")
 _SYMBOL = re.compile(r"[A-Za-z_$][\w$]*(?:\.[A-Za-z_$][\w$]*)*(?:\(\))?")
-
-
 _VERBS = frozenset({"get", "set", "is", "has"})
 _MAX_WORDS = 24
 _MAX_SYMBOLS = 20
-"""Words and symbols of a query that are looked up; each costs a pass over the declarations."""
+"""Words and symbols of a query that are looked up."""
 _MAX_REST = 15
+_MAX_INNER = 12
+"""Fields of an object inside a result that are indexed with it, such as a player's skills."""
+_MIN_STEM = 3
+_VOWELS = frozenset("aeiouy")
+_ENDINGS = (
+    *(("sses", "ss"), ("ies", "y"), ("s", ""), ("ment", ""), ("able", ""), ("ly", ""), ("ing", "")),
+    *(("ed", ""), ("ation", "at"), ("ion", ""), ("e", ""), ("itat", "it"), ("entat", "ent")),
+)
+"""Endings in the order in which they are cut off, and what takes their place."""
 _MAX_SPELLING = 60
 """Characters of a name that others are compared with: comparing spellings takes quadratic time."""
 
@@ -50,16 +69,19 @@ class SearchResult(Struct, frozen=True):
     """The next best ones."""
 
 
+_Intent = Literal["check", "read", "do"]
+"""What a function is for, and what a query asks for: is it so, how much is it, do it."""
+
+
 class _Indexed(Struct, frozen=True):
     declaration: Declaration
     name: frozenset[str]
-    purpose: frozenset[str]
-    owner: frozenset[str]
-    summary: frozenset[str]
-    comment: frozenset[str]
+    """The words of the name that say what it is about: without `get` and the like."""
     spelled: frozenset[str]
     """The words of the name, not stemmed."""
     rate: float
+    """The likelihood that it is meant."""
+    intent: _Intent
 
 
 class DefinitionSearch:
@@ -68,45 +90,26 @@ class DefinitionSearch:
     def __init__(self, definitions: Definitions) -> None:
         self.definitions = definitions
         self.signatures = Signatures(definitions)
-        self._paths = {interface: path for path, interface in definitions.namespaces.items()}
+        self._paths: dict[str, str] = {}
+        """The path of each interface of the API."""
+        for path, interface in definitions.namespaces.items():
+            self._paths[interface] = path
+            # What an interface inherits is called by its path, too: ns.corporation.hireEmployee of OfficeAPI.
+            for member in definitions.members.get(interface, {}).values():
+                self._paths.setdefault(member.owner, path)
         self._indexed: list[_Indexed] = []
+        self._places: dict[str, dict[int, float]] = {}
+        """For each word, the declarations that have it, with the weight of the best place."""
+        self._verbs: set[str] = set()
+        """The words with which the names of functions that do something begin."""
         for declaration in definitions.declarations:
-            owner = declaration.owner
-            path = self._paths.get(owner)
-            # The likelihood that it is meant: most scripts call plain functions. Formulas need a program that
-            # few players have at first.
-            rate = _OTHER
-            if declaration.is_function and path is not None:
-                rate = _FORMULA if path.startswith("formulas") else _BASIC if owner == ROOT else _PART
-            self._indexed.append(
-                _Indexed(
-                    declaration,
-                    frozenset(_split(declaration.name)),
-                    frozenset(_stem(word) for word in PURPOSES.get(declaration.name, ()))
-                    if declaration.is_function and path is not None
-                    else frozenset(),
-                    frozenset(_split(f"{owner} {(path or '').replace('.', ' ')}")) - {"ns"},
-                    frozenset(_split(declaration.summary)),
-                    frozenset(_split(declaration.comment)),
-                    frozenset(word.lower() for word in _WORDS.findall(declaration.name)),
-                    rate,
-                )
-            )
+            self._add(declaration)
         self._by_name: dict[str, list[Declaration]] = {}
         """Declarations by symbol, by bare name and by path, in lower case."""
         for declaration in definitions.declarations:
-            path = self._paths.get(declaration.owner)
-            names = {declaration.symbol, declaration.name}
-            names |= {f"{path}.{declaration.name}".lstrip(".")} if path is not None else set()
+            names = {declaration.symbol, declaration.name, self.name_of(declaration).removeprefix("ns.")}
             for name in {name.lower() for name in names}:
                 self._by_name.setdefault(name, []).append(declaration)
-        counted: Counter[str] = Counter()
-        for entry in self._indexed:
-            counted.update(entry.name | entry.purpose | entry.owner | entry.summary)
-        total = len(self._indexed) or 1
-        # Inverse document frequency: a word that many declarations have says little about any of them.
-        self._weights = {word: math.log(1 + total / count) for word, count in counted.items()}
-        self._rare = math.log(1 + total)
 
     def find(self, query: str, limit: int) -> SearchResult:
         """Return the best declarations for a symbol, a list of symbols or a few words."""
@@ -176,33 +179,98 @@ class DefinitionSearch:
         )
         return [*exact, *matching]
 
-    def _rank(self, query: str) -> list[Declaration]:
-        every = list(dict.fromkeys(_split(query)))
-        words = ([word for word in every if word not in STOP] or every)[:_MAX_WORDS]
-        if not words:
-            return []
-        spelled = frozenset(word.lower() for word in _WORDS.findall(query))
-        scored = []
-        for entry in self._indexed:
-            score, matched, in_name = 0.0, 0, 0.0
+    def _add(self, declaration: Declaration) -> None:
+        """Index the words of a declaration."""
+        path = self._paths.get(declaration.owner)
+        is_callable = declaration.is_function and path is not None
+        # Most scripts call plain functions. Formulas need a program that few players have at first.
+        rate = _OTHER
+        if is_callable and path is not None:
+            rate = _FORMULA if path.startswith("formulas") else _BASIC if declaration.owner == ROOT else _PART
+        name = _split(declaration.name)
+        places = [
+            (_IN_NAME, name),
+            (_IN_SUMMARY, _split(declaration.summary.partition(". ")[0])),
+            (_IN_OWNER, _split(f"{declaration.owner} {(path or '').replace('.', ' ')}")),
+            (_IN_COMMENT, _split(declaration.comment)),
+        ]
+        if is_callable:
+            places.append((_IN_PURPOSE, [_stem(word) for word in PURPOSES.get(declaration.name, ())]))
+            places.append((_IN_TYPES, list(self._list_type_words(declaration))))
+        number = len(self._indexed)
+        for weight, words in places:
             for word in words:
-                weight = _weigh(entry, word)
-                if weight:
-                    matched += 1
-                    score += weight * self._weights.get(word, self._rare)
-                    in_name += weight >= _IN_NAME * _AS_SYNONYM
-            if not score:
-                continue
-            coverage = matched / len(words)
-            # Of two names with all the words, the one with fewer other words fits better.
-            meaning = len(entry.name - _VERBS) or 1
-            exactness = min(in_name, meaning) / meaning
-            alike = _AS_SPELLED ** len(spelled & entry.spelled)
+                found = self._places.setdefault(word, {})
+                found[number] = max(weight, found.get(number, 0.0))
+        spelled = frozenset(word.lower() for word in _WORDS.findall(declaration.name))
+        first = next(iter(_WORDS.findall(declaration.name)), "")
+        intent: _Intent = "check" if first in _CHECKS else "read" if first in _READS else "do"
+        if is_callable and intent == "do":
+            self._verbs.add(_stem(first.lower()))
+        self._indexed.append(_Indexed(declaration, frozenset(name) - _VERBS, spelled, rate, intent))
+
+    def _list_type_words(self, declaration: Declaration) -> Iterator[str]:
+        """Yield the words of a function's types: `shoplift` is a crime, and `city` a field of the player."""
+        by_symbol, members = self.definitions.by_symbol, self.definitions.members
+        taken, _, returned = declaration.signature.rpartition(":")
+        for type_name in _TYPES.findall(taken):
+            # Of a parameter, the values of its enum; 3.0 writes _ValueOf<CrimeEnumType>.
+            alias = by_symbol.get(type_name)
+            signature = "" if alias is None else alias.signature
+            enums = [type_name] if "enum " in signature.partition("{")[0] else []
+            for enum in [*enums, *(one for one in _TYPES.findall(signature) if one.endswith("EnumType"))]:
+                for value in members.get(enum, ()):
+                    yield from _split(value)
+        for type_name in _TYPES.findall(returned):
+            for name, member in members.get(type_name, {}).items():
+                yield from _split(name)
+                inner = members.get(member.type_name, {})
+                for field in inner if len(inner) <= _MAX_INNER else ():
+                    yield from _split(field)
+
+    def _read_intent(self, query: str) -> _Intent:
+        goal = _HOW_TO.sub("", query)
+        verb = next(iter(_split(goal[:_MAX_SPELLING])), "")
+        if _CHECK.match(goal):
+            return "check"
+        return "do" if goal != query or not self._verbs.isdisjoint({verb, *_expand(verb)}) else "read"
+
+    def _rank(self, query: str) -> list[Declaration]:
+        for sign, word in _SIGNS.items():
+            query = query.replace(sign, word)
+        every = [word for word in dict.fromkeys(_split(query)) if not word.isdigit()]
+        words = ([word for word in every if word not in _STOP] or every)[:_MAX_WORDS]
+        spelled = frozenset(word.lower() for word in _WORDS.findall(query))
+        intent = self._read_intent(query.strip())
+        scores: dict[int, float] = {}
+        covered: dict[int, int] = {}
+        strong: dict[int, int] = {}
+        for word in words:
+            best = dict(self._places.get(word, ()))
+            for other in _expand(word):
+                for number, weight in self._places.get(other, {}).items():
+                    best[number] = max(best.get(number, 0.0), weight * _AS_SYNONYM)
+            # Inverse document frequency: a word that many declarations have says little about any of them.
+            # What only comments have does not count.
+            frequency = sum(weight > _IN_COMMENT for weight in best.values()) or 1
+            rarity = math.log(1 + len(self._indexed) / frequency)
+            for number, weight in best.items():
+                scores[number] = scores.get(number, 0.0) + weight * rarity
+                covered[number] = covered.get(number, 0) + 1
+                strong[number] = strong.get(number, 0) + (weight >= _STRONG)
+        ranked = []
+        for number, score in scores.items():
+            entry = self._indexed[number]
             # Coverage to a power: a declaration with all words beats one that has a single rare word.
-            score *= coverage**_COVERAGE * (1 + _EXACTNESS * exactness) * alike * entry.rate
-            scored.append((score, entry.declaration))
-        scored.sort(key=lambda pair: (-pair[0], pair[1].line))
-        return [declaration for _, declaration in scored]
+            coverage = (covered[number] / len(words)) ** _COVERAGE
+            # Of two names with all the words, the one with fewer other words fits better.
+            meaning = len(entry.name) or 1
+            exactness = 1 + _EXACTNESS * min(strong[number], meaning) / meaning
+            alike = _AS_SPELLED ** len(spelled & entry.spelled)
+            fit = _INTENT if entry.intent == intent else 1.0
+            ranked.append((score * coverage * exactness * alike * fit * entry.rate, entry.declaration))
+        ranked.sort(key=lambda pair: (-pair[0], pair[1].line))
+        return [declaration for _, declaration in ranked]
 
 
 class Index:
@@ -228,44 +296,26 @@ class Index:
         return f"The game is away; these are the definitions of {timestamps.format_utc(self.away_since)}."
 
 
-def _weigh(entry: _Indexed, word: str) -> float:
-    """Return the weight of a word in a declaration: that of the best place where it occurs."""
-    if word in entry.name:
-        return _IN_NAME
-    places = (
-        (_IN_NAME, entry.name),
-        (_IN_PURPOSE, entry.purpose),
-        (_IN_SUMMARY, entry.summary),
-        (_IN_OWNER, entry.owner),
-        (_IN_COMMENT, entry.comment),
-    )
-    best = 0.0
-    others = _expand(word)
-    for weight, words in places:
-        if weight <= best:
-            break
-        if word in words:
-            best = max(best, weight)
-        elif not others.isdisjoint(words):
-            best = max(best, weight * _AS_SYNONYM)
-    return best
-
-
 @lru_cache(maxsize=4096)
 def _expand(word: str) -> frozenset[str]:
     """Return the API's words that a player's word is a synonym of."""
-    return frozenset(_stem(api) for api, words in SYNONYMS.items() if word in map(_stem, words))
+    return frozenset(_stem(api) for api, words in SYNONYMS.items() if word in map(_stem, words)) - {word}
 
 
 def _split(text: str) -> list[str]:
     """Return the stemmed words of a text; camel-case names are split."""
-    return [_stem(word.lower()) for word in _WORDS.findall(text)]
+    return [_stem(word.lower()) for word in _WORDS.findall(text) if len(word) > 1]
 
 
 @lru_cache(maxsize=16384)
 def _stem(word: str) -> str:
-    """Cut off endings, so that `servers` equals `server` and `purchased` equals `purchase`."""
-    for ending, replacement in (("ies", "y"), ("sses", "ss"), ("ing", ""), ("ed", "e"), ("s", "")):
-        if word.endswith(ending) and len(word) - len(ending) >= 3 and not word.endswith("ss"):  # noqa: PLR2004 - a stem of two letters is none
-            return (word.removesuffix(ending) + replacement).removesuffix("e")
-    return word.removesuffix("e") if len(word) > 3 else word  # noqa: PLR2004 - the same
+    """Cut off endings, so that `servers` equals `server`, and `infiltrate` equals `infiltration`."""
+    for ending, replacement in _ENDINGS if word != "running" else ():  # what is running is not to be run
+        stem = word[: -len(ending)] + replacement
+        if word.endswith(ending) and len(stem) >= _MIN_STEM and not _VOWELS.isdisjoint(stem):
+            is_doubled = ending in ("ing", "ed") and stem[-1] == stem[-2] and stem[-1] not in "ls"
+            word = stem[:-1] if is_doubled else stem  # planning, stopped
+    return word
+
+
+_STOP = frozenset(_stem(word) for word in STOP)
