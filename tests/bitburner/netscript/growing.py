@@ -13,6 +13,7 @@ STATEMENTS = (
     "if (ns.hakc && a) {{ ns.hakc(); }} else try {{ ns.other{n}(b); }} catch (e) {{ }}",
     "const g{n} = (x) => (y) => (z) => ns.stock.buyStock(x, y, z);",
     "class C{n} {{ constructor(ns) {{ this.ns = ns; }} run() {{ return this.ns.hack(a); }} }}",
+    "const r{n} = ns.ps(a); for (const e{n} of r{n}) b = e{n}.nam; r{n}.map((x) => x.nam.b.c);",
     "/** @param {{import('x'}} */ a[`b${{c}}`] = {{ ...a, b, c: 'hack' }};",
 )
 
@@ -31,6 +32,10 @@ SHAPES: dict[str, Callable[[int], str]] = {
         f"function f({','.join(f'p{k}' for k in range(n))}) {{}}" + "f(ns);" * n
     ),
     "nested blocks": lambda n: "".join(f"{{ let a{k} = b;" for k in range(n)) + "}" * n,
+    "ways out of nested blocks": lambda n: "for (;;) {" + "{" * n + "break;" * n + "}" * n + "}",
+    "results of results": lambda n: (
+        "const v0 = ns.ps();" + "".join(f"const v{k + 1} = v{k}.filter((x) => x.pid);" for k in range(n))
+    ),
     "nested functions": lambda n: (
         "".join(f"function f{k}(a) {{ return a.b(" for k in range(n)) + "1" + ")}" * n
     ),

@@ -23,7 +23,7 @@ def test_ns1_scripts_and_empty_definitions_are_not_checked() -> None:
     assert check_script(in_main("ns.hakc();"), "a.js", empty, DefinitionSearch(empty)) == []
 
 
-WRONG, RIGHT = load("wrong"), load("right")
+WRONG, RIGHT = load("wrong") + load("fresh_wrong"), load("right") + load("fresh_right") + load("held_right")
 
 
 def check_case(case: Case) -> list[Problem]:
@@ -37,7 +37,7 @@ def test_a_script_that_works_raises_no_alarm(case: Case) -> None:
 
 def test_most_mistakes_are_named() -> None:
     assert len(WRONG) >= 45
-    assert sum(bool(check_case(case)) for case in WRONG) >= 33
+    assert sum(bool(check_case(case)) for case in WRONG) >= 68
 
 
 @pytest.mark.parametrize("case", WRONG, ids=lambda case: case.filename)
@@ -55,6 +55,16 @@ def test_a_script_is_said_not_to_start_only_if_it_does_not(case: Case) -> None:
         ("ns.prompt('x'); ns.print(1);", "not_awaited", "maybe"),
         ("ns.pid();", "not_a_function", "line"),
         ("const n = ns.getHackingLevel - 1;", "not_called", "maybe"),
+        ("const later = ns.hakc;", "unknown_api", "maybe"),
+        ("const later = ns.hakc; ns.hakc('x');", "unknown_api", "line"),
+        ("ns.hakc.now;", "unknown_api", "line"),
+        ("const { hakc } = ns;", "unknown_api", "maybe"),
+        ("const { hakc } = ns; hakc('x');", "unknown_api", "line"),
+        ("for (;;) ns.print(1);", "endless_loop", "line"),
+        ("do { ns.print(1); } while (true);", "endless_loop", "line"),
+        ("while (true) { for (const host of ns.scan()) if (host) break; }", "endless_loop", "line"),
+        ("const runs = 0; runs++;", "assigned_constant", "line"),
+        ("ns.stock.placeOrder('ECP', 1, 1, 'Limit', 'L');", "wrong_argument", "maybe"),
         (
             "for await (const a of b) {}\n} function f() { for await (const a of b) {}",
             "syntax_error",
@@ -76,12 +86,43 @@ def test_a_problem_tells_what_it_does_to_the_script(body: str, code: str, when: 
         "const f = async () => { await ns.sleep(1); }; await f();",
         "while (true) { if (ns.args.length) return; }",
         "while (true) ns.exit();",
+        "for (;;) { if (ns.args.length) break; }",
+        "search: for (;;) { for (const host of ns.scan()) { if (host === 'x') break search; } }",
+        "do { await ns.sleep(1); } while (true);",
+        "const stop = () => { throw new Error('x'); }; while (true) { if (ns.args.length) stop(); }",
+        "function* ids() { for (let n = 0; ; n++) yield n; }",
+        "const short = (ns) => ns.toFixed(2); ns.print(short(3.14));",
+        "const size = (ns) => ns.size; ns.print([{ size: 1 }].map(size));",
+        "const buy = ns.cloud ? ns.cloud.buy : null; if (buy) buy('x');",
+        "for (let n = 0; n < 3; n++) await ns.sleep(n);",
         "ns.run('a.js', 1, ...ns.args, [], true);",
         "const sleep = (ms) => new Promise((done) => setTimeout(done, ms)); await sleep(5);",
     ],
 )
 def test_what_only_looks_wrong_is_left_alone(body: str) -> None:
     assert check(in_main(body)) == []
+
+
+def test_a_walk_that_calls_itself_is_followed() -> None:
+    walk = "function walk(ns, host) { for (const next of ns.scan(host)) walk(ns, next); ns.hakc(host); }\n"
+
+    assert [one.code for one in check(walk + in_main("walk(ns, 'home');"))] == ["unknown_api"]
+
+
+def test_a_default_import_needs_a_default_export() -> None:
+    source = "import lib from './b.js';\n" + in_main("lib(ns);")
+    files = {"a.js": source, "b.js": "export const lib = 1;"}
+    (problem,) = check_script(source, "a.js", DEFINITIONS, SEARCH, files)
+
+    assert (problem.code, problem.when) == ("missing_export", "start")
+    files["b.js"] = "export default function lib() {}"
+    assert check_script(source, "a.js", DEFINITIONS, SEARCH, files) == []
+
+
+def test_a_main_in_capitals_is_not_called() -> None:
+    (problem,) = check("export async function Main(ns) {}")
+
+    assert (problem.code, problem.when) == ("main_not_exported", "start")
 
 
 def test_imports_are_checked_only_if_the_files_are_known() -> None:

@@ -69,7 +69,7 @@ def test_typescript_is_followed_by_its_types(source: str, expected: list[str]) -
         "ns.args[0]; ns.pid; ns.enums.CityName.Aevum; ns.heart.break();",
         "const names = [{ns: 1}].map((ns) => ns.foo);",
         "{ const ns = { foo() {} }; ns.foo(); }",
-        "const server = ns.getServer('x'); server.anything.at.all();",
+        "const server = other.getServer('x'); server.anything.at.all();",
         "let api = ns; api = {hakc() {}}; api.hakc();",
     ],
 )

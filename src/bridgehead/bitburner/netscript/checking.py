@@ -16,9 +16,11 @@ from msgspec import Struct
 
 from .guards import Guards
 from .modules import Module, is_definitions, resolve_module
-from .parsing import FUNCTIONS, Node, Tree
-from .scripts import ApiUse, Script, TooMuchWork, property_of
-from .signatures import describe, fits
+from .parsing import FUNCTIONS, Node, Tree, string_value
+from .results import Results
+from .scopes import list_pattern
+from .scripts import ApiUse, Script, TooMuchWork, name_of, property_of
+from .signatures import describe, fits, simplify
 
 if TYPE_CHECKING:
     from .definitions import Definitions
@@ -46,11 +48,14 @@ _EXCLUSIVE = frozenset(
 _PAGE_FUNCTIONS = frozenset({"alert", "print", "prompt", "sprintf", "vsprintf"})
 """Functions of ns that the game's page has too, so that a call without `ns.` does something."""
 _ARITHMETIC = frozenset({"<", ">", "<=", ">=", "-", "*", "/", "%", "**"})
-_LOOPS = frozenset({"while_statement", "do_statement", "for_statement", "for_in_statement"})
+_LOOPS = frozenset({"while_statement", "do_statement", "for_statement"})
+_BREAKABLE = _LOOPS | {"for_in_statement", "switch_statement"}
+_ALWAYS = frozenset({"true", "(true)", "1", "(1)", ";"})
+"""Conditions of a loop that never ends; `;` is that of `for (;;)`."""
 _LEAVING = frozenset(
     {"await_expression", "break_statement", "return_statement", "throw_statement", "yield_expression"}
 )
-
+_EXITS = frozenset({"exit", "spawn", "kill"})
 When = Literal["start", "line", "maybe"]
 """A script with a problem fails when it starts, fails when it reaches the line, or may do something else."""
 
@@ -166,6 +171,20 @@ class Subject:
                 calls.append((node, path))
         return calls
 
+    @cached_property
+    def breakable(self) -> dict[Node | None, Node | None]:
+        """The loop or switch that a `break` leaves, for each node."""
+        innermost: dict[Node | None, Node | None] = {}
+        for node in self.nodes:
+            around = None if node.type in FUNCTIONS else innermost.get(node.parent)
+            innermost[node] = node if node.type in _BREAKABLE else around
+        return innermost
+
+    @cached_property
+    def results(self) -> Results:
+        """The types of what the API returns."""
+        return Results(self.script.scopes, dict(self.calls), self.signatures, self.definitions)
+
 
 # --- the API ------------------------------------------------------------------------------------------------
 
@@ -173,16 +192,24 @@ class Subject:
 def _find_unknown(subject: Subject) -> Iterator[Finding]:
     """Members of the API that do not exist; a name that is used often is reported once."""
     definitions = subject.definitions
-    unknown: dict[str, ApiUse] = {}
+    called = {node.field("function") for node in subject.nodes if node.type == "call_expression"}
+    called_names = {node.text for node in called if node is not None and node.type == "identifier"}
+    unknown: dict[str, tuple[ApiUse, When]] = {}
     for use in subject.uses:
         if use.name in definitions.members[definitions.namespaces[use.parent]]:
             continue
         if use.name in _OF_EVERY_OBJECT | UNDOCUMENTED or use.has_default:
             continue
         if not subject.guards.covers(use.node, use.name):
-            unknown.setdefault(use.path, use)
-    for use in list(unknown.values())[:_MAX_PROBLEMS]:
-        yield Finding("unknown_api", f"ns.{use.path} does not exist.{_suggest(use, subject)}", use.start)
+            # Reading a missing member is undefined; calling it or going on from it fails.
+            around = use.node.parent
+            is_left = around is not None and around.field("object") is use.node
+            fails = use.node in called or is_left or use.node.text in called_names
+            if use.path not in unknown or (fails and unknown[use.path][1] == "maybe"):
+                unknown[use.path] = (use, "line" if fails else "maybe")
+    for use, when in list(unknown.values())[:_MAX_PROBLEMS]:
+        message = f"ns.{use.path} does not exist.{_suggest(use, subject)}"
+        yield Finding("unknown_api", message, use.start, when)
 
 
 def _suggest(use: ApiUse, subject: Subject) -> str:
@@ -265,13 +292,20 @@ def _find_wrong_arguments(subject: Subject) -> Iterator[Finding]:
         for index, argument in enumerate(arguments):
             accepted = [one.parameters[index] for one in overloads if index < len(one.parameters)]
             # A rest parameter, or an argument too many, which JavaScript ignores.
-            if len(accepted) < len(overloads) or any(fits(argument, one.kinds) for one in accepted):
+            if len(accepted) < len(overloads) or any(
+                fits(argument, one.kinds)
+                and subject.results.fits(argument, one.kinds, is_required=one.is_required)
+                for one in accepted
+            ):
                 continue
             kinds = accepted[0].kinds
             for one in accepted[1:]:
                 kinds |= one.kinds
             message = f"ns.{path}: {accepted[0].name} takes {describe(kinds)}, not {argument.text[:30]}."
-            yield Finding("wrong_argument", message, argument.start)
+            # Some versions of the game take "Long" for "L".
+            given = simplify(string_value(argument) or "")
+            is_near = any(one.startswith(given) or given.startswith(one) for one in kinds.values if given)
+            yield Finding("wrong_argument", message, argument.start, "maybe" if is_near else "line")
 
 
 def _find_not_awaited(subject: Subject) -> Iterator[Finding]:
@@ -293,6 +327,88 @@ def _find_not_awaited(subject: Subject) -> Iterator[Finding]:
         why = "other calls fail while it runs" if name in _EXCLUSIVE else "the script does not wait for it"
         message = f"ns.{path} returns a promise and is not awaited: {why}. Write await ns.{path}(…)."
         yield Finding("not_awaited", message, call.start, "line" if is_certain else "maybe")
+
+
+def _find_unknown_members(subject: Subject) -> Iterator[Finding]:
+    """Properties and methods that the result of an API function does not have."""
+    reads: list[tuple[Node, Node | None]] = []
+    for node in subject.nodes:
+        name = node.field("property") if node.type == "member_expression" else None
+        if name is not None:
+            reads.append((name, node.field("object")))
+        elif node.type == "object_pattern" and node.parent is not None:
+            value = node.parent.field("value") if node.parent.type == "variable_declarator" else None
+            if subject.results.type_of(value):
+                reads += [(name, value) for name, key in list_pattern(node) if key == name.text]
+    # A script may import what adds methods to every array.
+    imports_scripts = any(not is_definitions(one.module, subject.filename) for one in subject.module.imports)
+    for name, value in reads:
+        parts = subject.results.type_of(value)
+        has = {subject.results.has_member(part, name.text) for part in parts}
+        member = name.parent
+        if has != {False} or name.text in _OF_EVERY_OBJECT or member is None:
+            continue
+        is_own = all(map(subject.results.is_interface, parts))
+        if (imports_scripts and not is_own) or subject.guards.covers(member, name.text):
+            continue
+        around = member.parent
+        is_called = around is not None and around.field("function") is member
+        is_left = around is not None and around.field("object") is member
+        shown = " or ".join(sorted(parts))
+        near = subject.search.suggest(name.text, min(parts), _MAX_NAMES) if is_own else []
+        effect = "so calling it fails" if is_called else "so this is undefined"
+        when: When = "line" if is_called or is_left else "maybe"
+        hint = f" Nearest: {', '.join(near)}." if near else ""
+        message = f"{shown} has no {name.text}, {effect}.{hint}"
+        yield Finding("unknown_property", message, name.start, when)
+
+
+def _find_called_results(subject: Subject) -> Iterator[Finding]:
+    """Calls of what an API function returns, such as `ns.getHostname()()`."""
+    calls = dict(subject.calls)
+    for node in subject.nodes:
+        called = node.field("function") if node.type == "call_expression" else None
+        if called in calls and called is not None:
+            parts = subject.results.type_of(called)
+            if parts and all(subject.results.has_member(part, "") is False for part in parts):
+                message = f"ns.{calls[called]} returns {' or '.join(sorted(parts))}, which is not a function."
+                yield Finding("not_a_function", message, node.start)
+
+
+def _find_promises(subject: Subject) -> Iterator[Finding]:
+    """Promises of API functions in a comparison, calculation or condition, where their result is meant."""
+    calls = dict(subject.calls)
+    for node in subject.nodes:
+        parent = node.parent
+        if parent is None or not (parts := subject.results.type_of(node)):
+            continue
+        if not all(part.startswith("Promise<") for part in parts):
+            continue
+        operator = parent.field("operator") if parent.type == "binary_expression" else None
+        is_compared = operator is not None and operator.type in _ARITHMETIC
+        # A variable may be tested before it is awaited; a call in a condition is always true.
+        around = parent.parent if parent.type == "parenthesized_expression" else parent
+        condition = around.field("condition") if around is not None else None
+        is_condition = node in calls and (condition is node or condition is parent)
+        if is_compared or is_condition:
+            message = (
+                "This is a promise and is not awaited, so it is compared instead of its result. Write await."
+            )
+            yield Finding("not_awaited", message, node.start, "maybe")
+
+
+def _find_async_loops(subject: Subject) -> Iterator[Finding]:
+    """`forEach` with an async callback that calls hack and the like; it waits for none of these calls."""
+    awaited = {node.function for node, path in subject.calls if path in _EXCLUSIVE}
+    for node in subject.nodes:
+        called = node.field("function") if node.type == "call_expression" else None
+        passed = node.field("arguments")
+        if called is None or passed is None or property_of(called) != "forEach":
+            continue
+        for callback in passed.named[:1]:
+            if callback in awaited and callback.has_token("async"):
+                message = "forEach does not wait for an async function, so its calls overlap. Use for … of."
+                yield Finding("not_awaited", message, node.start, "maybe")
 
 
 # --- modules ------------------------------------------------------------------------------------------------
@@ -323,8 +439,11 @@ def _find_bad_imports(subject: Subject) -> Iterator[Finding]:
         module = exports[target]
         if module.stars:
             continue  # what it passes on is not known here
+        if one.default is not None and "default" not in module.exports:
+            message = f"{target} has no default export. Write import {{ … }} from {one.module!r}."
+            yield Finding("missing_export", message, one.default.start, "start")
         for name in one.names:
-            if name.name and name.name != "default" and name.name not in module.exports:
+            if name.name and name.name not in module.exports:
                 exports_listed = ", ".join(sorted(module.exports)[:8]) or "nothing"
                 message = f"{target} does not export {name.name}. It exports {exports_listed}."
                 yield Finding("missing_export", message, name.node.start, "start")
@@ -339,6 +458,16 @@ def _find_bad_imports(subject: Subject) -> Iterator[Finding]:
 
 def _find_main(subject: Subject) -> Iterator[Finding]:
     """A `main` that the game cannot see."""
+    for exported in sorted(subject.module.exports):
+        if exported.lower() == "main" and "main" not in subject.module.exports:
+            message = f"The game calls main, and this script exports {exported}. Rename it."
+            yield Finding("main_not_exported", message, 0, "start")
+    for node in subject.script.tree.root.children:
+        declaration = node.field("declaration") if node.has_token("default") else None
+        name = declaration.field("name") if declaration is not None else None
+        if name is not None and name.text == "main" and "main" not in subject.module.exports:
+            message = "The game does not see a default export; write export without default."
+            yield Finding("main_not_exported", message, name.start, "start")
     if subject.module.exports or subject.module.stars:
         return
     for node in subject.script.tree.root.children:
@@ -368,6 +497,11 @@ def _find_syntax(subject: Subject) -> Iterator[Finding]:
             message = "Syntax error: the game reads JSX in .jsx and .tsx files only."
             yield Finding("syntax_error", message, node.start, "start")
             return
+        is_stray = node.type in ("break_statement", "continue_statement") and not node.named
+        if is_stray and subject.breakable[node] is None:
+            message = f"Syntax error: {node.type.partition('_')[0]} outside of a loop."
+            yield Finding("syntax_error", message, node.start, "start")
+            return
     for name in subject.script.scopes.declared_twice:
         message = f"Syntax error: {name.text} is declared twice in one block."
         yield Finding("syntax_error", message, name.start, "start")
@@ -382,26 +516,33 @@ def _find_assigned_constants(subject: Subject) -> Iterator[Finding]:
 
 def _find_endless_loops(subject: Subject) -> Iterator[Finding]:
     """Endless loops without `await`, which freeze the game."""
+    ending = {name_of(node.function) for node in subject.nodes if node.function is not None and _ends(node)}
     left: set[Node] = set()
     for node in subject.nodes:
-        is_exit = node.type == "call_expression" and _called_name(node) in ("exit", "spawn", "kill")
-        around: Node | None = node if is_exit or node.type in _LEAVING else None
+        if node.type == "break_statement" and not node.named:
+            # Without a label it leaves the innermost loop or switch alone.
+            left |= {inner} if (inner := subject.breakable[node]) is not None else set()
+            continue
+        called = node.field("function") if node.type == "call_expression" else None
+        is_left = node.type in _LEAVING or _ends(node) or (called is not None and called.text in ending)
+        is_left |= node.type == "for_in_statement" and node.has_token("await")
+        around: Node | None = node if is_left else None
         # Up to the function, or to what another way out has marked already: each node is marked once.
         while around is not None and around not in left and around.type not in FUNCTIONS:
             left.add(around)
             around = around.parent
     for node in subject.nodes:
-        if node.type != "while_statement" or node in left:
-            continue
-        condition = node.field("condition")
-        if condition is not None and condition.text in ("(true)", "(1)"):
+        condition = node.field("condition") if node.type in _LOOPS and node not in left else None
+        if condition is not None and condition.text in _ALWAYS:
             message = "This loop never ends and never awaits, so the game freezes. Add await ns.sleep(…)."
             yield Finding("endless_loop", message, node.start)
 
 
-def _called_name(call: Node) -> str:
-    called = call.field("function")
-    return property_of(called) if called is not None and called.type == "member_expression" else ""
+def _ends(node: Node) -> bool:
+    """Return whether a node ends the function or the script around it."""
+    called = node.field("function") if node.type == "call_expression" else None
+    is_exit = called is not None and called.type == "member_expression" and property_of(called) in _EXITS
+    return is_exit or node.type == "throw_statement"
 
 
 _RULES: tuple[Callable[[Subject], Iterator[Finding]], ...] = (
@@ -411,6 +552,10 @@ _RULES: tuple[Callable[[Subject], Iterator[Finding]], ...] = (
     _find_not_called,
     _find_wrong_arguments,
     _find_not_awaited,
+    _find_unknown_members,
+    _find_called_results,
+    _find_promises,
+    _find_async_loops,
     _find_bad_imports,
     _find_main,
     _find_syntax,

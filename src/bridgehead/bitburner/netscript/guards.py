@@ -11,11 +11,14 @@ from __future__ import annotations
 import re
 
 from .parsing import Node, string_value
+from .scopes import Binding
 from .scripts import Script, property_of
 
 _TESTS = frozenset({"if_statement", "while_statement", "do_statement", "ternary_expression"})
 _OPERATORS = frozenset({"&&", "||", "??", "===", "!==", "==", "!=", "in", "instanceof", "<", ">", "<=", ">="})
 _ACCESSING = frozenset({"member_expression", "subscript_expression", "call_expression"})
+_PASSING = frozenset({"parenthesized_expression", "ternary_expression", "binary_expression"})
+"""Expressions whose value may be that of a part of them."""
 _MAX_CONDITION = 300
 """Characters of a condition that is searched for a version; conditions nest, so a limit keeps this linear."""
 _MAX_CHAIN = 6
@@ -29,6 +32,8 @@ class Guards:
     def __init__(self, script: Script) -> None:
         self._script = script
         self._names: set[str] = set()
+        self._variables: set[Binding] = set()
+        """Variables that are tested somewhere."""
         self.protected: set[Node] = set()
         """Nodes inside of try with catch, `if (false)` and tests of the version."""
         for node in script.tree.nodes:
@@ -39,16 +44,34 @@ class Guards:
             if node.type in ("member_expression", "subscript_expression"):
                 if _is_tested(node):
                     self._names.add(property_of(node))
+            elif node.type == "identifier":
+                binding = script.scopes.bindings.get(node)
+                if binding is not None and _is_tested(node):
+                    self._variables.add(binding)
             elif node.type == "string" and (parent is None or parent.type != "subscript_expression"):
                 self._names.add(string_value(node) or "")
 
     def covers(self, node: Node, name: str) -> bool:
         """Return whether a script may use a name that does not exist here."""
-        return name in self._names or node in self.protected
+        return name in self._names or node in self.protected or self._is_kept_and_tested(node)
+
+    def _is_kept_and_tested(self, node: Node) -> bool:
+        """Return whether a member goes into a variable that is tested: `const buy = ns.buy; if (buy) …`."""
+        around = node.parent
+        for _ in range(_MAX_CHAIN):
+            if around is None or around.type not in _PASSING:
+                break
+            around = around.parent
+        if around is None or around.type != "variable_declarator":
+            return False
+        name = around.field("name")
+        binding = self._script.scopes.bindings.get(name) if name is not None else None
+        return binding in self._variables
 
     def _protects(self, parent: Node, node: Node) -> bool:
         if parent.type == "try_statement":
-            return parent.field("handler") is not None and parent.field("body") is node
+            # The handler is often for the other version: `try { ns.old(); } catch { ns.new(); }`.
+            return parent.field("handler") is not None and parent.field("finalizer") is not node
         if parent.type in ("if_statement", "ternary_expression"):
             condition = parent.field("condition")
             if condition is None or condition is node:
@@ -93,12 +116,24 @@ class Guards:
             node = node.named[0]
         if node.type == "false" or _VERSION.search(condition.text):
             return True
+        operands = [node.field("left"), node.field("right")] if node.type == "binary_expression" else [node]
+        if any(one is not None and self._is_version(one) for one in operands):
+            return True
         if node.type == "identifier":
-            binding = self._script.scopes.bindings.get(node)
-            values = binding.values[:1] if binding is not None else []
-            node = values[0][0] if values and not values[0][1] else node
+            node = self._value_of(node) or node
         arguments = node.field("arguments") if node.type == "call_expression" else None
         return arguments is not None and any(self._script.resolve(one) == "" for one in arguments.named[:3])
+
+    def _is_version(self, node: Node) -> bool:
+        """Return whether a variable was computed from the game's version."""
+        value = self._value_of(node)
+        is_short = value is not None and value.end - value.start <= _MAX_CONDITION
+        return is_short and value is not None and _VERSION.search(value.text) is not None
+
+    def _value_of(self, node: Node) -> Node | None:
+        binding = self._script.scopes.bindings.get(node)
+        values = binding.values[:1] if binding is not None else []
+        return values[0][0] if values and not values[0][1] else None
 
 
 def _is_tested(node: Node) -> bool:

@@ -36,6 +36,8 @@ class Import(Struct, frozen=True):
     """Whether it has a default import, `* as x`, or a name that is a string."""
     is_type: bool
     """Whether it is `import type`, which leaves no code."""
+    default: Node | None = None
+    """The name of a default import."""
 
 
 class Export(Struct, frozen=True):
@@ -77,9 +79,11 @@ class Module:
                 continue
             names += [_read_name(one) for one in part.named if one.type == "import_specifier"]
         takes_all |= any(name.is_literal for name in names)
-        self.imports.append(
-            Import(string_value(source) or "", source, names, takes_all, is_type=node.has_token("type"))
+        default = (
+            next((part for part in clauses[0].named if part.type == "identifier"), None) if clauses else None
         )
+        is_type = node.has_token("type")
+        self.imports.append(Import(string_value(source) or "", source, names, takes_all, is_type, default))
 
     def _read_export(self, node: Node) -> None:
         source = node.field("source")

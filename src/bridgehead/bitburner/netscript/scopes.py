@@ -10,6 +10,8 @@ from collections.abc import Iterator
 
 from .parsing import FUNCTIONS, SCOPES, Node, Tree
 
+ELEMENT = "[]"
+"""The property that stands for any element of a list."""
 _NOTHING = frozenset({"null", "undefined"})
 _ACCESS_MODIFIERS = (b"private ", b"public ", b"protected ", b"readonly ")
 _NAMES = frozenset({"identifier", "shorthand_property_identifier", "shorthand_property_identifier_pattern"})
@@ -51,6 +53,8 @@ class Scopes:
         self.declared_twice: list[Node] = []
         """Names that `let`, `const` or `class` declares again in one block, which is a syntax error."""
         self.assigned_constants: list[Node] = []
+        self.callbacks: set[str] = set()
+        """Names that are passed to a method, such as `f` in `list.map(f)`."""
         self._lexical: set[tuple[Node, str]] = set()
         self.steps = 0
         assignments = []
@@ -72,15 +76,14 @@ class Scopes:
                 case "catch_clause":
                     self._declare_foreign(node.field("parameter"), node)
                 case "for_in_statement":
-                    # Without a keyword it assigns a name that exists already.
-                    self._declare_foreign(node.field("left"), node)
+                    self._collect_loop(node)
                 case "call_expression":
                     self._collect_call(node)
                 case "public_field_definition":
                     field_name, typed = node.field("name"), node.field("type")
                     if field_name is not None and typed is not None:
                         self.field_types[field_name.text] = typed
-                case "assignment_expression" | "augmented_assignment_expression":
+                case "assignment_expression" | "augmented_assignment_expression" | "update_expression":
                     assignments.append(node)
                 case _:
                     if node.type in FUNCTIONS:
@@ -106,6 +109,18 @@ class Scopes:
             self._declare_pattern(pattern, value, node.scope)
         else:
             self._declare_foreign(pattern, node.scope)
+
+    def _collect_loop(self, node: Node) -> None:
+        """Declare what `for (const x of list)` declares: an element of the list, as the property `[]`."""
+        # Without a keyword it assigns a name that exists already.
+        pattern, value, operator = node.field("left"), node.field("right"), node.field("operator")
+        is_element = operator is not None and operator.type == "of" and not node.has_token("await")
+        if is_element and pattern is not None and pattern.type == "identifier" and value is not None:
+            binding = Binding()
+            binding.values.append((value, ELEMENT))
+            self._declare(pattern, binding, node)
+        else:
+            self._declare_foreign(pattern, node)
 
     def _declare_lexical(self, pattern: Node, scope: Node | None) -> None:
         for name in pattern_names(pattern):
@@ -142,7 +157,11 @@ class Scopes:
 
     def _collect_call(self, node: Node) -> None:
         function, passed = node.field("function"), node.field("arguments")
-        if function is None or function.type != "identifier" or passed is None:
+        if function is None or passed is None:
+            return
+        if function.type == "member_expression":
+            self.callbacks |= {one.text for one in passed.named if one.type == "identifier"}
+        if function.type != "identifier":
             return
         name = function.text
         by_index = self.arguments.setdefault(name, [])
@@ -153,6 +172,8 @@ class Scopes:
 
     def _collect_assignment(self, node: Node) -> None:
         left, right = node.field("left"), node.field("right")
+        if node.type == "update_expression":  # count++
+            left = right = node.field("argument")
         if left is None or right is None:
             return
         if left.type == "identifier":
@@ -162,11 +183,11 @@ class Scopes:
             if binding is None or right.type in _NOTHING:
                 return
             # `ns ||= x`, or a parameter that is assigned again, has more values than one can follow.
-            if node.type == "augmented_assignment_expression" or binding.parameter is not None:
+            if node.type != "assignment_expression" or binding.parameter is not None:
                 binding.is_foreign = True
             else:
                 binding.values.append((right, ""))
-        elif left.type == "member_expression":
+        elif left.type == "member_expression" and node.type != "update_expression":
             owner, name = left.field("object"), left.field("property")
             if owner is not None and owner.type == "this" and name is not None:
                 self.fields.setdefault(name.text, []).append(right)

@@ -86,9 +86,7 @@ class Script:
         uses: list[ApiUse] = []
         for node in self.tree.nodes:
             if node.type == "object_pattern":
-                declarator = node.parent
-                value = declarator.field("value") if declarator is not None else None
-                parent = self.resolve(value if value is not None else node)
+                parent = self.resolve(node)
                 if parent is not None:
                     for name, key in list_pattern(node):
                         if key:
@@ -134,6 +132,13 @@ class Script:
         if node.type in _WRAPPERS:
             inner = node.named
             return self.resolve(inner[0] if inner else None, depth)
+        if node.type == "object_pattern" and node.parent is not None:
+            around = node.parent
+            if around.type == "variable_declarator":  # const { stock } = ns
+                return self.resolve(around.field("value"), depth)
+            if around.type == "pair_pattern":  # const { stock: { getPrice } } = ns
+                outer, key = self.resolve(around.parent, depth), around.field("key")
+                return None if outer is None or key is None else self._enter(outer, key.text)
         if node.type in ("identifier", "object_pattern"):  # a pattern: the parameter that it takes apart
             binding = self.scopes.bindings.get(node)
             return None if binding is None else self._resolve_binding(binding, depth)
@@ -176,6 +181,18 @@ class Script:
         path = f"{parent}.{name}".lstrip(".")
         return path if path in self._namespaces else None
 
+    def _is_passed_ns(self, called: str, index: int, depth: int) -> bool:
+        """Return whether no call in this file passes something else to a parameter named `ns`.
+
+        An argument of the same name is believed, so that functions may call each other in circles.
+        """
+        passed = self.scopes.arguments.get(called, []) if called else []
+        for argument in passed[index] if index < len(passed) else ():
+            name = property_of(argument) if argument.type == "member_expression" else argument.text
+            if name != "ns" and self.resolve(argument, depth) != "":
+                return False
+        return True
+
     def _is_ns_parameter(self, function: Node, index: int, parameter: Node, depth: int) -> bool:
         # A type decides, whatever the name. Without one: JSDoc, or the name `ns`, which callbacks of other
         # libraries use for other things.
@@ -184,9 +201,11 @@ class Script:
             return is_ns_type(annotation)
         pattern = parameter.field("pattern") or parameter.field("left") or parameter
         name = pattern.text if pattern.type == "identifier" else ""
-        if (name == "ns" and not _is_callback(function)) or (name and name in _documented(function)):
-            return True
         called = name_of(function)
+        if name and name in _documented(function):
+            return True
+        if name == "ns" and not _is_callback(function) and called not in self.scopes.callbacks:
+            return self._is_passed_ns(called, index, depth)
         # The game calls `main` with ns as its first argument.
         if called == "main" and index == 0:
             return True

@@ -20,6 +20,8 @@ _MAX_ALIASES = 5
 """How far a type that is an alias of an alias is followed."""
 _SIMPLE = {"string": "string", "number": "number", "boolean": "boolean", "object": "object"}
 _LETTERS = re.compile(r"[^a-z0-9]")
+_VALUES_OF = re.compile(r"_?ValueOf<(\w+)>")
+_OBJECT_OF_TEXTS = re.compile(r"(?:export\s+)?type\s+\w+\s*=\s*\{(?:\s*\w+:\s*\"[^\"\n]*\";?)+\s*\};?")
 _TEXT_VALUE = re.compile(r"[:=]\s*[\"']([^\"'\n]*)[\"']")
 
 
@@ -48,7 +50,13 @@ class Signature(Struct, frozen=True):
 
     parameters: list[Parameter]
     has_rest: bool
-    returns_promise: bool
+    returns: str
+    """Its type, as the definitions write it."""
+
+    @property
+    def returns_promise(self) -> bool:
+        """Whether a script has to wait for the result."""
+        return self.returns.startswith("Promise<")
 
     @property
     def required(self) -> int:
@@ -102,7 +110,7 @@ class Signatures:
             )
         returned = member.field("return_type")
         text = returned.text.removeprefix(":").removeprefix("=>").strip() if returned is not None else ""
-        return Signature(parameters, has_rest, text.startswith("Promise<"))
+        return Signature(parameters, has_rest, text)
 
     def _kinds_of(self, node: Node, depth: int) -> Kinds:
         match node.type:
@@ -135,6 +143,10 @@ class Signatures:
                 return self._named(name.removeprefix("${").removesuffix("}").strip(), depth)
             case "type_identifier":
                 return self._named(node.text, depth)
+            case "generic_type":
+                # _ValueOf<CityNameEnumType>: the values of an object of strings.
+                values_of = _VALUES_OF.fullmatch(node.text)
+                return self._named(values_of[1], depth) if values_of is not None else ANYTHING
             case _:
                 return ANYTHING
 
@@ -149,7 +161,7 @@ class Signatures:
         if declaration is None:
             return ANYTHING
         text = declaration.signature
-        if "enum " in text.partition("{")[0]:
+        if "enum " in text.partition("{")[0] or _OBJECT_OF_TEXTS.fullmatch(text):
             values = frozenset(simplify(value) for value in _TEXT_VALUE.findall(text))
             return Kinds(values=values) if values else ANYTHING
         if re.match(r"(?:export\s+)?(?:declare\s+)?interface\s", text):
