@@ -109,7 +109,9 @@ def is_request(message: Message | Batch | Malformed) -> TypeGuard[Message | Batc
 
 def _explain(data: bytes, problem: Exception, max_built: int) -> Message | Batch | Malformed:
     """Find out, on the slow path, why bytes are not a message."""
-    data = data.strip(_WHITE_SPACE)  # so that megabytes of it are scanned once
+    # Megabytes of white space are scanned once. Without an argument that is three times as fast; Python's white
+    # space is JSON's and these two.
+    data = data.strip(_WHITE_SPACE) if b"\v" in data or b"\f" in data else data.strip()
     is_batch = data[:1] == b"["
     try:
         str(data, "utf-8")  # the decoder checks UTF-8 only in the strings that it builds
