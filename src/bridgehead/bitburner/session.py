@@ -6,9 +6,9 @@ after the first answer to the client.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncIterator, Coroutine
 from contextlib import asynccontextmanager, suppress
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from bridgehead.runtime.timing import Backoff, Clock
 
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from .settings import BitburnerSettings
 
 
-T = TypeVar("T")
 TOLD = "bridgehead/told"
 """The owner's notification with a sentence for the agents of a guest."""
 
@@ -77,8 +76,8 @@ class Session:
         self.index: Index | None = None
         # Each search is a process that may compute for seconds; more at once would take the machine.
         self.searches = Turns(2)
-        # The nodes of one large script take up to 200 MB while it is parsed.
-        self._parsing = Turns(2)
+        # For work that parses scripts: the nodes of one large script take up to 200 MB.
+        self.parsing = Turns(2)
         self.type_checker = TypeChecker(settings)
         # Held while the index is built, so that concurrent calls build it once.
         self.index_lock = asyncio.Lock()
@@ -102,10 +101,6 @@ class Session:
     def now(self) -> float:
         """Return the time, in seconds since 1970."""
         return self._clock.now()
-
-    async def parse(self, work: Callable[[], T]) -> T:
-        """Run work that parses scripts in a thread, in its caller's turn."""
-        return await self._parsing.run_in_thread(work)
 
     def name_agent(self, ctx: Context[Session]) -> str:
         """Return the name of the agent that calls: its session, or without one its token or this process."""

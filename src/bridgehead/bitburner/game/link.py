@@ -103,7 +103,7 @@ class Link:
         finally:
             # Its timer stays: letting it expire is cheaper than cancelling it.
             self._deadlines.due.pop(future, None)
-            self._outbox.waiting.pop(request_id, None)  # given up before it was sent: it never is
+            self._outbox.waiting.pop(request_id, None)  # cancelled before it was sent: it never will be
             del self._pending[request_id]
 
     async def run(self) -> None:

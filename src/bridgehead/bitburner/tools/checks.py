@@ -126,7 +126,7 @@ async def _check_one(
             checked.ram_problem = str(refused)
         return checked
 
-    return await session.parse(price)
+    return await session.parsing.run_in_thread(price)
 
 
 def _describe(one: CheckedFile) -> str:

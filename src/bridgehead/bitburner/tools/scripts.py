@@ -155,7 +155,7 @@ async def explain_refusal(session: Session, on: str, name: str) -> str | None:
             return str(refused)
         return None
 
-    return await session.parse(find_reason)
+    return await session.parsing.run_in_thread(find_reason)
 
 
 def describe_cost(cost: float | None, problem: str | None) -> str:
@@ -178,7 +178,7 @@ async def check_one(
 ) -> list[ScriptProblem]:
     """Check one script among others. Of a draft, a missing import may still be written."""
     typed = await session.type_checker.diagnose(files[name], name, index.definitions, index.text)
-    return await session.parse(partial(_check, index, name, files, typed, is_draft=is_draft))
+    return await session.parsing.run_in_thread(partial(_check, index, name, files, typed, is_draft=is_draft))
 
 
 def _check(
@@ -250,7 +250,7 @@ async def find_importers(session: Session, on: str, name: str) -> list[str]:
             )
         ]
 
-    return await session.parse(list_importers)
+    return await session.parsing.run_in_thread(list_importers)
 
 
 async def itemise_cost(session: Session, on: str, name: str, total: float | None) -> Ram | None:
@@ -269,7 +269,7 @@ async def itemise_cost(session: Session, on: str, name: str, total: float | None
         except RamRefused:
             return None
 
-    return await session.parse(compute)
+    return await session.parsing.run_in_thread(compute)
 
 
 async def read_sources(session: Session, on: str, name: str, content: str | None = None) -> dict[str, str]:
@@ -289,7 +289,7 @@ async def read_sources(session: Session, on: str, name: str, content: str | None
         sources[current] = text
         if "import" not in text and "from" not in text:  # most scripts: they need not be parsed for it
             continue
-        modules = await session.parse(partial(list_modules, text, current))
+        modules = await session.parsing.run_in_thread(partial(list_modules, text, current))
         if modules and names is None:
             names = set(await session.remote.list_names(on))
         if names is not None:

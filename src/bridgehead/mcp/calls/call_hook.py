@@ -37,7 +37,7 @@ Run = Callable[[], Any]
 CallHook = Callable[[Invocation, Run], Any]
 """Gets a call and its `run`; returns what `run` returned, or something in its place, or a coroutine.
 
-A plain hook hands the coroutine of a call that waits on, so that a call that does not wait needs no task.
+A plain hook returns the coroutine of a call that waits as it is, so a call that does not wait needs no task.
 """
 
 
@@ -45,7 +45,7 @@ class Outcome(Struct, frozen=True):
     """How a call ended."""
 
     status: Status
-    """`asked` where a client of the stateless era is to answer a question first, and will call again."""
+    """`asked`: a client of the stateless era has to answer a question first, and then calls again."""
     value: Any = None
     error: BaseException | None = None
     waited: bool = False
