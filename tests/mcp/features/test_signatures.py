@@ -5,10 +5,10 @@ from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 from enum import Enum
 from functools import partial
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
 import pytest
-from msgspec import Meta, Struct
+from msgspec import Struct
 
 from bridgehead.mcp import Arguments, Bridge, Context, DeclarationError, NoArguments
 from tests.support.checked import connect
@@ -92,80 +92,6 @@ async def test_parentheses_without_anything_do_the_same() -> None:
     async with connect(bridge) as client:
         assert await client.text("wait", {"seconds": 0}) == "waited"
     assert (await listed(bridge))["description"] == "Wait a while."
-
-
-def google(place: str, days: int = 3) -> str:
-    """Forecast the weather.
-
-    Takes
-    a second.
-
-    Args:
-        place: A city,
-            such as Oslo
-        days (int): How many days
-
-    Returns:
-        place: not this one
-    """
-    return place * days
-
-
-def sphinx(place: str, days: int = 3) -> str:
-    """Forecast the weather.
-
-    Takes a second.
-
-    :param place: A city, such as Oslo
-    :param int days: How many days
-    :returns: a sentence
-    """
-    return place * days
-
-
-def numpy(place: str, days: int = 3) -> str:
-    """Forecast the weather.
-
-    Takes a second.
-
-    Parameters
-    ----------
-    place : str
-        A city, such as Oslo
-    days
-        How many days
-
-    Returns
-    -------
-    str
-    """
-    return place * days
-
-
-def annotated(
-    place: Annotated[str, Meta(description="A city, such as Oslo")],
-    days: Annotated[int, Meta(description="How many days")] = 3,
-) -> str:
-    """Forecast the weather.
-
-    Takes a second.
-
-    Args:
-        place: not this one
-    """
-    return place * days
-
-
-@pytest.mark.parametrize("function", [google, sphinx, numpy, annotated])
-async def test_descriptions_come_from_the_docstring_or_the_types(function: Callable[..., str]) -> None:
-    tool = await listed(bridge_of(function))
-    properties = tool["inputSchema"]["properties"]
-
-    assert tool["description"] == "Forecast the weather.\n\nTakes a second."
-    assert [properties[name]["description"] for name in ("place", "days")] == [
-        "A city, such as Oslo",
-        "How many days",
-    ]
 
 
 async def test_the_context_is_passed_to_who_asks_for_it() -> None:
@@ -378,18 +304,23 @@ def _plain(message: str) -> str:
     return message.replace(f"{module}.Circle | {module}.Square", "").replace("Circle | Square", "")
 
 
+def forecast(place: str) -> str:
+    """Forecast the weather."""
+    return place
+
+
 def test_a_name_is_declared_once() -> None:
-    bridge = bridge_of(google)
-    with pytest.raises(DeclarationError, match="Tool google is declared twice"):
-        bridge.tool(google)
+    bridge = bridge_of(forecast)
+    with pytest.raises(DeclarationError, match="Tool forecast is declared twice"):
+        bridge.tool(forecast)
 
 
 def test_a_refused_tool_leaves_the_others_as_they_are() -> None:
-    bridge = bridge_of(google)
+    bridge = bridge_of(forecast)
     with pytest.raises(DeclarationError):
         bridge.tool(opaque)
 
-    assert list(bridge.tools) == ["google"]
+    assert list(bridge.tools) == ["forecast"]
 
 
 def test_the_form_with_a_struct_stays() -> None:

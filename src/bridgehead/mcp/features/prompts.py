@@ -68,7 +68,7 @@ class Prompt:
         self.bridge = bridge
         self.name = name or function.__name__
         if description is None:
-            from .signatures import read_docstring  # late: our bridges describe their prompts themselves
+            from .docstrings import read_docstring  # late: our bridges describe their prompts themselves
 
             description, _ = read_docstring(function)
         self.description = description

@@ -1,4 +1,4 @@
-"""Signatures: an ordinary function as a tool. Its parameters become the input, its docstring describes them.
+"""Signatures: an ordinary function as a tool. Its parameters become the input.
 
 `def add(a: int, b: int = 2) -> int` needs no struct: one is made of its parameters. A parameter with the type
 `Context` gets the context. Everything that clients or msgspec would refuse later is refused here, when the
@@ -8,7 +8,6 @@ tool is declared, with the names of the tool and the parameter.
 from __future__ import annotations
 
 import functools
-import re
 from collections.abc import Callable
 from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
@@ -23,14 +22,9 @@ from .schema import flat_schema
 _VARARGS, _VARKEYWORDS, _GENERATOR = 0x04, 0x08, 0x20 | 0x200
 
 MAX_NAME = 64
-NAME = re.compile(rf"[A-Za-z0-9_-]{{1,{MAX_NAME}}}")
-"""What every client takes as a tool's name; the APIs of Anthropic and OpenAI refuse others."""
+_NAME_LETTERS = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-")
+"""What every client takes in a tool's name; the APIs of Anthropic and OpenAI refuse others."""
 _SUPPORTED = "str, int, float, bool, list, dict, Literal, an enum, a dataclass or a Struct"
-_SECTIONS = re.compile(r"^\s*(Args|Arguments|Parameters|Params)\s*:?\s*$", re.MULTILINE)
-_OTHER_SECTION = re.compile(r"^\s*(Returns?|Raises|Yields|Examples?|Notes?)\s*:?\s*$")
-_GOOGLE = re.compile(r"^\s*\*{0,2}(\w+)\s*(?:\([^)]*\))?\s*:\s+(.+)$")
-_NUMPY = re.compile(r"^\s*(\w+)\s*:\s*\S.*$|^\s*(\w+)\s*$")
-_SPHINX = re.compile(r"^\s*:param\s+(?:[^:]*\s)?(\w+)\s*:\s*(.+)$")
 
 
 def adapt(function: Callable[..., Any]) -> Callable[[Any, Any], Any]:
@@ -65,6 +59,8 @@ def input_type(function: Callable[..., Any], name: str, base: type[Struct]) -> t
             f"Tool {name}: the parameter {star}{name_of_rest} cannot be an argument, which has a name and "
             "a type of its own. Use ordinary parameters."
         )
+    from .docstrings import read_docstring  # late: most tools have a struct, and its patterns take time
+
     described, defaults = read_docstring(function)[1], _read_defaults(function)
     fields: list[Any] = []
     for parameter in names:
@@ -132,58 +128,6 @@ def read_hints(function: Callable[..., Any], name: str) -> dict[str, Any]:
         ) from problem
 
 
-# --- docstrings --------------------------------------------------------------------------------------------
-
-
-def read_docstring(function: Callable[..., Any]) -> tuple[str, dict[str, str]]:
-    """Split a docstring into the description and what it says of each parameter.
-
-    Google's and NumPy's sections and Sphinx's `:param name:` are understood.
-    """
-    # As `inspect.cleandoc` does it.
-    first, *rest = (function.__doc__ or "").expandtabs().splitlines() or [""]
-    margin = min((_indent(line) for line in rest if line.strip()), default=0)
-    text = "\n".join([first.strip(), *(line[margin:].rstrip() for line in rest)]).strip()
-    parameters = {match[1]: match[2] for line in text.splitlines() if (match := _SPHINX.match(line))}
-    section = _SECTIONS.search(text)
-    if section is not None:
-        parameters |= _read_section(text[section.end() :].splitlines())
-    lines: list[str] = []
-    for line in text.splitlines():
-        if (
-            _SECTIONS.match(line)
-            or _OTHER_SECTION.match(line)
-            or line.lstrip().startswith((":param", ":return"))
-        ):
-            break
-        lines.append(line)
-    # One paragraph a line: the line breaks of source code mean nothing to a model.
-    paragraphs = "\n".join(lines).strip().split("\n\n")
-    return "\n\n".join(" ".join(paragraph.split()) for paragraph in paragraphs), parameters
-
-
-def _read_section(lines: list[str]) -> dict[str, str]:
-    """Read the lines of a section of parameters, up to the next section."""
-    end = next((place for place, line in enumerate(lines) if _OTHER_SECTION.match(line)), len(lines))
-    is_numpy = any(set(line.strip()) == {"-"} for line in lines[:2])
-    lines = [line for line in lines[:end] if line.strip() and set(line.strip()) != {"-"}]
-    outermost = min(map(_indent, lines), default=0)
-    found: dict[str, str] = {}
-    name = ""
-    for line in lines:
-        match = (_NUMPY if is_numpy else _GOOGLE).match(line) if _indent(line) == outermost else None
-        if match is not None:
-            name = match[1] or match[2]
-            found[name] = "" if is_numpy else match[2].strip()
-        elif name:
-            found[name] = f"{found[name]} {line.strip()}".strip()
-    return {name: text for name, text in found.items() if text}
-
-
-def _indent(line: str) -> int:
-    return len(line) - len(line.lstrip())
-
-
 # --- checks ------------------------------------------------------------------------------------------------
 
 
@@ -204,7 +148,7 @@ def check_function(function: Callable[..., Any], name: str) -> None:
 
 def check_name(name: str, what: str) -> None:
     """Refuse a name that clients refuse."""
-    if not NAME.fullmatch(name):
+    if not 0 < len(name) <= MAX_NAME or not _NAME_LETTERS.issuperset(name):
         raise DeclarationError(
             f"{what} {name!r}: clients refuse this name. Use up to {MAX_NAME} letters, digits, '_' and '-'."
         )

@@ -110,7 +110,7 @@ class Tool:
         self.name = name or function.__name__
         self.returns = ReturnType(function, self.name)
         if description is None:
-            from .signatures import read_docstring  # late: our bridges describe their tools themselves
+            from .docstrings import read_docstring  # late: our bridges describe their tools themselves
 
             description, _ = read_docstring(function)
         self.description = description
