@@ -10,6 +10,8 @@ import pytest
 
 from bridgehead.host.workers import process
 from bridgehead.host.workers.process import raise_file_limit
+from bridgehead.mcp import Limits
+from bridgehead.mcp.http.accounts import Accounts
 from bridgehead.mcp.http.memory import resident_bytes
 from tests.support.host_command import Command, serving
 from tests.support.http_server import JSON_POST, mirrored
@@ -110,14 +112,29 @@ def test_as_many_files_may_be_open_as_the_system_takes_for_a_limit(
 async def test_memory_that_is_free_between_small_blocks_is_given_back_to_the_system(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(process, "_TRIM_SECONDS", 0.01)
+    monkeypatch.setattr(process, "_WATCH_SECONDS", 0.01)
     blocks = [b"x" * (2000 + number % 7) for number in range(50_000)]  # 100 MB
     kept = blocks[::50]
     del blocks
     before = resident_bytes()
 
-    trimming = asyncio.create_task(process._return_freed_memory())  # noqa: SLF001
+    watching = asyncio.create_task(process._watch_memory(Accounts(Limits())))  # noqa: SLF001
     await until(lambda: resident_bytes() < before - 60_000_000)
 
-    trimming.cancel()
+    watching.cancel()
     assert len(kept) == 1000
+
+
+async def test_memory_that_no_caller_is_charged_for_counts_against_the_limit_too(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(process, "_WATCH_SECONDS", 0.001)
+    used = 10
+    accounts = Accounts(Limits(memory_bytes=100), lambda: used)
+    watching = asyncio.create_task(process._watch_memory(accounts))  # noqa: SLF001
+
+    used = 200
+    await until(lambda: accounts.is_full)
+    used = 50
+    await until(lambda: not accounts.is_full)
+    watching.cancel()

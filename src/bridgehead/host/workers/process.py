@@ -14,6 +14,7 @@ from typing import Any
 from msgspec import Struct
 
 from bridgehead.mcp import run_to_end, shutdown_signals, socket_loop
+from bridgehead.mcp.http.accounts import Accounts
 from bridgehead.mcp.http.memory import resident_bytes
 from bridgehead.mcp.http.message import Handler
 from bridgehead.mcp.http.server import Server
@@ -50,7 +51,7 @@ fsync beside two such threads took 290 to 430 ms, and take 30 to 140 ms now.
 _M_MMAP_THRESHOLD = -3
 """glibc: blocks from this size on are mapped, each on its own."""
 _LARGE_BLOCK = 128 * 1024
-_TRIM_SECONDS = 2.0
+_WATCH_SECONDS = 2.0
 _MACOS_FILES = (245_760, 122_880, 61_440, 24_576, 10_240)
 """Limits of open files to try on macOS, where the hard limit is unlimited and setting that fails."""
 
@@ -163,7 +164,7 @@ async def _serve_until(
     await server.start(job.listening, None if certificate is None else certificate.context)
     manager.tell(READY)
     watchdog.start()
-    trimming = asyncio.create_task(_return_freed_memory())
+    watching = asyncio.create_task(_watch_memory(app.accounts))
     _freeze_what_stays()
     sys.setswitchinterval(_SWITCH_SECONDS)
     about: dict[str, object] = {} if place is None else {"worker": place.index}
@@ -189,7 +190,7 @@ async def _serve_until(
         await peers.close()
     await app.stop()
     beating.cancel()
-    trimming.cancel()
+    watching.cancel()
 
 
 def _hear_other_signals(app: HostApplication) -> None:
@@ -263,21 +264,22 @@ def _return_large_blocks() -> None:
         ctypes.CDLL(None).mallopt(_M_MMAP_THRESHOLD, _LARGE_BLOCK)
 
 
-async def _return_freed_memory() -> None:
-    """Let glibc give freed memory below `_LARGE_BLOCK` back as well.
+async def _watch_memory(accounts: Accounts) -> None:
+    """Compare the memory of the process with its limit, and let glibc give freed memory back.
 
-    It keeps the free pages between blocks that are in use: 14 to 26 MB after each burst of large calls.
+    Below `_LARGE_BLOCK`, glibc keeps the free pages between blocks that are in use: 14 to 26 MB after each
+    burst of large calls.
     """
     import ctypes
 
-    try:
+    trim = None
+    with suppress(AttributeError, OSError, TypeError):  # another C library, or Windows
         trim = ctypes.CDLL(None).malloc_trim
-    except (AttributeError, OSError, TypeError):  # another C library, or Windows
-        return
     last = 0
     while True:
-        await asyncio.sleep(_TRIM_SECONDS)
-        if resident_bytes() != last:  # an idle process is left alone
+        await asyncio.sleep(_WATCH_SECONDS)
+        accounts.look()  # what no caller is charged for counts too, such as the frames of a game
+        if trim is not None and resident_bytes() != last:  # an idle process is left alone
             # In a thread, without the interpreter: about 1.5 ms, and 10 ms where there is much to return.
             await asyncio.to_thread(trim, 0)
             last = resident_bytes()
