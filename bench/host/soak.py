@@ -112,7 +112,10 @@ class Client:
         try:
             writer.write(request)
             data = b""
-            while not (wait_for in data if wait_for else complete(data)):
+            while not (wait_for and wait_for in data):
+                # A refusal does not have what is waited for.
+                if complete(data) and (not wait_for or not data.startswith(b"HTTP/1.1 200")):
+                    break
                 piece = await reader.read(65536)
                 if not piece:
                     break
