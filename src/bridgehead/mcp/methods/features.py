@@ -7,6 +7,8 @@ from functools import partial
 from types import CoroutineType
 from typing import TYPE_CHECKING, Any
 
+from msgspec import UNSET
+
 from .. import jsonrpc
 from ..calls.call_hook import Invocation
 from ..errors import INVALID_PARAMS, ProtocolError, quote
@@ -89,7 +91,8 @@ def _run_tool(
     if call is not None:
         call.arguments = arguments
     nonce_check = None
-    if context.revision.stateless:
+    # Only the repeated request of a client that was asked brings a state or answers.
+    if params.request_state is not UNSET or params.input_responses is not UNSET:
         nonce_check = server.multi_round.resume(
             context, params, params.name, params.arguments, needs_state=tool.is_destructive
         )
