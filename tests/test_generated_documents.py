@@ -37,6 +37,7 @@ COMMAND = Path(sysconfig.get_path("scripts"), "bridgehead.exe" if sys.platform =
 API = "".join(
     (ROOT / "docs" / f"api-{name}.md").read_text(encoding="utf-8") for name in plugins.built_in_names()
 )
+DOCUMENTS = generate.documents()
 CONFIGURATION = (ROOT / "docs" / "configuration.md").read_text(encoding="utf-8")
 ENV_EXAMPLE = (ROOT / ".env.example").read_text(encoding="utf-8")
 EXAMPLE = re.compile(r"^```sh\n(?P<line>.*?)\n```\n\n```json\n(?P<params>.*?)\n```", re.MULTILINE | re.DOTALL)
@@ -76,9 +77,9 @@ def in_order(bridge: str) -> list[str]:
     return list(generate.examples()[bridge])
 
 
-@pytest.mark.parametrize("path", generate.documents(), ids=lambda path: path.name)
+@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.name)
 def test_a_document_says_what_the_code_says(path: Path) -> None:
-    assert generate.difference(path, generate.documents()[path]) == "", "run `make docs`"
+    assert generate.difference(path, DOCUMENTS[path]) == "", "run `make docs`"
 
 
 @pytest.mark.parametrize("setting", SETTINGS, ids=lambda setting: setting.name)

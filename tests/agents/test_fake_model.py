@@ -1,17 +1,25 @@
 """The fake model: each API gets the script in its own form, and the record tells what a model would see."""
 
 import json
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.request import Request, urlopen
 
-import openai
 import pytest
 
 from tests.support.fake_model import Call, FakeModel, Say
 from tests.support.waiting import PATIENCE
 
+if TYPE_CHECKING:
+    from openai import OpenAI
+
 SCRIPT: list[Call | Say] = [Call("add", {"a": 2}), Say("It is 4.")]
 SCHEMA = {"type": "object", "properties": {"a": {"type": "integer"}}}
+
+
+def open_client(model: FakeModel) -> "OpenAI":
+    from openai import OpenAI  # half a second, which workers without this file need not spend
+
+    return OpenAI(base_url=f"{model.url}/v1", api_key="fake")
 
 
 def post(model: FakeModel, path: str, body: dict[str, Any]) -> bytes:
@@ -32,7 +40,7 @@ def test_chat_completions_are_what_their_client_reads() -> None:
     tool: Any = {"type": "function", "function": {"name": "calc_add", "parameters": SCHEMA}}
     messages: list[Any] = [{"role": "user", "content": "2 + 2?"}]
     with FakeModel(SCRIPT) as model:
-        client = openai.OpenAI(base_url=f"{model.url}/v1", api_key="fake")
+        client = open_client(model)
         asked = client.chat.completions.create(model="m", messages=messages, tools=[tool])
         call = asked.choices[0].message.tool_calls
         assert call is not None
@@ -60,7 +68,7 @@ def test_responses_are_what_their_client_reads() -> None:
         },
     ]
     with FakeModel(SCRIPT) as model:
-        client = openai.OpenAI(base_url=f"{model.url}/v1", api_key="fake")
+        client = open_client(model)
         asked = client.responses.create(model="m", input="2 + 2?", tools=tools)
         call = asked.output[0].model_dump()
         answer: list[Any] = [

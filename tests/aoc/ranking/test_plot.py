@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import sys
 from itertools import combinations, pairwise
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -16,10 +15,8 @@ from bridgehead.aoc.settings import AocSettings
 from bridgehead.aoc.workspace import open_workspace
 from tests.aoc.data import Data, entry
 
-if sys.platform != "win32":  # skipped by name there
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
+if TYPE_CHECKING:
     from matplotlib.figure import Figure
-    from matplotlib.patches import Rectangle
 
 SIZE = 10.0
 LONG = "claude-opus-4.5-thinking-high-20251101-preview-with-an-unusually-long-name"
@@ -49,6 +46,8 @@ def hostile(data: Data) -> Data:
 
 def drawn(data: Data, monkeypatch: pytest.MonkeyPatch, theme: str = "light", **filters: Any) -> Figure:
     """Draw a board and catch the figure before it is written."""
+    from matplotlib.figure import Figure  # 0.4 s, which workers without this file need not spend
+
     caught: list[Figure] = []
     monkeypatch.setattr(Figure, "savefig", lambda figure, *_, **__: caught.append(figure))
     workspace = open_workspace(AocSettings(data.environment()))
@@ -58,6 +57,8 @@ def drawn(data: Data, monkeypatch: pytest.MonkeyPatch, theme: str = "light", **f
 
 def texts(figure: Figure) -> list[tuple[str, Any]]:
     """Return every text with the box that it fills."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+
     canvas: Any = FigureCanvasAgg(figure)
     canvas.draw()
     renderer = canvas.get_renderer()
@@ -87,6 +88,8 @@ def test_boxes_are_drawn_only_from_five_runs_on_and_points_otherwise(
     data.put_speeds(
         1, [*(entry("many", 100 + number) for number in range(5)), entry("few", 90), entry("few", 95)]
     )
+
+    from matplotlib.patches import Rectangle
 
     (axes,) = drawn(data, monkeypatch).axes
 

@@ -1,7 +1,6 @@
 """Catalogue: the models of the simulated API, as the clients of vendor and OpenAI read them."""
 
 from inceptionai import AsyncInception
-from openai import AsyncOpenAI
 
 from bridgehead.mercury.simulator import MODELS, Simulator
 
@@ -15,6 +14,8 @@ async def test_the_models_are_listed_with_prices_and_limits(sdk: AsyncInception,
 
 
 async def test_the_openai_sdk_takes_the_list_of_models_too(api: Simulator) -> None:
+    from openai import AsyncOpenAI  # half a second, which workers without this file need not spend
+
     async with AsyncOpenAI(
         api_key="sk_test", base_url=api.url, max_retries=0, _strict_response_validation=True
     ) as client:
