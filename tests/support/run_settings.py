@@ -1,4 +1,4 @@
-"""The settings of a run: a time limit, children that can be interrupted, who runs which file, garbage."""
+"""The settings of a run: a time limit, how children start, who runs which file, garbage."""
 
 import gc
 import signal
@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.support import time_limit
+from tests.support import fork_server, time_limit
 from tests.support.scheduling import FileScheduling
 
 
@@ -18,6 +18,10 @@ def pytest_configure(config: pytest.Config) -> None:
     if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
         signal.signal(signal.SIGHUP, lambda *_: None)
     time_limit.watch(config)
+    server = fork_server.make()
+    if server is not None:
+        server.install()
+        config.add_cleanup(server.end)
     # What collecting makes, stays: looking for garbage among it took 4 of 9 s of CPU time in each worker, and
     # then some more at every full collection of the tests.
     gc.disable()
