@@ -64,9 +64,10 @@ def breakable_postgres() -> Iterator[PostgresServer]:
 
 
 @pytest.fixture
-def database_url(postgres_server: PostgresServer) -> str:
+def database_url(postgres_server: PostgresServer) -> Iterator[str]:
     """The address of an empty database."""
-    return postgres_server.make_database()
+    with postgres_server.lend_database() as url:
+        yield url
 
 
 @pytest.fixture

@@ -29,7 +29,8 @@ from typing import Any, NoReturn
 ROOT = Path(__file__).parents[2]
 COMMAND = str(Path(sysconfig.get_path("scripts"), "bridgehead"))
 _PATH = {str(ROOT), str(ROOT / "src")}
-_ENCODINGS = ("PYTHONIOENCODING", "LC_ALL", "LC_CTYPE", "LANG")
+_LOCALE = ("LC_ALL", "LC_CTYPE", "LANG")
+_ENCODINGS = ("PYTHONIOENCODING", *_LOCALE)
 _IMPORTED_TOO = (
     *("asyncio", "rich.console", "uvloop"),
     *("tests.support.host_bridges", "tests.support.busy_bridge"),
@@ -184,12 +185,14 @@ def _become(
     os.closerange(3, 256)
     os.environ.clear()
     os.environ.update(environment)
+    if not any(environment.get(name) for name in _LOCALE):
+        os.environ["LC_CTYPE"] = "C.UTF-8"  # Python does so at its start
     time.tzset()
     os.chdir(folder)
     if has_session:
         os.setsid()
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    _open_streams()
+    _open_streams("strict" if any(environment.get(name) for name in _ENCODINGS) else "surrogateescape")
     status = 0
     try:
         _run(words, folder)
@@ -203,9 +206,8 @@ def _become(
     _end(status)
 
 
-def _open_streams() -> None:
+def _open_streams(errors: str) -> None:
     """Open the streams as Python does at its start."""
-    errors = "strict" if any(os.environ.get(name) for name in _ENCODINGS) else "surrogateescape"
     is_unbuffered = bool(os.environ.get("PYTHONUNBUFFERED"))
     sys.stdin = os.fdopen(0, encoding="utf-8", errors=errors, closefd=False)
     sys.stdout = os.fdopen(1, "w", encoding="utf-8", errors=errors, closefd=False)
