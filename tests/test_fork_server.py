@@ -116,6 +116,7 @@ def test_the_installed_command_is_forked_too(server: ForkServer) -> None:
         (["-c", "pass"], {}),
         (["-P", "-m", "bridgehead"], {}),
         (["-m", "json.tool"], {}),
+        (["-m", "bridgehead.bitburner.tools.matching"], {}),
         (["-m", "bridgehead"], {"env": {"PYTHONPATH": "/elsewhere"}}),
         (["-m", "bridgehead"], {"env": {"PYTHONHASHSEED": "1"}}),
         (["-m", "bridgehead"], {"env": {"LANG": "de_DE.ISO-8859-1"}}),

@@ -123,7 +123,10 @@ def _describe(  # noqa: PLR0917 - what subprocess gives
         return None
     words, folder = [os.fspath(word) for word in words], Path(cwd or Path.cwd())
     environment = dict(os.environ if env is None else env)
-    is_module = words[:2] == [sys.executable, "-m"] and words[2].split(".")[0] in ("bridgehead", "tests")
+    # Modules below bridgehead are what the bridges start themselves, and tests find them by their names.
+    is_module = words[:2] == [sys.executable, "-m"] and (
+        words[2] == "bridgehead" or words[2].startswith("tests.")
+    )
     if not (is_module or words[0] == COMMAND) or not folder.is_dir():
         return None
     if not all(_means_the_same(name, value) for name, value in environment.items()):
