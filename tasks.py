@@ -23,8 +23,8 @@ RUNTIME = ROOT / ".runtime"
 CODE = [name for name in ("src", "tests", "bench", "examples", "release", "docs") if (ROOT / name).is_dir()]
 UV = "uv==0.13.7"
 AUDIT = "pip-audit==2.10.1"
-PYTEST = ["pytest", "-n", "6", "--dist", "loadfile"]
-"""Six workers for two cores: tests mostly wait, for servers and children (1,135 s for 400 s of CPU)."""
+PYTEST = ["pytest", "-n", "4", "--dist", "loadfile"]
+"""Four workers for two cores: tests wait for half of their time. Each worker begins with 8 s of CPU time."""
 STORES = [
     "tests/runtime/stores",
     "tests/runtime/tasks",
@@ -109,7 +109,7 @@ def test() -> None:
     if variable("COVERAGE"):
         return coverage()
     # Keep bytecode even if the environment says not to: without it each worker rewrites every test file
-    # before its first test (24 s of CPU time, 11 s with it; `pytest --collect-only`).
+    # before its first test (11 s of CPU time, 5 s with it; `pytest --collect-only`).
     return run(*PYTEST, PYTHONDONTWRITEBYTECODE="")
 
 

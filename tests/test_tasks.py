@@ -57,7 +57,7 @@ def test_a_failing_program_ends_it_with_its_status(monkeypatch: pytest.MonkeyPat
         (["compare", "BASE=v0.2"], [("python", "-m", "bench.before_after", "v0.2")]),
         (["mutants", "OF=durable"], [("python", "-m", "tests.mutants", "durable")]),
         (["frameworks", "ARGS=--ci"], [("python", "-m", "tests.frameworks", "--ci")]),
-        (["test"], [("pytest", "-n", "6", "--dist", "loadfile")]),
+        (["test"], [("pytest", "-n", "4", "--dist", "loadfile")]),
     ],
 )
 def test_variables_reach_what_a_verb_runs(

@@ -40,6 +40,8 @@ where datname = current_database() and pid <> pg_backend_pid();
 drop schema public cascade;
 create schema public"""
 USER = "bridgehead"
+ROOM = 2 << 30
+"""Bytes; a server takes about 60 MB."""
 ROOT = Path(__file__).parents[2]
 
 
@@ -260,7 +262,10 @@ def shared(folder: Path) -> Iterator[PostgresServer]:
 def running(**options: str) -> Iterator[PostgresServer]:
     """Run a server of one's own, for whoever wants to break it."""
     # Not below the folder of a test: that is closed to others, and PostgreSQL is another user than root.
-    folder = Path(tempfile.mkdtemp(prefix="bridgehead-postgres-"))
+    # In memory if there is room: making a database takes 14 ms of CPU time instead of 90.
+    memory = Path("/dev/shm")  # noqa: S108 - a folder of its own is made in it
+    has_room = memory.is_dir() and shutil.disk_usage(memory).free > ROOM
+    folder = Path(tempfile.mkdtemp(prefix="bridgehead-postgres-", dir=memory if has_room else None))
     server = PostgresServer(folder, **options)
     try:
         server.make()
