@@ -9,7 +9,7 @@ import asyncio
 import tempfile
 from pathlib import Path
 
-from bench.bitburner.questions import FRESH, HELD_OUT, LATER, NEWEST, QUESTIONS
+from bench.bitburner.questions import FRESH, HELD_OUT, HELD_OUT_LATER, LATER, NEWEST, QUESTIONS
 from bridgehead.bitburner.netscript.checking import check_script
 from bridgehead.bitburner.netscript.search import Index
 from bridgehead.bitburner.settings import BitburnerSettings
@@ -19,7 +19,14 @@ from bridgehead.bitburner.typescript.type_checker import TypeChecker
 from bridgehead.bitburner.typescript.typed_findings import find_typed
 from tests.bitburner.netscript.corpus_cases import load
 
-QUESTION_SETS = {"tuned": QUESTIONS, "later": LATER, "fresh": FRESH, "newest": NEWEST, "held out": HELD_OUT}
+QUESTION_SETS = {
+    "tuned": QUESTIONS,
+    "later": LATER,
+    "fresh": FRESH,
+    "newest": NEWEST,
+    "held out": HELD_OUT,
+    "held out later": HELD_OUT_LATER,
+}
 SCRIPT_SETS = ("wrong", "fresh_wrong", "held_wrong", "right", "fresh_right", "held_right")
 
 

@@ -3,8 +3,9 @@
 The ranking was tuned with seventy questions. Forty came later, but they entered the history together with the
 lists of players' words, so nothing shows that no word was chosen for them. Sixty-five fresh ones were
 committed before anything was measured with them; then words were added by someone who knew them. Forty newest
-ones were committed after that. HELD_OUT was committed before the ranking was tuned with these; only its
-totals are looked at. Answers that only some versions of the game have stand side by side.
+ones were committed after that. HELD_OUT was committed before the ranking was tuned with these, and only its
+totals were looked at until HELD_OUT_LATER was committed, of which the same is true. Answers that only some
+versions of the game have stand side by side.
 """
 
 QUESTIONS: list[tuple[str, str]] = [
@@ -302,4 +303,53 @@ HELD_OUT: list[tuple[str, str]] = [
     ("how much exp does one hack give", "formulas.hacking.hackExp"),
     ("how many grow threads until the server is full", "formulas.hacking.growThreads|growthAnalyze"),
     ("crack the password of a darknet server", "dnet.authenticate"),
+]
+
+HELD_OUT_LATER: list[tuple[str, str]] = [
+    ("take cash from joesguns", "hack"),
+    ("how high is security right now", "getServerSecurityLevel"),
+    ("how many seconds does weakening need", "getWeakenTime"),
+    ("how many threads do I need to take 10 percent", "hackAnalyzeThreads|hackAnalyze"),
+    ("open every port on a server", "brutessh|ftpcrack|relaysmtp|httpworm|sqlinject"),
+    ("my script's own pid", "pid|self|getRunningScript"),
+    ("stop all my scripts", "killall"),
+    ("see what is running on home", "ps"),
+    ("list of text files", "ls"),
+    ("append a line to a file", "write"),
+    ("look into a file", "read"),
+    ("does n00dles have a lot of ram", "getServerMaxRam"),
+    ("ram of one thread of my script", "getScriptRam"),
+    ("show a box with a message", "alert"),
+    ("ask for a name", "prompt"),
+    ("write money nicely", "format.number|formatNumber|nFormat"),
+    ("which bitnode is this", "getResetInfo"),
+    ("do I own the tor router", "hasTorRouter"),
+    ("put data in a queue", "writePort|getPortHandle|tryWritePort"),
+    ("biggest server I could buy", "getPurchasedServerMaxRam|cloud.getRamLimit"),
+    ("improve the cpu of a hacknet node", "hacknet.upgradeCore"),
+    ("price of one more hacknet level", "hacknet.getLevelUpgradeCost"),
+    ("what did I pay for my shares", "stock.getPosition"),
+    ("buy as many shares as possible", "stock.getMaxShares|stock.buyStock"),
+    ("how much do I get for my stocks", "stock.getSaleGain|stock.getBidPrice|stock.getPrice"),
+    ("learn programming at school", "singularity.universityCourse"),
+    ("which factions want me", "singularity.checkFactionInvitations"),
+    ("work at MegaCorp", "singularity.workForCompany"),
+    ("price of BruteSSH on the dark web", "singularity.getDarkwebProgramCost"),
+    ("which implants do I have", "singularity.getOwnedAugmentations"),
+    ("start over with my new augmentations", "singularity.installAugmentations"),
+    ("try an answer to a contract", "codingcontract.attempt"),
+    ("let a gangster rob people", "gang.setMemberTask"),
+    ("how strong are other gangs", "gang.getAllGangInformation|gang.getOtherGangInformation"),
+    ("armour and cars for my gang", "gang.getEquipmentNames|gang.purchaseEquipment"),
+    ("let a sleeve study", "sleeve.setToUniversityCourse"),
+    ("how many clones do I have", "sleeve.getNumSleeves"),
+    ("how far am I in bladeburner", "bladeburner.getRank"),
+    ("spend skill points", "bladeburner.upgradeSkill"),
+    ("get money from investors", "corporation.acceptInvestmentOffer|corporation.getInvestmentOffer"),
+    ("give employees a job", "corporation.setJobAssignment|corporation.setAutoJobAssignment"),
+    ("store more goods", "corporation.upgradeWarehouse|corporation.purchaseWarehouse"),
+    ("who is winning the go game", "go.getGameState"),
+    ("take everything off the gift", "stanek.clearGift"),
+    ("how wide is my screen", "ui.windowSize"),
+    ("hack chance with a made-up player", "formulas.hacking.hackChance"),
 ]
