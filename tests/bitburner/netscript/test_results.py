@@ -51,6 +51,7 @@ def test_a_result_that_is_used_as_something_else_is_named(body: str, message: st
     "body",
     [
         "const server = ns.getServer('x'); server.note = 'mine'; ns.print(server.note);",
+        "const server = ns.getServer('x'); Object.assign(server, { mine: 1 }); ns.print(server.mine);",
         "const player = ns.getPlayer(); if (player.future) ns.print(player.future);",
         "let one = ns.ps()[0]; one = { nam: 1 }; ns.print(one.nam);",
         "ns.print(ns.scan().length, ns.scan()[0].length, ns.getHostname().at(-1), ns.ps().toString());",

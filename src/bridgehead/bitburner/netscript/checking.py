@@ -332,7 +332,11 @@ def _find_not_awaited(subject: Subject) -> Iterator[Finding]:
 def _find_unknown_members(subject: Subject) -> Iterator[Finding]:
     """Properties and methods that the result of an API function does not have."""
     reads: list[tuple[Node, Node | None]] = []
+    made: set[str] = set()  # keys of objects, which Object.assign may add to a result
     for node in subject.nodes:
+        key = node.field("key") if node.type == "pair" else None
+        if key is not None or node.type == "shorthand_property_identifier":
+            made.add((key or node).text)
         name = node.field("property") if node.type == "member_expression" else None
         if name is not None:
             reads.append((name, node.field("object")))
@@ -346,7 +350,7 @@ def _find_unknown_members(subject: Subject) -> Iterator[Finding]:
         parts = subject.results.type_of(value)
         has = {subject.results.has_member(part, name.text) for part in parts}
         member = name.parent
-        if has != {False} or name.text in _OF_EVERY_OBJECT or member is None:
+        if has != {False} or name.text in _OF_EVERY_OBJECT | made or member is None:
             continue
         is_own = all(map(subject.results.is_interface, parts))
         if (imports_scripts and not is_own) or subject.guards.covers(member, name.text):

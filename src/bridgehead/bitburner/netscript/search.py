@@ -30,7 +30,7 @@ _STRONG = 5.5
 _AS_SYNONYM = 0.55
 _COVERAGE, _EXACTNESS = 2.0, 1.0
 _AS_SPELLED = 1.08
-_BASIC, _PART, _FORMULA, _OTHER = 1.7, 1.25, 1.0, 0.65
+_BASIC, _PART, _FORMULA, _OTHER = 1.7, 1.25, 1.0, 0.5
 _INTENT = 1.12
 _WORDS = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+")
 _HOW_TO = re.compile(r"(?:how (?:do|can|should) (?:i|you|we)|how to|i want to|can i) ", re.IGNORECASE)
@@ -47,6 +47,8 @@ _MAX_SYMBOLS = 20
 _MAX_REST = 15
 _MAX_INNER = 12
 """Fields of an object inside a result that are indexed with it, such as a player's skills."""
+_WHOLE = frozenset({"running", "shares"})
+"""Words that are not stemmed: what is running is not to be run, and shares are not shared."""
 _MIN_STEM = 3
 _VOWELS = frozenset("aeiouy")
 _ENDINGS = (
@@ -310,7 +312,7 @@ def _split(text: str) -> list[str]:
 @lru_cache(maxsize=16384)
 def _stem(word: str) -> str:
     """Cut off endings, so that `servers` equals `server`, and `infiltrate` equals `infiltration`."""
-    for ending, replacement in _ENDINGS if word != "running" else ():  # what is running is not to be run
+    for ending, replacement in _ENDINGS if word not in _WHOLE else ():
         stem = word[: -len(ending)] + replacement
         if word.endswith(ending) and len(stem) >= _MIN_STEM and not _VOWELS.isdisjoint(stem):
             is_doubled = ending in ("ing", "ed") and stem[-1] == stem[-2] and stem[-1] not in "ls"

@@ -8,9 +8,12 @@ have how i if in into is it its just me my of off on one or our set shall should
 the their them then there these they this those to too up use using want wants was we were what when
 where which while who whose will with would you your am need needs like please tell find know see let
 lets way out about around known function functions method api ns call value return returns show make
-making many much now current something anything everything right really possible own
+making many much now current something anything everything right really possible own again almost here
+also very only else
 """
 _SYNONYM_LINES = """
+format: pretty nice nicely human readable
+cloud: purchased bought own owned mine belong rent rented
 accept: take agree
 access: allowed permission permitted may
 achievement: trophy award
@@ -25,7 +28,7 @@ ascension: ascend ascending
 assignment: role job assign
 at: handler callback hook when
 attempt: solve submit answer try guess solution
-augmentation: aug augs augment implant augments implants
+augmentation: aug augs augment implant augments implants cyberware
 authenticate: login password log unlock crack
 autolevel: automatic automatically
 available: left remaining currently
@@ -37,7 +40,7 @@ bonus: offline extra
 buy: purchase acquire obtain pay
 capacity: maximum limit store room hold most
 cat: display contents
-chance: probability odds likely likelihood success succeed succeeds risk successful
+chance: probability odds likely likelihood success succeed succeeds risk successful win winning
 chaos: unrest violence
 charge: power boost strengthen
 city: town cities place country
@@ -51,15 +54,15 @@ contract: puzzle problem cct challenge contracts
 cores: cpu processor
 core: cpu processor
 corporation: company corp business firm enterprise
-cost: price expensive pay fee afford costs cheap
+cost: price expensive pay fee afford costs cheap paid
 count: number many times
-course: class lesson study lecture
+course: class lesson study lecture learn learning
 create: start found begin build new write make establish
 crime: heist crimes robbery rob illegal criminal
 darknet: dark hidden
 darkweb: dark web black market
 data: information info input details
-delete: remove erase destroy discard dispose sell
+delete: remove erase destroy discard dispose sell rid throw
 description: text explanation statement
 destroy: break remove delete
 details: info information
@@ -88,9 +91,9 @@ gain: earn income production produce increase get rate per
 gains: earn income production produce rewards
 gift: stanek board grid
 graft: grafting implant
-grow: increase raise refill regrow growing
+grow: increase raise refill regrow growing fill
 growth: grow growing increase
-gym: train exercise workout training
+gym: train exercise workout training strength
 hack: steal attack hacking rob
 hacking: skill hack
 hacknet: node nodes hash
@@ -102,11 +105,11 @@ hostname: server name
 host: server
 income: earn earned money profit salary makes revenue
 industry: sector business
-information: info details stats status data
+information: info details stats status data strength power strong size
 info: information details
 install: apply
 investment: investor investors funding
-invitations: invites invited invite
+invitations: invites invited invite want
 invite: invitation invited
 ip: address
 job: work position
@@ -126,7 +129,7 @@ memory: ram
 metadata: modified date timestamp
 min: minimum lowest least smallest
 mock: fake pretend simulate
-money: cash funds dollars rich wealth balance dollar bank
+money: cash funds dollars rich wealth balance dollar bank gold income
 move: play put reposition
 multiplier: bonus factor modifier mult multiplies
 mult: multiplier bonus factor
@@ -141,30 +144,30 @@ offer: proposal
 open: show display
 opponent: enemy against rival
 order: limit
-owned: have mine possess own
+owned: have mine possess own belong
 party: celebration
 pass: skip
 percent: percentage fraction
 place: put add insert set
 player: me character myself
 port: queue channel
-position: own hold shares
+position: own hold shares average paid
 prereq: needed required before prerequisite requirement
-price: cost expensive worth value costs
+price: cost expensive worth value costs paid
 print: log write output
 printf: log print format
 probe: scan adjacent neighbours
 product: goods
-production: produce output make
+production: produce output make yield
 program: exe software tool
 prompt: ask dialog input question
 ps: processes running list
 purchase: buy acquire order obtain
-purchased: bought own owned
+purchased: bought own owned mine belong rent rented
 quit: leave resign
 ram: memory gb tb gigabyte gigabytes
 rank: standing level
-read: load open contents
+read: load open contents look
 recent: last ended finished past
 recovery: recover heal
 recruit: hire member new
@@ -186,11 +189,11 @@ run: start launch execute
 running: active alive runs
 sale: selling sell
 save: backup
-scan: neighbours neighbors adjacent connected network neighboring neighbouring
+scan: neighbours neighbors adjacent connected network neighboring neighbouring reach reachable
 scp: copy transfer another upload send
 security: difficulty protection defence defense
 self: this itself myself
-sell: selling dispose
+sell: selling dispose rid dump
 sector: industry
 server: host machine computer n00dles foodnstuff joesguns target box machines hosts
 servers: hosts machines computers
@@ -211,7 +214,7 @@ relaysmtp: smtp port open crack
 httpworm: http port open crack
 stamina: energy tired
 start: begin do launch perform
-stats: statistics info information details properties
+stats: statistics info information details properties strength power strong
 stock: share shares market trade trading stocks invest
 stop: end quit cancel abort
 styles: css font fonts
@@ -219,8 +222,8 @@ switch: change go move travel
 sym: share ticker
 symbols: tickers
 synchronize: sync
-tail: window log
-task: job work activity doing
+tail: window log view
+task: job work activity doing assignment duty
 team: squad
 terminal: console screen
 territory: turf land
@@ -236,7 +239,7 @@ training: train
 travel: go move fly
 tries: attempts
 type: kind sort category
-university: school college study
+university: school college study learn learning
 unlock: feature enable
 update: change tick changes
 upgrade: improve increase level more better bigger extend enhance add expand
@@ -244,14 +247,14 @@ used: use taken occupied free
 valid: legal allowed
 volatility: fluctuate unstable
 wait: until sleep
-warehouse: storage storehouse
+warehouse: storage storehouse store goods stock
 warfare: war fight
 weaken: security lower reduce decrease
 wget: download url web internet
 window: screen browser
-work: job earn
+work: job earn salary employed
 workout: train exercise
-write: save store put
+write: save store put append add
 """
 STOP = frozenset(_STOP_WORDS.split())
 SYNONYMS: dict[str, tuple[str, ...]] = {
@@ -262,7 +265,7 @@ SYNONYMS: dict[str, tuple[str, ...]] = {
 
 _PURPOSE_LINES = """
 hack: steal take money from target
-grow: increase raise refill restore money back more target
+grow: increase raise refill restore money back more target empty
 weaken: lower reduce decrease drop security target
 scan: neighbours neighbors adjacent connected hosts network list all what is reach
 nuke: gain get root admin access machine become
@@ -289,8 +292,8 @@ hackAnalyzeSecurity: security increase raise effect hack threads
 growthAnalyze: threads needed multiply double grow money factor
 growthAnalyzeSecurity: security increase raise effect grow threads
 weakenAnalyze: security decrease effect weaken threads
-getServerMaxRam: total memory size host all
-getServerUsedRam: memory used free left available host in use much
+getServerMaxRam: total memory size host all room space
+getServerUsedRam: memory used free left available host in use much room space
 getScriptRam: memory needed script uses costs
 exec: launch start other different another remote machine host script run worker threads with arguments
 run: start launch script here this same host machine another again
@@ -327,10 +330,10 @@ writePort: send data between scripts through port put pass messages from one to 
 readPort: receive take data port next messages communicate
 peek: look read port without removing
 getPortHandle: port object queue data between messages communicate pass
-purchaseServer: buy new server
+purchaseServer: buy new server tb gb
 deleteServer: sell remove bought server throw away rid
-getPurchasedServerCost: price cost new server gb
-getServerCost: price cost new server gb
+getPurchasedServerCost: price cost new server gb tb ram expensive
+getServerCost: price cost new server gb tb ram expensive
 getPurchasedServers: names list servers own bought my
 getServerNames: names list servers own bought my
 getPurchasedServerLimit: how many servers may own maximum number
