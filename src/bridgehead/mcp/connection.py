@@ -37,7 +37,7 @@ class Outlet(Protocol):
 
 
 class InFlight(Protocol):
-    """A request being served. `Context` is one; a protocol, because it imports this module for its types."""
+    """A request being served, such as a `Context`. A Protocol, because that module imports this one."""
 
     request_id: jsonrpc.RequestId
     outlet: Outlet

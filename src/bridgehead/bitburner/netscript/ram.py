@@ -130,7 +130,7 @@ def _is_read(node: Node) -> bool:
 
 
 class RamRefused(Exception):
-    """The game calculates no cost, and the message is its own; or the script is too large to be read here."""
+    """The game refuses to calculate the cost, with its own message, or the script is too large to parse."""
 
 
 class Names(Struct, frozen=True):

@@ -49,7 +49,7 @@ class Rules(Struct, frozen=True):
 def make_plan(
     base: Digests, local: Digests, game: Digests, rules: Rules, reverted: frozenset[Place] = frozenset()
 ) -> list[Action]:
-    """Decide for every file. The game lost those in `reverted` by loading an older save."""
+    """Decide what to do with each file. `reverted` are files that the game lost by loading an older save."""
     # Actions against the direction of a one-way sync.
     against = {"pull": ("push", "delete_game"), "push": ("pull", "delete_local"), "both": ()}[rules.mode]
     actions = []

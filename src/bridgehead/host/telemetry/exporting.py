@@ -40,7 +40,7 @@ def wanted_signals(environment: Mapping[str, str]) -> dict[str, str]:
 
 
 def find_endpoint(environment: Mapping[str, str], signal: str) -> str:
-    """Return the URL that a signal is sent to by OTLP over HTTP."""
+    """Return the OTLP/HTTP URL of a signal."""
     settings = _otel_settings(environment)
     own = settings.get(f"OTEL_EXPORTER_OTLP_{signal.upper()}_ENDPOINT", "")
     return own or f"{settings.get(_ENDPOINT, 'http://localhost:4318').rstrip('/')}/v1/{signal}"

@@ -199,7 +199,7 @@ class Tasks:
             return record.fail(failure, now)
 
     def _cancel(self, run: TaskRun, record: TaskRecord, reason: str) -> None:
-        """Cancel a task at once; the store may take its time."""
+        """Cancel a task now, without waiting for the store."""
         if run.close():
             final = record.move("cancelled", self._clock(), reason)
             self._keep(final)

@@ -55,7 +55,7 @@ class Request(Struct):
 
     @property
     def payload(self) -> bytes:
-        """The body as sent; a stream is asked to end with its usage."""
+        """The body as sent; a stream asks for its usage in the last chunk."""
         body = self.sent_body or self.body
         # The stream options are spliced in before the closing brace; the body is never decoded again.
         return body[:-1] + _STREAMED if self.is_streamed else body

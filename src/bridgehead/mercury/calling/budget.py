@@ -181,7 +181,7 @@ class BudgetStore(Protocol):
         """Why nothing can be booked; empty as long as it can."""
 
     async def check(self) -> None:
-        """See whether something can be booked; raises `BridgeError`."""
+        """Raise `BridgeError` if nothing can be booked."""
 
     async def close(self) -> None:
         """Book the ended sends, and close."""

@@ -84,7 +84,7 @@ class SqliteBudget:
         return self._store.problem
 
     async def check(self) -> None:
-        """See whether something can be booked; raises `StorageError`."""
+        """Raise `StorageError` if nothing can be booked."""
         await self._store.check()
 
     async def close(self) -> None:
