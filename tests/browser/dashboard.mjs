@@ -30,10 +30,11 @@ const text = () => page.locator("main").innerText();
 
 async function picture(name, last = "") { // up to the end of a section, or as high as the window
   if (!places.images) return;
-  await page.evaluate(() => { // folders of the machine that drew it are of no interest
+  await page.evaluate((hostile) => { // folders of the machine that drew it are of no interest, nor is what attacks
+    for (const row of document.querySelectorAll("tr, .bars li")) if (row.textContent.includes(hostile)) row.remove();
     const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
     while (walker.nextNode()) walker.currentNode.data = walker.currentNode.data.replace(/\/tmp\/[^/\s]+/g, "~");
-  });
+  }, HOSTILE);
   const end = last && (await page.locator(last).boundingBox());
   const { width, height } = page.viewportSize();
   await page.screenshot({ path: `${places.images}/${name}.png`, clip: { x: 0, y: 0, width, height: end ? end.y + end.height + 32 : height } });
@@ -85,7 +86,7 @@ const checks = {
       await open(`${places.server}/`, { theme, width, height });
       await picture(name, "#bridges");
     }
-    await open(`${places.server}/dashboard/bridge?name=aoc`, { theme: "dark", height: 1500 });
+    await open(`${places.server}/dashboard/bridge?name=aoc`, { theme: "dark", height: 1800 });
     await picture("dashboard-bridge", "#tools");
   },
   "every page: nothing wrong in the console, nothing from elsewhere, hostile names are text": async () => {
