@@ -47,8 +47,6 @@ _MAX_SYMBOLS = 20
 _MAX_REST = 15
 _MAX_INNER = 12
 """Fields of an object inside a result that are indexed with it, such as a player's skills."""
-_WHOLE = frozenset({"running", "shares"})
-"""Words that are not stemmed: what is running is not to be run, and shares are not shared."""
 _MIN_STEM = 3
 _VOWELS = frozenset("aeiouy")
 _ENDINGS = (
@@ -312,7 +310,7 @@ def _split(text: str) -> list[str]:
 @lru_cache(maxsize=16384)
 def _stem(word: str) -> str:
     """Cut off endings, so that `servers` equals `server`, and `infiltrate` equals `infiltration`."""
-    for ending, replacement in _ENDINGS if word not in _WHOLE else ():
+    for ending, replacement in _ENDINGS if word != "running" else ():  # what is running is not to be run
         stem = word[: -len(ending)] + replacement
         if word.endswith(ending) and len(stem) >= _MIN_STEM and not _VOWELS.isdisjoint(stem):
             is_doubled = ending in ("ing", "ed") and stem[-1] == stem[-2] and stem[-1] not in "ls"

@@ -93,7 +93,7 @@ gift: stanek board grid
 graft: grafting implant
 grow: increase raise refill regrow growing fill
 growth: grow growing increase
-gym: train exercise workout training strength
+gym: train exercise workout training
 hack: steal attack hacking rob
 hacking: skill hack
 hacknet: node nodes hash
@@ -105,7 +105,7 @@ hostname: server name
 host: server
 income: earn earned money profit salary makes revenue
 industry: sector business
-information: info details stats status data strength power strong size
+information: info details stats status data power strong size
 info: information details
 install: apply
 investment: investor investors funding
@@ -214,7 +214,7 @@ relaysmtp: smtp port open crack
 httpworm: http port open crack
 stamina: energy tired
 start: begin do launch perform
-stats: statistics info information details properties strength power strong
+stats: statistics info information details properties power
 stock: share shares market trade trading stocks invest
 stop: end quit cancel abort
 styles: css font fonts
@@ -247,7 +247,7 @@ used: use taken occupied free
 valid: legal allowed
 volatility: fluctuate unstable
 wait: until sleep
-warehouse: storage storehouse store goods stock
+warehouse: storage storehouse goods
 warfare: war fight
 weaken: security lower reduce decrease
 wget: download url web internet
