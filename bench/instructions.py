@@ -7,6 +7,7 @@ twice, with few calls and with many: what the many take more, divided by their n
 """
 
 import argparse
+import compileall
 import os
 import re
 import shutil
@@ -94,10 +95,11 @@ def main() -> int:
     os.environ["PYTHONHASHSEED"] = "0"  # else a start varies by more than hundreds of calls take
     trees = both_trees(options.revision)
     rows = [["instructions", "before", "after", "after ÷ before"]]
-    # A start with its bytecode, as installed: without it, compiling is most of what is counted.
-    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+    # With bytecode, as installed: without it, compiling is half of a start.
+    for tree in trees:
+        compileall.compile_dir(tree.folder / "src", quiet=1)
     start = Way("cold start", _echo("stdio"), _start, 0, 0)
-    starts = [float([_count(start, tree, 0)[0] for _ in range(2)][-1]) for tree in trees]
+    starts = [float(_count(start, tree, 0)[0]) for tree in trees]
     rows.append(_row("cold start", starts))
     with running() as upstream:
         for way in ways(upstream):
