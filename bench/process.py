@@ -5,7 +5,7 @@ import signal
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import Timer
@@ -106,3 +106,18 @@ class Process:
         self._errors.seek(0)
         lines = self._errors.read().decode(errors="replace").strip().splitlines()
         return lines[-1][:200] if lines else "it stopped answering and left no message"
+
+
+class RunQueue:
+    """How long processes that were ready to run had to wait for a core: the machine's part of a wait.
+
+    Linux counts it for each thread; these are the main threads, which run the event loops, and those that are
+    named beside them.
+    """
+
+    def __init__(self, *pids: int, threads: Iterable[int] = ()) -> None:
+        self._paths = [f"/proc/{pid}/schedstat" for pid in (*pids, *threads)]
+
+    def waited_ms(self) -> float:
+        """Return how long they have waited so far, together."""
+        return sum(int(Path(path).read_text().split()[1]) for path in self._paths) / 1e6

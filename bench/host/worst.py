@@ -39,7 +39,7 @@ from bench.http import free_port, wait
 from bench.load import complete
 from bench.mercury.upstream import KEY, running
 from bench.peers import HERE
-from bench.process import NotRunning, Process
+from bench.process import NotRunning, Process, RunQueue
 from bridgehead.host.auth.tokens import TokenFile, create_token
 
 ROOT = HERE.parent
@@ -178,20 +178,6 @@ class Attacker:
 
 
 # --- the honest client ------------------------------------------------------------------------------------
-
-
-class RunQueue:
-    """How long processes that were ready to run had to wait for a core: the machine's part of a wait.
-
-    Linux counts it for each thread; these are the main threads, which run the event loops.
-    """
-
-    def __init__(self, *pids: int) -> None:
-        self._paths = [f"/proc/{pid}/schedstat" for pid in pids]
-
-    def waited_ms(self) -> float:
-        """Return how long they have waited so far, together."""
-        return sum(int(Path(path).read_text().split()[1]) for path in self._paths) / 1e6
 
 
 class HonestClient:
