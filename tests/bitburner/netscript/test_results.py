@@ -68,6 +68,18 @@ def test_a_result_that_may_be_something_else_is_left_alone(body: str) -> None:
     assert check(in_main(body)) == []
 
 
+@pytest.mark.parametrize(
+    "body",
+    [
+        "const player: any = ns.getPlayer(); ns.print(player.secret);",
+        "ns.print((ns.getPlayer() as any).secret);",
+        "const { secret }: any = ns.getPlayer(); ns.print(secret);",
+    ],
+)
+def test_a_type_that_the_script_states_is_believed(body: str) -> None:
+    assert check(in_main(body), "a.ts") == []
+
+
 def test_methods_that_an_imported_script_may_add_are_left_alone() -> None:
     source = "import './prototypes.js';\n" + in_main("ns.print(ns.scan().last());")
 

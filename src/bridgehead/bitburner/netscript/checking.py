@@ -341,7 +341,8 @@ def _find_unknown_members(subject: Subject) -> Iterator[Finding]:
         if name is not None:
             reads.append((name, node.field("object")))
         elif node.type == "object_pattern" and node.parent is not None:
-            value = node.parent.field("value") if node.parent.type == "variable_declarator" else None
+            is_plain = node.parent.type == "variable_declarator" and node.parent.field("type") is None
+            value = node.parent.field("value") if is_plain else None
             if subject.results.type_of(value):
                 reads += [(name, value) for name, key in list_pattern(node) if key == name.text]
     # A script may import what adds methods to every array.

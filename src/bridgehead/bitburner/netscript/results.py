@@ -164,6 +164,8 @@ class Results:
         if len(binding.values) != 1:
             return UNKNOWN
         value, key = binding.values[0]
+        if value.parent is not None and value.parent.field("type") is not None:
+            return UNKNOWN  # `const player: any = ns.getPlayer()` says that it has more
         whole = self.type_of(value, depth)
         return self._enter(whole, key) if key else whole
 
