@@ -8,7 +8,7 @@ import pytest
 
 from bridgehead.commands import db
 from bridgehead.mercury.calling import postgres_budget
-from bridgehead.mercury.calling.budget import Amounts, BudgetLimits, ReleasedSends
+from bridgehead.mercury.calling.budget import Amounts, BudgetLimits, ReleasedSends, Reservation
 from bridgehead.mercury.calling.postgres_budget import PostgresBudget, release_uncertain
 from bridgehead.mercury.calling.postgres_usage import read_schema
 from bridgehead.mercury.calling.usage import Span
@@ -250,3 +250,29 @@ async def test_books_that_cannot_be_reached_say_so_and_let_go_of_their_ends_when
     await books.close()
 
     await until(lambda: books._booking is None)  # noqa: SLF001 - otherwise it would try for ever
+
+
+async def test_uncertain_sends_that_no_budget_booked_are_all_counted_and_one_without_a_price_costs_nothing(
+    database_url: str,
+) -> None:
+    await migrate(database_url)
+    async with open_postgres(database_url) as books:
+        for usd in (0.25, 0.5, None):  # they have no id, and are booked together
+            send = Reservation(
+                day="2026-09-21", payer="me", model="m", client="c", seconds=1.0, worst_usd=usd
+            )
+            send.state = "uncertain"
+            books.finish(send)
+
+    kept = await execute(database_url, "select sends, usd::float8 from mercury_sends")
+    assert kept == [(3, 0.75)]
+
+
+async def test_a_reservation_without_a_price_reserves_nothing(database_url: str) -> None:
+    await migrate(database_url)
+    async with open_postgres(database_url) as books:
+        send = Reservation(day="2026-09-21", payer="me", model="m", client="c", seconds=60.0, id="one")
+        await books.reserve(send, [])
+
+    kept = await execute(database_url, "select committed_usd::float8, payer from mercury_budget")
+    assert {usd for usd, _ in kept} == {0.0}
