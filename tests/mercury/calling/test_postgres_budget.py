@@ -3,6 +3,8 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -13,8 +15,9 @@ from bridgehead.mercury.calling.postgres_budget import PostgresBudget, release_u
 from bridgehead.mercury.calling.postgres_usage import read_schema
 from bridgehead.mercury.calling.usage import Span
 from bridgehead.mercury.errors import MercuryError
-from bridgehead.runtime.errors import BridgeError
+from bridgehead.runtime.errors import BridgeError, Unavailable
 from bridgehead.runtime.stores import migrations, postgres
+from bridgehead.runtime.timing import Backoff
 from tests.mercury.calling.books import NOON, Payer, open_postgres
 from tests.support.clock import Clock
 from tests.support.ports import free_port
@@ -276,3 +279,29 @@ async def test_a_reservation_without_a_price_reserves_nothing(database_url: str)
 
     kept = await execute(database_url, "select committed_usd::float8, payer from mercury_budget")
     assert {usd for usd, _ in kept} == {0.0}
+
+
+async def test_ends_are_tried_until_they_are_booked_and_each_outage_is_logged_once(
+    database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await migrate(database_url)
+    is_away = iter([True, True, True, False, True, True, False])
+    said: list[str] = []
+    book = PostgresBudget._finish  # noqa: SLF001 - a database that is away and back at just these moments
+
+    async def book_or_fail(books: PostgresBudget, connection: Any, batch: list[Reservation]) -> None:
+        if next(is_away):
+            raise Unavailable("It is away.", next_step="Wait.")
+        await book(books, connection, batch)
+
+    monkeypatch.setattr(PostgresBudget, "_finish", book_or_fail)
+    monkeypatch.setattr(postgres_budget, "_MAX_BATCH", 1)
+    monkeypatch.setattr(postgres_budget, "_RETRY_BACKOFF", Backoff(base=0.001, limit=0.001))
+    monkeypatch.setattr(postgres_budget, "_log", SimpleNamespace(warn=lambda event, **_: said.append(event)))
+    async with paying(database_url) as payer:
+        for reservation in [await payer.reserve("me", 0.25) for _ in range(2)]:
+            payer.end(reservation, "settled", 0.125)
+        amounts = await payer.amounts()
+
+    assert amounts == (0.25, 0.0, 0.0)
+    assert said == ["the end of a send is not booked yet"] * 2
