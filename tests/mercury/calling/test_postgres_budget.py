@@ -305,3 +305,27 @@ async def test_ends_are_tried_until_they_are_booked_and_each_outage_is_logged_on
 
     assert amounts == (0.25, 0.0, 0.0)
     assert said == ["the end of a send is not booked yet"] * 2
+
+
+async def test_of_past_days_and_months_no_total_is_remembered(database_url: str) -> None:
+    await migrate(database_url)
+    books = PostgresBudget(database_url)
+    for day in ("2026-09-21", "2026-10-02"):
+        send = Reservation(day=day, payer="me", model="m", client="c", seconds=60.0, id=day, worst_usd=0.5)
+        await books.reserve(send, [])
+    await books.close()
+
+    assert {period for period, _ in books._known_totals} == {"2026-10-02", "2026-10"}  # noqa: SLF001
+
+
+async def test_settled_sends_are_looked_for_once_an_hour(database_url: str) -> None:
+    await migrate(database_url)
+    async with paying(database_url) as payer:
+        for _ in range(2):
+            payer.end(await payer.reserve("me", 0.25), "settled", 0.125)
+            await payer.committed()
+            await execute(
+                database_url, "update mercury_sends set reserved_until = now() - interval '2 hours'"
+            )
+
+    assert await execute(database_url, "select count(*) from mercury_sends") == [(2,)]
