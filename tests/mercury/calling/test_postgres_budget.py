@@ -285,7 +285,7 @@ async def test_ends_are_tried_until_they_are_booked_and_each_outage_is_logged_on
     database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await migrate(database_url)
-    is_away = iter([True, True, True, False, True, True, False])
+    is_away = iter([True, True, True, False, True, False])
     said: list[str] = []
     book = PostgresBudget._finish  # noqa: SLF001 - a database that is away and back at just these moments
 
