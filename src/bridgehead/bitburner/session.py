@@ -90,7 +90,7 @@ class Session:
         self._last_agent = 0
         self._background: set[asyncio.Task[None]] = set()
         self.batches = BatchWriter(connection, self.writer, self.last_seen, Journal(settings))
-        self.batches.on_unfinished = self._take_back_batches
+        self.batches.on_unfinished = lambda: self._start(self.batches.take_back_all(self._tell_all))
         relay.operations = {**self.writer.operations, BATCH: self.batches.serve}
         self._notices: list[str] = []
         """Added to the next answer of this process, to any caller."""
@@ -166,9 +166,6 @@ class Session:
                 self.relay.broadcast(wire.encode_notification(DIFFERENCES, differences))
 
         self._start(check())
-
-    def _take_back_batches(self) -> None:
-        self._start(self.batches.take_back_all(self._tell_all))
 
     def _tell_all(self, notice: str) -> None:
         """Tell the agents of this process and of those that share its game."""

@@ -209,7 +209,13 @@ def _normalize(distribution: str) -> str:
 def _list_entry_points() -> list[Plugin]:
     """List the entry points of all distributions; the list is kept until something is installed."""
     # A command asks several times, and reading every distribution takes about 50 ms.
-    folders = tuple((folder, _time_of_change(folder)) for folder in sys.path)
+    changed: list[tuple[str, int]] = []
+    for folder in sys.path:
+        try:
+            changed.append((folder, os.stat(folder or ".").st_mtime_ns))
+        except OSError:  # it does not exist
+            continue
+    folders = tuple(changed)
     if folders not in _listed:
         from importlib.metadata import entry_points
 
@@ -220,14 +226,6 @@ def _list_entry_points() -> list[Plugin]:
             if point.dist is not None
         ]
     return _listed[folders]
-
-
-def _time_of_change(folder: str) -> int:
-    """Return when something was added to a folder of `sys.path`, in nanoseconds; 0 if it does not exist."""
-    try:
-        return os.stat(folder or ".").st_mtime_ns
-    except OSError:
-        return 0
 
 
 def _scan_entry_points() -> Iterator[Plugin]:

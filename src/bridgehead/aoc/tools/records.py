@@ -150,7 +150,10 @@ async def record_speed(args: RecordSpeed, ctx: Context[Workspace]) -> Answer[Rec
     """Record a time; answer once it is durable."""
     from ..files.recorder import NewRun, key_of
 
-    llm = _name(args.llm_name, args.llm)
+    name = choose_name(args.llm_name, args.llm)
+    if isinstance(name, UnsetType):
+        raise InvalidArgument("llm_name is missing.", next_step="Give the name of the model that solved it.")
+    llm = clean_name(name)
     run = NewRun(args.day, args.phase, llm, args.speed_ms, args.measure or None)
     # A request that a client repeats after a lost answer is recorded once.
     key = None if ctx.idempotency_key is None else key_of(ctx.principal, ctx.idempotency_key)
@@ -203,13 +206,6 @@ async def withdraw_record(args: WithdrawRecord, ctx: Context[Workspace]) -> Answ
     text = f"Withdrawn: {entry.llm} Day {args.day} Phase {entry.phase}: {entry.time}ms of {entry.timestamp}"
     record = id_of(args.day, entry)
     return Answer(text, Withdrawn(args.day, entry.phase, entry.llm, entry.time, entry.timestamp, record))
-
-
-def _name(llm_name: str | UnsetType, llm: str | UnsetType) -> str:
-    name = choose_name(llm_name, llm)
-    if isinstance(name, UnsetType):
-        raise InvalidArgument("llm_name is missing.", next_step="Give the name of the model that solved it.")
-    return clean_name(name)
 
 
 def choose_name(llm_name: str | UnsetType, llm: str | UnsetType) -> str | UnsetType:

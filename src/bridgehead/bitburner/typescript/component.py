@@ -68,7 +68,13 @@ def _platform() -> str:
 
 def install(settings: BitburnerSettings, archive: Path | None = None) -> Path:
     """Install the checker from an archive, or else from npm; return the program's path."""
-    content = _read(archive) if archive is not None else _fetch()
+    if archive is None:
+        content = _fetch()
+    else:
+        try:
+            content = archive.read_bytes()
+        except OSError as problem:
+            raise ComponentError(f"{archive} cannot be read: {problem.strerror}.") from None
     digest = base64.b64encode(hashlib.sha512(content).digest()).decode()
     if digest != DIGESTS[_platform()]:
         raise ComponentError(
@@ -96,13 +102,6 @@ def install(settings: BitburnerSettings, archive: Path | None = None) -> Path:
     finally:
         shutil.rmtree(unpacked, ignore_errors=True)
     return program
-
-
-def _read(archive: Path) -> bytes:
-    try:
-        return archive.read_bytes()
-    except OSError as problem:
-        raise ComponentError(f"{archive} cannot be read: {problem.strerror}.") from None
 
 
 def _fetch() -> bytes:

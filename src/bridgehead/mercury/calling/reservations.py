@@ -99,8 +99,11 @@ class Reservations:
             raise
         finally:
             if reservation.state == "open":
-                is_unbilled = not call.is_written or _is_unbilled(error)
-                reservation.state = "released" if is_unbilled else "uncertain"
+                # A 4xx proves that the API did no work. 408 and 5xx prove nothing: gateways answer 502 and
+                # 504 also after the model has run.
+                status = error.status if isinstance(error, MercuryError) else None
+                is_unbilled = status in _UNBILLED and status != _REQUEST_TIMEOUT
+                reservation.state = "released" if is_unbilled or not call.is_written else "uncertain"
             call.tries += call.is_written
             self._finish(reservation, entries, call, catalogue)
 
@@ -138,13 +141,6 @@ class Reservations:
                 usd=reservation.worst_usd,
             )
         self._budget.finish(reservation)
-
-
-def _is_unbilled(error: BaseException | None) -> bool:
-    """Return whether the API's status proves that it did no work: 4xx, but not 408."""
-    # 408 and 5xx prove nothing: gateways answer 502 and 504 also after the model has run.
-    status = error.status if isinstance(error, MercuryError) else None
-    return status in _UNBILLED and status != _REQUEST_TIMEOUT
 
 
 def longest_answer(call: Call, catalogue: Catalogue) -> int | None:

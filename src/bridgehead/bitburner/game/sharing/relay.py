@@ -77,7 +77,10 @@ class Relay:
 
     async def serve(self, socket: Connection, headers: Mapping[str, str]) -> None:
         """Serve one guest until it disconnects."""
-        guest = _Guest(socket, self._connection, _read_timeout(headers, self._timeout), self.operations)
+        # The guest's own time limit, so that both sides give up a call at the same time.
+        asked = headers.get(TIMEOUT, "")
+        timeout = min(int(asked), _MAX_MS) / 1000 if asked.isdecimal() and int(asked) else self._timeout
+        guest = _Guest(socket, self._connection, timeout, self.operations)
         self.guests.add(guest)
         log.info("guest came", guests=len(self.guests))
         try:
@@ -85,12 +88,6 @@ class Relay:
         finally:
             self.guests.discard(guest)
             log.info("guest went", guests=len(self.guests))
-
-
-def _read_timeout(headers: Mapping[str, str], default: float) -> float:
-    """Return the guest's own time limit, so that both sides give up a call at the same time."""
-    asked = headers.get(TIMEOUT, "")
-    return min(int(asked), _MAX_MS) / 1000 if asked.isdecimal() and int(asked) else default
 
 
 class _Guest:
