@@ -287,3 +287,19 @@ def test_a_server_of_tests_ends_with_the_run_that_started_it_however_that_ends()
         run.wait(PATIENCE)
 
         wait_until(lambda: not is_listening(port))
+
+
+@pytest.mark.parametrize("is_endless", [False, True])
+def test_what_the_driver_still_does_has_ended_when_a_command_closes_its_database(
+    database_url: str, monkeypatch: pytest.MonkeyPatch, *, is_endless: bool
+) -> None:
+    monkeypatch.setattr(postgres, "CLOSE_SECONDS", 0.05 if is_endless else PATIENCE)
+
+    async def begin() -> asyncio.Task[None]:
+        return asyncio.create_task(asyncio.sleep(3600 if is_endless else 0.01))
+
+    with postgres.opened_in_thread(database_url) as database:
+        task = database.wait_for(begin())
+
+    assert task.done()
+    assert task.cancelled() is is_endless

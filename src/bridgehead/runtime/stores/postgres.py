@@ -510,11 +510,21 @@ def opened_in_thread(url: str) -> Iterator[Database]:
     def wait(work: Coroutine[Any, Any, T]) -> T:
         return asyncio.run_coroutine_threadsafe(work, loop).result()
 
+    async def end_tasks() -> None:
+        # The driver has tasks of its own: one tells the server of a statement that was cancelled.
+        left = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
+        if left:
+            await asyncio.wait(left, timeout=CLOSE_SECONDS)
+            for task in left:
+                task.cancel()
+            await asyncio.wait(left, timeout=CLOSE_SECONDS)
+
     database = wait(acquire(url))
     try:
         yield database
     finally:
         wait(release(database))
+        wait(end_tasks())
         loop.call_soon_threadsafe(loop.stop)
         thread.join()
         loop.close()
