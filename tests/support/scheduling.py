@@ -9,12 +9,16 @@ from xdist.scheduler import LoadFileScheduling  # type: ignore[import-untyped]  
 from xdist.workermanage import WorkerController  # type: ignore[import-untyped]
 
 BEGIN_FIRST = (
-    "tests/mercury/test_every_cent.py",
     "tests/host/workers/test_supervision.py",
-    "tests/host/replicas/test_replica.py",
+    "tests/test_run_settings.py",
+    "tests/aoc/database/test_faults.py",
+    "tests/release/test_dist.py",
+    "tests/mercury/test_every_cent.py",
+    "tests/host/test_tasks.py",
+    "tests/test_plugin_bridge.py",
+    "tests/aoc/bench/test_command.py",
     "tests/mercury/calling/test_sqlite_usage.py",
-    "tests/host/workers/test_process.py",
-    "tests/host/workers/test_restarts.py",
+    "tests/bitburner/test_chaos.py",
     "tests/host/telemetry/test_exporting.py",
 )
 """Files with few tests that take seconds each. xdist begins with the files that have most tests, so these
