@@ -38,6 +38,17 @@ async def test_several_files_come_back_at_once_and_the_others_are_named(play: Pl
     assert play.game.servers["home"] == before
 
 
+async def test_restoring_several_files_tells_which_versions_were_dropped(tmp_path: Path) -> None:
+    files = {"home": {"a.txt": "the player's", "b.txt": "the player's"}}
+    async with played(tmp_path, game=Game(3, files), BITBURNER_BACKUP_MAX_FILES="2") as play:
+        for filename in files["home"]:
+            await play.ok("write_file", filename=filename, content="the agent's")
+        _, found = await play.ok("restore_file", filenames=[*files["home"]])
+
+    assert found["restored"] == ["a.txt", "b.txt"]
+    assert all(note.startswith("To make room, the oldest kept versions") for note in found["notes"])
+
+
 async def test_what_is_overwritten_can_be_restored(play: Play) -> None:
     await play.ok("write_file", filename="hack.js", content="// other\n")
     text, restored = await play.ok("restore_file", filename="hack.js")

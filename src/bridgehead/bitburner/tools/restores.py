@@ -15,7 +15,7 @@ from ..errors import MissingFile
 from ..game import paths
 from ..session import Session
 from .declaring import Server, ToolDeclarer
-from .writes import Written, describe_written
+from .writes import Written, describe_outcome, describe_written
 
 _MAX_DIFF = 20_000
 _MAX_LISTED = 200
@@ -120,16 +120,18 @@ async def _restore_several(ctx: Context[Session], on: str, args: RestoreFile) ->
     names = [paths.validate_filename(one) for one in args.filenames or ()]
     restored: list[str] = []
     failed: list[NotRestored] = []
+    notes: list[str] = []
     for name in dict.fromkeys(names):
         try:
             # One after the other; a file that fails does not keep the others from being restored.
-            await ctx.state.writer.apply(Restore(on, name), ctx.state.name_agent(ctx))
+            outcome = await ctx.state.writer.apply(Restore(on, name), ctx.state.name_agent(ctx))
             restored.append(name)
+            notes += describe_outcome(outcome)
         except BridgeError as error:
             failed.append(NotRestored(name, str(error)))
     lines = [f"Restored {len(restored)} of {len(restored) + len(failed)} files."]
     lines += [f"{one.filename}: {one.problem}" for one in failed]
-    return Answer("\n".join(lines), Restored(restored=restored, failed=failed))
+    return Answer("\n".join(lines), Restored(restored=restored, failed=failed), notes=tuple(notes))
 
 
 async def _list_versions(session: Session, on: str, name: str | None) -> Answer[Restored]:
