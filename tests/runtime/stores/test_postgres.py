@@ -278,6 +278,7 @@ def test_a_server_of_tests_ends_with_the_run_that_started_it_however_that_ends()
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         Path(folder).chmod(0o755)  # PostgreSQL is another user than root
         environment = {**os.environ, "TMPDIR": folder}
+        environment.pop("PYTEST_XDIST_WORKER", None)  # its files would stay in memory
         command = [sys.executable, "-c", LEFT_BEHIND]
         run = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, env=environment)
         assert run.stdout is not None
