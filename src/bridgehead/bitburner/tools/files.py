@@ -240,7 +240,9 @@ async def _get_all_files(args: GetAllFiles, ctx: Context[Session]) -> Answer[All
     # Of all files, also those that the glob leaves out.
     damage = " ".join(describe_damage([(one.filename, one.content) for one in all_files]))
     chosen = [file for file in all_files if paths.matches(file.filename, args.glob)]
-    sizes = [len(file.content.encode()) for file in chosen]
+    # Most scripts are ASCII, whose bytes need not be made to be counted.
+    texts = [file.content for file in chosen]
+    sizes = [len(text) if text.isascii() else len(text.encode()) for text in texts]
     if args.everything and sum(sizes) > MAX_ALL:
         raise InvalidArgument(
             f"These {len(chosen)} files have {sum(sizes):,} bytes; one answer has at most {MAX_ALL:,}.",
