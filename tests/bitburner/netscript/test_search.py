@@ -118,6 +118,10 @@ def test_a_question_and_an_action_find_different_functions(
     assert search.find(query, 1).declarations[0].name == name
 
 
+def test_of_two_functions_the_one_whose_name_adds_nothing_is_meant(search: DefinitionSearch) -> None:
+    assert search.find("gang recruit member", 1).declarations[0].symbol == "Gang.recruitMember"
+
+
 def test_a_member_of_a_namespace_is_named_as_scripts_write_it(search: DefinitionSearch) -> None:
     names = [
         search.name_of(search.find(query, 1).declarations[0]) for query in ("TIX.buyStock", "hack", "Player")

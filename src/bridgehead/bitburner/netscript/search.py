@@ -13,6 +13,7 @@ import re
 from collections.abc import Iterator
 from difflib import get_close_matches
 from functools import cached_property, lru_cache
+from itertools import combinations
 from typing import Literal
 
 from msgspec import Struct
@@ -32,6 +33,7 @@ _COVERAGE, _EXACTNESS = 2.0, 1.0
 _AS_SPELLED = 1.08
 _BASIC, _PART, _FORMULA, _OTHER = 1.7, 1.25, 1.0, 0.5
 _INTENT = 1.12
+_VARIANT = 0.9
 _WORDS = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|\d+")
 _HOW_TO = re.compile(r"(?:how (?:do|can|should) (?:i|you|we)|how to|i want to|can i) ", re.IGNORECASE)
 _CHECK = re.compile(r"(?:whether|if|check|is|are|do|does|did|has|have|can|may|am)\b", re.IGNORECASE)
@@ -54,6 +56,8 @@ _ENDINGS = (
     *(("ed", ""), ("ation", "at"), ("ion", ""), ("e", ""), ("itat", "it"), ("entat", "ent")),
 )
 """Endings in the order in which they are cut off, and what takes their place."""
+_MAX_NAME_WORDS = 6
+"""Words of a name that is compared with the names of its parts, of which there are at most 62."""
 _MAX_SPELLING = 60
 """Characters of a name that others are compared with: comparing spellings takes quadratic time."""
 
@@ -104,6 +108,7 @@ class DefinitionSearch:
         """The words with which the names of functions that do something begin."""
         for declaration in definitions.declarations:
             self._add(declaration)
+        self._variants = self._find_variants()
         self._by_name: dict[str, list[Declaration]] = {}
         """Declarations by symbol, by bare name and by path, in lower case."""
         for declaration in definitions.declarations:
@@ -209,6 +214,27 @@ class DefinitionSearch:
             self._verbs.add(_stem(first.lower()))
         self._indexed.append(_Indexed(declaration, frozenset(name) - _VERBS, spelled, rate, intent))
 
+    def _find_variants(self) -> set[int]:
+        """Return the functions whose names only add words to another's, as `canRecruitMember` does.
+
+        Of the two, the shorter one is meant more often.
+        """
+        functions = [
+            (number, entry.declaration.owner, entry.name)
+            for number, entry in enumerate(self._indexed)
+            if entry.declaration.is_function and len(entry.name) <= _MAX_NAME_WORDS
+        ]
+        known = {(owner, name) for _, owner, name in functions}
+        return {
+            number
+            for number, owner, name in functions
+            if any(
+                (owner, frozenset(some)) in known
+                for size in range(1, len(name))
+                for some in combinations(name, size)
+            )
+        }
+
     def _list_type_words(self, declaration: Declaration) -> Iterator[str]:
         """Yield the words of a function's types: `shoplift` is a crime, and `city` a field of the player."""
         by_symbol, members = self.definitions.by_symbol, self.definitions.members
@@ -268,7 +294,8 @@ class DefinitionSearch:
             exactness = 1 + _EXACTNESS * min(strong[number], meaning) / meaning
             alike = _AS_SPELLED ** len(spelled & entry.spelled)
             fit = _INTENT if entry.intent == intent else 1.0
-            ranked.append((score * coverage * exactness * alike * fit * entry.rate, entry.declaration))
+            rate = entry.rate * _VARIANT if number in self._variants else entry.rate
+            ranked.append((score * coverage * exactness * alike * fit * rate, entry.declaration))
         ranked.sort(key=lambda pair: (-pair[0], pair[1].line))
         return [declaration for _, declaration in ranked]
 

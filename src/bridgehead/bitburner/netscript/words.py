@@ -295,12 +295,12 @@ weakenAnalyze: security decrease effect weaken threads
 getServerMaxRam: total memory size host all room space
 getServerUsedRam: memory used free left available host in use much room space
 getScriptRam: memory needed script uses costs
-exec: launch start other different another remote machine host script run worker threads with arguments
+exec: launch start other different another remote machine host server script run worker threads with arguments
 run: start launch script here this same host machine another again
 spawn: replace running itself by another restart afterwards again
 kill: stop end terminate running script process pid
-killall: stop end terminate every all scripts host everything
-ps: which what running scripts processes list pids
+killall: kill stop end terminate every all scripts host everything
+ps: which what running script scripts process processes list pids
 isRunning: already running check active alive still
 getRunningScript: details information about running
 scp: copy upload transfer send file other another server put several distribute machines
