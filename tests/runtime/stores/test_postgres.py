@@ -214,6 +214,16 @@ async def test_closing_closes_a_connection_that_is_still_being_opened(database_u
     assert opened[0].is_closed()
 
 
+async def test_a_statement_that_comes_after_closing_opens_nothing(database_url: str) -> None:
+    database = await postgres.acquire(database_url)
+    await database.reader.run(select_one)
+    await postgres.release(database)
+
+    with pytest.raises(Unavailable):
+        await database.reader.run(select_one)
+    assert database.reader.opened == 1
+
+
 async def test_closing_waits_for_the_driver_to_clean_up_behind_a_connection() -> None:
     under_way, cleaned = asyncio.Event(), asyncio.Event()
 

@@ -115,6 +115,7 @@ class ReconnectingConnection:
         self.outcomes: dict[str, int] = {"ok": 0, "lost": 0, "refused": 0, "timeout": 0, "failed": 0}
         self.opened = 0
         """How often a connection was opened."""
+        self._is_closed = False
 
     @property
     def is_open(self) -> bool:
@@ -150,6 +151,9 @@ class ReconnectingConnection:
         return result
 
     async def _wait_until_open(self) -> None:
+        # A thread may still be at work when the last user has left; nobody would close its connection.
+        if self._is_closed:
+            raise self._unavailable()
         is_known_lost = bool(self.problem)
         self.open()
         # The first connection, or a loss noticed by this very call, gets the whole time limit. A loss that is
@@ -177,7 +181,7 @@ class ReconnectingConnection:
 
     def open(self) -> None:
         """Start to open a connection, unless there is one or one is being opened."""
-        if self._opening is None and not self.is_open:
+        if self._opening is None and not self.is_open and not self._is_closed:
             self._opened.clear()
             self._opening = asyncio.get_running_loop().create_task(self._keep_opening())
 
@@ -230,6 +234,7 @@ class ReconnectingConnection:
 
     async def close(self) -> None:
         """Close the connection and do not open another."""
+        self._is_closed = True
         if self._opening is not None:
             self._opening.cancel()
             # The driver closes a half opened connection on its way out, which takes some turns of the loop.
