@@ -1,8 +1,10 @@
 """The link: each call gets its own reply, its own failure or its own end; deadlines are kept to."""
 
 import asyncio
+import gc
 import itertools
 import json
+import weakref
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -90,6 +92,25 @@ async def test_a_reply_finds_its_call_by_its_id() -> None:
         assert [bytes(await second), bytes(await first)] == [b'["a"]', b'"b"']
         assert line.link.pending == 0
         assert line.ignored == {}
+
+
+async def test_a_refused_call_leaves_nothing_for_the_garbage_collector() -> None:
+    async with connected() as line:
+        answering = asyncio.ensure_future(line.asked())
+        failures: list[weakref.ref[CallFailed]] = []
+        gc.disable()
+        try:
+            refused = asyncio.ensure_future(line.reply('{"id": 7, "error": "No."}'))
+            try:
+                await line.link.call("getFile", b"{}", PATIENCE)
+            except CallFailed as error:
+                failures.append(weakref.ref(error))
+            await asyncio.gather(answering, refused)
+            left = [failure() for failure in failures]
+        finally:
+            gc.enable()
+
+    assert left == [None]
 
 
 async def test_an_error_of_the_game_is_told_as_it_is() -> None:

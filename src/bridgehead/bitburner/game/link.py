@@ -105,6 +105,9 @@ class Link:
             self._deadlines.due.pop(future, None)
             self._outbox.waiting.pop(request_id, None)  # cancelled before it was sent: it never will be
             del self._pending[request_id]
+            # The future holds the failure, whose traceback holds this frame: without this, arguments of a
+            # refused call stay in memory until the next garbage collection.
+            del future
 
     async def run(self) -> None:
         """Handle frames until the socket closes."""
