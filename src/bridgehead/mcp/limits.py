@@ -17,7 +17,7 @@ Whoever keeps them decides: what nobody waits for yet is refused, a result that 
 
 
 def hold_freely(_caller: str, _size: int) -> bool:
-    """Charge nobody: a transport without accounts has one caller."""
+    """Charge nothing: a transport without accounts serves a single caller."""
     return True
 
 

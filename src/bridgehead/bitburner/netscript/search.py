@@ -337,7 +337,8 @@ def _split(text: str) -> list[str]:
 @lru_cache(maxsize=16384)
 def _stem(word: str) -> str:
     """Cut off endings, so that `servers` equals `server`, and `infiltrate` equals `infiltration`."""
-    for ending, replacement in _ENDINGS if word != "running" else ():  # what is running is not to be run
+    # "running" stays whole: "which scripts are running" does not ask how to run one.
+    for ending, replacement in _ENDINGS if word != "running" else ():
         stem = word[: -len(ending)] + replacement
         if word.endswith(ending) and len(stem) >= _MIN_STEM and not _VOWELS.isdisjoint(stem):
             is_doubled = ending in ("ing", "ed") and stem[-1] == stem[-2] and stem[-1] not in "ls"

@@ -151,7 +151,7 @@ class ReconnectingConnection:
         return result
 
     async def _wait_until_open(self) -> None:
-        # A thread may still be at work when the last user has left; nobody would close its connection.
+        # A thread may still use the database after it was closed, and nobody would close what it opens.
         if self._is_closed:
             raise self._unavailable()
         is_known_lost = bool(self.problem)
