@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -98,6 +99,21 @@ def test_a_signal_ends_it(tmp_path: Path, number: signal.Signals) -> None:
         process.stdout.readline()
         process.send_signal(number)
         assert process.wait(PATIENCE) == -number
+
+
+def test_it_has_its_streams_and_heeds_an_interrupt_as_soon_as_its_number_is_known(
+    server: ForkServer, tmp_path: Path
+) -> None:
+    server.install()
+    for _ in range(20):
+        with probe("exit", "0", folder=tmp_path) as process:
+            about = Path(f"/proc/{process.pid}")
+            (ignored,) = re.findall(r"^SigIgn:\s*(\w+)$", about.joinpath("status").read_text(), re.MULTILINE)
+            standard_input = str(about.joinpath("fd/0").readlink())
+            process.communicate("", PATIENCE)
+
+        assert standard_input.startswith("pipe:")
+        assert not int(ignored, 16) & 1 << signal.SIGINT - 1
 
 
 def test_the_installed_command_is_forked_too(server: ForkServer) -> None:

@@ -166,10 +166,8 @@ def serve(control: socket.socket) -> None:
             return
         receiving, sending = os.pipe()
         if os.fork() == 0:
-            number = os.fork()
-            if number == 0:
-                _become(*json.loads(request), streams=streams)
-            os.write(sending, str(number).encode())
+            if os.fork() == 0:
+                _become(*json.loads(request), streams=streams, ready=sending)
             os._exit(0)
         for descriptor in (sending, *streams):
             os.close(descriptor)
@@ -180,11 +178,23 @@ def serve(control: socket.socket) -> None:
 
 
 def _become(
-    words: list[str], environment: dict[str, str], folder: str, has_session: object, *, streams: list[int]
+    words: list[str],
+    environment: dict[str, str],
+    folder: str,
+    has_session: object,
+    *,
+    streams: list[int],
+    ready: int,
 ) -> NoReturn:
     """Be the program from here on."""
     for number, descriptor in enumerate(streams):
         os.dup2(descriptor, number)
+    if has_session:
+        os.setsid()
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    # Whoever learns the number may send a signal or look at the streams at once: until here, an interrupt
+    # would be ignored and the streams would be those of the process that forks.
+    os.write(ready, str(os.getpid()).encode())
     os.closerange(3, 256)
     os.environ.clear()
     os.environ.update(environment)
@@ -192,9 +202,6 @@ def _become(
         os.environ["LC_CTYPE"] = "C.UTF-8"  # Python does so at its start
     time.tzset()
     os.chdir(folder)
-    if has_session:
-        os.setsid()
-    signal.signal(signal.SIGINT, signal.default_int_handler)
     _open_streams("strict" if any(environment.get(name) for name in _ENCODINGS) else "surrogateescape")
     status = 0
     try:
