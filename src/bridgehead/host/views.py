@@ -69,7 +69,7 @@ class Views:
         self._views: dict[Key, Application] = {}
         self.accounts = Accounts(limits)
         """What each caller has open and holds, over all views."""
-        tasks.hold = self.accounts.hold
+        tasks.ledger = self.accounts
         self._by_grant: dict[tuple[str | None, frozenset[str], frozenset[str], bool], Application] = {}
 
     def find(self, bridge: str | None, grant: Grant) -> Application:

@@ -5,20 +5,21 @@ A limit that is reached gives a clear error, or makes the other side wait; nothi
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from msgspec import Struct
 
-Hold = Callable[[str, int], bool]
-"""Charges bytes that are kept for a caller, and returns whether it may keep them; a negative size gives back.
 
-Whoever keeps them decides: what nobody waits for yet is refused, a result that may be paid for is not.
-"""
+class Ledger:
+    """Bytes kept for callers. This one charges nothing, for transports that serve a single caller."""
 
+    def hold(self, caller: str, size: int) -> bool:
+        """Charge what nobody waits for yet; False, and nothing charged, if the caller may not keep more."""
+        return True
 
-def hold_freely(_caller: str, _size: int) -> bool:
-    """Charge nothing: a transport without accounts serves a single caller."""
-    return True
+    def charge(self, caller: str, size: int) -> None:
+        """Charge what is there already, such as a result that may be paid for; it is never refused."""
+
+    def release(self, caller: str, size: int) -> None:
+        """Give back what was charged."""
 
 
 class Limits(Struct, frozen=True, kw_only=True):

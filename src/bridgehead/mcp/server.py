@@ -16,7 +16,7 @@ from .calls.params import META_PREFIX
 from .changes import Listener
 from .lazy_imports import asyncio
 from .lifespan import Lifespan, Lifespans
-from .limits import Limits, hold_freely
+from .limits import Ledger, Limits
 from .revisions import V2026_07_28
 
 if TYPE_CHECKING:
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from .calls.multi_round import Keys
     from .connection import Client, Connection, Outlet
     from .features.bridge_base import BridgeBase
-    from .limits import Hold
     from .tasks.manager import Tasks
 
 Body = tuple[bytes, dict[str, Any] | None]
@@ -54,7 +53,7 @@ class Server:
         """Shared by the servers of one process that offer the same bridges."""
         self.on_error = on_error
         """Called with the method and the code of each protocol error that answers a request."""
-        self.hold: Hold = hold_freely
+        self.ledger = Ledger()
         """Charges what a request leaves behind to its caller; a transport with accounts sets it."""
         self.streams: set[Listener] = set()
         """The open `subscriptions/listen` streams."""
@@ -79,7 +78,7 @@ class Server:
             from .tasks.manager import Tasks  # late: most servers have no tasks
 
             self._own_tasks = Tasks(self.limits, self.bridge.task_store)
-            self._own_tasks.hold = self.hold
+            self._own_tasks.ledger = self.ledger
         return self._own_tasks
 
     def start(self) -> None:
@@ -152,7 +151,7 @@ class Server:
         if connection.listener is not None:
             self.bridge.changed.leave(connection.listener)
             connection.listener.close()
-            self.hold(connection.caller, -connection.listener.size)
+            self.ledger.release(connection.caller, connection.listener.size)
             connection.listener.uris.clear()  # a second call gives nothing back
         connection.abandon_asked()
         connection.cancel_all()

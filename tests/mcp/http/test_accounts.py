@@ -188,6 +188,7 @@ async def test_subscriptions_beyond_a_callers_share_are_refused_over_all_its_ses
 
         assert refused.headers["retry-after"] == "5"
         assert "Unsubscribe" in await server.refused(refused, 503)
+        assert held(server) == SUBSCRIPTION_BYTES + len("memo://") + 30_000  # nothing for what was refused
         await (await server.http.request("DELETE", headers=sessions[0])).body()
         await server.json(await subscribe(server, sessions[1], "memo://" + "y" * 30_000))
 
@@ -263,6 +264,20 @@ async def test_a_task_beyond_its_callers_share_is_refused_and_a_cancelled_one_ma
         await (await ask(server, "tasks/cancel", {"taskId": first})).body()
         await until_held(server, 0)
         await make_task(server, 100_000)
+
+
+def test_what_may_not_be_kept_is_not_charged_and_what_is_there_already_always_is() -> None:
+    accounts = Accounts(Limits(bytes_per_caller=100))
+    assert accounts.hold("ada", 60)
+    assert not accounts.hold("ada", 60)
+    assert accounts.bytes.by_caller == {"ada": 60}
+
+    accounts.charge("ada", 60)  # a result
+    accounts.charge("bob", 0)  # a result without content
+    assert accounts.bytes.by_caller == {"ada": 120}
+    accounts.release("bob", 0)
+    accounts.release("ada", 120)
+    assert accounts.bytes.by_caller == {}
 
 
 # --- the memory of the process ------------------------------------------------------------------------------

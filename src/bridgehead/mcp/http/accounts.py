@@ -21,7 +21,7 @@ from time import monotonic
 from typing import Protocol
 
 from ..errors import OVERLOADED
-from ..limits import Limits
+from ..limits import Ledger, Limits
 from .memory import resident_bytes
 from .rejection import Rejection, reject_session
 
@@ -153,7 +153,7 @@ class KeptEvents(Protocol):
         """Drop the events kept for resuming."""
 
 
-class Accounts:
+class Accounts(Ledger):
     """What all callers have."""
 
     def __init__(self, limits: Limits, read_memory: Callable[[], int] = resident_bytes) -> None:
@@ -176,6 +176,8 @@ class Accounts:
 
     def charge(self, caller: str, size: int) -> None:
         """Count bytes that are held for a caller; over its share, its oldest events make room."""
+        if not size:
+            return
         self.bytes.take(caller, size)
         while self.bytes.by_caller[caller] > self.bytes.limit and self._drop_events(caller):
             pass
@@ -185,18 +187,17 @@ class Accounts:
 
     def release(self, caller: str, size: int) -> None:
         """Count bytes that are held no more."""
-        self.bytes.give_back(caller, size)
+        if size:
+            self.bytes.give_back(caller, size)
 
     def hold(self, caller: str, size: int) -> bool:
-        """Charge what a request leaves behind; see `limits.Hold`."""
-        if size < 0:
-            self.release(caller, -size)
-        elif size:
-            self.charge(caller, size)
-            try:
-                self.check(caller)
-            except Rejection:
-                return False
+        """Charge what a request leaves behind, unless the caller may not keep more."""
+        self.charge(caller, size)  # first, because its events make room
+        try:
+            self.check(caller)
+        except Rejection:
+            self.release(caller, size)
+            return False
         return True
 
     def check(self, caller: str, size: int = 0) -> None:

@@ -379,7 +379,7 @@ class Application:
         self.dispatcher = dispatcher
         self._authenticate = authenticate
         self.accounts = accounts or Accounts(dispatcher.limits)
-        dispatcher.hold = self.accounts.hold
+        dispatcher.ledger = self.accounts
         self.endpoint = Endpoint(
             dispatcher, guard, self.accounts, retry_ms=retry_ms, session_prefix=session_prefix
         )

@@ -40,15 +40,13 @@ def unsubscribe(server: Server, context: Context[Any], params: SubscribeParams) 
     listener = context.connection.listener
     if listener is not None and params.uri in listener.uris:
         listener.uris.discard(params.uri)
-        server.hold(context.connection.caller, -changes.measure_subscriptions((params.uri,)))
+        server.ledger.release(context.connection.caller, changes.measure_subscriptions((params.uri,)))
     return EMPTY_BODY
 
 
 def _hold(server: Server, context: Context[Any], size: int) -> None:
     """Charge subscriptions to the caller, or refuse them."""
-    caller = context.connection.caller
-    if not server.hold(caller, size):
-        server.hold(caller, -size)
+    if not server.ledger.hold(context.connection.caller, size):
         raise ProtocolError(
             OVERLOADED,
             "The server keeps as much for you as it may. Unsubscribe or end a session, then try again.",
@@ -100,7 +98,7 @@ async def _stream_changes(server: Server, context: Context[Any], granted: Listen
                     for message in listener.take():
                         await context.send(message)
     finally:
-        server.hold(context.connection.caller, -size)
+        server.ledger.release(context.connection.caller, size)
     return b"{}", meta
 
 

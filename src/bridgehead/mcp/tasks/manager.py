@@ -21,7 +21,7 @@ from ..calls.context import Context
 from ..errors import INTERNAL_ERROR, OVERLOADED, ProtocolError
 from ..features.handlers import close_unstarted
 from ..lazy_imports import logging
-from ..limits import Hold, Limits, hold_freely
+from ..limits import Ledger, Limits
 from .record import TaskRecord, TooManyTasks, unknown_task
 from .run import Conclude, TaskRun
 from .store import MemoryTaskStore, TaskStore
@@ -64,7 +64,7 @@ class Tasks:
         fetch: FetchTask | None = None,
     ) -> None:
         self.limits = limits
-        self.hold: Hold = hold_freely
+        self.ledger = Ledger()
         """Charges the arguments of running tasks, and results that are in memory, to their callers."""
         self.ended: Counter[str] = Counter()
         """How many tasks have ended here, by status."""
@@ -136,8 +136,7 @@ class Tasks:
         record = TaskRecord(task_id, terms.owner, terms.caller, now, now, self.limits.task_seconds)
         # The request is answered when the task begins, and no longer pays for its arguments from then on.
         size = run.input_bytes
-        if not self.hold(terms.caller, size):
-            self.hold(terms.caller, -size)
+        if not self.ledger.hold(terms.caller, size):
             raise TooManyTasks(
                 f"The server keeps as much for you as it may, and the arguments have {size} bytes. "
                 "Wait until some of your tasks have ended, then try again."
@@ -145,7 +144,7 @@ class Tasks:
         try:
             await store.create(record)
         except BaseException as problem:
-            self.hold(terms.caller, -size)
+            self.ledger.release(terms.caller, size)
             if isinstance(problem, asyncio.CancelledError):  # the client will never learn its id
                 self._run_in_background(store.forget(record.id))
             raise
@@ -185,7 +184,7 @@ class Tasks:
             await _end_work(work)
         finally:
             self._running.pop(record.id, None)
-            self.hold(record.caller, -run.input_bytes)
+            self.ledger.release(record.caller, run.input_bytes)
 
     def _conclude(self, run: TaskRun, record: TaskRecord, work: asyncio.Task[Any]) -> TaskRecord:
         """Return the final record of a task whose work is done, or whose time is over."""
@@ -222,12 +221,12 @@ class Tasks:
         """Keep a final state until the store has it; the caller is charged, and a result never refused."""
         self._drop(final.id)
         self._unstored[final.id] = final
-        self.hold(final.caller, len(final.payload))
+        self.ledger.charge(final.caller, len(final.payload))
 
     def _drop(self, task_id: str) -> None:
         final = self._unstored.pop(task_id, None)
         if final is not None:
-            self.hold(final.caller, -len(final.payload))
+            self.ledger.release(final.caller, len(final.payload))
 
     async def _write_until_stored(self, final: TaskRecord) -> None:
         delay = _FIRST_RETRY_SECONDS
@@ -349,12 +348,12 @@ class Tasks:
         return await asyncio.shield(self._opening)
 
     async def _open_store(self) -> TaskStore:
-        store = MemoryTaskStore(hold=self.hold) if self._make_store is None else self._make_store()
+        store = MemoryTaskStore(ledger=self.ledger) if self._make_store is None else self._make_store()
         try:
             await store.open(self.limits)
         except Exception as problem:  # noqa: BLE001  (tasks must not fail because a disk does)
             logging.getLogger("bridgehead.mcp").warning("tasks are kept in memory only: %s", problem)
-            store = MemoryTaskStore(self._clock, self.hold)
+            store = MemoryTaskStore(self._clock, self.ledger)
             await store.open(self.limits)
         return store
 

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from heapq import heappop, heappush
 from typing import Protocol
 
-from ..limits import Hold, Limits, hold_freely
+from ..limits import Ledger, Limits
 from .record import Kept, TaskRecord, check_new_task, check_payload
 
 _EXPIRE_SECONDS = 1.0
@@ -48,9 +48,9 @@ class TaskStore(Protocol):
 class MemoryTaskStore:
     """Tasks of one process, gone when it ends."""
 
-    def __init__(self, clock: Callable[[], float] = time.time, hold: Hold = hold_freely) -> None:
+    def __init__(self, clock: Callable[[], float] = time.time, ledger: Ledger | None = None) -> None:
         self._clock = clock
-        self._hold = hold
+        self._ledger = ledger or Ledger()
         self._limits = Limits()
         self._records: dict[str, TaskRecord] = {}
         self._by_caller: dict[str, Kept] = {}
@@ -98,7 +98,7 @@ class MemoryTaskStore:
         of_caller = self._by_caller[record.caller]
         check_payload(self._limits, record.payload, of_caller, self._all)
         self._count(of_caller, 0, len(record.payload))
-        self._hold(record.caller, len(record.payload))
+        self._ledger.charge(record.caller, len(record.payload))
         self._records[record.id] = record
         return True
 
@@ -131,6 +131,6 @@ class MemoryTaskStore:
             return
         of_caller = self._by_caller[record.caller]
         self._count(of_caller, -1, -len(record.payload))
-        self._hold(record.caller, -len(record.payload))
+        self._ledger.release(record.caller, len(record.payload))
         if not of_caller.tasks:
             del self._by_caller[record.caller]
