@@ -103,7 +103,9 @@ def check_script(
             findings = []  # NS1, where the functions of the API are globals
         else:
             subject = Subject(script, source, filename, definitions, search, files)
-            findings = [finding for rule in _RULES for finding in rule(subject)]
+            # What is about the API needs no look at a script that does not use it.
+            rules = (*(_USE_RULES if subject.uses else ()), *_RULES)
+            findings = [finding for rule in rules for finding in rule(subject)]
             known = {finding.start for finding in findings}
             if further is not None:
                 findings += [finding for finding in further(subject) if finding.start not in known]
@@ -146,7 +148,6 @@ class Subject:
         self.signatures = search.signatures
         has_api = bool(definitions.namespaces and definitions.members.get("NS"))
         self.uses = script.find_uses() if has_api else []  # without definitions nothing is certain
-        self.guards = Guards(script)
 
     @cached_property
     def calls(self) -> list[tuple[Node, str]]:
@@ -170,6 +171,11 @@ class Subject:
             if path is not None and self.signatures.of(path):
                 calls.append((node, path))
         return calls
+
+    @cached_property
+    def guards(self) -> Guards:
+        """What the script tests before it uses it; most scripts have nothing that would need it."""
+        return Guards(self.script)
 
     @cached_property
     def breakable(self) -> dict[Node | None, Node | None]:
@@ -275,7 +281,7 @@ def _find_wrong_arguments(subject: Subject) -> Iterator[Finding]:
     """Too few arguments for every overload, and literals that no overload accepts."""
     for call, path in subject.calls:
         passed = call.field("arguments")
-        if passed is None or passed.type != "arguments" or call in subject.guards.protected:
+        if passed is None or passed.type != "arguments":
             continue
         arguments = passed.named
         overloads = subject.signatures.of(path)
@@ -283,6 +289,8 @@ def _find_wrong_arguments(subject: Subject) -> Iterator[Finding]:
             continue
         least = min(overload.required for overload in overloads)
         if len(arguments) < least:
+            if call in subject.guards.protected:
+                continue
             shortest = min(overloads, key=lambda overload: overload.required)
             names = ", ".join(one.name for one in shortest.parameters if one.is_required)
             wanted = f"{least} argument{'s' if least != 1 else ''} ({names})"
@@ -298,6 +306,8 @@ def _find_wrong_arguments(subject: Subject) -> Iterator[Finding]:
                 for one in accepted
             ):
                 continue
+            if call in subject.guards.protected:
+                break
             kinds = accepted[0].kinds
             for one in accepted[1:]:
                 kinds |= one.kinds
@@ -463,17 +473,20 @@ def _find_bad_imports(subject: Subject) -> Iterator[Finding]:
 
 def _find_main(subject: Subject) -> Iterator[Finding]:
     """A `main` that the game cannot see."""
-    for exported in sorted(subject.module.exports):
-        if exported.lower() == "main" and "main" not in subject.module.exports:
+    exports = subject.module.exports
+    if "main" in exports:
+        return
+    for exported in sorted(exports):
+        if exported.lower() == "main":
             message = f"The game calls main, and this script exports {exported}. Rename it."
             yield Finding("main_not_exported", message, 0, "start")
-    for node in subject.script.tree.root.children:
+    for node in subject.script.tree.root.children if "default" in exports else ():
         declaration = node.field("declaration") if node.has_token("default") else None
         name = declaration.field("name") if declaration is not None else None
-        if name is not None and name.text == "main" and "main" not in subject.module.exports:
+        if name is not None and name.text == "main":
             message = "The game does not see a default export; write export without default."
             yield Finding("main_not_exported", message, name.start, "start")
-    if subject.module.exports or subject.module.stars:
+    if exports or subject.module.stars:
         return
     for node in subject.script.tree.root.children:
         declared = node.named if node.type in ("lexical_declaration", "variable_declaration") else [node]
@@ -521,6 +534,15 @@ def _find_assigned_constants(subject: Subject) -> Iterator[Finding]:
 
 def _find_endless_loops(subject: Subject) -> Iterator[Finding]:
     """Endless loops without `await`, which freeze the game."""
+    endless = [
+        node
+        for node in subject.nodes
+        if node.type in _LOOPS
+        and (condition := node.field("condition")) is not None
+        and condition.text in _ALWAYS
+    ]
+    if not endless:
+        return
     ending = {name_of(node.function) for node in subject.nodes if node.function is not None and _ends(node)}
     left: set[Node] = set()
     for node in subject.nodes:
@@ -536,9 +558,8 @@ def _find_endless_loops(subject: Subject) -> Iterator[Finding]:
         while around is not None and around not in left and around.type not in FUNCTIONS:
             left.add(around)
             around = around.parent
-    for node in subject.nodes:
-        condition = node.field("condition") if node.type in _LOOPS and node not in left else None
-        if condition is not None and condition.text in _ALWAYS:
+    for node in endless:
+        if node not in left:
             message = "This loop never ends and never awaits, so the game freezes. Add await ns.sleep(…)."
             yield Finding("endless_loop", message, node.start)
 
@@ -550,9 +571,9 @@ def _ends(node: Node) -> bool:
     return is_exit or node.type == "throw_statement"
 
 
-_RULES: tuple[Callable[[Subject], Iterator[Finding]], ...] = (
+_Rule = Callable[[Subject], Iterator[Finding]]
+_USE_RULES: tuple[_Rule, ...] = (
     _find_unknown,
-    _find_missing_ns,
     _find_not_a_function,
     _find_not_called,
     _find_wrong_arguments,
@@ -561,6 +582,10 @@ _RULES: tuple[Callable[[Subject], Iterator[Finding]], ...] = (
     _find_called_results,
     _find_promises,
     _find_async_loops,
+)
+"""Rules about what a script does with the API."""
+_RULES: tuple[_Rule, ...] = (
+    _find_missing_ns,
     _find_bad_imports,
     _find_main,
     _find_syntax,

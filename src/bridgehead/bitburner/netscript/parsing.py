@@ -66,7 +66,6 @@ class Node:
 
     __slots__ = (
         "children",
-        "depth",
         "end",
         "fields",
         "function",
@@ -86,7 +85,6 @@ class Node:
         self.end = node.end_byte
         self.source = source
         self.parent = parent
-        self.depth: int = 0 if parent is None else parent.depth + 1
         self.children: list[Node] = []
         self.fields: dict[str, Node] | None = None
         self.function: Node | None = None
@@ -131,11 +129,12 @@ class Tree:
             raise TooLarge
         self.nodes: list[Node] = []
         """Every node in source order, a parent before its children."""
+        self.depth = 0
+        """How deep its nodes are nested."""
         self._copy(parsed)
         self.root = self.nodes[0]
         self.problem = _find_broken(parsed, self.source) if parsed.has_error else self._find_stray_return()
         """The first syntax error; None if none is certain."""
-        self.depth = max(node.depth for node in self.nodes)
         self._lines: list[int] | None = None
 
     def close(self) -> None:
@@ -165,14 +164,18 @@ class Tree:
         source, nodes = self.source, self.nodes
         current = Node(root, None, source)
         nodes.append(current)
+        depth = 0
         while True:
             if cursor.goto_first_child():
                 parent = current
+                depth += 1
+                self.depth = max(self.depth, depth)
             else:
                 while not cursor.goto_next_sibling():
                     if current.parent is None or not cursor.goto_parent():
                         return
                     current = current.parent
+                    depth -= 1
                 if current.parent is None:
                     return
                 parent = current.parent
