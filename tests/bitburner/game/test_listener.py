@@ -3,17 +3,20 @@
 import asyncio
 import json
 import ssl
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from websockets.asyncio.client import connect
+from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed
+from websockets.protocol import State
 from websockets.typing import Origin
 
 from bridgehead.bitburner.game import sockets
+from bridgehead.bitburner.game.listener import MAX_UNADMITTED
 from tests.bitburner.playing import FILES, PAGE, Play, bridged, played
 from tests.support.game import Game
-from tests.support.waiting import until
+from tests.support.waiting import PATIENCE, until
 
 
 async def test_the_port_is_open_before_any_tool_is_called(tmp_path: Path) -> None:
@@ -93,6 +96,47 @@ async def test_who_is_not_admitted_cannot_fill_the_memory_with_a_message(play: P
 
     assert closed.value.sent is not None
     assert closed.value.sent.code == 1009
+
+
+async def wait_for_admission(play: Play) -> ClientConnection:
+    return await connect(play.url, origin=Origin(PAGE), compression=None, proxy=None)
+
+
+async def test_the_oldest_of_too_many_connections_that_are_not_admitted_goes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Those that never ask for a WebSocket, and those that wait until the game has answered the ping."""
+    monkeypatch.setattr(sockets, "_OPEN_SECONDS", 10 * PATIENCE)
+    monkeypatch.setattr(sockets, "PING_TIMEOUT_SECONDS", 10 * PATIENCE)
+    async with played(tmp_path, game=Game(3, FILES)) as play, asyncio.timeout(PATIENCE):
+        host, _, port = play.session.connection.address.rpartition(":")
+        silent = [await asyncio.open_connection(host, int(port)) for _ in range(MAX_UNADMITTED)]
+        play.game.freeze()
+        waiting = [await wait_for_admission(play) for _ in range(MAX_UNADMITTED)]
+        for reader, writer in silent:
+            with suppress(ConnectionResetError):
+                assert await reader.read() == b""
+            writer.close()
+        assert all(one.state is State.OPEN for one in waiting)
+
+        waiting.append(await wait_for_admission(play))
+        await waiting[0].wait_closed()
+        assert all(one.state is State.OPEN for one in waiting[1:])
+        play.game.thaw()
+        assert json.loads((await play.ok("list_files"))[0])
+
+
+async def test_a_connection_that_went_before_it_was_admitted_leaves_nothing(
+    play: Play, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sockets, "PING_TIMEOUT_SECONDS", 10 * PATIENCE)
+    play.game.freeze()
+    tasks = len(asyncio.all_tasks())
+    for _ in range(3):
+        waiting = await wait_for_admission(play)
+        waiting.transport.abort()
+        await waiting.wait_closed()
+    await until(lambda: len(asyncio.all_tasks()) <= tasks)
 
 
 async def test_an_admitted_game_may_send_large_messages(tmp_path: Path) -> None:

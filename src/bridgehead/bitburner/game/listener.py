@@ -10,7 +10,7 @@ import asyncio
 import http
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from websockets.asyncio.server import ServerConnection, serve
 
@@ -34,6 +34,10 @@ log = logs.logger("bitburner.listener")
 UNADMITTED_BYTES = 64 * 1024
 """The largest message of a client that is not admitted yet: anybody can connect and never finish a message,
 and a game says nothing before it is asked."""
+MAX_UNADMITTED = 32
+"""Connections that are not admitted yet; a further one ends the oldest. Each may keep 16 messages unread."""
+_Unadmitted = dict[ServerConnection, asyncio.Task[Any] | None]
+"""Connections that are not admitted yet, the oldest first; with their task once it waits for admission."""
 TRY_LATER = 1013
 GOING_AWAY = 1001
 SECOND_GAME = "Another Bitburner game is connected here already. Disconnect it first, then press Connect."
@@ -53,6 +57,7 @@ class Listener:
         # Held while a new game is admitted, which may ping the current one: two new games at once would both
         # find it dead and both be plugged in.
         self._admission = asyncio.Lock()
+        self._unadmitted: _Unadmitted = {}
         self._closing: set[asyncio.Task[None]] = set()
 
     @asynccontextmanager
@@ -67,6 +72,7 @@ class Listener:
             process_request=self._authorize,
             process_response=self._add_headers,
             server_header="bridgehead",
+            create_connection=_count_connections(self._unadmitted),
             **(sockets.make_options(self._settings) | {"max_size": UNADMITTED_BYTES}),
         )
         try:
@@ -101,9 +107,12 @@ class Listener:
             response.headers[PROOF] = self._prover.prove_ownership(request.headers[NONCE])
 
     async def _handle_connection(self, socket: ServerConnection) -> None:
+        if socket not in self._unadmitted:
+            return  # it went, or had to, before its turn
+        self._unadmitted[socket] = asyncio.current_task()
         request = socket.request
         if request is not None and request.path == RELAY_PATH:
-            self._accept_large(socket)
+            self._admit(socket)
             await self._relay.serve(socket, request.headers)
             return
         origin = describe_origin(None if request is None else request.headers.get("Origin"))
@@ -121,7 +130,7 @@ class Listener:
                 closing = asyncio.get_running_loop().create_task(current.close(GOING_AWAY, REPLACED))
                 self._closing.add(closing)
                 closing.add_done_callback(self._closing.discard)
-            self._accept_large(socket)
+            self._admit(socket)
             link = self._connection.make_link(socket)
             self._connection.plug(link, origin)
         try:
@@ -129,9 +138,34 @@ class Listener:
         finally:
             self._connection.unplug(link)
 
-    def _accept_large(self, socket: ServerConnection) -> None:
-        """Accept messages of the usual size from a client that is admitted."""
+    def _admit(self, socket: ServerConnection) -> None:
+        """Accept messages of the usual size from now on."""
+        del self._unadmitted[socket]
         socket.protocol.max_message_size = sockets.make_options(self._settings)["max_size"]
+
+
+def _count_connections(unadmitted: _Unadmitted) -> type[ServerConnection]:
+    """Return a class whose connections enter and leave `unadmitted` by themselves."""
+
+    def forget(connection: ServerConnection) -> None:
+        # A task left waiting for admission would keep the messages of a connection that is gone.
+        if (waiting := unadmitted.pop(connection, None)) is not None:
+            waiting.cancel()
+
+    class Connection(ServerConnection):
+        def connection_made(self, transport: asyncio.BaseTransport) -> None:
+            super().connection_made(transport)
+            unadmitted[self] = None
+            if len(unadmitted) > MAX_UNADMITTED:
+                oldest = next(iter(unadmitted))
+                oldest.transport.abort()
+                forget(oldest)
+
+        def connection_lost(self, exc: Exception | None) -> None:
+            super().connection_lost(exc)
+            forget(self)
+
+    return Connection
 
 
 def is_allowed_origin(origin: str | None, allowed: tuple[str, ...]) -> bool:
