@@ -133,6 +133,14 @@ async def test_half_a_surrogate_pair_is_refused_with_the_id_of_its_request() -> 
     assert "half a character" in answer["error"]["message"]
 
 
+def test_only_half_a_surrogate_pair_is_called_half_a_character() -> None:
+    refused = jsonrpc.decode(b'{"jsonrpc":"2.0","id":7,"method":"ping","params":{"share":NaN}}')
+
+    assert isinstance(refused, jsonrpc.Malformed)
+    assert (refused.error.code, refused.id) == (-32700, 7)
+    assert "half a character" not in refused.error.message
+
+
 async def test_an_id_that_cannot_be_said_back_is_answered_with_null() -> None:
     async with connect(bridge) as client:
         answer = await client.raw(rb'{"jsonrpc":"2.0","id":"half an emoji: \ud83d","method":"ping"}')

@@ -1,6 +1,6 @@
 """`make mutants`: try the mutants of each target, and see that its tests notice them.
 
-python -m tests.mutants [module ...] [--changed] [--jobs N] [--again] [--record]
+python -m tests.mutants [module ...] [--changed] [--jobs N] [--again] [--explained] [--record]
 """
 
 import argparse
@@ -62,8 +62,12 @@ class LastTrial:
         self._path.write_text(json.dumps(found), encoding="utf-8")
 
 
-def try_all(target: Target, jobs: int, *, again: bool = False) -> results.Result:
-    """Try every mutant of a module; again, only those that survived the last time without a reason."""
+def try_all(target: Target, jobs: int, *, again: bool = False, explained: bool = False) -> results.Result:
+    """Try every mutant of a module; again, only those that survived the last time.
+
+    A survivor runs every test that comes by it, so the few of them take longer than all the others. Those
+    with a reason are counted as survivors without a trial, unless `explained` are to be tried as well.
+    """
     began = time.monotonic()
     workspace = Workspace(FOLDER / target.module)
     workspace.make()
@@ -73,14 +77,14 @@ def try_all(target: Target, jobs: int, *, again: bool = False) -> results.Result
     source.write_text(instrumented, encoding="utf-8")
     last = LastTrial(target.module, text)
     killers = last.read() if again else {}
-    explained = results.reasons().get(target.module, {})
-    left = [m for m in mutants if not (killers.get(m.number) or (killers and m.change in explained))]
+    reasons = {} if explained else results.reasons().get(target.module, {})
+    left = [m for m in mutants if not killers.get(m.number) and m.change not in reasons]
     killers |= _try_in_forks(workspace, target, left, jobs)
     # What acts at import and was not noticed so far may still be noticed in a process of its own.
-    left = [m for m in left if m.at_import and not killers[m.number] and m.change not in explained]
+    left = [m for m in left if m.at_import and not killers[m.number]]
     killers |= _try_alone(workspace, target, left, jobs)
     last.write(killers)
-    survivors = [mutant for mutant in mutants if not killers[mutant.number]]
+    survivors = [mutant for mutant in mutants if not killers.get(mutant.number)]
     return results.Result(target.module, len(mutants), survivors, time.monotonic() - began)
 
 
@@ -147,6 +151,7 @@ def main() -> int:
     )
     parser.add_argument("--jobs", type=int, default=4 * (os.cpu_count() or 1), help="mutants to try at once")
     parser.add_argument("--again", action="store_true", help="try only what survived, after adding tests")
+    parser.add_argument("--explained", action="store_true", help="try survivors with a reason as well")
     parser.add_argument("--record", action="store_true", help="write the figures to results.md")
     arguments = parser.parse_args()
     chosen = targets(arguments.module)
@@ -158,7 +163,7 @@ def main() -> int:
     good = True
     for target in chosen:
         try:
-            result = try_all(target, arguments.jobs, again=arguments.again)
+            result = try_all(target, arguments.jobs, again=arguments.again, explained=arguments.explained)
         except subprocess.CalledProcessError:
             print(f"{target.module}: its tests do not pass as they are")
             good = False

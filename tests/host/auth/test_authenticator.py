@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from bridgehead.host.auth.authenticator import FAILURES_PER_MINUTE
-from bridgehead.host.auth.tokens import TokenFile, create_token
+from bridgehead.host.auth.authenticator import FAILURES_PER_MINUTE, FileIssuer, InvalidToken
+from bridgehead.host.auth.tokens import FileTokens, TokenFile, create_token
 from tests.support.clock import Clock
 from tests.support.host_server import bearer, hosting
 from tests.support.http_client import Headers
@@ -101,6 +101,21 @@ async def test_a_token_expires(tmp_path: Path) -> None:
 
         assert "has expired" in await host.refused(response, 401)
         assert host.logged("authentication failed")[0]["reason"] == "token_expired"
+
+
+def test_when_a_token_let_its_caller_in_is_noted_and_when_it_did_not_is_not(tmp_path: Path) -> None:
+    file, clock = TokenFile(tmp_path / "tokens.json"), Clock(1000.0)
+    entry, secret = create_token("alice", clock.now(), expires=1060.0)
+    file.add(entry)
+    tokens = FileTokens(file)
+    issuer = FileIssuer(tokens, clock)
+
+    issuer.check(secret)
+    assert tokens.last_uses == {entry.id: 1000.0}
+    clock.advance(60.0)
+    with pytest.raises(InvalidToken, match="has expired"):
+        issuer.check(secret)
+    assert tokens.last_uses == {entry.id: 1000.0}
 
 
 async def test_a_token_that_is_added_or_revoked_is_so_without_a_restart(tmp_path: Path) -> None:

@@ -26,7 +26,7 @@ from bridgehead.host.auth.tokens import (
 from bridgehead.runtime.errors import InvalidArgument, NotFound, StorageError
 from tests.support.clock import Clock
 from tests.support.posix import is_private
-from tests.support.waiting import PATIENCE
+from tests.support.waiting import PATIENCE, until
 
 NOW = 1_800_000_000.0
 
@@ -529,7 +529,7 @@ async def test_uses_that_cannot_be_saved_wait_for_the_next_time_and_are_reported
     store = file.path.parent
     moved = store.rename(store.with_name("moved"))
     store.touch()  # a file in the place of the folder: nothing can be written
-    for _ in range(2):
+    for _ in range(3):
         await tokens.save_uses()
     store.unlink()
     moved.rename(store)
@@ -555,6 +555,42 @@ async def test_uses_are_saved_when_the_host_ends(file: TokenFile) -> None:
 
     assert file.merge_uses({}) == {own_id: NOW}
     assert is_private(file.path.with_suffix(".uses.json"))
+
+
+async def test_a_use_during_a_save_is_saved_the_next_time_and_others_are_not_saved_again(
+    file: TokenFile,
+) -> None:
+    alice, bob = (added(file, name).split("_")[1] for name in ("alice", "bob"))
+    tokens = read(file)
+    tokens.note_use(alice, NOW)
+    tokens.note_use(bob, NOW)
+    saving = asyncio.create_task(tokens.save_uses())
+    await asyncio.sleep(0)  # it has taken what there is
+    tokens.note_use(alice, NOW + 1)
+    await saving
+    assert file.merge_uses({}) == {alice: NOW, bob: NOW}
+
+    await tokens.save_uses()
+    assert file.merge_uses({}) == {alice: NOW + 1, bob: NOW}
+    saved = file.path.with_suffix(".uses.json")
+    written = saved.stat().st_mtime_ns
+    await tokens.save_uses()
+    assert saved.stat().st_mtime_ns == written
+
+
+async def test_uses_are_saved_now_and_then_and_not_all_the_time(file: TokenFile) -> None:
+    own_id = added(file, "alice").split("_")[1]
+    tokens = read(file)
+    tokens.note_use(own_id, NOW)
+    saving = asyncio.create_task(tokens.keep_uses())
+    await until(lambda: file.merge_uses({}) == {own_id: NOW})
+    tokens.note_use(own_id, NOW + 1)
+    for _ in range(50):  # long enough for many saves
+        await asyncio.to_thread(file.merge_uses, {})
+
+    assert file.merge_uses({}) == {own_id: NOW}
+    saving.cancel()
+    await asyncio.wait([saving])
 
 
 def test_a_broken_file_of_uses_is_replaced_and_keeps_nobody_out(file: TokenFile) -> None:

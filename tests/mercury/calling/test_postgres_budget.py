@@ -10,14 +10,13 @@ import pytest
 
 from bridgehead.commands import db
 from bridgehead.mercury.calling import postgres_budget
-from bridgehead.mercury.calling.budget import Amounts, BudgetLimits, ReleasedSends, Reservation
+from bridgehead.mercury.calling.budget import Amounts, BudgetLimits, ReleasedSends, Reservation, Spending
 from bridgehead.mercury.calling.postgres_budget import PostgresBudget, release_uncertain
 from bridgehead.mercury.calling.postgres_usage import read_schema
 from bridgehead.mercury.calling.usage import Span
 from bridgehead.mercury.errors import MercuryError
 from bridgehead.runtime.errors import BridgeError, Unavailable
 from bridgehead.runtime.stores import migrations, postgres
-from bridgehead.runtime.timing import Backoff
 from tests.mercury.calling.books import NOON, Payer, open_postgres
 from tests.support.clock import Clock
 from tests.support.ports import free_port
@@ -281,11 +280,28 @@ async def test_a_reservation_without_a_price_reserves_nothing(database_url: str)
     assert {usd for usd, _ in kept} == {0.0}
 
 
-async def test_ends_are_tried_until_they_are_booked_and_each_outage_is_logged_once(
+class Pauses:
+    """A backoff that takes no time and notes which pauses were asked for."""
+
+    def __init__(self) -> None:
+        self.taken: list[object] = []
+
+    @property
+    def base(self) -> float:
+        self.taken.append("base")
+        return 0.0
+
+    def delay(self, attempt: int, _: object) -> float:
+        self.taken.append(attempt)
+        return 0.0
+
+
+async def test_ends_are_tried_until_they_are_booked_with_pauses_and_each_outage_is_logged_once(
     database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await migrate(database_url)
     is_away = iter([True, True, True, False, True, False])
+    pauses = Pauses()
     said: list[str] = []
     book = PostgresBudget._finish  # noqa: SLF001 - a database that is away and back at just these moments
 
@@ -296,7 +312,7 @@ async def test_ends_are_tried_until_they_are_booked_and_each_outage_is_logged_on
 
     monkeypatch.setattr(PostgresBudget, "_finish", book_or_fail)
     monkeypatch.setattr(postgres_budget, "_MAX_BATCH", 1)
-    monkeypatch.setattr(postgres_budget, "_RETRY_BACKOFF", Backoff(base=0.001, limit=0.001))
+    monkeypatch.setattr(postgres_budget, "_RETRY_BACKOFF", pauses)
     monkeypatch.setattr(postgres_budget, "_log", SimpleNamespace(warn=lambda event, **_: said.append(event)))
     async with paying(database_url) as payer:
         for reservation in [await payer.reserve("me", 0.25) for _ in range(2)]:
@@ -305,17 +321,46 @@ async def test_ends_are_tried_until_they_are_booked_and_each_outage_is_logged_on
 
     assert amounts == (0.25, 0.0, 0.0)
     assert said == ["the end of a send is not booked yet"] * 2
+    assert pauses.taken == [0, 1, 2, 0], "each outage begins with the shortest pause"
 
 
-async def test_of_past_days_and_months_no_total_is_remembered(database_url: str) -> None:
+async def test_a_reservation_pauses_before_each_new_try(
+    database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await migrate(database_url)
+    is_away = iter([True, True, False])
+    pauses = Pauses()
+    reserve = PostgresBudget._reserve  # noqa: SLF001 - a database that is away and back at just these moments
+
+    async def reserve_or_fail(books: PostgresBudget, *given: Any, **named: Any) -> list[Spending]:
+        if next(is_away):
+            raise Unavailable("It is away.", next_step="Wait.")
+        return await reserve(books, *given, **named)
+
+    monkeypatch.setattr(PostgresBudget, "_reserve", reserve_or_fail)
+    monkeypatch.setattr(postgres_budget, "_RETRY_BACKOFF", pauses)
+    monkeypatch.setattr(postgres_budget, "RECONNECT_SECONDS", PATIENCE)
+    async with paying(database_url) as payer:
+        await payer.reserve("me", 0.25)
+
+        assert await payer.committed() == 0.25
+    assert pauses.taken == ["base", "base"]
+
+
+async def test_the_totals_of_this_day_and_month_are_remembered_and_no_others(database_url: str) -> None:
     await migrate(database_url)
     books = PostgresBudget(database_url)
-    for day in ("2026-09-21", "2026-10-02"):
-        send = Reservation(day=day, payer="me", model="m", client="c", seconds=60.0, id=day, worst_usd=0.5)
+    for day, payer in (("2026-09-21", "me"), ("2026-10-02", "me"), ("2026-10-02", "you")):
+        send = Reservation(
+            day=day, payer=payer, model="m", client="c", seconds=60.0, id=day + payer, worst_usd=0.5
+        )
         await books.reserve(send, [])
     await books.close()
 
-    assert {period for period, _ in books._known_totals} == {"2026-10-02", "2026-10"}  # noqa: SLF001
+    remembered = books._known_totals  # noqa: SLF001 - what is known needs no statement of its own
+    assert remembered == {
+        (period, payer) for period in ("2026-10-02", "2026-10") for payer in ("", "me", "you")
+    }
 
 
 async def test_settled_sends_are_looked_for_once_an_hour(database_url: str) -> None:

@@ -133,6 +133,7 @@ async def take(
     provider: Scope | None = None,
     is_first: bool = True,
     deadline: float = FAR,
+    **patience: bool,
 ) -> WindowEntries | None:
     return await limits.take(
         account,
@@ -141,6 +142,7 @@ async def take(
         input_tokens=input_tokens,
         output_tokens=output_tokens,
         deadline=deadline,
+        **patience,
     )
 
 
@@ -177,6 +179,20 @@ async def test_a_client_is_refused_beyond_its_requests_and_others_are_not(make: 
     assert "or raise the RATE_LIMIT settings" in refused.value.next_step
     assert await limits.left("ada") == {"client": {"requests": 0}, "server": {}}
     assert await limits.left("bob") == {"client": {"requests": 1}, "server": {}}
+
+
+async def test_a_batch_leaves_a_client_a_fifth_of_its_calls(make: Make) -> None:
+    limits = make(RATE_LIMIT_MAX="10")
+    for _ in range(8):
+        await take(limits, is_patient=True)
+    with pytest.raises(MercuryError, match="A rate limit of batches is reached; left now: 0 requests"):
+        await take(limits, is_patient=True)
+    await take(limits, is_patient=True, is_first=False)  # another try of a call that was counted
+    for _ in range(2):
+        await take(limits)
+
+    with pytest.raises(MercuryError, match="A rate limit of this client is reached; left now: 0 requests"):
+        await take(limits)
 
 
 async def test_the_server_counts_all_sends_and_a_client_only_the_first_of_each_call(make: Make) -> None:

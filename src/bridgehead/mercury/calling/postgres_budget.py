@@ -217,7 +217,7 @@ class PostgresBudget:
             raise StorageError("The books of the budget have changed.", next_step="Try again.")
         committed = {(period, whose): total for period, whose, total, _ in rows}
         if not rows[0][3]:
-            raise OverBudget(max(caps, key=lambda cap: committed[cap.key(day)] + usd - cap.limit))
+            raise OverBudget(max(caps, key=lambda cap: committed[cap.key(day)] - cap.limit))
         return [Spending(cap, round(committed[cap.key(day)] + usd, 12)) for cap in caps]
 
     async def spending(self, day: str, caps: Sequence[Cap]) -> list[Spending]:
@@ -227,11 +227,11 @@ class PostgresBudget:
         database = await self._open()
 
         async def read(connection: postgres.Connection) -> list[Spending]:
-            rows = [await connection.fetchrow(_SPENDING, *cap.key(day)) for cap in caps]
-            return [
-                Spending(cap, *(round(usd, 12) for usd in row or ()))
-                for cap, row in zip(caps, rows, strict=True)
-            ]
+            spendings = []
+            for cap in caps:
+                row = await connection.fetchrow(_SPENDING, *cap.key(day))
+                spendings.append(Spending(cap, *(round(usd, 12) for usd in row or ())))
+            return spendings
 
         return await database.writer.run(read)
 
