@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from .netscript.search import Index
     from .settings import BitburnerSettings
 
+_DEFINITIONS_FILE = "definitions.d.ts"
 
 TOLD = "bridgehead/told"
 """The owner's notification with a sentence for the agents of a guest."""
@@ -73,15 +74,15 @@ class Session:
             refuses_newer=settings.refuse_stale_writes,
         )
         self.write_max_bytes = settings.write_max_bytes
-        self.index: Index | None = None
         # Each search is a process that may compute for seconds; more at once would take the machine.
         self.searches = Turns(2)
         # For work that parses scripts: the nodes of one large script take up to 200 MB.
         self.parsing = Turns(2)
         self.type_checker = TypeChecker(settings)
+        self._index: Index | None = None
         # Held while the index is built, so that concurrent calls build it once.
-        self.index_lock = asyncio.Lock()
-        self.kept_definitions: str | None = None
+        self._index_lock = asyncio.Lock()
+        self._kept_definitions: str | None = None
         """The definitions as last stored on this machine."""
         self._differing: dict[tuple[str, str], Difference] = {}
         """Files that differ from what was written, until an agent is told."""
@@ -110,7 +111,63 @@ class Session:
                 self._last_agent += 1
                 self._agents[ctx.connection] = self._last_agent
             caller = f"{caller}#{self._agents[ctx.connection]}"
-        return self.last_seen.name_agent(caller)
+        return f"{self.last_seen.process}/{caller}"
+
+    async def load_index(self) -> Index:
+        """Return the indexed definitions of the connected game, or of the last one."""
+        import asyncio
+
+        text, away_since = await self.load_definitions()
+        # Parsing takes a tenth of a second in a thread. Under the lock, concurrent calls share the result;
+        # without it, fifty calls after a reconnect would fill every thread with the same work.
+        async with self._index_lock:
+            if self._index is None or self._index.text != text:
+
+                def make_index() -> Index:
+                    from .netscript.search import Index  # loads the parser, in the thread too
+
+                    return Index(text)
+
+                self._index = await asyncio.to_thread(make_index)
+            self._index.away_since = away_since
+            return self._index
+
+    async def load_definitions(self) -> tuple[str, float | None]:
+        """Return the definitions, and the time at which they were stored if the game is away.
+
+        They are stored on this machine, so that an agent can look things up while the game is away.
+        """
+        import asyncio
+
+        from bridgehead.runtime import directories, durable
+
+        if self.connection.link is None:
+
+            def read_stored() -> tuple[str, float] | None:
+                path = directories.open_state(self.settings, "bitburner") / _DEFINITIONS_FILE
+                try:
+                    text, moment = durable.read(path).decode(), path.stat().st_mtime
+                except (OSError, UnicodeDecodeError):
+                    return None
+                # Return the index's own string if it is equal: later comparisons are then by identity.
+                known = self._index
+                return (known.text if known is not None and known.text == text else text), moment
+
+            stored = await asyncio.to_thread(read_stored)
+            if stored is not None:
+                return stored
+        text = await self.remote.get_definitions()
+        if self._kept_definitions != text:
+            self._kept_definitions = text
+
+            def store() -> None:
+                path = directories.open_state(self.settings, "bitburner") / _DEFINITIONS_FILE
+                with suppress(OSError):  # the stored copy matters only while the game is away
+                    if not path.exists() or durable.read(path) != text.encode():
+                        durable.replace(path, text.encode())
+
+            await asyncio.to_thread(store)
+        return text, None
 
     def _handle_change(self, change: FileChange) -> None:
         # A file that was written since does not differ any more.

@@ -144,11 +144,11 @@ async def test_a_write_over_an_older_saves_text_says_how_to_get_back_what_was_lo
 
 def test_notices_are_for_agents_of_this_process_and_bounded() -> None:
     seen, other = LastSeen(), LastSeen()
-    agent = seen.name_agent("a")
+    agent = f"{seen.process}/a"
     for number in range(50):
         seen.add_notice(agent, str(number))
-    seen.add_notice(other.name_agent("a"), "not ours")
+    seen.add_notice(f"{other.process}/a", "not ours")
 
     assert seen.take_notices(agent) == [str(number) for number in range(30, 50)]
     assert seen.take_notices(agent) == []
-    assert seen.take_notices(other.name_agent("a")) == []
+    assert seen.take_notices(f"{other.process}/a") == []

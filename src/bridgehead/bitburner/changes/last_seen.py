@@ -62,15 +62,12 @@ class LastSeen:
     """Contents that this process's agents have seen, the authors of current contents, and pending notices."""
 
     def __init__(self) -> None:
-        self._process = secrets.token_hex(6)
+        self.process = secrets.token_hex(6)
+        """Begins the names of this process's agents, so that no agent of another process has the same."""
         # Bounded: `_put` drops the entry that was put least recently.
         self._seen: dict[tuple[str, Place], str] = {}
         self._authors: dict[Place, Author] = {}
         self._notices: dict[str, list[str]] = {}
-
-    def name_agent(self, caller: str) -> str:
-        """Return an agent's name, which no agent of another process has."""
-        return f"{self._process}/{caller}"
 
     def record_seen(self, agent: str, place: Place, digest: str) -> None:
         """Record the content that an agent has just read or written."""
@@ -91,7 +88,7 @@ class LastSeen:
 
     def add_notice(self, agent: str, notice: str) -> None:
         """Keep a sentence for the next answer to an agent of this process."""
-        if agent.startswith(f"{self._process}/"):
+        if agent.startswith(f"{self.process}/"):
             notices = [*self._notices.get(agent, ()), notice]
             _put(self._notices, agent, notices[-_MAX_NOTICES:], _MAX_AGENTS)
 

@@ -15,7 +15,6 @@ from bridgehead.runtime.errors import InvalidArgument
 from ..game import paths
 from ..session import Session
 from .declaring import MAX_QUERY, Server, ToolDeclarer
-from .definitions import load_index
 from .files import describe_no_match
 from .scripts import ScriptProblem, check_one, describe_cost, describe_problems
 from .writes import NewFile
@@ -74,7 +73,7 @@ async def check_files(args: CheckFiles, ctx: Context[Session]) -> Answer[Checked
             "glob and drafts cannot be given together.",
             next_step="Give drafts to check texts, glob to check files of the game.",
         )
-    index = await load_index(session)
+    index = await session.load_index()
     written = await session.remote.read_all(on)
     files = {one.filename: one.content for one in written if paths.is_script(one.filename)} | drafts
     names = sorted(drafts or (name for name in files if paths.matches(name, args.glob)))

@@ -1,32 +1,22 @@
-"""Definitions: the tools that return the game's definitions, whole or by search.
-
-The definitions are stored on this machine, so that an agent can look things up while the game is away.
-"""
+"""Definitions: the tools that return the game's definitions, whole or by search."""
 
 from __future__ import annotations
 
-from contextlib import suppress
 from typing import TYPE_CHECKING, Annotated
 
 from msgspec import Meta, Struct
 
 from bridgehead.mcp import Answer, Arguments, Context, NoArguments
-from bridgehead.mcp.lazy_imports import asyncio
-from bridgehead.runtime import directories, durable
 
 from ..session import Session
 from .declaring import MAX_QUERY, ToolDeclarer
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from ..netscript.definitions import Declaration, Definitions
-    from ..netscript.search import Index
 
 _MAX_SHOWN = 4000
 """Characters shown of one declaration; some are objects with hundreds of fields."""
 _MAX_BODY = 40_000
-_FILE = "definitions.d.ts"
 
 
 class SearchDefinitions(Arguments):
@@ -77,12 +67,12 @@ def declare(tools: ToolDeclarer) -> None:
 
 async def get_netscript_definitions(_: NoArguments, ctx: Context[Session]) -> str:
     """Return the whole file, as text alone: in structured content too, it would be sent twice."""
-    return (await _load_text(ctx.state))[0]
+    return (await ctx.state.load_definitions())[0]
 
 
 async def search_definitions(args: SearchDefinitions, ctx: Context[Session]) -> Answer[FoundDefinitions]:
     """Find declarations."""
-    index = await load_index(ctx.state)
+    index = await ctx.state.load_index()
     found = index.search.find(args.query, args.limit)
     notes = (index.note,) if index.note else ()
     if not found.declarations:
@@ -115,60 +105,6 @@ def _list_members(one: Declaration, definitions: Definitions) -> str:
     if len(text) <= _MAX_BODY:
         return text
     return f"{text[:_MAX_BODY]}\n… {len(text) - _MAX_BODY} more characters"
-
-
-async def load_index(session: Session) -> Index:
-    """Return the indexed definitions of the connected game, or of the last one."""
-    text, away_since = await _load_text(session)
-    # Parsing takes a tenth of a second in a thread. Under the lock, concurrent calls share the result;
-    # without it, fifty calls after a reconnect would fill every thread with the same work.
-    async with session.index_lock:
-        known = session.index
-        if known is None or known.text != text:
-
-            def make_index() -> Index:
-                from ..netscript.search import Index  # loads the parser, in the thread too
-
-                return Index(text)
-
-            known = session.index = await asyncio.to_thread(make_index)
-    known.away_since = away_since
-    return known
-
-
-async def _load_text(session: Session) -> tuple[str, float | None]:
-    """Return the definitions, and the time at which they were stored if the game is away."""
-    if session.connection.link is None:
-
-        def read_stored() -> tuple[str, float] | None:
-            path = _path(session)
-            try:
-                text, moment = durable.read(path).decode(), path.stat().st_mtime
-            except (OSError, UnicodeDecodeError):
-                return None
-            # Return the index's own string if it is equal: later comparisons are then by identity.
-            known = session.index
-            return (known.text if known is not None and known.text == text else text), moment
-
-        stored = await asyncio.to_thread(read_stored)
-        if stored is not None:
-            return stored
-    text = await session.remote.get_definitions()
-    if session.kept_definitions != text:
-        session.kept_definitions = text
-
-        def store() -> None:
-            path = _path(session)
-            with suppress(OSError):  # the stored copy matters only while the game is away
-                if not path.exists() or durable.read(path) != text.encode():
-                    durable.replace(path, text.encode())
-
-        await asyncio.to_thread(store)
-    return text, None
-
-
-def _path(session: Session) -> Path:
-    return directories.open_state(session.settings, "bitburner") / _FILE
 
 
 def shorten(one: Declaration) -> str:

@@ -11,7 +11,7 @@ from bridgehead.mcp import Arguments, Bridge, Context
 from ..game import paths
 from ..session import Session
 from . import resources
-from .definitions import load_index, shorten
+from .definitions import shorten
 from .scripts import describe_cost, describe_items, itemise_cost, measure_cost
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ def declare(bridge: Bridge[Session]) -> None:
 async def write_script(args: WriteScript, ctx: Context[Session]) -> str:
     """Make the prompt for a new script."""
     name = paths.validate_script(args.filename)
-    index = await load_index(ctx.state)
+    index = await ctx.state.load_index()
     # The goal is a sentence: the search ranks functions by its words.
     found = index.search.find(args.goal, _MAX_ENTRIES).declarations
     return (
@@ -73,7 +73,7 @@ async def slim_script(args: SlimScript, ctx: Context[Session]) -> str:
         if itemised is not None and cost is not None
         else ""
     )
-    index = await load_index(ctx.state)
+    index = await ctx.state.load_index()
     names = [one.name.removeprefix("ns.") for one in itemised.items] if itemised is not None else []
     called = [index.definitions.find_path(one) for one in names]
     told = describe_cost(cost, problem) if cost is not None else f"Its cost is unknown: {problem}"

@@ -19,7 +19,6 @@ from ..errors import RemoteFailure
 from ..game import paths
 from ..session import Session
 from .declaring import Filename, Server, ToolDeclarer
-from .definitions import load_index
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -166,7 +165,7 @@ def describe_cost(cost: float | None, problem: str | None) -> str:
 async def find_problems(session: Session, on: str, name: str, content: str) -> list[ScriptProblem]:
     """Check a script that was just written; without the game's definitions nothing is certain."""
     try:
-        index = await load_index(session)
+        index = await session.load_index()
         sources = await read_sources(session, on, name, content)
     except BridgeError:
         return []
@@ -256,7 +255,7 @@ async def find_importers(session: Session, on: str, name: str) -> list[str]:
 async def itemise_cost(session: Session, on: str, name: str, total: float | None) -> Ram | None:
     """Return the functions that a script pays for; None if the game does not answer or refuses the script."""
     try:
-        index = await load_index(session)
+        index = await session.load_index()
         sources = await read_sources(session, on, name)
     except BridgeError:
         return None
