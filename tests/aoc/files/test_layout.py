@@ -1,11 +1,12 @@
-"""Layout: which folders are served for which settings."""
+"""Layout: which folders are served for which settings, and when a file is another one."""
 
+import os
 from pathlib import Path
 
 import pytest
 
 from bridgehead.aoc.files import layout
-from bridgehead.aoc.files.layout import Folders, find_folders
+from bridgehead.aoc.files.layout import Folders, find_folders, identify
 from bridgehead.aoc.settings import AocSettings
 
 
@@ -76,3 +77,24 @@ def test_an_empty_mount_point_is_not_taken_for_the_disk(tmp_path: Path) -> None:
 
     assert not layout.Anchor(str(tmp_path), device + 1).is_there
     assert not layout.Anchor(str(tmp_path / "gone"), None).is_there
+
+
+def test_a_replacement_of_the_same_size_and_time_is_another_file(tmp_path: Path) -> None:
+    path, other = tmp_path / "day01.json", tmp_path / "other"
+    path.write_bytes(b"one")
+    before, status = identify(str(path)), path.stat()
+    other.write_bytes(b"two")
+    os.utime(other, ns=(status.st_atime_ns, status.st_mtime_ns))
+    other.replace(path)
+
+    assert identify(str(path)) != before
+
+
+def test_a_file_that_was_written_to_is_another_one(tmp_path: Path) -> None:
+    path = tmp_path / "day01.json"
+    path.write_bytes(b"one")
+    before = identify(str(path))
+    with path.open("ab") as file:
+        file.write(b"more")
+
+    assert identify(str(path)) != before

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from bridgehead.aoc.files.snapshot import identify, read_parts, read_snapshot
+from bridgehead.aoc.files.layout import identify
+from bridgehead.aoc.files.snapshot import read_parts, read_snapshot
 from bridgehead.runtime.errors import StorageError
 
 MOST = 1024 * 1024
@@ -39,27 +40,6 @@ def test_where_there_is_no_file_there_is_nothing_to_know(tmp_path: Path) -> None
     path = str(tmp_path / "day01.json")
 
     assert (read_snapshot(path, MOST), identify(path)) == (None, None)
-
-
-def test_a_replacement_of_the_same_size_and_time_is_another_file(tmp_path: Path) -> None:
-    path, other = tmp_path / "day01.json", tmp_path / "other"
-    path.write_bytes(b"one")
-    before, status = identify(str(path)), path.stat()
-    other.write_bytes(b"two")
-    os.utime(other, ns=(status.st_atime_ns, status.st_mtime_ns))
-    other.replace(path)
-
-    assert identify(str(path)) != before
-
-
-def test_a_file_that_was_written_to_is_another_one(tmp_path: Path) -> None:
-    path = tmp_path / "day01.json"
-    path.write_bytes(b"one")
-    before = identify(str(path))
-    with path.open("ab") as file:
-        file.write(b"more")
-
-    assert identify(str(path)) != before
 
 
 def test_a_file_of_exactly_the_limit_is_read_and_a_larger_one_is_refused(tmp_path: Path) -> None:

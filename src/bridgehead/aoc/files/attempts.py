@@ -33,11 +33,11 @@ from ..ranking.board import AttemptCounts, Filters, Puzzle, Tries
 from . import layout
 from .entries import CLAIMED, SOLVING, Grade, Measure, Name, format_timestamp
 from .instructions import Verdict
-from .layout import Phase
+from .layout import Identity, Phase, identify
 from .locking import FolderLock
 from .names import canonical_name
 from .seals import Seals
-from .snapshot import Identity, identify, read_snapshot
+from .snapshot import read_snapshot
 
 MAX_BYTES = 64 * 1024 * 1024
 OPEN_SECONDS = 24 * 3600.0

@@ -38,11 +38,11 @@ from .entries import (
     format_timestamp,
     id_of,
 )
+from .layout import Identity, identify
 from .locking import FolderLock
 from .names import canonical_name
 from .records import read_day, read_journal_tail, recorded_attempts
 from .seals import Seals
-from .snapshot import Identity, identify
 
 _READABLE = 0o666
 """Mode of a new file, before the umask."""

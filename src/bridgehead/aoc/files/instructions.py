@@ -17,7 +17,7 @@ from msgspec import Struct
 from bridgehead.runtime.errors import BridgeError, NotFound, StorageError
 
 from . import layout
-from .snapshot import BYTE_ORDER_MARK, UNDECODABLE, identify, read_snapshot
+from .snapshot import BYTE_ORDER_MARK, UNDECODABLE, read_snapshot
 
 MAX_BYTES = 4 * 1024 * 1024
 """The longest puzzle text or input that is read."""
@@ -188,7 +188,7 @@ def check_answer(folder: str, day: int, phase: int, answer: str) -> Verdict:
 
 def has_answer(folder: str, day: int, phase: int) -> bool:
     """Return whether the right answer to a phase is known."""
-    return identify(os.path.join(folder, layout.answer_name(day, phase))) is not None
+    return layout.identify(os.path.join(folder, layout.answer_name(day, phase))) is not None
 
 
 def _normalise(text: str) -> str:

@@ -1,6 +1,6 @@
-"""Layout: folders, file names and URIs of one year, and which days have files. Opens no file.
+"""Layout: folders, file names and URIs of one year, which days have files, and whether a file changed.
 
-Folders need not exist.
+Opens no file. Folders need not exist.
 """
 
 # ruff: noqa: PTH112, PTH113, PTH116, PTH118, PTH120, PTH208 - pathlib would delay the server's first answer
@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import os
 import re
-from typing import Annotated
+import stat
+from typing import Annotated, NamedTuple
 
 from msgspec import Meta, Struct
 from msgspec.structs import replace
 
 from ..settings import AocSettings
-from .snapshot import Identity, identify
 
 FIRST = 1
 LAST = 25
@@ -111,6 +111,26 @@ def day_of_speeds_file(name: str) -> int | None:
     """Return the day of a records file; None for any other name."""
     found = _SPEEDS_FILE.fullmatch(name)
     return None if found is None else parse_day(found[1])
+
+
+class Identity(NamedTuple):
+    """Changes with a file's content: a replacement has another inode, a write another time."""
+
+    inode: int
+    size: int
+    modified: int
+    changed: int
+
+
+def identify(path: str) -> Identity | None:
+    """Return the identity of the regular file at a path; None if there is none."""
+    try:
+        status = os.stat(path)
+    except OSError:
+        return None
+    if not stat.S_ISREG(status.st_mode):
+        return None
+    return Identity(status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
 
 
 def last_day(year: int) -> int:

@@ -17,9 +17,10 @@ from ..ranking.history import PageCut
 from . import day_document, journal, layout
 from .day_document import MAX_BYTES, CorruptDay, corrupt_file
 from .entries import CLAIMED, Entry, Group
+from .layout import Identity, identify
 from .names import canonical_name
 from .seals import Seals
-from .snapshot import Identity, identify, read_parts, read_snapshot
+from .snapshot import read_parts, read_snapshot
 from .timeline import RunFilter, Timeline, newest
 
 T = TypeVar("T")

@@ -1,10 +1,10 @@
-"""Snapshot: read a whole file at one moment, and detect later changes.
+"""Snapshot: read a whole file at one moment, or parts of it while it is the same.
 
 Only regular files up to a limit are read, so a FIFO, a device or a huge file in place of a record can neither
 block a reader nor exhaust memory. Every failure is a `StorageError` that names the file and what to do.
 """
 
-# ruff: noqa: PTH112, PTH116 - pathlib would delay the server's first answer
+# ruff: noqa: PTH112 - pathlib would delay the server's first answer
 
 from __future__ import annotations
 
@@ -19,6 +19,8 @@ import msgspec
 from bridgehead.runtime import durable
 from bridgehead.runtime.errors import StorageError
 
+from .layout import Identity
+
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 """Some editors put it in front of UTF-8; it is not part of the text."""
 UNDECODABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
@@ -31,31 +33,11 @@ _CHUNK = 64 * 1024
 """Small, because the last read of every file returns nothing but allocates a buffer of this size."""
 
 
-class Identity(NamedTuple):
-    """Changes with a file's content: a replacement has another inode, a write another time."""
-
-    inode: int
-    size: int
-    modified: int
-    changed: int
-
-
 class Snapshot(NamedTuple):
     """A file's content and the identity it had before the read."""
 
     data: bytes
     identity: Identity
-
-
-def identify(path: str) -> Identity | None:
-    """Return the identity of the regular file at a path; None if there is none."""
-    try:
-        status = os.stat(path)
-    except OSError:
-        return None
-    if not stat.S_ISREG(status.st_mode):
-        return None
-    return Identity(status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
 
 
 def read_snapshot(path: str, limit: int) -> Snapshot | None:

@@ -18,8 +18,7 @@ from bridgehead.mcp.lazy_imports import asyncio
 from bridgehead.runtime.errors import BridgeError
 
 from . import layout
-from .layout import Folders
-from .snapshot import Identity, identify
+from .layout import Folders, Identity, identify
 
 EVERY_SECONDS = 1.0
 
