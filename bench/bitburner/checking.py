@@ -9,7 +9,15 @@ import asyncio
 import tempfile
 from pathlib import Path
 
-from bench.bitburner.questions import FRESH, HELD_OUT, HELD_OUT_LATER, LATER, NEWEST, QUESTIONS
+from bench.bitburner.questions import (
+    FRESH,
+    HELD_OUT,
+    HELD_OUT_LATER,
+    INDEPENDENT,
+    LATER,
+    NEWEST,
+    QUESTIONS,
+)
 from bridgehead.bitburner.netscript.checking import check_script
 from bridgehead.bitburner.netscript.search import Index
 from bridgehead.bitburner.settings import BitburnerSettings
@@ -26,6 +34,7 @@ QUESTION_SETS = {
     "newest": NEWEST,
     "held out": HELD_OUT,
     "held out later": HELD_OUT_LATER,
+    "independent": INDEPENDENT,
 }
 SCRIPT_SETS = ("wrong", "fresh_wrong", "held_wrong", "right", "fresh_right", "held_right")
 
