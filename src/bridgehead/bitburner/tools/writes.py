@@ -312,10 +312,14 @@ async def describe_written(
     session: Session, on: str, name: str, outcome: ChangeResult
 ) -> tuple[Written, tuple[str, ...]]:
     """Return the output for a file that was written, and notes: cost, problems, what was replaced."""
+    import asyncio
+
     written = Written("OK", name, on, len(outcome.content.encode()), kept_version=outcome.kept_version)
     if paths.is_script(name):
-        written.ram_gb, written.ram_problem = await measure_cost(session, name, on)
-        written.problems = await find_problems(session, on, name, outcome.content)
+        # A thread checks the script while the game calculates.
+        (written.ram_gb, written.ram_problem), written.problems = await asyncio.gather(
+            measure_cost(session, name, on), find_problems(session, on, name, outcome.content)
+        )
     remarks = (describe_cost(written.ram_gb, written.ram_problem), describe_problems(written.problems))
     return written, (*filter(None, remarks), *describe_outcome(outcome))
 
