@@ -1,6 +1,6 @@
 # The host with all bridges, as a user without rights. `docker run -i … aoc` serves one bridge over stdio instead.
-# `python -m release.images --pin` adds the digest; a release is not built without.
-ARG PYTHON=3.13.9-slim-bookworm
+# `python -m release.images --pin` renews the digest; a release is not built without.
+ARG PYTHON=3.13.15-slim-bookworm@sha256:2325bb286ec344af3e5898cc224b5844e2707ac6e26b1632516fd3edc84a5e26
 
 FROM python:${PYTHON} AS build
 # `team` instead of `runtime` adds what OAuth and traces need.

@@ -23,14 +23,11 @@ def main() -> int:
     parser.add_argument(
         "--releases", default="", metavar="URL", help="where the bundles will be, for server.json"
     )
-    parser.add_argument(
-        "--unpinned", action="store_true", help="build although images have no digest; not for a release"
-    )
     chosen = parser.parse_args()
     # What is only tried leads nowhere: a reserved domain (RFC 2606).
     address = chosen.address or (TRIED_ADDRESS if chosen.verb == "smoke" else "")
     address = published.check_address(address)
-    if chosen.verb == "dist" and not chosen.unpinned:
+    if chosen.verb == "dist":
         images.check_pinned()
     begun = time.monotonic()
     built = build(chosen.into, address, chosen.releases)

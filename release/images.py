@@ -1,8 +1,8 @@
 """Images: every base image that the Dockerfile and the compose files name, pinned by digest.
 
-`python -m release.images` lists those without a digest; `--pin` asks the registry for each and writes it
-behind the tag (`haproxy:3.2-alpine@sha256:…`). That needs the network, and docker, crane or skopeo. A release
-is not built before all are pinned.
+`python -m release.images` lists those without a digest; `--pin` asks the registry for the digest that each
+tag has now and writes it behind the tag (`haproxy:3.2-alpine@sha256:…`). That needs the network, and docker,
+crane or skopeo. A release is not built before all are pinned.
 """
 
 import argparse
@@ -52,14 +52,14 @@ def find_unpinned(root: Path = ROOT) -> list[tuple[str, str]]:
 
 
 def pin(resolve: Callable[[str], str], root: Path = ROOT) -> None:
-    """Write a digest behind the tag of each image that has none."""
+    """Write the digest that each image's tag has now behind it."""
     for name in FILES:
         path = root / name
         text = path.read_text(encoding="utf-8")
 
         def add(match: re.Match[str]) -> str:
-            image = match["image"]
-            if image == OWN or DIGEST.search(image):
+            image = match["image"].partition("@")[0]
+            if image == OWN:
                 return match[0]
             # An argument has the tag alone.
             whole = f"python:{image}" if "ARG" in match["before"] else image
@@ -98,7 +98,9 @@ def check_pinned(root: Path = ROOT) -> None:
 def main() -> int:
     """List, or pin."""
     parser = argparse.ArgumentParser(prog="python -m release.images")
-    parser.add_argument("--pin", action="store_true", help="ask the registries, and write the digests")
+    parser.add_argument(
+        "--pin", action="store_true", help="ask the registries, and write or renew the digests"
+    )
     if parser.parse_args().pin:
         pin(ask_registry)
     unpinned = find_unpinned()

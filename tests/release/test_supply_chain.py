@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import re
 import shutil
 from pathlib import Path
 from typing import Any
@@ -93,6 +94,10 @@ def copied(tmp_path: Path) -> Path:
     return tmp_path
 
 
+def test_every_image_of_others_is_pinned_by_digest() -> None:
+    assert images.find_unpinned() == []
+
+
 def test_a_release_is_not_built_while_an_image_has_no_digest(copied: Path) -> None:
     path = copied / "compose.yaml"
     path.write_text(path.read_text() + "\n# a service\nx:\n  image: nginx:1.29\n")
@@ -101,22 +106,28 @@ def test_a_release_is_not_built_while_an_image_has_no_digest(copied: Path) -> No
         images.check_pinned(copied)
 
 
-def test_pinning_writes_the_digest_of_every_image_behind_its_tag(copied: Path) -> None:
-    asked: list[str] = []
-
-    def resolve(image: str) -> str:
-        asked.append(image)
-        return "sha256:" + "0" * 64
-
-    before = images.find_unpinned(copied)
-    images.pin(resolve, copied)
-
-    assert len(asked) == len(before)
-    assert images.find_unpinned(copied) == []
-    images.check_pinned(copied)
-    images.pin(lambda image: pytest.fail(f"{image} was pinned already"), copied)
+def test_pinning_writes_the_digest_of_every_image_behind_its_tag_and_renews_it(copied: Path) -> None:
     for name in images.FILES:
-        assert "image: bridgehead@" not in (copied / name).read_text()
+        path = copied / name
+        path.write_text(re.sub(f"@{images.DIGEST.pattern}", "", path.read_text()))
+    unpinned = images.find_unpinned(copied)
+    with pytest.raises(SystemExit):
+        images.check_pinned(copied)
+
+    for digit in "01":
+        asked: list[str] = []
+
+        def resolve(image: str, digit: str = digit, asked: list[str] = asked) -> str:
+            asked.append(image)
+            return "sha256:" + digit * 64
+
+        images.pin(resolve, copied)
+        images.check_pinned(copied)
+        assert len(asked) == len(unpinned)
+        assert "postgres:17-alpine" in asked
+        text = "".join((copied / name).read_text() for name in images.FILES)
+        assert text.count(f"@sha256:{digit * 64}") == text.count("@sha256:") == len(unpinned)
+        assert "image: bridgehead@" not in text
 
 
 def test_only_packages_that_were_looked_up_count_as_scanned() -> None:
