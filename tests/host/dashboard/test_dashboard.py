@@ -118,6 +118,21 @@ async def test_a_page_for_a_method_or_a_bridge_that_is_not_there_says_so(tmp_pat
         assert (await host.http.request("POST", "/dashboard/style.css")).status == 405
 
 
+async def test_a_mistyped_address_of_the_dashboard_is_a_page_for_people_and_json_for_programs(
+    tmp_path: Path,
+) -> None:
+    async with hosting(tmp_path) as host:
+        browser = Browser(host)
+        text = await browser.open("/dashboard/clinets")
+        assert (browser.status, "There is nothing at /dashboard/clinets" in text) == (404, True)
+        assert {"href": "/dashboard/clients"} in [attributes for _, attributes in browser.page.elements]
+        answer = await host.get("/dashboard/clinets", {"Accept": "application/json"})
+        assert await host.refused(answer, 404) == "There is nothing at /dashboard/clinets"
+        await browser.open("/dashboard/", follows=False)
+        assert (browser.status, browser.headers["location"]) == (303, "/")
+
+
+
 async def test_a_bridge_that_a_token_does_not_open_tells_it_nothing(tmp_path: Path) -> None:
     tokens = {"ann": {"bridges": ("alpha",), "dashboard": True}}
     async with hosting(tmp_path, tokens=tokens) as host:

@@ -205,7 +205,8 @@ async def test_codes_are_not_tried_without_end(tmp_path: Path) -> None:
 async def test_without_a_client_id_there_is_no_such_way(tmp_path: Path) -> None:
     async with signing_in(tmp_path, BRIDGEHEAD_OAUTH_CLIENT_ID="") as (host, _):
         assert "Sign in with 127" not in await Browser(host).open("/")
-        assert (await host.get(START)).status == 404
+        for path in (START, "/dashboard/oauth/callback"):
+            assert (await host.get(path)).status == 404
 
 
 async def test_what_an_issuer_sends_along_is_text(tmp_path: Path) -> None:

@@ -23,7 +23,8 @@ TOKENS: dict[str, dict[str, Any]] = {
 async def test_without_a_token_there_is_only_the_form_for_one(tmp_path: Path) -> None:
     async with hosting(tmp_path, tokens=TOKENS) as host:
         browser = Browser(host)
-        for path in ("/", "/dashboard/clients", "/dashboard/failures", "/dashboard/bridge?name=alpha"):
+        pages = ("clients", "failures", "mistyped", "bridge?name=alpha")
+        for path in ("/", *(f"/dashboard/{page}" for page in pages)):
             text = await browser.open(path)
             assert "Sign in with a token" in text
             assert "alpha" not in browser.html

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from bridgehead.mcp.http.guard import Guard
 from bridgehead.mcp.http.rejection import Rejection
 
-from ..routes import EVENTS, Route
+from ..routes import EVENTS, PAGES, Route
 from .authenticator import Authenticator, PendingGrant
 from .grants import ANYONE, Grant, needed_scope
 from .rejection import HostRejection, challenge, reject_path, reject_rate
@@ -43,6 +43,8 @@ class Admission:
     def route(self, request: HostRequest) -> Route:
         """Find where a request goes. Raises Rejection for a wrong Host, Origin or path."""
         route = self._routes.get(request.path)
+        if route is None and request.path.startswith(f"{PAGES}/"):
+            route = self._routes.get(PAGES)  # the dashboard answers: a person who mistypes gets a page
         if route is not None:
             request.route = route.name
             if route.access == "probe":  # not guarded: probes send an IP address as Host

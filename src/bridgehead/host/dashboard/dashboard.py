@@ -45,6 +45,7 @@ REPORT_SECONDS = 3.0
 """Longest wait for a bridge's report on its far side."""
 KEEP_SECONDS = 4.0
 """How long a report is cached."""
+_NOT_FOUND = 404
 
 log = logs.logger("host.dashboard")
 
@@ -88,6 +89,7 @@ class Dashboard:
         self._oauth = oauth
         """None if people cannot sign in at an authorisation server."""
         self._public_url = (public_url or "").rstrip("/")
+        self._paths = frozenset(layout.list_paths(with_oauth=oauth is not None))
         self._reports: dict[str, tuple[float, Report]] = {}
         self._pages: dict[str, Show] = {
             layout.OVERVIEW: self._show_overview,
@@ -133,16 +135,17 @@ class Dashboard:
     # --- requests ------------------------------------------------------------------------------------------
 
     def answer(self, request: HostRequest) -> Handled:
-        """Answer a browser. A client that does not accept HTML gets 404 at `/`."""
+        """Answer a browser. A client that does not accept HTML gets 404 at `/` and where there is no page."""
         mount.set(request.http.mount)
-        if request.path == layout.OVERVIEW and b"text/html" not in request.headers.get(b"accept", b""):
+        is_page = request.path != layout.OVERVIEW and request.path in self._paths
+        if not is_page and b"text/html" not in request.headers.get(b"accept", b""):
             request.route = "other"
             raise reject_path(request.path)
         if request.path in layout.FILES:
             if request.method not in {"GET", "HEAD"}:
                 raise reject_method(request.method, b"GET")
             return layout.serve_file(request.path)
-        if request.path == layout.OAUTH_CALLBACK:
+        if self._oauth is not None and request.path == layout.OAUTH_CALLBACK:
             return layout.render_forward(write_landing(read_query(request)))
         # A link on another site led here, so the browser kept our strict cookies back. A page of ours that
         # forwards to the same address gets them; without it everybody would have to sign in again.
@@ -164,7 +167,8 @@ class Dashboard:
             if session.grant is None:
                 page = self._ask_to_sign_in(session, message, status)
             else:
-                page = Page("Not possible", _write_problem("Not possible", message), status=status)
+                title = "Not found" if status == _NOT_FOUND else "Not possible"
+                page = Page(title, _write_problem(title, message), status=status)
         except BridgeError as failure:
             page = Page("Failed", _write_problem("That did not work", str(failure)), status=500)
         if isinstance(page, Response):
@@ -190,6 +194,8 @@ class Dashboard:
             return self._ask_to_sign_in(session)
         request.grant = grant
         _check_look(grant)
+        if request.path.rstrip("/") not in {"", *self._paths}:
+            raise reject_path(request.path)
         show = self._pages.get(request.path)
         return await show(request, session, grant) if show else layout.redirect(layout.OVERVIEW)
 
