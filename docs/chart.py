@@ -19,9 +19,9 @@ SERVERS = {
     "FastMCP": "FastMCP",
 }
 PANELS = {
-    "cold start": "First answer, ms\n(less is better)",
-    "stdio, one at a time": "Calls a second,\nstdio, one at a time",
-    "HTTP, stateless": "Calls a second,\nHTTP, stateless",
+    "cold start": "First answer, ms (less is better)",
+    "stdio, one at a time": "Calls a second over stdio, one at a time",
+    "HTTP, stateless": "Calls a second over HTTP, stateless",
 }
 NUMBER = re.compile(r"[\d,]+(?:\.\d+)?")
 STYLE: Any = {
@@ -47,14 +47,14 @@ def draw(path: Path, theme: Theme) -> str:
     """Draw the chart into a file."""
     figures = read_figures(RESULTS.read_text(encoding="utf-8"))
     with mpl.rc_context(STYLE):
-        # Not wider: a page shrinks the picture to its own width, and the letters with it.
-        figure = Figure(figsize=(8, 2.5), facecolor=theme.paper)
-        places = figure.subplots(1, len(PANELS), sharey=True)
+        # Not wider: a phone shrinks the picture to its own width, and the letters with it.
+        figure = Figure(figsize=(5, 3.3), facecolor=theme.paper)
+        places = figure.subplots(len(PANELS), 1)
         for axes, (measure, title) in zip(places, PANELS.items(), strict=True):
             _panel(
                 axes, {name: figures[key][measure] for key, name in reversed(SERVERS.items())}, title, theme
             )
-        figure.subplots_adjust(left=0.165, right=0.99, top=0.76, bottom=0.03, wspace=0.14)
+        figure.subplots_adjust(left=0.25, right=0.99, top=0.92, bottom=0.01, hspace=0.32)
         figure.savefig(path, metadata={"Date": None})
     return f"{path}: {len(SERVERS)} servers"
 
@@ -65,8 +65,8 @@ def _panel(axes: Axes, values: dict[str, float], title: str, theme: Theme) -> No
     axes.barh(names, list(values.values()), color=colours, height=0.62)
     for place, value in enumerate(values.values()):
         axes.text(value, place, f" {value:,.0f}", va="center", color=theme.ink, fontsize=9.5)
-    axes.set_title(title, loc="left", color=theme.ink, fontsize=10.5)
-    axes.set_xlim(0, max(values.values()) * 1.32)
+    axes.set_title(title, loc="left", color=theme.ink, fontsize=10, pad=3)
+    axes.set_xlim(0, max(values.values()) * 1.18)
     axes.set_facecolor(theme.paper)
     axes.xaxis.set_visible(False)
     axes.tick_params(axis="y", length=0, labelcolor=theme.ink, labelsize=10)

@@ -310,7 +310,7 @@ def _fields(tool: Tool, schema: Schema, tables: dict[str, str]) -> str:
     rows = list(fields(schema))
     if not rows:
         return ": nothing.\n"
-    text = table(("field", "type", "required", "default", "what it is"), rows)
+    text = table(("field", "type", "what it is"), rows)
     first = tables.setdefault(text, tool.name)
     return f":\n\n{text}" if first == tool.name else f": the same as of [`{first}`](#{first}).\n"
 
@@ -321,9 +321,12 @@ def fields(schema: Schema, path: str = "") -> Iterator[tuple[str, ...]]:
         (o["required"] for o in schema.get("anyOf", ()) if "required" in o), ()
     )
     for name, one in schema.get("properties", {}).items():
-        default = f"`{json.dumps(one['default'], ensure_ascii=False)}`" if "default" in one else ""
-        is_required = "yes" if name in required else "no"
-        yield f"`{path}{name}`", kind(one), is_required, default, _about(one)
+        named = kind(one)
+        if "default" in one:
+            named += f"; default `{json.dumps(one['default'], ensure_ascii=False)}`"
+        elif name not in required:
+            named += "; optional"
+        yield f"`{path}{name}`", named, _about(one)
         yield from _within(one, f"{path}{name}")
 
 

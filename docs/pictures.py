@@ -13,7 +13,7 @@ from pathlib import Path
 from bridgehead.aoc.bench.benchmark import record
 from bridgehead.aoc.bench.journal import PhaseResult, RunResult, run_id
 from bridgehead.aoc.ranking.board import Filters
-from bridgehead.aoc.ranking.plot import THEMES, draw
+from bridgehead.aoc.ranking.plot import NARROW, THEMES, draw
 from bridgehead.aoc.settings import AocSettings
 from bridgehead.aoc.workspace import open_workspace
 from bridgehead.runtime import plugins
@@ -120,7 +120,7 @@ def draw_bench() -> None:
                 )
                 record(workspace, result)
         for theme in THEMES:
-            print(draw(workspace, Filters(), str(IMAGES / f"aoc-bench-{theme}.svg"), theme))
+            print(draw(workspace, Filters(), str(IMAGES / f"aoc-bench-{theme}.svg"), theme, NARROW))
 
 
 def _phase(chance: random.Random, phase: int, time: float, rate: float) -> PhaseResult:

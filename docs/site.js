@@ -1,12 +1,19 @@
 // The website: what the theme's own script adds after loading must be reachable by keyboard, and is no landmark;
-// pictures follow the theme that the reader chose, and scroll on a phone.
+// pictures follow the theme that the reader chose, and scroll on a phone; a name such as --dry-run stays on one line.
+const READABLE_WIDTH = 600; // pixels; a wider picture has letters that a phone would make too small
+const LONGEST_NAME = 32; // characters that fit into a line on a phone
 let isDue = false;
 function improve() {
   isDue = false;
   for (const bar of document.querySelectorAll("nav.md-code__nav:not([role])")) bar.setAttribute("role", "presentation");
   const isDark = document.body.dataset.mdColorScheme === "slate";
   for (const source of document.querySelectorAll("picture > source")) source.media = isDark ? "all" : "not all";
-  for (const picture of document.querySelectorAll("p > picture, p > img")) picture.parentElement.classList.add("picture");
+  for (const image of document.querySelectorAll("p > picture > img, p > img")) {
+    if (image.naturalWidth > READABLE_WIDTH) image.closest("p").classList.add("picture");
+  }
+  for (const code of document.querySelectorAll(":not(pre) > code:not(.whole)")) {
+    if (code.textContent.length <= LONGEST_NAME && !code.textContent.includes(" ")) code.classList.add("whole");
+  }
   for (const box of document.querySelectorAll(".md-typeset__scrollwrap:not([tabindex]), .picture:not([tabindex]), pre > code:not([tabindex])")) {
     if (box.scrollWidth > box.clientWidth) box.tabIndex = 0;
   }
@@ -17,4 +24,5 @@ function improveSoon() {
 }
 new MutationObserver(improveSoon).observe(document.documentElement, { childList: true, subtree: true, attributeFilter: ["data-md-color-scheme"] });
 addEventListener("resize", improveSoon);
+addEventListener("load", improveSoon, true); // of each picture, too
 improveSoon();

@@ -30,7 +30,7 @@ async def test_money_and_usage_are_told_by_day_and_model(tmp_path: Path) -> None
 
     facts = {fact.label: fact.value for fact in told.facts}
     assert (facts["Budget of the day"], facts[f"Settled in {DAYS} days"]) == ("$0.00 of $2.00", "$1.75")
-    assert (facts["Uncertain"], facts["Reserved now"]) == ("$0.00, 0 sends", "$0.00")
+    assert (facts["Uncertain"], facts["Reserved now"]) == ("$0.00, 0 requests", "$0.00")
     assert facts["Keys"] == "1"
     calls, cost = told.charts
     assert (len(calls.bars), calls.bars[-1].shown, cost.bars[-1].shown) == (DAYS, "1,203 calls", "$1.75")

@@ -42,7 +42,7 @@ async def report(service: Service) -> Report:
     facts = (
         *(limits or [Fact("Budget", "no limit")]),
         Fact(f"Settled in {DAYS} days", _dollars(total.cost_usd)),
-        Fact("Uncertain", f"{_dollars(total.uncertain_usd)}, {total.uncertain_sends:,} sends"),
+        Fact("Uncertain", f"{_dollars(total.uncertain_usd)}, {total.uncertain_sends:,} requests"),
         Fact("Reserved now", _dollars(total.reserved_usd)),
         *_describe_api(service),
     )

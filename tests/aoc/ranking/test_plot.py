@@ -44,14 +44,20 @@ def hostile(data: Data) -> Data:
     return data
 
 
-def drawn(data: Data, monkeypatch: pytest.MonkeyPatch, theme: str = "light", **filters: Any) -> Figure:
+def drawn(
+    data: Data,
+    monkeypatch: pytest.MonkeyPatch,
+    theme: str = "light",
+    form: plot.Format = plot.WIDE,
+    **filters: Any,
+) -> Figure:
     """Draw a board and catch the figure before it is written."""
     from matplotlib.figure import Figure  # 0.4 s, which workers without this file need not spend
 
     caught: list[Figure] = []
     monkeypatch.setattr(Figure, "savefig", lambda figure, *_, **__: caught.append(figure))
     workspace = open_workspace(AocSettings(data.environment()))
-    plot.draw(workspace, Filters(**filters), "board.svg", theme)
+    plot.draw(workspace, Filters(**filters), "board.svg", theme, form)
     return caught[0]
 
 
@@ -68,12 +74,16 @@ def texts(figure: Figure) -> list[tuple[str, Any]]:
 
 
 @pytest.mark.filterwarnings("ignore:Glyph")
-@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize(("theme", "form"), [("light", plot.WIDE), ("dark", plot.NARROW)])
 @pytest.mark.parametrize("filters", [{}, {"day": 1, "phase": 1}], ids=["all", "one puzzle"])
 def test_no_text_stands_on_another_or_leaves_the_picture(
-    hostile: Data, monkeypatch: pytest.MonkeyPatch, theme: str, filters: dict[str, int]
+    hostile: Data,
+    monkeypatch: pytest.MonkeyPatch,
+    theme: str,
+    form: plot.Format,
+    filters: dict[str, int],
 ) -> None:
-    figure = drawn(hostile, monkeypatch, theme, **filters)
+    figure = drawn(hostile, monkeypatch, theme, form, **filters)
 
     for (one, box), (other, other_box) in combinations(texts(figure), 2):
         assert not box.shrunk(0.98, 0.9).overlaps(other_box.shrunk(0.98, 0.9)), (one, other)

@@ -132,7 +132,6 @@ async def test_a_mistyped_address_of_the_dashboard_is_a_page_for_people_and_json
         assert (browser.status, browser.headers["location"]) == (303, "/")
 
 
-
 async def test_a_bridge_that_a_token_does_not_open_tells_it_nothing(tmp_path: Path) -> None:
     tokens = {"ann": {"bridges": ("alpha",), "dashboard": True}}
     async with hosting(tmp_path, tokens=tokens) as host:

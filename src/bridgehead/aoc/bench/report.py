@@ -22,8 +22,8 @@ def write_report(workspace: Workspace, folder: Path, results: list[RunResult], w
     board = workspace.board_now(filters).board
     picture = ""
     try:
-        plot.draw(workspace, filters, str(folder / PICTURE))
-        # A link to itself: on a phone the picture is too small to read within the page.
+        # Narrow, because the tables below have the figures, and a phone may show the page.
+        plot.draw(workspace, filters, str(folder / PICTURE), form=plot.NARROW)
         picture = f"[![The board as a picture]({PICTURE})]({PICTURE})\n\n"
     except Unavailable as missing:
         picture = f"(No picture: {missing.message})\n\n"

@@ -35,9 +35,26 @@ MAX_DOTS = 400
 """Dots of one model; more runs are sampled evenly from the fastest to the slowest."""
 ENOUGH_FOR_BOX = 5
 
-WIDTH, ROW, HEAD, AXIS, NOTE = 12.0, 0.52, 1.34, 0.72, 0.2
-"""In inches: the picture's width; the heights of a row, the heading, the axis and a line of notes."""
-MARGIN, GAP, MAX_LABEL, RANK = 0.32, 0.26, 2.7, 0.58
+ROW, NOTE, MARGIN, GAP, RANK = 0.52, 0.2, 0.32, 0.26, 0.58
+"""In inches: the heights of a row and of a line of notes; the widths of a margin, a gap and a rank."""
+
+
+class Format(Struct, frozen=True):
+    """The size of a picture, in inches unless it says otherwise, and what has room in it."""
+
+    width: float
+    head: float
+    axis: float
+    max_label: float
+    title_points: float
+    key_columns: int
+    columns: tuple[str, ...] | None = None
+    """The columns of figures; None is all."""
+
+
+WIDE = Format(12.0, head=1.34, axis=0.72, max_label=2.7, title_points=14, key_columns=4)
+NARROW = Format(5.4, head=1.54, axis=0.88, max_label=1.5, title_points=11, key_columns=2, columns=("slower",))
+"""For a page that a phone may show, where a wide picture would have letters of 4 pixels."""
 
 _BASE = "DejaVu Sans"
 _PREFERRED = ("Noto Sans CJK SC", "Noto Sans CJK JP", "Noto Emoji", "Noto Sans")
@@ -78,7 +95,7 @@ class Line(Struct, frozen=True):
     high: float
 
 
-def draw(workspace: Workspace, filters: Filters, path: str, theme: str = "light") -> str:
+def draw(workspace: Workspace, filters: Filters, path: str, theme: str = "light", form: Format = WIDE) -> str:
     """Draw a board into a file; return a summary to print."""
     suffix = path[path.rfind(".") :].lower()
     if suffix not in SUFFIXES:
@@ -99,7 +116,7 @@ def draw(workspace: Workspace, filters: Filters, path: str, theme: str = "light"
     day = "" if filters.day is None else f", day {filters.day}"
     phase = "" if filters.phase is None else f", phase {filters.phase}"
     title = f"Advent of Code {workspace.year}{day}{phase}: {board_title(view.board).lower()}"
-    _save(shown, title, footnotes, path, suffix, THEMES[theme], is_relative=is_relative)
+    _save(shown, title, footnotes, path, suffix, THEMES[theme], form=form, is_relative=is_relative)
     return f"{path}: {count(len(shown), 'model')}, {count(sum(line.row.n for line in shown), 'run')}"
 
 
@@ -142,6 +159,7 @@ def _save(
     suffix: str,
     theme: Theme,
     *,
+    form: Format,
     is_relative: bool,
 ) -> None:
     try:
@@ -161,7 +179,7 @@ def _save(
     }
     with rc_context(settings):
         figure = Figure(facecolor=theme.paper)
-        picture = _Picture(figure, lines, [*footnotes, *fonts.notes], theme, fonts)
+        picture = _Picture(figure, lines, [*footnotes, *fonts.notes], theme, fonts, form)
         picture.compose(title, is_relative=is_relative)
         # Without dates: the same board gives the same bytes.
         metadata = (
@@ -177,35 +195,49 @@ class _Picture:
     """A picture laid out in inches, from the measured widths of its texts, so that nothing overlaps."""
 
     def __init__(
-        self, figure: Figure, lines: list[Line], footnotes: list[str], theme: Theme, fonts: Fonts
+        self,
+        figure: Figure,
+        lines: list[Line],
+        footnotes: list[str],
+        theme: Theme,
+        fonts: Fonts,
+        form: Format,
     ) -> None:
         self._figure = figure
+        self._form = form
         self._lines = lines
         self._theme = theme
-        self._labels = [fonts.fit(line.row.llm, MAX_LABEL, 10) for line in lines]
-        self._columns = _columns([line.row for line in lines])
+        self._labels = [fonts.fit(line.row.llm, form.max_label, 10) for line in lines]
+        columns = _columns([line.row for line in lines])
+        self._columns = {name: columns[name] for name in form.columns or columns}
         self._widths = {
             heading: max(fonts.width(text, 9.5) for text in (heading, *cells))
             for heading, cells in self._columns.items()
         }
-        self._notes = [part for note in footnotes for part in fonts.wrap(note, WIDTH - 2 * MARGIN, 8.5)]
+        self._notes = [part for note in footnotes for part in fonts.wrap(note, form.width - 2 * MARGIN, 8.5)]
         self._left = MARGIN + RANK + max(fonts.width(label, 10) for label in self._labels) + GAP
         self._right = MARGIN + sum(width + GAP for width in self._widths.values())
         body = ROW * len(lines)
-        self._height = HEAD + body + AXIS + NOTE * len(self._notes) + 0.25
-        self._bottom = self._height - HEAD - body
+        self._height = form.head + body + form.axis + NOTE * len(self._notes) + 0.25
+        self._bottom = self._height - form.head - body
 
     def compose(self, title: str, *, is_relative: bool) -> None:
-        self._figure.set_size_inches(WIDTH, self._height)
-        width, body = WIDTH - self._left - self._right, ROW * len(self._lines)
-        corner = (self._left / WIDTH, self._bottom / self._height)
-        axes = self._figure.add_axes((*corner, width / WIDTH, body / self._height))
+        form = self._form
+        self._figure.set_size_inches(form.width, self._height)
+        width, body = form.width - self._left - self._right, ROW * len(self._lines)
+        corner = (self._left / form.width, self._bottom / self._height)
+        axes = self._figure.add_axes((*corner, width / form.width, body / self._height))
         for place, line in enumerate(self._lines):
             _draw_model(axes, place, line, self._theme)
         room = width / 0.62  # a label of the axis takes up to 0.62 inches
         _draw_axis(axes, self._lines, self._theme, int(room), is_relative=is_relative)
-        self._write(MARGIN, self._height - 0.36, title, fontsize=14, fontweight="bold")
-        _draw_key(self._figure, self._height, self._theme)
+        what = "Times the leader's median on the same puzzle" if is_relative else "Time of a run"
+        label = f"{what} (logarithmic)"
+        if form is NARROW:  # the axis is shorter than its label
+            label = label.replace(" on ", "\non ")
+        axes.set_xlabel(label, color=self._theme.faint, fontsize=9.5, labelpad=6)
+        self._write(MARGIN, self._height - 0.36, title, fontsize=form.title_points, fontweight="bold")
+        _draw_key(self._figure, self._height, self._theme, form)
         # Left of the runs: rank and name.
         faint, x = self._theme.faint, MARGIN + RANK
         for place, (line, label) in enumerate(zip(self._lines, self._labels, strict=True)):
@@ -218,23 +250,23 @@ class _Picture:
                 self._write(x, y - lower, row.unranked, color=faint, fontsize=7.5, style="italic")
 
         # Right of the runs: the figures.
-        x = WIDTH - self._right
+        x = form.width - self._right
         for heading, cells in self._columns.items():
             x += GAP + self._widths[heading]
-            top = self._height - HEAD + 0.14
+            top = self._height - form.head + 0.14
             self._write(x, top, heading, ha="right", color=self._theme.faint, fontsize=9.5)
             for place, cell in enumerate(cells):
                 self._write(x, self._row_middle(place), cell, ha="right", fontsize=9.5)
         for number, part in enumerate(self._notes):
-            y = self._bottom - AXIS - NOTE * (number + 0.5)
+            y = self._bottom - form.axis - NOTE * (number + 0.5)
             self._write(MARGIN, y, part, color=faint, fontsize=8.5)
 
     def _write(self, x: float, y: float, text: str, **options: Any) -> None:
         options = {"va": "center", "color": self._theme.ink, **options}
-        self._figure.text(x / WIDTH, y / self._height, text, **options)
+        self._figure.text(x / self._form.width, y / self._height, text, **options)
 
     def _row_middle(self, place: int) -> float:
-        return self._height - HEAD - ROW * (place + 0.5)
+        return self._height - self._form.head - ROW * (place + 0.5)
 
 
 def _columns(rows: list[Row]) -> dict[str, list[str]]:
@@ -302,12 +334,10 @@ def _draw_axis(axes: Axes, lines: list[Line], theme: Theme, labels: int, *, is_r
         spine.set_color(theme.grid)
     axes.grid(axis="x", color=theme.grid, linewidth=0.9, zorder=0)
     axes.set_axisbelow(True)
-    what = "Times the leader's median on the same puzzle" if is_relative else "Time of a run"
-    axes.set_xlabel(f"{what} (logarithmic)", color=theme.faint, fontsize=9.5, labelpad=6)
 
 
-def _draw_key(figure: Figure, height: float, theme: Theme) -> None:
-    """Explain the marks, in one line under the title."""
+def _draw_key(figure: Figure, height: float, theme: Theme, form: Format) -> None:
+    """Explain the marks under the title."""
     from matplotlib.legend_handler import HandlerLine2D
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
@@ -338,11 +368,11 @@ def _draw_key(figure: Figure, height: float, theme: Theme) -> None:
     ]
     figure.legend(
         handles=handles,
-        loc="center left",
-        bbox_to_anchor=(MARGIN / WIDTH, (height - 0.74) / height),
+        loc="upper left",
+        bbox_to_anchor=(MARGIN / form.width, (height - 0.66) / height),
         borderaxespad=0,
         borderpad=0,
-        ncols=len(handles),
+        ncols=form.key_columns,
         frameon=False,
         handler_map={handles[-1]: HandlerLine2D(numpoints=2, marker_pad=0.0)},
         fontsize=9,

@@ -72,7 +72,7 @@ class FileIssuer:
             raise InvalidToken("The token is not known here, or was revoked.", UNKNOWN)
         now = self._clock.now()
         if grant.expires is not None and grant.expires <= now:
-            raise InvalidToken("The token has expired. Ask who runs the server for a new one.", EXPIRED)
+            raise InvalidToken("The token has expired. Ask whoever runs the server for a new one.", EXPIRED)
         self._tokens.note_use(grant.token_id, now)
         return grant
 

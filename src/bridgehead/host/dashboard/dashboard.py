@@ -442,7 +442,7 @@ def _check_look(grant: Grant) -> None:
 
 def _check_act(grant: Grant) -> None:
     if not grant.admin:
-        message = "Your token may look but not act. Ask who runs the server for one with --admin."
+        message = "Your token may look but not act. Ask whoever runs the server for one with --admin."
         raise HostRejection(403, message, "grant")
 
 
