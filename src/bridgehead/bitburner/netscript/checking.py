@@ -106,8 +106,8 @@ def check_script(
             # What is about the API needs no look at a script that does not use it.
             rules = (*(_USE_RULES if subject.uses else ()), *_RULES)
             findings = [finding for rule in rules for finding in rule(subject)]
-            known = {finding.start for finding in findings}
             if further is not None:
+                known = {finding.start for finding in findings}
                 findings += [finding for finding in further(subject) if finding.start not in known]
     except TooMuchWork:
         return [_not_checked("following its values would take too long")]
@@ -571,8 +571,7 @@ def _ends(node: Node) -> bool:
     return is_exit or node.type == "throw_statement"
 
 
-_Rule = Callable[[Subject], Iterator[Finding]]
-_USE_RULES: tuple[_Rule, ...] = (
+_USE_RULES = (
     _find_unknown,
     _find_not_a_function,
     _find_not_called,
@@ -584,7 +583,7 @@ _USE_RULES: tuple[_Rule, ...] = (
     _find_async_loops,
 )
 """Rules about what a script does with the API."""
-_RULES: tuple[_Rule, ...] = (
+_RULES = (
     _find_missing_ns,
     _find_bad_imports,
     _find_main,

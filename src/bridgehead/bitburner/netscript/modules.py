@@ -8,6 +8,7 @@ from contextlib import closing
 from msgspec import Struct
 
 from .parsing import Node, TooLarge, Tree, string_value
+from .scopes import pattern_names
 
 EXTENSIONS = (".js", ".jsx", ".ts", ".tsx", ".script")
 """In the order in which the game tries them."""
@@ -100,8 +101,15 @@ class Module:
             self.exports |= {child.text for child in named.named} if named is not None else set()
         elif node.has_token("default"):
             self.exports.add("default")
-        else:
-            self.exports |= _declared_names(node.field("declaration"))
+        elif (declaration := node.field("declaration")) is not None:
+            name = declaration.field("name")
+            if name is not None:
+                self.exports.add(name.text)
+                return
+            for declarator in declaration.named:
+                pattern = declarator.field("name") if declarator.type == "variable_declarator" else None
+                for declared in pattern_names(pattern) if pattern is not None else ():
+                    self.exports.add(declared.text)
 
 
 def _read_name(specifier: Node) -> ImportedName:
@@ -111,22 +119,6 @@ def _read_name(specifier: Node) -> ImportedName:
     text = string_value(name) or name.text
     local = alias or name
     return ImportedName(text, string_value(local) or local.text, name, is_literal=name.type == "string")
-
-
-def _declared_names(declaration: Node | None) -> set[str]:
-    from .scopes import pattern_names
-
-    if declaration is None:
-        return set()
-    name = declaration.field("name")
-    if name is not None:
-        return {name.text}
-    names: set[str] = set()
-    for declarator in declaration.named:
-        pattern = declarator.field("name") if declarator.type == "variable_declarator" else None
-        if pattern is not None:
-            names |= {one.text for one in pattern_names(pattern)}
-    return names
 
 
 def is_definitions(module: str, importer: str) -> bool:
