@@ -22,7 +22,7 @@ from bridgehead.runtime.timing import Clock
 
 from ..files.day_file import Recorded, choose_record, describe_run, take_run
 from ..files.entries import CLAIMED, Entry, NewEntry, Wanted, format_timestamp
-from ..files.recorder import NewRun, check_same, key_of_attempt
+from ..files.recorder import NewRun, answer_all, check_same, key_of_attempt
 from .day_cache import DayCache, DayRevision
 
 if TYPE_CHECKING:
@@ -124,16 +124,7 @@ class DatabaseRecorder:
             key = key_of_attempt(run.details.attempt)
         # Time first (as in UUIDv7), so that the index on keys grows at its end.
         own_key = key or self._make_key(int(now * 1000).to_bytes(6, "big") + urandom(10))
-        entry = NewEntry(
-            run.llm,
-            run.phase,
-            run.time,
-            format_timestamp(now),
-            run.measure,
-            run.grade,
-            run.details,
-        )
-        waiting = _Waiting(run.day, entry, own_key, key is None, client, loop.create_future())
+        waiting = _Waiting(run.day, run.at(now), own_key, key is None, client, loop.create_future())
         self._waiting.append(waiting)
         # The task starts with the next turn of the loop, so all records of this turn share its statement.
         if self._writing is None:
@@ -165,19 +156,8 @@ class DatabaseRecorder:
                 self._under_way, self._waiting = wanted[:MAX_BATCH], wanted[MAX_BATCH:]
                 if not self._under_way:
                     continue
-                failure: Exception | None = None
-                stored: list[Recorded] = []
-                try:
-                    stored = await self._store(self._under_way)
-                except Exception as error:  # noqa: BLE001 - passed on to each caller of the batch
-                    failure = error
-                for place, waiting in enumerate(self._under_way):
-                    if waiting.answer.done():  # its caller was cancelled
-                        continue
-                    if failure is not None:
-                        waiting.answer.set_exception(failure)
-                    else:
-                        waiting.answer.set_result(stored[place])
+                answers = [waiting.answer for waiting in self._under_way]
+                await answer_all(answers, self._store(self._under_way))
         finally:
             self._under_way = []
             self._writing = None

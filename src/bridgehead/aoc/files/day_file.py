@@ -91,8 +91,11 @@ def describe_run(groups: dict[Group, Runs], entry: NewEntry) -> Recorded:
     # A record withdrawn since has no runs left; it then stands for itself.
     same = same or [Runs([entry.time])]
     both = same + [runs for grade in GRADES if (runs := groups.get(Group(llm, 3 - phase, measure, grade)))]
-    average = sum(runs.total for runs in both) // sum(len(runs.ordered) for runs in both)
-    return Recorded(entry, figures(same), average)
+    total = n = 0
+    for runs in both:
+        total += runs.total
+        n += len(runs.ordered)
+    return Recorded(entry, figures(same), total // n)
 
 
 class DayFile:

@@ -7,6 +7,7 @@ written in a thread, the next one gathers. A journal is folded once nobody has r
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable
 from typing import NamedTuple, Protocol
 from uuid import UUID
 
@@ -47,6 +48,11 @@ class NewRun(NamedTuple):
     grade: Grade = CLAIMED
     details: Details | None = None
     """A run that names its attempt is recorded once."""
+
+    def at(self, seconds: float) -> NewEntry:
+        """Return the record of this time, made at a moment in seconds since the epoch."""
+        moment = format_timestamp(seconds)
+        return NewEntry(self.llm, self.phase, self.time, moment, self.measure, self.grade, self.details)
 
 
 class _Waiting(NamedTuple):
@@ -93,6 +99,20 @@ def check_same(run: NewRun, recorded: Recorded) -> Recorded:
     return recorded
 
 
+async def answer_all(answers: list[asyncio.Future[Recorded]], writing: Awaitable[list[Recorded]]) -> None:
+    """Give each caller of a batch its record once the batch is written, or else all of them the failure."""
+    try:
+        written = await writing
+    except Exception as failure:  # noqa: BLE001 - passed on to each caller of the batch
+        for answer in answers:
+            if not answer.done():  # else its caller has gone
+                answer.set_exception(failure)
+    else:
+        for answer, recorded in zip(answers, written, strict=True):
+            if not answer.done():
+                answer.set_result(recorded)
+
+
 def key_of(principal: str | None, key: str) -> UUID:
     """Return the stored form of an idempotency key; two callers never share one."""
     from hashlib import sha256
@@ -136,7 +156,7 @@ class Recorder:
         """
         answer = self._by_key.get(key) if key is not None else None
         if answer is None or (answer.done() and (answer.cancelled() or answer.exception())):
-            answer = self._queue(run.day).add(self._entry(run))
+            answer = self._queue(run.day).add(run.at(self._clock.now()))
             # Remembered before the write: a repeat that arrives meanwhile waits for the same answer.
             if key is not None:
                 if len(self._by_key) >= MAX_KEYS:
@@ -162,21 +182,9 @@ class Recorder:
     def record_now(self, runs: list[NewRun]) -> list[Recorded]:
         """Record times of one day from outside the event loop. Blocks."""
         file = self._queue(runs[0].day).file
-        recorded = file.append([self._entry(run) for run in runs])
+        recorded = file.append([run.at(self._clock.now()) for run in runs])
         file.fold()
         return recorded
-
-    def _entry(self, run: NewRun) -> NewEntry:
-        moment = format_timestamp(self._clock.now())
-        return NewEntry(
-            run.llm,
-            run.phase,
-            run.time,
-            moment,
-            run.measure,
-            run.grade,
-            run.details,
-        )
 
     async def withdraw(self, day: int, wanted: Wanted) -> Entry:
         """Withdraw a record: it stays, marked, and no longer counts."""
@@ -232,19 +240,10 @@ class _DayQueue:
                 self._waiting = []
                 if not batch:
                     continue
-                failure: Exception | None = None
-                written: list[Recorded] = []
-                try:
-                    written = await asyncio.to_thread(self.file.append, [waiting.entry for waiting in batch])
-                except Exception as error:  # noqa: BLE001 - passed on to each caller of the batch
-                    failure = error
-                for place, waiting in enumerate(batch):
-                    if waiting.answer.done():  # its caller has gone
-                        continue
-                    if failure is not None:
-                        waiting.answer.set_exception(failure)
-                    else:
-                        waiting.answer.set_result(written[place])
+                entries = [waiting.entry for waiting in batch]
+                await answer_all(
+                    [waiting.answer for waiting in batch], asyncio.to_thread(self.file.append, entries)
+                )
         finally:
             self.task = None
             self.fold_when_idle()
