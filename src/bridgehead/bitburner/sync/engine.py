@@ -38,10 +38,6 @@ _PAUSE_FACTOR = 20
 _DEBOUNCE_MS = 50
 
 
-Ask = Callable[[list[Action], int], Awaitable[bool]]
-"""Asks whether these files may be deleted, of so many."""
-
-
 async def _refuse(_: list[Action], __: int) -> bool:
     return False
 
@@ -64,12 +60,13 @@ class Sync:
         rules: Rules,
         show: Callable[[Event], None],
         *,
-        ask: Ask | None = None,
+        ask: Callable[[list[Action], int], Awaitable[bool]] | None = None,
         copies: tuple[str, ...] = (),
     ) -> None:
         """`ask` confirms many deletes at once, held back without it; `copies` are further servers."""
         self._session = session
-        self._ask: Ask = ask or _refuse
+        self._ask = ask or _refuse
+        """Asks whether these files may be deleted, of so many."""
         self._copies = copies
         self._copied: Digests | None = None
         """The folder's files as the further servers last got them; None if that is not known."""

@@ -26,17 +26,14 @@ _HEADERS = (
     (b"x-accel-buffering", b"no"),  # nginx would hold events back until its buffer is full
 )
 
-Follow = Callable[[Callable[[Event], None]], Awaitable[None]]
-"""Calls back with the events of other workers until it is cancelled."""
-
 
 class EventStreams:
     """The readers of one process."""
 
     def __init__(self, feed: Feed) -> None:
         self._feed = feed
-        self.follow: Follow | None = None
-        """Delivers the events of other workers; None if there are none."""
+        self.follow: Callable[[Callable[[Event], None]], Awaitable[None]] | None = None
+        """Calls back with the events of other workers until it is cancelled; None if there are none."""
         self._readers: set[Listener] = set()
         self._sending: set[asyncio.Future[None]] = set()
 

@@ -64,7 +64,6 @@ class ToolItem(Wire, frozen=True, kw_only=True):
     meta: dict[str, Any] | None = field(default=None, name="_meta")
 
 
-Handler = Callable[[Any, Any], Any | Awaitable[Any]]
 InputSchema = dict[str, Any] | Callable[[dict[str, Any]], dict[str, Any]]
 """The schema to list, or a function that makes it from the generated one."""
 Recall = Callable[[Any], Encoded | None]
@@ -99,7 +98,9 @@ class Tool:
     ) -> None:
         self.function = function
         handler = make_handler(function)
-        self.handler: Handler = run_in_thread(handler) if in_thread else handler
+        self.handler: Callable[[Any, Any], Any | Awaitable[Any]] = (
+            run_in_thread(handler) if in_thread else handler
+        )
         """Called with the decoded arguments and the context."""
         self.task = task
         """Whether a call may become a task, or must."""

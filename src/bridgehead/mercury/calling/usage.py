@@ -156,10 +156,6 @@ Key = tuple[str, str, str]
 """A day, a model and a client."""
 
 
-Price = Callable[["Metadata", str], float | None]
-"""Returns the cost of an answer; None while the prices are unknown."""
-
-
 class UsageBackend(Protocol):
     """The store of counts: SQLite for one machine's processes, or PostgreSQL for all replicas."""
 
@@ -186,11 +182,12 @@ class Usage:
         self,
         store: UsageBackend,
         clock: Clock,
-        price: Price = lambda _metadata, _model: None,
+        price: Callable[[Metadata, str], float | None] = lambda _metadata, _model: None,
     ) -> None:
         self._store = store
         self._clock = clock
         self._price = price
+        """Returns the cost of an answer; None while the prices are unknown."""
         self._store.add_source(self)
         self._models: dict[str, UsageCounts] = {}
         self._unwritten: dict[Key, UsageCounts] = {}
