@@ -1,13 +1,18 @@
 """Answers as compatible servers really send them, each with what the agent sees: a paid answer arrives."""
 
+import asyncio
 import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from bridgehead.mercury.bridge import make_bridge
+from bridgehead.mercury.settings import MercurySettings
 from tests.mercury.one_answer import answering, completion
-from tests.mercury.process import KEY, error_of
+from tests.mercury.process import KEY, environment, error_of
+from tests.support.checked import connect
+from tests.support.tcp import serving
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -40,6 +45,24 @@ def tool_piece(arguments: Any, name: str | None = None, **place: Any) -> dict[st
 async def ask(body: Any, folder: Path, tool: str = CHAT) -> Any:
     async with answering(200, body, folder) as client:
         return await client.call(tool, ASK)
+
+
+async def ask_in_pieces(tool: str, folder: Path, length: int, *pieces: bytes) -> Any:
+    """Ask a server that sends its answer in pieces, announces `length` bytes, and closes the connection."""
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % length)
+        for data in pieces:
+            writer.write(data)
+            await writer.drain()
+            for _ in range(50):  # turns of the loop, in which the client reads this piece
+                await asyncio.sleep(0)
+
+    async with serving(serve) as port:
+        given = environment(f"http://127.0.0.1:{port}/v1", folder)
+        async with connect(make_bridge(MercurySettings(given))) as client:
+            return await client.call(tool, ASK)
 
 
 def calls_of(result: Any) -> list[tuple[str, str, str]]:
@@ -117,6 +140,32 @@ async def test_streamed_tool_calls_without_any_id_get_one_each(tmp_path: Path) -
         ("call_3", "get_b", '{"y":2}'),
     ]
     assert "no id" in notes_of(result)[0]
+
+
+async def test_whole_calls_of_one_function_stay_apart_without_ids(tmp_path: Path) -> None:
+    deltas = [tool_piece('{"x":1}', "get_a", index=0), tool_piece('{"x":2}', "get_a", index=0)]
+
+    result = await ask(events(*deltas, END), tmp_path, STREAM)
+
+    assert [arguments for _, _, arguments in calls_of(result)] == ['{"x":1}', '{"x":2}']
+
+
+async def test_arguments_that_are_not_json_are_named(tmp_path: Path) -> None:
+    deltas = [tool_piece('{"x":1}', "get_a", id="a1"), tool_piece('{"y":2}', "get_b", id="a1")]
+
+    result = await ask(events(*deltas, END), tmp_path, STREAM)
+
+    assert notes_of(result) == ["The arguments of tool call 1 are not valid JSON."]
+
+
+async def test_tool_calls_beside_a_text_reach_clients_that_show_text_alone(tmp_path: Path) -> None:
+    call = {"id": "a1", "type": "function", "function": {"name": "get_a", "arguments": "{}"}}
+
+    result = await ask(message(content="Let me look.", tool_calls=[call]), tmp_path)
+
+    text, calls = result["content"]
+    assert text["text"] == "Let me look."
+    assert json.loads(calls["text"].removeprefix("Tool calls: ")) == result["structuredContent"]["tool_calls"]
 
 
 # --- what compatible servers leave out or write differently ------------------------------------------------
@@ -202,6 +251,14 @@ async def test_the_cost_is_that_of_the_api_where_it_names_one(tmp_path: Path) ->
     assert result["structuredContent"]["metadata"]["cost_usd"] == 0.0125
 
 
+@pytest.mark.parametrize("tool", [CHAT, STREAM])
+@pytest.mark.parametrize("error", [None, "", {}, False])
+async def test_an_empty_error_is_none(tmp_path: Path, tool: str, error: Any) -> None:
+    body = completion(error=error) if tool == CHAT else events({**piece("hi"), "error": error}, END)
+
+    assert (await ask(body, tmp_path, tool))["content"] == [{"type": "text", "text": "hi"}]
+
+
 async def test_a_first_chunk_without_choices_is_no_part_of_the_text(tmp_path: Path) -> None:
     first = {"choices": [], "model": "", "prompt_filter_results": [{"prompt_index": 0}]}
 
@@ -274,6 +331,38 @@ async def test_json_in_answer_to_a_stream_is_an_answer(tmp_path: Path, start: by
     assert notes_of(result) == ["The API sent the answer in one piece, not as a stream."]
 
 
+@pytest.mark.parametrize("start", [BOM, b"\n \n", b"\xef"])
+async def test_json_instead_of_a_stream_may_begin_late(start: bytes, tmp_path: Path) -> None:
+    body = (BOM if start == b"\xef" else start) + json.dumps(completion()).encode()
+
+    result = await ask_in_pieces(STREAM, tmp_path, len(body), start, body[len(start) :])
+
+    assert result["content"][0]["text"] == "hi"
+
+
+async def test_a_stream_in_answer_to_a_call_without_one_is_an_answer(tmp_path: Path) -> None:
+    used = {"choices": [], "usage": {"prompt_tokens": 3, "completion_tokens": 4}}
+
+    result = await ask(events(piece("one"), piece(" two"), END, used), tmp_path)
+
+    assert result["content"][0]["text"] == "one two"
+    assert result["structuredContent"]["metadata"]["usage"]["total_tokens"] == 7
+    assert notes_of(result) == ["The API sent the answer as a stream, not in one piece."]
+
+
+async def test_any_status_of_success_brings_an_answer(tmp_path: Path) -> None:
+    async with answering(201, completion(), tmp_path) as client:
+        result = await client.call(CHAT, ASK)
+
+    assert result["content"][0]["text"] == "hi"
+
+
+async def test_spaces_around_the_last_event_do_not_matter(tmp_path: Path) -> None:
+    body = events(piece("hi"), END).replace(b"[DONE]", b" [DONE] ")
+
+    assert (await ask(body, tmp_path, STREAM))["content"] == [{"type": "text", "text": "hi"}]
+
+
 async def test_a_byte_order_mark_hides_nothing(tmp_path: Path) -> None:
     streamed = await ask(events(piece("one"), piece(" two"), END, start=BOM), tmp_path, STREAM)
     whole = await ask(BOM + json.dumps(completion()).encode(), tmp_path)
@@ -337,6 +426,82 @@ async def test_an_error_inside_a_stream_keeps_its_reason_and_the_text_so_far(tmp
 
 
 @pytest.mark.parametrize(
+    "chunk",
+    [{"object": "error", "message": "No capacity", "code": 500}, {"detail": "No capacity"}],
+    ids=["message", "detail"],
+)
+async def test_the_reason_in_a_stream_is_found_in_other_forms_too(tmp_path: Path, chunk: Any) -> None:
+    error = error_of(await ask(events(piece("half"), chunk), tmp_path, STREAM))
+
+    assert (error["code"], error["content"]) == ("STREAM_ERROR", "half")
+    assert "No capacity." in error["message"]
+
+
+@pytest.mark.parametrize(
+    ("deltas", "received"),
+    [
+        ([tool_piece('{"x":1', "get_a", id="a1", index=0)], '{\\"x\\":1'),
+        ([piece("Let me look."), tool_piece('{"x":1', "get_a", id="a1")], "Let me look."),
+        ([piece("Let me look."), tool_piece('{"x":1', "get_a", id="a1")], '{\\"x\\":1'),
+        ([piece(reasoning_content="Hm, well.")], "Hm, well."),
+        ([piece(refusal="I may")], "I may"),
+        ([{"choices": [{"delta": "The answer is 42"}]}, END], "The answer is 42"),
+    ],
+    ids=["tool call", "text and call", "call and text", "reasoning", "refusal", "unreadable"],
+)
+async def test_a_stream_that_breaks_gives_what_had_come(
+    tmp_path: Path, deltas: list[dict[str, Any]], received: str
+) -> None:
+    body = events(*deltas) if END in deltas else events(*deltas).replace(b"data: [DONE]\n\n", b"")
+
+    error = error_of(await ask(body, tmp_path, STREAM))
+
+    assert error["code"] == "STREAM_INCOMPLETE"
+    assert received in error["content"]
+
+
+async def test_a_text_in_answer_to_a_stream_comes_with_the_error(tmp_path: Path) -> None:
+    error = error_of(await ask(b"The answer\n\nis 42", tmp_path, STREAM))
+
+    assert (error["code"], error["content"]) == ("BAD_RESPONSE", "The answer\n\nis 42")
+
+
+async def test_an_answer_of_which_nothing_can_be_read_is_no_empty_answer(tmp_path: Path) -> None:
+    for message_ in ("The answer is 42", {"tool_calls": [{"id": "a", "function": "The answer is 42"}]}):
+        choice = {"message": message_, "finish_reason": "stop"}
+        error = error_of(await ask(completion(choices=[choice]), tmp_path))
+
+        assert error["code"] == "BAD_RESPONSE"
+        assert "The answer is 42" in error["content"]
+
+
+async def test_a_call_of_the_older_form_is_not_lost(tmp_path: Path) -> None:
+    called = {"message": {"function_call": {"name": "get_a", "arguments": "{}"}}}
+
+    error = error_of(await ask(completion(choices=[{**called, "finish_reason": "function_call"}]), tmp_path))
+
+    assert "get_a" in error["content"]
+
+
+async def test_a_decision_that_is_a_text_comes_with_the_error(tmp_path: Path) -> None:
+    async with answering(200, completion(), tmp_path) as client:
+        question = {"name": "is_it", "type": "noul"}
+        error = error_of(await client.call("mercury_decide", {"state": "x", "questions": [question]}))
+
+    assert error["code"] == "BAD_RESPONSE"
+    assert '"hi"' in error["content"]
+
+
+async def test_an_answer_that_breaks_off_comes_with_what_was_received(tmp_path: Path) -> None:
+    received = b'{"choices": [{"message": {"content": "The answer is 42'
+
+    error = error_of(await ask_in_pieces(CHAT, tmp_path, 9999, received))
+
+    assert error["code"] == "CONNECTION_LOST"
+    assert "The answer is 42" in error["content"]
+
+
+@pytest.mark.parametrize(
     ("body", "received"),
     [
         (b"The answer is 42", "The answer is 42"),
@@ -352,6 +517,7 @@ async def test_an_unusable_answer_comes_with_what_was_received(
     error = error_of(await ask(body, tmp_path))
 
     assert error["code"] == "BAD_RESPONSE"
+    assert "`content` has what came." in error["message"]
     assert received in error["content"]
 
 

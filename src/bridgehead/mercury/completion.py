@@ -91,7 +91,10 @@ class Completion(Struct, omit_defaults=True, frozen=True):
         notes = [] if self.incomplete is UNSET else [self.incomplete]
         if self.refusal:
             notes.append(f"The model refused to answer: {self.refusal}")
-        return encode_result(self.text, self.metadata, self, revision, notes)
+        blocks = [Text(self.text)]
+        if self.content and self.tool_calls:
+            blocks.append(Text(f"Tool calls: {json.encode(self.tool_calls).decode()}"))
+        return encode_result(blocks, self.metadata, self, revision, notes)
 
 
 class _Result(Struct, omit_defaults=True, rename="camel", frozen=True):
@@ -107,20 +110,23 @@ _encode = json.Encoder().encode
 
 
 def encode_result(
-    text: str, metadata: Metadata, structured: Struct, revision: Revision, notes: Sequence[str] = ()
+    blocks: list[Text],
+    metadata: Metadata,
+    structured: Struct,
+    revision: Revision,
+    notes: Sequence[str] = (),
 ) -> Encoded:
     """Encode a result with `metadata` in every place where clients look for it.
 
-    The notes and the warnings of the metadata follow the text in a block of their own, and are `notes` in the
+    The notes and the warnings of the metadata follow the blocks in one of their own, and are `notes` in the
     structured content: clients show a model one or the other.
     """
     # The contract has `metadata` beside `content`. The official Python client 2.3 drops members of a result
     # that the protocol does not define, so it is also part of the structured content; in revisions without
     # that it is in `_meta`.
     notes = [*notes, *(metadata.warnings or ())]
-    blocks = [Text(text)]
     if notes:
-        blocks.append(Text("\n".join(f"Note: {note}" for note in notes)))
+        blocks = [*blocks, Text("\n".join(f"Note: {note}" for note in notes))]
     if not revision.structured_output:
         return Encoded(_encode(_Result(blocks, metadata, None, {"metadata": metadata})))
     noted = {**to_builtins(structured), "notes": notes} if notes else structured

@@ -230,9 +230,9 @@ class MercuryError(BridgeError):
         """Turn it into the error of an answer that had begun, which is billed and never retried."""
         self.is_transient = False
         self.may_be_billed = True
-        self.content = self.content or content
+        self.content = self.content or content or None
         self.retry_after = None
-        self.advise(_CONTENT_SO_FAR)
+        self.advise(_CONTENT_SO_FAR if self.content else _TRY_AGAIN)
 
 
 _WHOLE_SECONDS = 10

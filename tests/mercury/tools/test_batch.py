@@ -11,7 +11,8 @@ import pytest
 from bridgehead.mercury.bridge import manifest
 from bridgehead.mercury.settings import MercurySettings
 from bridgehead.mercury.simulator import Fault, Simulator
-from tests.mercury.process import HEARTBEAT_SECONDS, BridgeProcess, bridge_process, environment
+from tests.mercury.one_answer import answering, completion
+from tests.mercury.process import HEARTBEAT_SECONDS, BridgeProcess, bridge_process, environment, error_of
 from tests.support import mercury_journal
 from tests.support.task_client import TaskClient, connect
 from tests.support.waiting import PATIENCE
@@ -189,6 +190,15 @@ async def test_a_batch_in_which_everything_failed_is_an_error(client: BridgeProc
     assert (error["type"], error["code"]) == ("auth_error", "BILLING_REQUIRED")
     assert error["message"].startswith("All 3 prompts failed. The account at the Mercury API cannot pay")
     assert error["message"].count("cannot pay") == 1
+
+
+async def test_answers_that_all_failed_are_not_lost(tmp_path: Path) -> None:
+    arguments = {"prompts": ["a", "b"], "response_format": {"type": "json_object"}}
+    async with answering(200, completion(), tmp_path) as client:
+        error = error_of(await client.call(BATCH, arguments))
+
+    assert error["code"] == "FORMAT_MISMATCH"
+    assert json.loads(error["content"]) == [{"index": 0, "content": "hi"}, {"index": 1, "content": "hi"}]
 
 
 async def test_a_cut_answer_says_so_in_its_item(client: BridgeProcess, api: Simulator) -> None:

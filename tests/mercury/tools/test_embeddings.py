@@ -47,6 +47,15 @@ async def test_each_text_has_its_vector_and_the_call_its_price(tmp_path: Path) -
     assert structured["metadata"]["cost_usd"] == used["budget"]["committed_usd"] == pytest.approx(0.004)
 
 
+@pytest.mark.parametrize("data", [[{"index": 1, "embedding": [0.5]}], [{"embedding": "AAAA"}] * 2])
+async def test_vectors_that_do_not_fit_the_texts_are_not_given_to_them(tmp_path: Path, data: Any) -> None:
+    async with answering(200, vectors(data=data), tmp_path, MERCURY_EMBEDDING_MODEL="vectors") as client:
+        error = error_of(await client.call(EMBED, TEXTS))
+
+    assert error["code"] == "BAD_RESPONSE"
+    assert str(data[0]["embedding"]) in error["content"]
+
+
 async def test_a_provider_of_the_routes_file_makes_them(tmp_path: Path) -> None:
     async def respond(request: Request) -> Answer:
         body = MODELS if request.method == "GET" else vectors()

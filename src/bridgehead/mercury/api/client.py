@@ -30,8 +30,8 @@ from ..errors import MercuryError, format_seconds
 from ..settings import MercurySettings
 from .completions import read_response, read_stream
 from .refusals import refused
-from .stream import StreamedAnswer
-from .tolerance import BOM
+from .stream import StreamedAnswer, begins_stream
+from .tolerance import quote_bytes
 from .wire import MODELS, Request
 
 Report = Callable[[StreamedAnswer], Awaitable[None] | None]
@@ -42,7 +42,9 @@ CONNECT_SECONDS = 5.0
 MAX_RESPONSE_BYTES = 16_000_000
 """The largest response. Many times what a model can generate: only a broken server sends more, and each call
 in flight may hold this much."""
-_OK = 200
+_SUCCESS = range(200, 300)
+_LONGEST_START = 1000
+"""Bytes by which it is clear whether an answer is a stream."""
 _HEADERS = (
     ("Accept", "application/json, text/event-stream"),
     ("Content-Type", "application/json"),
@@ -124,7 +126,7 @@ class ApiClient:
         finally:
             # Also after a failure: it decides whether the send is released or uncertain.
             request.is_written = exchange.is_written
-        return read_response(body, request, self._clock.monotonic() - started)
+        return read_response(body, request, self._clock.monotonic() - started, self.name)
 
     async def stream(self, request: Request, key: str, limit: TimeLimit, report: Report) -> Completion:
         """Send a request once, report the answer as it grows, and return the complete one.
@@ -132,7 +134,9 @@ class ApiClient:
         Once the answer has begun, a failure carries the text so far and is never retried.
         """
         started = self._clock.monotonic()
-        answer = StreamedAnswer(is_diffusing=request.is_diffusing, max_bytes=MAX_RESPONSE_BYTES)
+        answer = StreamedAnswer(
+            is_diffusing=request.is_diffusing, max_bytes=MAX_RESPONSE_BYTES, api=self.name
+        )
         exchange = self._exchange(
             "POST", request.sent_path or request.path, request.payload, key, request.trace
         )
@@ -142,12 +146,13 @@ class ApiClient:
                 # Entered by hand, because the limit for the first byte covers only the head.
                 response = await self._begin(exchange, limit)
                 try:
-                    if response.status != _OK:
+                    if response.status not in _SUCCESS:
                         path = request.sent_path or request.path
                         raise await self._read_refusal(response, path, request.model)
                     has_begun = True
                     if whole := await self._read_answer(response, answer, report):
-                        completion = read_response(whole, request, self._clock.monotonic() - started)
+                        seconds = self._clock.monotonic() - started
+                        completion = read_response(whole, request, seconds, self.name)
                         answer.add_whole(completion)
                         waiting = report(answer)
                         if waiting is not None:
@@ -159,12 +164,12 @@ class ApiClient:
                     await exchange.__aexit__(None, None, None)
         except MercuryError as error:
             if has_begun:  # the API bills what it has generated
-                error.stop_retries(answer.text)
+                error.stop_retries(answer.received)
             raise
         except _LOST as problem:
             lost = self._lost(problem, limit, is_written=exchange.is_written)
             if has_begun:
-                lost.stop_retries(answer.text)
+                lost.stop_retries(answer.received)
             raise lost from problem
         finally:
             request.is_written = exchange.is_written
@@ -183,14 +188,19 @@ class ApiClient:
             ) from problem
 
     async def _read_answer(self, response: Response, answer: StreamedAnswer, report: Report) -> bytes:
-        """Read a stream to its end; return the body if it is JSON instead, or nothing."""
+        """Read a stream to its end; return the body if it is something else, or nothing."""
         # The next read waits until the client has taken the text so far: a slow client slows the API, and
         # nothing piles up here.
         monotonic = self._clock.monotonic
         try:
             piece = await response.read(self._idle_seconds)
-            # Some servers ignore `stream` and answer in one piece, under either content type.
-            if piece.removeprefix(BOM).lstrip().startswith(b"{"):
+            # Some servers ignore `stream` and answer in one piece, under either content type. A field of an
+            # event ends with a colon, and before it there may be empty lines.
+            while b":" not in piece and len(piece) < _LONGEST_START:
+                if not (more := await response.read(self._idle_seconds)):
+                    break
+                piece += more
+            if piece and not begins_stream(piece):
                 return piece + await response.read_body(MAX_RESPONSE_BYTES, self._idle_seconds)
             while piece:
                 if answer.feed(piece, monotonic()):
@@ -218,7 +228,7 @@ class ApiClient:
         try:
             async with asyncio.timeout(limit.seconds):
                 async with exchange as response:
-                    if response.status != _OK:
+                    if response.status not in _SUCCESS:
                         raise await self._read_refusal(response, path, model)
                     return await response.read_body(MAX_RESPONSE_BYTES, limit.seconds)
         except BodyTooLarge as problem:
@@ -258,7 +268,8 @@ class ApiClient:
         message = (
             f"The connection to the {self.name} broke: {problem}. It was not sent again: it may be billed."
         )
-        return MercuryError("CONNECTION_LOST", message)
+        received = problem.received if isinstance(problem, ConnectionBroken) else b""
+        return MercuryError("CONNECTION_LOST", message, content=quote_bytes(received))
 
     def _too_slow(self, what: str, limit: TimeLimit, *, is_written: bool) -> MercuryError:
         money = "It was not sent again: it may be billed." if is_written else "Nothing was sent."

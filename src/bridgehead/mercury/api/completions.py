@@ -2,26 +2,30 @@
 
 from __future__ import annotations
 
-from msgspec import UNSET
+from typing import Any
+
+from msgspec import UNSET, json
 
 from bridgehead.mcp import UNDECODABLE
 from bridgehead.runtime import logs
 
 from ..completion import COMPLETE, CalledFunction, Completion, Metadata, Tokens, ToolCall, explain_cut
-from ..errors import MercuryError
+from ..errors import CODES, MercuryError
 from . import wire
 from .refusals import broken_off, read_reason
-from .stream import StreamedAnswer
+from .stream import StreamedAnswer, begins_stream
 from .tolerance import mend, quote_bytes, read_tolerantly
 
 _TOKENS_LIMIT = 10**12
 _USD_LIMIT = 1e6
 _IMPOSSIBLE = Tokens(0, 0, 0)
+_CALLING = COMPLETE - {"stop"}
+"""Finish reasons of an answer that calls functions."""
 _NOT_COUNTED = "The API's token counts cannot be true, so the usage and cost of this answer are not known."
 
 
-def read_response(body: bytes, request: wire.Request, seconds: float) -> Completion:
-    """Read a complete response; `seconds` is how long it took."""
+def read_response(body: bytes, request: wire.Request, seconds: float, api: str = "Mercury API") -> Completion:
+    """Read a complete response; `seconds` is how long it took, `api` names who sent it."""
     warnings: list[str] = []
     may_have_halves = False
     try:
@@ -31,27 +35,40 @@ def read_response(body: bytes, request: wire.Request, seconds: float) -> Complet
         try:
             response, warnings = read_tolerantly(body, wire.CompletionResponse)
         except UNDECODABLE as problem:
-            raise _unusable("it is not JSON of any known form", quote_bytes(body)) from problem
-    # A decision has answers instead of choices. They become the text, so that the rest works as for a chat.
-    if request.path == wire.DECISIONS and response.answers is not None:
-        response.choices = [wire.Choice(text=wire.write(response.answers).decode(), finish_reason="stop")]
-    if request.path == wire.EMBEDDINGS and response.data:
-        vectors = [item.embedding for item in sorted(response.data, key=lambda item: item.index)]
-        response.choices = [wire.Choice(text=wire.write(vectors).decode(), finish_reason="stop")]
+            if begins_stream(body):  # some servers stream although nobody asked for it
+                answer = StreamedAnswer(is_diffusing=request.is_diffusing, max_bytes=len(body), api=api)
+                answer.feed(body, seconds)
+                answer.end(seconds)
+                answer.first_token_at = None  # not known: the body was read as a whole
+                completion = read_stream(answer, request, 0.0, seconds)
+                return completion.add_warning("The API sent the answer as a stream, not in one piece.")
+            raise _unusable("it is not JSON of any known form", quote_bytes(body), api) from problem
+    # Decisions and vectors come instead of choices. They become the text, so that the rest works as for a
+    # chat.
+    if request.path in (wire.DECISIONS, wire.EMBEDDINGS):
+        found: Any = response.answers
+        if request.path == wire.EMBEDDINGS and response.data:
+            found = [item.embedding for item in sorted(response.data, key=lambda item: item.index)]
+        text = None if found is None else wire.write(found).decode()
+        response.choices = None if text is None else [wire.Choice(text=text, finish_reason="stop")]
     if not response.choices:
         # Some compatible servers report an error inside a 200.
-        if response.error is not None or response.message or response.detail:
-            raise broken_off(read_reason(response), None)
-        raise _unusable("there is no answer in it", quote_bytes(body))
+        if response.error or response.message or response.detail:
+            raise broken_off(read_reason(response), None, api)
+        raise _unusable("there is no answer in it", quote_bytes(body), api)
     choice = response.choices[0]
     message = choice.message or choice.delta or wire.Message(choice.text)
     text = wire.read_text(message.content)
     if may_have_halves:  # not always: the search takes a fifth of the instructions of a call
         text = mend(text)
-    if response.error is not None:
-        raise broken_off(read_reason(response), text)
+    if response.error:
+        raise broken_off(read_reason(response), text, api)
     if choice.finish_reason is None:
-        raise _unusable("it does not say why it ends, so it may not be whole", text or quote_bytes(body))
+        raise _unusable("it does not say why it ends, so it may not be whole", text or quote_bytes(body), api)
+    is_empty = not (text or message.refusal or any(call.function for call in message.tool_calls or ()))
+    # An empty answer is one only if nothing of it was ignored, and it calls no function in another form.
+    if is_empty and (choice.finish_reason in _CALLING or any("choices" in warning for warning in warnings)):
+        raise _unusable("no part of it can be read", quote_bytes(body), api)
     metadata = Metadata(
         response.model or request.model,
         read_usage(response.usage),
@@ -125,12 +142,14 @@ def _complete(
             if not call.id:
                 # The answer to a call needs its id: one is made up if the API gave none.
                 warnings.append(f"The API gave tool call {number} no id; here it is call_{number}.")
-            tool_calls.append(
-                ToolCall(
-                    _clean(call.id or f"call_{number}"),
-                    CalledFunction(_clean(function.name or ""), _clean(function.arguments_text)),
-                )
-            )
+            arguments = _clean(function.arguments_text)
+            try:
+                if arguments:
+                    json.decode(arguments)
+            except UNDECODABLE:  # perhaps two calls that cannot be told apart
+                warnings.append(f"The arguments of tool call {number} are not valid JSON.")
+            called = CalledFunction(_clean(function.name or ""), arguments)
+            tool_calls.append(ToolCall(_clean(call.id or f"call_{number}"), called))
     if summary is not None and summary.status == "unavailable":
         warnings.append("The API has no summary of the reasoning for this answer.")
     metadata.warnings = warnings or None
@@ -179,5 +198,7 @@ def read_usage(used: wire.ApiUsage | None) -> Tokens:
     return Tokens(prompt, completion, total, reasoning, cached)
 
 
-def _unusable(why: str, content: str | None = None) -> MercuryError:
-    return MercuryError("BAD_RESPONSE", f"The API's answer cannot be used: {why}.", content=content)
+def _unusable(why: str, content: str | None, api: str) -> MercuryError:
+    message = f"The answer of the {api} cannot be used: {why}."
+    next_step = f"`content` has what came. {CODES['BAD_RESPONSE'].next_step}" if content else None
+    return MercuryError("BAD_RESPONSE", message, next_step=next_step, content=content)

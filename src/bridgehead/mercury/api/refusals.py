@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 from bridgehead.mcp import UNDECODABLE
 
 from ..errors import MercuryError, format_seconds
 from . import wire
-from .tolerance import read_tolerantly
+from .tolerance import BOM, quote_bytes, read_tolerantly
 
 UNAUTHORISED, PAYMENT_REQUIRED, FORBIDDEN, NOT_FOUND, TIMED_OUT, TOO_MANY = 401, 402, 403, 404, 408, 429
 NOT_ALLOWED, SERVER_ERROR = 405, 500
 _UNAVAILABLE = (502, 503, 504)
 _TRANSIENT = frozenset({TIMED_OUT, SERVER_ERROR, *_UNAVAILABLE})
-_FIRST_REDIRECT, _FIRST_REFUSAL = 300, 400
+_FIRST_REFUSAL = 400
 _CONTEXT_PHRASES = (
     *("context_length_exceeded", "context length", "context window", "contextwindow", "context size"),
-    *("context_size", "prompt is too long", "input is too long"),
+    *("context_size", "prompt is too long", "input is too long", "maximum model length"),
+    "exceeds the maximum number of tokens",
 )
 _LONGEST_QUOTE = 500
 """Limit of characters quoted from the API's message."""
@@ -42,7 +45,7 @@ def refused(
             retry_after=retry_after,
             next_step=f"Try again {when}, with fewer calls at once or smaller max_tokens.",
         )
-    if status == FORBIDDEN and body.lstrip().startswith(b"<"):
+    if status == FORBIDDEN and is_page(body):
         # A page, not the API's JSON: a firewall or a proxy answered, so the key was not checked.
         message = f"Something in front of the {api} refused the request with a web page (403)."
         return MercuryError("FORBIDDEN", message, status=status)
@@ -65,16 +68,14 @@ def refused(
             next_step=f"Nothing is wrong with the call: try it again {when}.",
         )
     if status < _FIRST_REFUSAL:
-        is_redirect = status >= _FIRST_REDIRECT
-        what = "a redirect" if is_redirect else "a status that the API's description does not have"
         return MercuryError(
             "BAD_RESPONSE",
-            f"The {api} answered with {what} ({status}).",
+            f"The {api} answered with a redirect ({status}).",
             status=status,
             next_step="Check MERCURY_API_URL: redirects are not followed.",
         )
     words = f"{reason.param} {reason.code} {reason.type} {reason.message}".lower()
-    # vLLM, LiteLLM and llama.cpp have no code of their own for this, only a message or a type.
+    # vLLM, LiteLLM, llama.cpp and Gemini have no code of their own for this, only a message or a type.
     if any(phrase in words for phrase in _CONTEXT_PHRASES):
         return _context_exceeded(quote, api)
     is_about_model = "model" in words or bool(model and model.lower() in words)
@@ -124,12 +125,12 @@ def list_models(names: tuple[str, ...]) -> str:
     return f"Use one of: {', '.join(names)}."
 
 
-def broken_off(reason: wire.ApiError, content: str | None) -> MercuryError:
+def broken_off(reason: wire.ApiError, content: str | None, api: str) -> MercuryError:
     """Return the error for an answer that the API broke off."""
     kind = reason.code or reason.type
     return MercuryError(
         "STREAM_ERROR",
-        f"The API broke the answer off{f' ({kind})' if kind else ''}: {_quote(reason)}",
+        f"The {api} broke the answer off{f' ({kind})' if kind else ''}: {_quote(reason)}",
         next_step=None if content else "Call again if you still want the answer.",
         content=content,
     )
@@ -155,10 +156,18 @@ def read_refusal(body: bytes) -> wire.ApiError:
     try:
         return read_reason(wire.read_refusal(body))
     except UNDECODABLE:
-        try:
+        with suppress(*UNDECODABLE):
             return read_reason(read_tolerantly(body, wire.Refusal)[0])
-        except UNDECODABLE:
-            return wire.ApiError()
+        with suppress(*UNDECODABLE):  # Gemini's compatible endpoint puts it into a list
+            return read_reason(read_tolerantly(body, tuple[wire.Refusal])[0][0])
+    # Not JSON: a gateway's own words, unless it is a whole page.
+    is_text = body[:1].isalnum()
+    return wire.ApiError(quote_bytes(body) if is_text else None)
+
+
+def is_page(body: bytes) -> bool:
+    """Return whether a body is HTML."""
+    return body.removeprefix(BOM).lstrip().startswith(b"<")
 
 
 def _quote(reason: wire.ApiError) -> str:

@@ -64,5 +64,5 @@ def _make_validator(schema: bytes) -> Any:
 
 
 def _mismatch(why: str, content: str) -> MercuryError:
-    message = f"The answer does not have the form that was asked for: {why}"
+    message = f"The answer does not have the form that was asked for: {why.rstrip('.')}."
     return MercuryError("FORMAT_MISMATCH", message, content=content)

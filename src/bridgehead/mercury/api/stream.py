@@ -6,18 +6,20 @@ event count; names, ids, comments and retry hints are skipped. The time is an ar
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from contextlib import suppress
 
 import msgspec
 
 from bridgehead.mcp import UNDECODABLE
+from bridgehead.runtime import logs
 
 from ..completion import Completion
 from ..errors import MercuryError
 from . import wire
 from .refusals import broken_off, read_refusal
-from .tolerance import BOM, has_open_end, mend, quote_bytes, read_tolerantly
+from .tolerance import BOM, MAX_QUOTE, has_open_end, mend, quote_bytes, read_tolerantly
 
 _DATA = b"data:"
 _LINE = b"data: "
@@ -26,7 +28,13 @@ _TOOL_CALL_BYTES = 8
 """Size of a tool call piece beside its text, so that a stream of empty pieces reaches the limit too."""
 _LONGEST_NAME = 1_000
 MAX_WARNINGS = 20
+_STREAM_START = re.compile(rb"\s*(?:data|event|id|retry)?:")
 _AFTER_END = "The API sent more after the end of its stream; it is not part of the answer."
+
+
+def begins_stream(data: bytes) -> bool:
+    """Return whether bytes are the beginning of a stream of events."""
+    return _STREAM_START.match(data.removeprefix(BOM)) is not None
 
 
 class EventTooLong(Exception):
@@ -92,7 +100,8 @@ class _StreamedCall:
         self._is_whole = False
         """Whether its first piece already had complete arguments."""
         with suppress(*UNDECODABLE):
-            self._is_whole = bool(first.function and msgspec.json.decode(first.function.arguments_text))
+            arguments = "" if first.function is None else first.function.arguments_text
+            self._is_whole = isinstance(msgspec.json.decode(arguments), dict)
 
     def add(self, piece: wire.ToolCall) -> int:
         """Add a piece; return its size."""
@@ -111,19 +120,20 @@ class _StreamedCall:
         """Return whether a piece at the same index belongs to this call: a new id or name begins another."""
         if piece.id and self.id:
             return piece.id == self.id
-        name = "" if piece.function is None else piece.function.name
-        if not name or not self.name:
+        if piece.function is None or not piece.function.name or not self.name:
             return True
-        if name != self.name:
+        if piece.function.name != self.name:
             return not self._has_arguments  # a name may come in pieces too, but only before the arguments
-        # Without ids and indexes, the name of a call that came in one piece begins another call.
-        return not (self._is_whole and piece.index is None)
+        # Without ids, the name begins another call after one that came in one piece. With an index it may
+        # only be repeated: then no arguments come with it.
+        return not (self._is_whole and (piece.index is None or piece.function.arguments_text))
 
 
 class StreamedAnswer:
     """The part of a streamed answer that has arrived."""
 
-    def __init__(self, *, is_diffusing: bool, max_bytes: int) -> None:
+    def __init__(self, *, is_diffusing: bool, max_bytes: int, api: str = "Mercury API") -> None:
+        self._api = api
         self.model = ""
         self.finish_reason: str | None = None
         self.usage: wire.ApiUsage | None = None
@@ -153,6 +163,9 @@ class StreamedAnswer:
         self._events = Events(max_bytes)
         self._max_bytes = max_bytes
         self._size = 0
+        """Size of all that could be read of the answer."""
+        self._unread = b""
+        """The beginning of what could not be read; an error shows it if there is nothing else."""
 
     @property
     def text(self) -> str:
@@ -170,6 +183,13 @@ class StreamedAnswer:
     def refusal(self) -> str:
         """The model's reason for not answering."""
         return "".join(self._refusal)
+
+    @property
+    def received(self) -> str:
+        """What has come, for an error: the text and the tool calls, else whatever there is."""
+        calls = wire.write(self.tool_calls).decode() if self._tool_calls else ""
+        found = "\n\n".join(filter(None, (self.text, calls))) or self.refusal or self.reasoning
+        return mend(logs.scrubbed(found)) if found else quote_bytes(self._unread) or ""
 
     @property
     def tool_calls(self) -> list[wire.ToolCall]:
@@ -217,6 +237,8 @@ class StreamedAnswer:
             raise self._broken("it ended without a finish reason")
         if not self.is_done:
             raise self._broken("it ended without its last event")
+        if self._unread and not self._size:
+            raise self._broken("no part of it can be read")
 
     def take_news(self) -> str:
         """Return the text since the last call; while diffusing, all of it."""
@@ -226,9 +248,9 @@ class StreamedAnswer:
         self._taken = len(self._pieces)
         return "".join(pieces)
 
-    def _broken(self, why: str, unread: bytes = b"") -> MercuryError:
-        content = self.text or quote_bytes(unread)
-        return MercuryError("STREAM_INCOMPLETE", f"The stream broke: {why}.", content=content)
+    def _broken(self, why: str) -> MercuryError:
+        message = f"The stream of the {self._api} broke: {why}."
+        return MercuryError("STREAM_INCOMPLETE", message, content=self.received)
 
     def _warn(self, warning: str) -> None:
         # Some servers repeat a warning with every chunk.
@@ -245,23 +267,31 @@ class StreamedAnswer:
         try:
             chunk = read(data)
         except UNDECODABLE:
+            if data.strip() == _DONE:
+                self.is_done = True
+                return
             self._has_halves = True
+            if len(self._unread) <= MAX_QUOTE:
+                self._unread += data
             try:
                 chunk, warnings = read_tolerantly(data, wire.Chunk)
             except UNDECODABLE:
-                raise self._broken("a chunk of it cannot be read", data) from None
+                raise self._broken("a chunk of it cannot be read") from None
             for warning in warnings:
                 self._warn(warning)
         self.model = chunk.model or self.model
         if chunk.usage or chunk.error or chunk.warning or chunk.x_groq or chunk.reasoning_summary:
-            if chunk.error is not None:
-                raise broken_off(read_refusal(data), self.text)
+            if chunk.error:
+                raise broken_off(read_refusal(data), self.received, self._api)
             self.usage = chunk.usage or (chunk.x_groq and chunk.x_groq.usage) or self.usage
             self.reasoning_summary = chunk.reasoning_summary or self.reasoning_summary
             if chunk.warning:
                 for warning in [chunk.warning] if isinstance(chunk.warning, str) else chunk.warning:
                     self._warn(warning)
         if not chunk.choices:
+            # An error may also come without the member `error`; older vLLM sends it so.
+            if chunk.choices is None and (reason := read_refusal(data)).message:
+                raise broken_off(reason, self.received, self._api)
             return
         choice = chunk.choices[0]
         self.finish_reason = choice.finish_reason or self.finish_reason

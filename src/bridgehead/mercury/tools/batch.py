@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sized
 from typing import Annotated
 
@@ -156,16 +157,24 @@ def _summarize(ends: list[Completion | BridgeError]) -> BatchResult:
     errors = list(groups.values())
     if not completions:
         first = errors[0].error
+        failures = Counter[tuple[str, str]]()
+        for group in errors:
+            failures[group.error.code, group.error.message] += len(group.indexes)
         message = first.message
-        if len(errors) > 1:
-            message = " ".join(
-                f"{len(group.indexes)} × {group.error.code}: {group.error.message}" for group in errors
-            )
+        if len(failures) > 1:
+            message = " ".join(f"{count} × {code}: {text}" for (code, text), count in failures.items())
+        received = [
+            {"index": index, "content": group.error.content}
+            for group in errors
+            for index in group.indexes
+            if group.error.content
+        ]
         raise MercuryError(
             first.code,
             f"All {len(ends)} prompts failed. {message}",
             next_step="",  # the messages end with theirs
             retry_after=first.retry_after,
+            content=write(received).decode() if received else None,
         )
     metadata = [completion.metadata for completion in completions]
     return BatchResult(

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType, json
 
-from bridgehead.mcp import Answer, Bridge, Context, Encoded
+from bridgehead.mcp import Answer, Bridge, Context, Encoded, Text
 
 from ..api.wire import DECISIONS
 from ..calling.service import Service
@@ -131,4 +131,4 @@ async def decide(args: Decide, ctx: Context[Service]) -> Encoded | Answer[Decisi
     """Decide about a state."""
     completion = await complete_call(ctx.state.make_call(DECIDE, DECISIONS, args, ctx), ctx)
     decision = Decision(json.decode(completion.content), completion.metadata)
-    return encode_result(completion.content, completion.metadata, decision, ctx.revision)
+    return encode_result([Text(completion.content)], completion.metadata, decision, ctx.revision)

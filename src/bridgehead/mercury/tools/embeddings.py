@@ -10,11 +10,12 @@ from typing import Annotated
 
 from msgspec import UNSET, Meta, Struct, UnsetType, json
 
-from bridgehead.mcp import Answer, Bridge, Context, Encoded
+from bridgehead.mcp import Answer, Bridge, Context, Encoded, Text
 
 from ..api.wire import EMBEDDINGS
 from ..calling.service import Service
 from ..completion import Metadata, encode_result
+from ..errors import MercuryError
 from ..settings import MercurySettings
 from .arguments import CallArguments, shorten
 from .chat import complete_call
@@ -60,4 +61,8 @@ async def embed(args: Embeddings, ctx: Context[Service]) -> Encoded | Answer[Vec
     call = ctx.state.make_call(EMBED, EMBEDDINGS, args, ctx)
     completion = await complete_call(call, ctx)
     vectors = Vectors(json.decode(completion.content), completion.metadata)
-    return encode_result(completion.content, completion.metadata, vectors, ctx.revision)
+    if len(vectors.embeddings) != len(args.input):
+        why = f"{len(vectors.embeddings)} vectors for {len(args.input)} texts"
+        message = f"The vectors cannot be matched with the texts: {why}."
+        raise MercuryError("BAD_RESPONSE", message, content=completion.content)
+    return encode_result([Text(completion.content)], completion.metadata, vectors, ctx.revision)

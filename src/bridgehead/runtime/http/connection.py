@@ -35,6 +35,9 @@ class CertificateRefused(ConnectFailed):
 class ConnectionBroken(Exception):
     """The connection broke during a request; the peer may have acted on it."""
 
+    received = b""
+    """The part of the body that `read_body` had read by then."""
+
 
 class BodyTooLarge(Exception):
     """The body has more bytes than the caller allows."""
@@ -95,13 +98,17 @@ class Response:
                 raise BodyTooLarge(max_bytes)
         pieces: list[bytes] = []
         size = 0
-        while piece := await self.read(seconds):
-            size += len(piece)
-            if size > max_bytes:
-                raise BodyTooLarge(max_bytes)
-            pieces.append(piece)
-            if self.is_complete and not self.pieces:  # saves one more call of read
-                break
+        try:
+            while piece := await self.read(seconds):
+                size += len(piece)
+                if size > max_bytes:
+                    raise BodyTooLarge(max_bytes)
+                pieces.append(piece)
+                if self.is_complete and not self.pieces:  # saves one more call of read
+                    break
+        except ConnectionBroken as problem:
+            problem.received = b"".join(pieces)
+            raise
         return b"".join(pieces)
 
     # --- what the connection calls -------------------------------------------------------------------------
