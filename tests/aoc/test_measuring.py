@@ -120,13 +120,28 @@ def test_a_solver_keeps_its_own_relative_path_and_finds_only_the_input(data: Dat
 
 
 @pytest.mark.skipif(GRADE == "measured", reason="bubblewrap is not available on this system")
-def test_a_solver_that_reads_the_answers_finds_none(data: Data) -> None:
-    path = data.folder / "answers" / "Day01_phase1.txt"
+def test_a_solver_beside_the_answers_cannot_read_them(data: Data) -> None:
+    transcript = data.folder / "bench" / "transcripts" / "1.out"
+    transcript.parent.mkdir(parents=True)
+    transcript.write_text(f"{ANSWER1}\n")
+    solver = data.folder / "solve.py"
+    solver.write_text(
+        "from pathlib import Path\n"
+        "files = [path.name for path in Path(__file__).parent.rglob('*') if path.is_file()]\n"
+        "raise SystemExit(str(sorted(files)))\n"
+    )
+    given = ["run", "--llm", "m", "--day", "1", "--phase", "1"]
 
-    done = run(data, f"print(open({str(path)!r}).read())")
+    done = subprocess.run(
+        [COMMAND, "aoc", *given, "--", sys.executable, str(solver)],
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+        check=False,
+        env={**os.environ, **data.environment()},
+    )
 
-    assert done.returncode == 1
-    assert "No such file or directory" in done.stdout
+    assert "It said: ['.gitignore', 'Day01_phase1.md', 'Day01_phase2.md', 'solve.py']" in done.stdout
 
 
 @pytest.mark.parametrize(

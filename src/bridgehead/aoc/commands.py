@@ -19,7 +19,7 @@ from .bench.command import add_options
 from .files.entries import GRADES
 from .files.layout import FIRST, LAST, default_data_dir
 from .ranking.board import Board, Filters, Skipped
-from .settings import AocSettings
+from .settings import AocSettings, find_session_file, secret_paths
 from .workspace import open_workspace
 
 if TYPE_CHECKING:
@@ -350,8 +350,7 @@ def _run(workspace: Workspace, chosen: Namespace, settings: AocSettings) -> int:
         sys.stderr.write(f"{line}\n")
 
     # The whole environment, not ours alone: a solver's language has variables of its own.
-    secrets = (settings.state_dir, settings.grade_key_file, settings.session_file)
-    outcome = measure(workspace, wanted, report, os.environ, tuple(path for path in secrets if path))
+    outcome = measure(workspace, wanted, report, os.environ, secret_paths(settings))
     sys.stdout.write(f"{outcome.summary}\n")
     return 0 if outcome.outcome != "failed" else 1
 
@@ -363,12 +362,6 @@ def _bench(workspace: Workspace, chosen: Namespace, settings: AocSettings) -> in
 
 
 # --- the site ----------------------------------------------------------------------------------------------
-
-
-def _session_file(settings: AocSettings) -> Path:
-    from platformdirs import user_config_path
-
-    return settings.session_file or user_config_path("bridgehead", appauthor=False) / "aoc" / "session"
 
 
 def _fetch(workspace: Workspace, chosen: Namespace, settings: AocSettings) -> int:
@@ -383,7 +376,7 @@ def _fetch(workspace: Workspace, chosen: Namespace, settings: AocSettings) -> in
             "AOC_CONTACT is not set.",
             next_step="The site wants to know whom to write to: set it to your e-mail address.",
         )
-    path = _session_file(settings)
+    path = find_session_file(settings)
     # HTTPS_PROXY and its like are no settings of ours: every program reads them.
     proxy = Proxies.from_environment(os.environ).choose(SITE_URL)
     client = SiteClient(SITE_URL, read_cookie(path), settings.contact, path.parent / "requests", proxy)
@@ -412,7 +405,7 @@ def _cookie(_workspace: Workspace, chosen: Namespace, settings: AocSettings) -> 
         save_in_keyring(cookie)
         sys.stdout.write("Kept in the keyring.\n")
     else:
-        path = _session_file(settings)
+        path = find_session_file(settings)
         save_cookie(path, cookie)
         sys.stdout.write(f"Kept in {path}, which only you can read.\n")
     return 0

@@ -165,7 +165,8 @@ class Solver:
             name: value for name, value in environment.items() if not name.startswith(("AOC_", "BRIDGEHEAD_"))
         }
         folders = workspace.folders
-        ours = (folders.answers, folders.speeds, folders.attempts, folders.inputs)
+        # Transcripts of agents have answers in them, too.
+        ours = (folders.answers, folders.speeds, folders.attempts, folders.inputs, folders.bench)
         self._hidden = (*map(Path, ours), *hidden)
         self._bubblewrap = bubblewrap
 

@@ -5,11 +5,15 @@
 from __future__ import annotations
 
 import os
+from typing import TYPE_CHECKING
 
 from bridgehead.runtime.directories import DatabaseSettings, StateSettings
 from bridgehead.runtime.logs import LogSettings
 from bridgehead.runtime.settings import PATH, TEXT, Kind, Setting, SettingError, choice, whole
 from bridgehead.runtime.tool_filter import ALL_TOOLSETS, Toolsets, prefix_setting
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 def _folder(text: str) -> str | None:
@@ -91,3 +95,18 @@ class AocSettings(LogSettings, DatabaseSettings, StateSettings):
         """Refuse a folder that is named but not there, or that is a file."""
         if self.data_dir is not None and not os.path.isdir(self.data_dir):
             raise SettingError("AOC_DATA_DIR", self.data_dir, FOLDER.wanted)
+
+
+def find_session_file(settings: AocSettings) -> Path:
+    """Return the file with the session cookie; it need not exist."""
+    from platformdirs import user_config_path
+
+    return settings.session_file or user_config_path("bridgehead", appauthor=False) / "aoc" / "session"
+
+
+def secret_paths(settings: AocSettings) -> tuple[Path, ...]:
+    """Return what no program that we run may read: keys, tokens and the cookie, wherever they are."""
+    from bridgehead.runtime.directories import open_state
+
+    keys = () if settings.grade_key_file is None else (settings.grade_key_file,)
+    return (open_state(settings, "aoc").parent, *keys, find_session_file(settings))

@@ -17,6 +17,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from bridgehead.mcp.lazy_imports import asyncio
+from bridgehead.runtime.errors import StorageError, Unavailable
 from bridgehead.runtime.timing import Clock, SystemClock
 
 from .files import instructions, layout
@@ -86,6 +87,8 @@ class PastAttempts(NamedTuple):
 
     given: set[int]
     """The phases that it has been given."""
+    answers: Counter[int]
+    """How many answers it has handed in, by phase."""
     has_solved_first: bool
     """Whether it has solved phase 1, or handed in an answer that nobody can check."""
 
@@ -118,6 +121,7 @@ class Workspace:
         self._lock_wait = lock_wait
         self._key: RecordKey = key
         self.handouts = Handouts()
+        self._process = f"process {os.urandom(6).hex()}"
         self._boards: dict[Filters, tuple[object, BoardView]] = {}
         self._chosen: dict[Filters, tuple[object, _Chosen]] = {}
 
@@ -176,20 +180,43 @@ class Workspace:
 
         return Stopwatch(self.attempts, self.clock)
 
-    def past_attempts(self, day: int, llm: str, caller: str | None) -> PastAttempts:
-        """Return what a model, or its authenticated caller, has done on a day. Blocks."""
+    def past_attempts(self, day: int, llm: str, *callers: str | None) -> PastAttempts:
+        """Return what a model has done on a day, or one of these callers for any model. Blocks."""
+        from .files.attempts import ANSWERED
         from .files.names import canonical_name
 
         aliases = self._aliases([])
         name = aliases.look_up(llm).casefold()
-        given: set[int] = set()
-        has_solved_first = False
+        own: set[str] = set()
+        past = PastAttempts(set(), Counter(), has_solved_first=False)
         for step in self.attempts.steps(day):
-            is_own = aliases.look_up(canonical_name(step.llm)).casefold() == name
-            if step.measure == "solving" and (is_own or (caller is not None and step.caller == caller)):
-                given.add(step.phase)
-                has_solved_first |= step.phase == 1 and step.outcome in {"solved", "unchecked"}
-        return PastAttempts(given, has_solved_first)
+            is_named = aliases.look_up(canonical_name(step.llm)).casefold() == name
+            # Only the first step of an attempt says who its caller is.
+            is_own = is_named or step.attempt in own or (step.caller is not None and step.caller in callers)
+            if step.measure != "solving" or not is_own:
+                continue
+            own.add(step.attempt)
+            past.given.add(step.phase)
+            past.answers[step.phase] += step.outcome in ANSWERED
+            if is_named and step.phase == 1 and step.outcome in {"solved", "unchecked"}:
+                past = past._replace(has_solved_first=True)
+        return past
+
+    def store_handout(self, principal: str | None, day: int, phases: list[int]) -> None:
+        """Store that an authenticated caller was given phases, for every process to know. Blocks."""
+        if principal is None or not phases:
+            return
+        try:
+            self.stopwatch.note_given(day, phases, principal)
+        except (StorageError, Unavailable) as failure:
+            import logging
+
+            # Puzzles can be read while records cannot be written. This process remembers it nevertheless.
+            logging.getLogger("bridgehead.aoc").warning("a handout of day %d is not stored: %s", day, failure)
+
+    def caller_of(self, principal: str | None) -> str:
+        """Return who attempts are stored under: the authenticated caller, or else this process."""
+        return principal or self._process
 
     async def record_attempt(self, attempt: TimedAttempt, client: int | None = None) -> bool:
         """Record the time of a solved attempt, once; return whether it has a record."""

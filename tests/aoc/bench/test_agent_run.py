@@ -1,6 +1,7 @@
 """Agent run: what counts, and what an agent can and cannot do."""
 
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -93,6 +94,22 @@ def test_an_agent_finds_an_empty_folder_and_no_answers(around: Surroundings) -> 
     assert printed[2] == "False True"
 
 
+@isolated
+def test_an_agent_cannot_read_the_folder_of_its_bridge(
+    around: Surroundings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not even if its program is in the same folder as everything temporary."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))
+    (tmp_path / "temporary").mkdir()
+    spy = tmp_path / "temporary" / "spy.py"
+    spy.write_text("import sys, pathlib; print(*pathlib.Path(sys.argv[1]).rglob('*phase1.txt'))")
+    agent = Agent(name="spy", command=[sys.executable, str(spy), str(tmp_path), "{prompt}"])
+
+    result = run_agent(Assignment(agent, 1, 1), around, None)
+
+    assert (result.status, Path(result.transcript).read_text()) == (0, "\n")
+
+
 def step(outcome: AttemptOutcome, attempt: str = "a", phase: int = 1, grade: Grade = CLAIMED) -> AttemptStep:
     return AttemptStep(attempt, outcome, "fox", phase, "t", 0.0, time=70, grade=grade)
 
@@ -109,6 +126,17 @@ def test_only_the_first_attempt_at_a_phase_counts() -> None:
     assert judge(steps, 1, 5000, is_isolated=True).outcome == "failed"
     assert judge(steps, 2, 5000, is_isolated=True).outcome == "failed"
     assert judge([], 1, 5000, is_isolated=True).outcome == "not started"
+
+
+def test_tries_in_other_attempts_count_until_the_first_is_solved() -> None:
+    guesses = [step("started"), step("started", "b"), *[step("wrong", "b")] * 4]
+    solved = step("solved", grade=MEASURED)
+
+    within = judge([*guesses, solved, step("wrong", "b")], 1, 5000, is_isolated=True)
+    beyond = judge([*guesses, step("solved", "b"), solved], 1, 5000, is_isolated=True)
+
+    assert (within.outcome, within.wrong, within.grade) == ("solved", 4, "verified")
+    assert (beyond.outcome, beyond.wrong, beyond.grade) == ("failed", 4, "claimed")
 
 
 @pytest.mark.parametrize(

@@ -7,14 +7,14 @@ from tests.aoc.bench.results import result
 
 
 def test_runs_are_read_back_as_they_were(tmp_path: Path) -> None:
-    journal = Journal(tmp_path / "bench")
+    journal = Journal(tmp_path)
     assert journal.results() == {}
     runs = [result(), result(day=2), result("owl", problem="It took over 60 s.", tokens=None)]
 
     for run in runs:
         journal.append(run)
 
-    assert list(Journal(tmp_path / "bench").results().values()) == runs
+    assert list(Journal(tmp_path).results().values()) == runs
 
 
 def test_half_a_line_of_a_killed_process_costs_that_run_alone(tmp_path: Path) -> None:

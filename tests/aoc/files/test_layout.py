@@ -1,6 +1,7 @@
 """Layout: which folders are served for which settings, and when a file is another one."""
 
 import os
+import sys
 from pathlib import Path
 
 import pytest
@@ -20,6 +21,7 @@ def test_the_data_directory_has_both_folders_and_the_aliases(tmp_path: Path) -> 
         speeds=str(tmp_path / "speeds"),
         inputs=str(tmp_path / "inputs"),
         answers=str(tmp_path / "answers"),
+        bench=str(tmp_path / "bench"),
         attempts=str(tmp_path / "attempts"),
         aliases=str(tmp_path / "aliases.json"),
         required=str(tmp_path),
@@ -65,8 +67,7 @@ def test_the_anchor_of_a_folder_is_the_nearest_one_that_exists(tmp_path: Path) -
     after = layout.find_anchor(str(wanted))
     required = layout.find_anchor(str(tmp_path / "gone" / "speeds"), str(tmp_path / "gone"))
 
-    assert before == layout.Anchor(str(tmp_path), tmp_path.stat().st_dev)
-    assert after == layout.Anchor(str(wanted), None)
+    assert (before.path, after.path) == (str(tmp_path), str(wanted))
     assert before.is_there
     assert after.is_there
     assert not required.is_there
@@ -75,8 +76,15 @@ def test_the_anchor_of_a_folder_is_the_nearest_one_that_exists(tmp_path: Path) -
 def test_an_empty_mount_point_is_not_taken_for_the_disk(tmp_path: Path) -> None:
     device = tmp_path.stat().st_dev
 
-    assert not layout.Anchor(str(tmp_path), device + 1).is_there
-    assert not layout.Anchor(str(tmp_path / "gone"), None).is_there
+    assert not layout.Anchor(str(tmp_path), frozenset({device})).is_there
+    assert layout.Anchor(str(tmp_path), frozenset({device + 1})).is_there  # mounted again elsewhere
+    assert not layout.Anchor(str(tmp_path / "gone")).is_there
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="/proc is a mount that every Linux has")
+def test_an_anchor_knows_the_devices_below_its_disk() -> None:
+    assert layout.find_anchor("/proc/self").below >= {Path("/").stat().st_dev}
+    assert layout.find_anchor("/").below == frozenset()
 
 
 def test_a_replacement_of_the_same_size_and_time_is_another_file(tmp_path: Path) -> None:

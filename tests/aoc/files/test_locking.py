@@ -12,7 +12,9 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
+from bridgehead.aoc.files.layout import Anchor
 from bridgehead.aoc.files.locking import LOCK_FILE, FolderLock
+from bridgehead.runtime.errors import StorageError
 from tests.aoc.data import SECONDS, Data, locked, new, open_day, times
 from tests.aoc.files.other_user import record_as
 from tests.support.posix import fcntl, is_root
@@ -84,6 +86,15 @@ def test_where_a_folder_cannot_be_locked_a_lock_file_that_everybody_can_open_is_
 
     assert sorted(times(data)) == list(range(30))
     assert stat.S_IMODE((data.speeds / LOCK_FILE).stat().st_mode) == 0o666
+
+
+def test_a_folder_of_the_same_name_on_the_mount_point_is_not_written_to(data: Data) -> None:
+    data.speeds.mkdir()
+    unmounted = Anchor(str(data.speeds), frozenset({data.speeds.stat().st_dev}))
+    lock = FolderLock(str(data.speeds), SECONDS, unmounted)
+
+    with pytest.raises(StorageError, match="Was its disk unmounted"), lock.held("day01.json"):
+        pass
 
 
 def test_a_folder_that_is_removed_and_made_again_while_a_writer_waits_is_locked_anew(data: Data) -> None:

@@ -2,6 +2,7 @@
 
 import socket
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -114,6 +115,18 @@ def test_files_in_a_command_become_absolute_and_their_folders_are_needed(tmp_pat
 def test_a_file_in_the_home_directory_is_shown_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("USERPROFILE", str(tmp_path))
+    (tmp_path / "solve.py").write_text("print(1)")
+
+    _, needed = find_parts(["python", "solve.py"], tmp_path)
+
+    assert tmp_path / "solve.py" in needed
+    assert tmp_path not in needed
+
+
+def test_a_file_in_the_temporary_folder_is_shown_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     (tmp_path / "solve.py").write_text("print(1)")
 
     _, needed = find_parts(["python", "solve.py"], tmp_path)

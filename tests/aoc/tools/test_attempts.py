@@ -303,6 +303,21 @@ async def test_what_a_token_has_read_is_known_to_every_process(whole: Data, meth
     assert grades == ["claimed", "measured"]
 
 
+@pytest.mark.parametrize("caller", [None, "token:ann"])
+async def test_reading_the_input_of_another_callers_attempt_is_seeing_the_puzzle(
+    whole: Data, caller: str | None
+) -> None:
+    async with connect(whole.bridge()) as client:
+        client.connection.principal = "token:bob"
+        attempt = await start(client, llm_name="of bob")
+    async with connect(whole.bridge()) as client:
+        client.connection.principal = caller
+        await client.call("read_input", {"attempt": attempt})
+        started = (await client.call("start_attempt", START))["structuredContent"]
+
+    assert started["grade"] == "claimed"
+
+
 async def test_a_puzzle_can_be_read_while_attempts_cannot_be_stored(
     whole: Data, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -364,6 +379,46 @@ async def test_guessing_ends_after_five_tries(answered: Data) -> None:
 
     assert [guess["outcome"] for guess in guesses] == [*["wrong"] * 4, *["failed"] * 36]
     assert len(answered.entries(1)) == 1
+
+
+@pytest.mark.parametrize("names", [("gpt4",), ("another", "a third")])
+@pytest.mark.parametrize("caller", [None, "token:ann"])
+async def test_tries_count_in_all_attempts_together(
+    answered: Data, names: tuple[str, ...], caller: str | None
+) -> None:
+    """Or a search with "too high" and "too low" in other attempts would find the answer for the first."""
+    async with connect(answered.bridge()) as client:
+        client.connection.principal = caller
+        first = await start(client)
+        for number, name in enumerate(names * 2):
+            other = await start(client, llm_name=name)
+            for guess in range(3):
+                await finish(client, other, answer=str(5000 - 10 * number - guess))
+        done = await finish(client, first, answer="4711")
+        again = await finish(client, first, answer="4711")
+
+    assert (done["outcome"], done["grade"], again["grade"]) == ("solved", "claimed", "claimed")
+    assert done["notes"] == ["It took over 5 tries in several attempts, so the time is only claimed."]
+    assert "grade" not in answered.entries(1)[0]
+
+
+async def test_tries_of_other_callers_do_not_count(answered: Data) -> None:
+    async with connect(answered.bridge()) as client, connect(answered.bridge()) as other:
+        attempt = await start(client)
+        guesser = await start(other, llm_name="guesser")
+        for guess in range(5):
+            await finish(other, guesser, answer=str(guess))
+        done = await finish(client, attempt, answer="4711")
+
+    assert done["grade"] == "measured"
+
+
+async def test_nothing_used_is_not_the_same_as_unknown(answered: Data) -> None:
+    async with connect(answered.bridge()) as client:
+        await finish(client, await start(client), answer="4711", tokens=0, cost_usd=0)
+        (row,) = (await client.call("speed_leaderboard"))["structuredContent"]["rows"]
+
+    assert (row["tokens"], row["cost_usd"]) == (0.0, 0.0)
 
 
 # --- an attempt ends once ----------------------------------------------------------------------------------

@@ -20,7 +20,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ..files import layout
-from ..files.attempts import ENDED, AttemptStep
+from ..files.attempts import ANSWERED, ENDED, MAX_TRIES, AttemptStep
 from ..files.entries import CLAIMED, MEASURED, VERIFIED, Grade, format_timestamp
 from ..sandbox.isolation import View, find_parts
 from ..sandbox.program import MEGABYTE, Job, Limits, run_program
@@ -78,11 +78,13 @@ def run_agent(assignment: Assignment, around: Surroundings, version: str | None)
     with TemporaryDirectory(prefix="bridgehead-bench-", ignore_cleanup_errors=True) as scratch:
         root = Path(scratch).resolve()
         settings = _lay_out_puzzle(around.workspace, day, root / "bridge")
+        # The bridge has the answers, and temporary folders need not be among those that isolation hides.
+        around = replace(around, hidden=(*around.hidden, root / "bridge"))
         folder = root / "agent"
         home, current = folder / "home", folder / "work"
         current.mkdir(parents=True)
         transcript = around.folder / "transcripts" / f"{assignment.id}.out"
-        transcript.parent.mkdir(parents=True, exist_ok=True)
+        transcript.parent.mkdir(exist_ok=True)  # not its parent: that may be on a disk that was unmounted
         with (
             Gateway(settings, root / "bridge") as gateway,
             transcript.open("w+b") as out,
@@ -165,7 +167,7 @@ def _job(agent: Agent, command: list[str], home: Path, current: Path, around: Su
     # The relay runs inside, with our Python.
     ours = (Path(sys.prefix), Path(sys.base_prefix), Path(relay.__file__))
     folders = around.workspace.folders
-    secrets = map(Path, (folders.answers, folders.inputs, folders.speeds, folders.attempts))
+    secrets = map(Path, (folders.answers, folders.inputs, folders.speeds, folders.attempts, folders.bench))
     view = View(
         folder=home.parent,
         current=current,
@@ -186,14 +188,19 @@ def _job(agent: Agent, command: list[str], home: Path, current: Path, around: Su
 
 
 def judge(steps: list[AttemptStep], phase: int, wall_ms: float, *, is_isolated: bool) -> PhaseResult:
-    """Say what became of a phase. Only the first attempt counts: a second one has seen the puzzle."""
+    """Say what became of a phase. Only the first attempt counts: a second one has seen the puzzle.
+
+    Answers in other attempts are tries too: they could be used to guess the answer for the first.
+    """
     of_phase = [step for step in steps if step.phase == phase]
-    first = [step for step in of_phase if step.attempt == of_phase[0].attempt]
-    if not first:
+    if not of_phase:
         return PhaseResult(phase, "not started", None, 0, CLAIMED)
-    wrong = sum(step.outcome == "wrong" for step in first)
-    end = next((step for step in first if step.outcome in ENDED), None)
-    if end is None or end.outcome != "solved":
+    first = of_phase[0].attempt
+    end = next((step for step in of_phase if step.attempt == first and step.outcome in ENDED), None)
+    until_end = of_phase if end is None else of_phase[: of_phase.index(end) + 1]
+    wrong = sum(step.outcome == "wrong" for step in until_end)
+    tries = sum(step.outcome in ANSWERED for step in until_end)
+    if end is None or end.outcome != "solved" or tries > MAX_TRIES:
         return PhaseResult(phase, "failed", round(wall_ms) if end is None else end.time, wrong, CLAIMED)
     # The bridge was ours and the answer checked; with isolation nothing else could tell the agent anything.
     grade: Grade = CLAIMED if end.grade != MEASURED else VERIFIED if is_isolated else MEASURED

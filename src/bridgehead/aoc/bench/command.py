@@ -82,6 +82,7 @@ def _dollars(text: str) -> float:
 def run(workspace: Workspace, chosen: Namespace, settings: AocSettings) -> int:
     """Run the benchmark; return 0, or 130 if it was interrupted."""
     from ..sandbox.isolation import find_bubblewrap
+    from ..settings import secret_paths
     from .agent_run import Surroundings
     from .agents import STARTER, read_agents
     from .benchmark import Plan, check_plan
@@ -107,9 +108,7 @@ def run(workspace: Workspace, chosen: Namespace, settings: AocSettings) -> int:
             agents = demo_agents()
         else:
             agents = read_agents(Path(chosen.agents))
-        folder = (
-            Path(chosen.folder or Path(workspace.folders.speeds).parent / "bench").expanduser().absolute()
-        )
+        folder = Path(chosen.folder or workspace.folders.bench).expanduser().absolute()
         folder.mkdir(parents=True, exist_ok=True)
         plan = Plan(
             agents=agents,
@@ -119,13 +118,12 @@ def run(workspace: Workspace, chosen: Namespace, settings: AocSettings) -> int:
             budget_minutes=chosen.budget_minutes,
         )
         check_plan(plan, workspace)
-        secrets = (settings.state_dir, settings.grade_key_file, settings.session_file)
         around = Surroundings(
             workspace=workspace,
             folder=folder,
             # The keys of model APIs are in the person's environment, not among our settings.
             environment=os.environ,
-            hidden=tuple(path for path in secrets if path is not None),
+            hidden=secret_paths(settings),
             bubblewrap=bubblewrap,
             seconds=chosen.timeout * 60,
         )

@@ -67,7 +67,6 @@ class Journal:
 
     def append(self, result: RunResult) -> None:
         """Add a run; it is on the disk when this returns."""
-        self._path.parent.mkdir(parents=True, exist_ok=True)
         with self._path.open("ab+") as file:
             # A killed process may have left half a line: begin a new one.
             if file.tell():

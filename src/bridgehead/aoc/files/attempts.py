@@ -47,6 +47,8 @@ AttemptOutcome = Literal["started", "wrong", "solved", "unchecked", "failed", "g
 """After `wrong` the attempt goes on; the next three end it. `given` is no attempt: its caller read the puzzle
 outside of one."""
 ENDED = frozenset({"solved", "unchecked", "failed"})
+ANSWERED = frozenset({"wrong", "solved", "unchecked"})
+"""Steps that are an answer that was handed in."""
 MAX_TRIES = 5
 """Answers that an attempt may hand in; the site makes people wait, so that guessing does not pay."""
 
@@ -71,7 +73,7 @@ class AttemptStep(Struct, omit_defaults=True):
     grade: Grade = CLAIMED
     """At the start, the grade that the attempt can reach; at its end, the grade of its time."""
     caller: str | None = None
-    """The authenticated caller; None over stdio."""
+    """At the start, the authenticated caller, or the process that served it."""
     seal: str | None = None
     """Proves the grade in a file; nothing outside of `Attempts` sees it."""
 
@@ -349,8 +351,13 @@ class Stopwatch:
         verdict: Verdict | None,
         tokens: int | None = None,
         cost_usd: float | None = None,
+        *,
+        is_guessed: bool = False,
     ) -> TimedAttempt:
-        """Store the verdict on an answer, or that there is none; return the attempt with its first end."""
+        """Store the verdict on an answer, or that there is none; return the attempt with its first end.
+
+        A right answer that was guessed, by more tries than an attempt has, is claimed.
+        """
         started = attempt.started
         outcomes: dict[Verdict | None, AttemptOutcome] = {
             None: "failed",
@@ -361,7 +368,7 @@ class Stopwatch:
             started.attempt, outcomes.get(verdict, "wrong"), started.llm, started.phase, SOLVING
         )
         step.time, step.tokens, step.cost_usd, step.verdict = attempt.milliseconds, tokens, cost_usd, verdict
-        step.grade = started.grade if step.outcome == "solved" else CLAIMED
+        step.grade = started.grade if step.outcome == "solved" and not is_guessed else CLAIMED
         advanced = attempt._replace(steps=self._attempts.advance(attempt.day, step))
         if advanced.end is not None:
             self._began.pop(started.attempt, None)

@@ -33,6 +33,7 @@ SPEEDS = "speeds"
 INPUTS = "inputs"
 ANSWERS = "answers"
 ATTEMPTS = "attempts"
+BENCH = "bench"
 ALIASES = "aliases.json"
 
 URI_TEMPLATE = "aoc://day{day}"
@@ -179,20 +180,20 @@ def _names(folder: str) -> list[str]:
 
 
 class Anchor(Struct, frozen=True):
-    """A folder that exists, with its device, to notice when a disk is unmounted."""
+    """A folder that exists, and what is below its disk, to notice when that is unmounted."""
 
     path: str
-    device: int | None
-    """None if the folder itself is the one to write in: then it may come back on another device."""
+    below: frozenset[int] = frozenset()
+    """Devices of the folders above it, its own excepted: it is on one of them once its disk is unmounted. A
+    disk that is mounted again may have another device."""
 
     @property
     def is_there(self) -> bool:
-        """Whether the folder still exists, on the same disk."""
+        """Whether the folder still exists, and its disk is mounted."""
         try:
-            status = os.stat(self.path)
+            return os.stat(self.path).st_dev not in self.below
         except OSError:
             return False
-        return self.device in {None, status.st_dev}
 
 
 def find_anchor(folder: str, required: str | None = None) -> Anchor:
@@ -200,7 +201,14 @@ def find_anchor(folder: str, required: str | None = None) -> Anchor:
     path = folder
     while not os.path.isdir(path) and path not in {required, os.path.dirname(path)}:
         path = os.path.dirname(path)
-    return Anchor(path, None if path == folder or not os.path.isdir(path) else os.stat(path).st_dev)
+    if not os.path.isdir(path):
+        return Anchor(path)
+    below: set[int] = set()
+    above = path
+    while above != os.path.dirname(above):
+        above = os.path.dirname(above)
+        below.add(os.stat(above).st_dev)
+    return Anchor(path, frozenset(below - {os.stat(path).st_dev}))
 
 
 class Folders(Struct, frozen=True):
@@ -211,6 +219,8 @@ class Folders(Struct, frozen=True):
     inputs: str
     answers: str
     attempts: str
+    bench: str
+    """Journal, transcripts and report of `bridgehead aoc bench`."""
     aliases: str
     """The aliases file, shared by all years."""
     required: str | None = None
@@ -237,6 +247,7 @@ def folders_in(data: str, year: int) -> Folders:
         inputs=os.path.join(folder, INPUTS),
         answers=os.path.join(folder, ANSWERS),
         attempts=os.path.join(folder, ATTEMPTS),
+        bench=os.path.join(folder, BENCH),
         aliases=os.path.join(data, ALIASES),
     )
 

@@ -71,6 +71,9 @@ class FolderLock:
                     descriptor = os.open(self.folder, os.O_RDONLY)
                 except FileNotFoundError:
                     raise self._unmounted(what) from None
+                # The mount point may have a folder of the same name, from another time.
+                if os.fstat(descriptor).st_dev in self._anchor.below:
+                    raise self._unmounted(what)
                 if not self._lock_folder(descriptor, what, deadline):
                     break
                 with suppress(FileNotFoundError):

@@ -14,6 +14,7 @@ import subprocess
 import sys
 from functools import cache
 from pathlib import Path
+from tempfile import gettempdir
 
 from msgspec import Struct
 
@@ -117,6 +118,7 @@ def find_parts(command: list[str], folder: Path) -> tuple[list[str], list[Path]]
             # A program from npm needs the packages beside its own.
             if "node_modules" in end.parts:
                 parent = Path(*end.parts[: end.parts.index("node_modules") + 1])
-            # The home directory itself is never shown, only the file.
-            needed.append(end if parent == home or parent in home.parents else parent)
+            # A home directory or /tmp is never shown as a whole, only the file.
+            is_shared = parent in (home, *home.parents, *_EMPTY, Path(gettempdir()))
+            needed.append(end if is_shared else parent)
     return words, needed

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from bridgehead.mcp import Answer, Arguments, Bridge, Context
-from bridgehead.mcp.lazy_imports import asyncio
 from bridgehead.runtime.errors import InvalidArgument, NotFound
 
 from ..files import instructions
@@ -172,12 +171,13 @@ async def start_attempt(args: StartAttempt, ctx: Context[Workspace]) -> Answer[S
 
 
 def _begin(
-    workspace: Workspace, day: int, phase: int, llm: str, caller: str | None
+    workspace: Workspace, day: int, phase: int, llm: str, principal: str | None
 ) -> Answer[StartedAttempt]:
     if day not in workspace.days():
         days = ", ".join(map(str, sorted(workspace.days()))) or "none"
         raise NotFound(f"Day {day} has no puzzle here.", next_step=f"Days with a puzzle: {days}.")
     text = instructions.text_of_phase(workspace.instruction(day), phase, workspace.year)
+    caller = workspace.caller_of(principal)
     past = workspace.past_attempts(day, llm, caller)
     if phase == 2 and not past.has_solved_first:  # noqa: PLR2004 - the second phase
         raise NotFound(
@@ -185,7 +185,7 @@ def _begin(
             next_step=f"Solve phase 1 first, with start_attempt(day={day}, phase=1).",
         )
     doubts: list[str] = []
-    if phase in past.given or workspace.handouts.has(caller, day, phase):
+    if phase in past.given or workspace.handouts.has(principal, day, phase):
         doubts.append("This phase was given out to you before, so the time will only count as claimed.")
     if not instructions.has_answer(workspace.folders.answers, day, phase):
         doubts.append("No answer to this phase is known here, so the time will only count as claimed.")
@@ -195,7 +195,7 @@ def _begin(
     except NotFound as missing:
         puzzle_input = None
         notes.append(str(missing))
-    workspace.handouts.note(caller, day, phase)
+    workspace.handouts.note(principal, day, phase)
     # Last: the clock starts when everything has been read.
     step = workspace.stopwatch.start(day, phase, llm, CLAIMED if doubts else MEASURED, caller)
     return _handed_out(step, day, text, puzzle_input, notes)
@@ -242,8 +242,11 @@ async def read_input(args: ReadInput, ctx: Context[Workspace]) -> Answer[InputPa
     workspace = ctx.state
 
     def read() -> str:
-        attempt = workspace.stopwatch.look_up(args.attempt)
-        return instructions.read_input(workspace.folders.inputs, attempt.day)
+        day = workspace.stopwatch.look_up(args.attempt).day
+        text = instructions.read_input(workspace.folders.inputs, day)
+        # The attempt may be another caller's.
+        workspace.store_handout(ctx.principal, day, workspace.handouts.note(ctx.principal, day, 1))
+        return text
 
     text = await workspace.run_in_thread(read)
     if args.offset > len(text):
@@ -268,16 +271,33 @@ async def finish_attempt(args: FinishAttempt, ctx: Context[Workspace]) -> Answer
     attempt = await workspace.run_in_thread(workspace.stopwatch.look_up, args.attempt)
     had_ended = attempt.end is not None
     if not had_ended:
-        verdict = None
-        if not isinstance(args.answer, UnsetType):
-            verdict = await asyncio.to_thread(
-                workspace.check_answer, attempt.day, attempt.started.phase, args.answer
-            )
-        used = (args.tokens or None, args.cost_usd or None)
-        attempt = await workspace.run_in_thread(workspace.stopwatch.hand_in, attempt, verdict, *used)
+        attempt = await workspace.run_in_thread(_hand_in, workspace, attempt, args, ctx.principal)
     # Also after an earlier call ended it: a crash may have come between its end and its record.
     is_recorded = await workspace.record_attempt(attempt, id(ctx.connection))
     return _finished(attempt, is_recorded=is_recorded, had_ended=had_ended)
+
+
+def _hand_in(
+    workspace: Workspace, attempt: TimedAttempt, args: FinishAttempt, principal: str | None
+) -> TimedAttempt:
+    from ..files.attempts import MAX_TRIES
+
+    started = attempt.started
+    verdict, is_guessed = None, False
+    if not isinstance(args.answer, UnsetType):
+        verdict = workspace.check_answer(attempt.day, started.phase, args.answer)
+    if verdict == "right" and started.grade != CLAIMED:
+        # Tries count in all attempts together: others, begun meanwhile, could be used to guess the answer.
+        callers = (started.caller, workspace.caller_of(principal))
+        past = workspace.past_attempts(attempt.day, started.llm, *callers)
+        is_guessed = past.answers[started.phase] >= MAX_TRIES
+    return workspace.stopwatch.hand_in(
+        attempt,
+        verdict,
+        None if isinstance(args.tokens, UnsetType) else args.tokens,
+        None if isinstance(args.cost_usd, UnsetType) else args.cost_usd,
+        is_guessed=is_guessed,
+    )
 
 
 def _finished(attempt: TimedAttempt, *, is_recorded: bool, had_ended: bool) -> Answer[FinishedAttempt]:
@@ -296,6 +316,8 @@ def _finished(attempt: TimedAttempt, *, is_recorded: bool, had_ended: bool) -> A
         steps = (f"Correct it and hand in again; {left} {'try is' if left == 1 else 'tries are'} left.",)
     elif step.outcome == "solved":
         text = f"Right. Recorded {what}: {milliseconds}ms, {step.grade}."
+        if step.grade != attempt.started.grade:
+            notes = (f"It took over {MAX_TRIES} tries in several attempts, so the time is only claimed.",)
     elif step.outcome == "unchecked":
         text = f"Recorded {what}: {milliseconds}ms, claimed."
         notes = ("The answer was not checked: none is known here.",)

@@ -6,7 +6,7 @@ from collections.abc import Coroutine
 from typing import Any
 
 from bridgehead.mcp import Arguments, Bridge, Context, ResourceItem
-from bridgehead.runtime.errors import BridgeError, NotFound, StorageError, Unavailable
+from bridgehead.runtime.errors import BridgeError, NotFound
 
 from ..errors import CONTRACT_REVISION, not_loaded
 from ..files import instructions, layout
@@ -76,19 +76,11 @@ def _hand_out(ctx: Context[Workspace], day: int, text: str, *phases: int) -> str
     new = ctx.state.handouts.note(ctx.principal, day, *phases)
     if ctx.principal is None or not new:
         return text
-    return _store_and_hand_out(ctx.state, day, text, new, ctx.principal)
+    return _store_and_hand_out(ctx, day, text, new)
 
 
-async def _store_and_hand_out(
-    workspace: Workspace, day: int, text: str, phases: list[int], caller: str
-) -> str:
-    try:
-        await workspace.run_in_thread(workspace.stopwatch.note_given, day, phases, caller)
-    except (StorageError, Unavailable) as failure:
-        import logging
-
-        # Puzzles can be read while records cannot be written. This process remembers it nevertheless.
-        logging.getLogger("bridgehead.aoc").warning("a handout of day %d is not stored: %s", day, failure)
+async def _store_and_hand_out(ctx: Context[Workspace], day: int, text: str, phases: list[int]) -> str:
+    await ctx.state.run_in_thread(ctx.state.store_handout, ctx.principal, day, phases)
     return text
 
 
