@@ -137,60 +137,51 @@ async def _serve(
     # Handlers come first: a supervisor may signal as soon as it has read the first line of the log.
     with shutdown_signals(job.settings.shutdown_seconds) as told:
         _hear_other_signals(app)  # after `shutdown_signals`, which also takes SIGHUP
-        await _serve_until(told, job, place, app, peers, certificate)
-
-
-async def _serve_until(
-    told: asyncio.Event,
-    job: Job,
-    place: WorkerPlace | None,
-    app: HostApplication,
-    peers: Peers | None,
-    certificate: tls.Certificate | None,
-) -> None:
-    await app.start()
-    handler: Handler = app
-    inner = None
-    if peers is not None:
-        handler = OwnerRouter(app, peers, limits_of(job.settings))
-        listening = bind_peer_socket(job.settings) if place is None else place.listening
-        inner = _server(job, app, PeerEndpoint(peers, app, app.own_answers, app.record_early_rejection))
-        await inner.start(listening)
-        await peers.owners.announce(own_address(job.settings, listening))
-    server = _server(job, app, handler)
-    watchdog = Watchdog(app.metrics.blocked.add)
-    manager = ServiceManager(job.environment if place is None else {})  # a worker's parent notifies systemd
-    beating = asyncio.create_task(_beat(manager if place is None else place))
-    await server.start(job.listening, None if certificate is None else certificate.context)
-    manager.tell(READY)
-    watchdog.start()
-    watching = asyncio.create_task(_watch_memory(app.accounts))
-    _freeze_what_stays()
-    sys.setswitchinterval(_SWITCH_SECONDS)
-    about: dict[str, object] = {} if place is None else {"worker": place.index}
-    auth = "on" if job.settings.needs_auth else "off"
-    log.info("serving", url=f"{job.address}/mcp", bridges=list(job.manifests), auth=auth, **about)
-    while not await _within(RENEW_SECONDS, told):
-        if certificate is not None:
-            certificate.renew()
-    manager.tell(STOPPING)
-    if job.settings.drain_seconds:
-        app.pages.is_ending = True
-        log.info("draining", seconds=job.settings.drain_seconds)
-        await asyncio.sleep(job.settings.drain_seconds)
-    log.info("ending")
-    watchdog.stop()
-    # Readiness fails first. The peer socket closes last: other processes may still forward requests here.
-    app.end_streams()
-    server.stop_accepting()
-    await server.stop()
-    if inner is not None and peers is not None:
-        await peers.owners.withdraw()
-        await inner.stop()
-        await peers.close()
-    await app.stop()
-    beating.cancel()
-    watching.cancel()
+        await app.start()
+        handler: Handler = app
+        inner = None
+        if peers is not None:
+            handler = OwnerRouter(app, peers, limits_of(job.settings))
+            listening = bind_peer_socket(job.settings) if place is None else place.listening
+            inner = _server(job, app, PeerEndpoint(peers, app, app.own_answers, app.record_early_rejection))
+            await inner.start(listening)
+            await peers.owners.announce(own_address(job.settings, listening))
+        server = _server(job, app, handler)
+        watchdog = Watchdog(app.metrics.blocked.add)
+        manager = ServiceManager(
+            job.environment if place is None else {}
+        )  # a worker's parent notifies systemd
+        beating = asyncio.create_task(_beat(manager if place is None else place))
+        await server.start(job.listening, None if certificate is None else certificate.context)
+        manager.tell(READY)
+        watchdog.start()
+        watching = asyncio.create_task(_watch_memory(app.accounts))
+        _freeze_what_stays()
+        sys.setswitchinterval(_SWITCH_SECONDS)
+        about: dict[str, object] = {} if place is None else {"worker": place.index}
+        auth = "on" if job.settings.needs_auth else "off"
+        log.info("serving", url=f"{job.address}/mcp", bridges=list(job.manifests), auth=auth, **about)
+        while not await _within(RENEW_SECONDS, told):
+            if certificate is not None:
+                certificate.renew()
+        manager.tell(STOPPING)
+        if job.settings.drain_seconds:
+            app.pages.is_ending = True
+            log.info("draining", seconds=job.settings.drain_seconds)
+            await asyncio.sleep(job.settings.drain_seconds)
+        log.info("ending")
+        watchdog.stop()
+        # Readiness fails first. The peer socket closes last: other processes may still forward requests here.
+        app.end_streams()
+        server.stop_accepting()
+        await server.stop()
+        if inner is not None and peers is not None:
+            await peers.owners.withdraw()
+            await inner.stop()
+            await peers.close()
+        await app.stop()
+        beating.cancel()
+        watching.cancel()
 
 
 def _hear_other_signals(app: HostApplication) -> None:
