@@ -49,11 +49,6 @@ _NOT_FOUND = 404
 
 log = logs.logger("host.dashboard")
 
-CountCall = Callable[[Grant], Awaitable[None] | None]
-"""Counts a call against the caller's rate limit (`Admission.count`); awaited if Redis decides."""
-Show = Callable[[HostRequest, BrowserSession, Grant], Awaitable[Page | Response]]
-Act = Callable[[HostRequest, BrowserSession, Grant, Form], Awaitable[Page | Response]]
-
 
 class Dashboard:
     """The dashboard of one process."""
@@ -68,7 +63,7 @@ class Dashboard:
         clock: Clock,
         *,
         count_rejection: Callable[[str], None],
-        count_call: CountCall,
+        count_call: Callable[[Grant], Awaitable[None] | None],
         tokens: Tokens | None = None,
         token_store: TokenStore | None = None,
         peers: Peers | None = None,
@@ -83,6 +78,7 @@ class Dashboard:
         self._clock = clock
         self._count_rejection = count_rejection
         self._count_call = count_call
+        """Counts a call against the caller's rate limit (`Admission.count`); awaited if Redis decides."""
         self._tokens = tokens
         self._token_store = token_store
         self._peers = peers
@@ -91,7 +87,7 @@ class Dashboard:
         self._public_url = (public_url or "").rstrip("/")
         self._paths = frozenset(layout.list_paths(with_oauth=oauth is not None))
         self._reports: dict[str, tuple[float, Report]] = {}
-        self._pages: dict[str, Show] = {
+        self._pages = {
             layout.OVERVIEW: self._show_overview,
             layout.BRIDGE: self._show_bridge,
             layout.CLIENTS: self._show_clients,
@@ -100,7 +96,9 @@ class Dashboard:
             layout.TOOL: self._show_tool,
             layout.REVOKE: self._ask_to_revoke,
         }
-        self._actions: dict[str, Act] = {
+        self._actions: dict[
+            str, Callable[[HostRequest, BrowserSession, Grant, Form], Awaitable[Page | Response]]
+        ] = {
             layout.CALL: self._call,
             layout.REVOKE: self._revoke,
             layout.END_SESSION: self._end_session,
