@@ -45,7 +45,7 @@ OPERATORS: dict[type[ast.operator], type[ast.operator]] = {
 }
 SMALL = 2
 LOGGERS = {"logging", "log", "_log", "logger", "_logger", "LOG"}
-NOT_VALUES = {"cast", "TypeVar", "logger", "getLogger", "overload"}
+NOT_VALUES = {"cast", "TypeVar", "ParamSpec", "logger", "getLogger", "overload"}
 
 Node = TypeVar("Node", bound=ast.AST)
 

@@ -145,6 +145,7 @@ def test_nothing_stays_open(file: Path) -> None:
     before = len(list(Path("/proc/self/fd").iterdir()))
     for _ in range(5):
         durable.replace(file, b"new")
+        durable.flush_file(file)
     durable.make_folder(file.parent / "folder")
 
     assert len(list(Path("/proc/self/fd").iterdir())) == before
@@ -347,6 +348,13 @@ def test_what_may_still_have_a_writer_is_not_swept(file: Path, stray: Path) -> N
 
     assert durable.sweep(file.parent, 1060.0) == 0
     assert durable.sweep(file.parent, 1060.1) == 1
+
+
+def test_whoever_locks_out_every_writer_may_sweep_what_is_new(file: Path, stray: Path) -> None:
+    os.utime(stray, (1000, 1000))
+
+    assert durable.sweep(file.parent, 1000.0, age=0) == 0
+    assert durable.sweep(file.parent, 1000.0, age=-1) == 1
 
 
 def test_sweeping_touches_nothing_that_is_not_ours(file: Path) -> None:

@@ -590,6 +590,23 @@ async def test_a_look_without_a_client_is_at_the_budgets_of_everybody(budgeted: 
         assert payer.budget.left() == {"day": 2.0, "month": 3.0}
 
 
+async def test_books_that_cannot_be_written_are_a_problem_where_there_is_a_budget_until_they_can(
+    tmp_path: Path,
+) -> None:
+    clock, broken = Clock(NOON), tmp_path / FILE
+    broken.mkdir()  # a folder in the place of the file
+    async with open_sqlite(tmp_path, clock) as books:
+        limited, unlimited = (Budget(books, clock, BudgetLimits(most)) for most in (Amounts(1.0), NO_LIMIT))
+        assert limited.problem == ""
+        await limited.check()
+
+        assert "cannot be used" in limited.problem
+        assert unlimited.problem == ""
+        broken.rmdir()
+        await limited.check()
+        assert limited.problem == ""
+
+
 async def test_on_a_new_day_its_whole_budget_is_left_before_anybody_calls(budgeted: Open) -> None:
     """The gauge of it feeds an alert, which would go on firing."""
     async with budgeted(Amounts(1.0, 3.0)) as payer:
