@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from bridgehead.mercury.api.wire import EMBEDDINGS
 from bridgehead.mercury.calling.budget import Reservation
 from bridgehead.mercury.calling.call import Call
 from bridgehead.mercury.calling.provider import Provider
@@ -367,6 +368,16 @@ async def test_a_send_holds_its_longest_answer_and_prompt_until_its_end_is_known
 
     assert under_way["client"] == {"input_tokens": 70, "output_tokens": 80}
     assert settled["client"] == {"input_tokens": 96, "output_tokens": 95}
+
+
+async def test_a_send_of_embeddings_holds_no_tokens_of_an_answer(api: Simulator, tmp_path: Path) -> None:
+    async with sender(api, tmp_path, **TOKENS) as one:
+        call = one.call()
+        call.path = EMBEDDINGS
+        async with one.reservations.reserve(call, one.service.mercury, FAR):
+            under_way = await one.left()
+
+    assert under_way["client"] == {"input_tokens": 70, "output_tokens": 100}
 
 
 @pytest.mark.parametrize(
