@@ -112,6 +112,9 @@ class _Mutator(ast.NodeTransformer):
     def visit_arg(self, node: ast.arg) -> ast.AST:
         return node
 
+    def visit_Subscript(self, node: ast.Subscript) -> ast.AST:
+        return node if ast.unparse(node.value) == "Literal" else self.generic_visit(node)
+
     def visit_JoinedStr(self, node: ast.JoinedStr) -> ast.AST:
         for part in node.values:
             if isinstance(part, ast.FormattedValue):

@@ -19,6 +19,9 @@ SOURCE = '''
 
 from __future__ import annotations
 
+from typing import Literal
+
+Kind = Literal["small", "large"]
 LIMIT = 60
 
 
@@ -109,7 +112,9 @@ def ending(coroutine: Any) -> str:
 
 def test_annotations_docstrings_and_sentences_are_left_alone() -> None:
     assert not [change for change in changes() if "sentence" in change and "without" not in change]
-    assert not [change for change in changes() if "int | str" in change or "about" in change]
+    assert not [
+        change for change in changes() if "int | str" in change or "about" in change or "small" in change
+    ]
 
 
 def test_only_what_acts_at_import_needs_a_process_of_its_own() -> None:
