@@ -16,6 +16,7 @@ from bridgehead.aoc.files.entries import (
     Measure,
     NewEntry,
     RecordKey,
+    Wanted,
     id_of,
     moment_of,
 )
@@ -79,9 +80,27 @@ def test_a_record_has_an_id_that_depends_on_what_it_says_alone() -> None:
     assert len(id_of(1, read)) == 12
 
 
+def test_a_record_whose_name_is_half_a_character_has_an_id_too() -> None:
+    assert len({id_of(1, NewEntry(name, 1, 5, "t")) for name in ("\ud83d", "\ud83e", "?")}) == 3
+
+
+@pytest.mark.parametrize(
+    ("details", "attempt"),
+    [(Details(attempt="x"), "x"), (Details(), None), ({"attempt": "x"}, None), (None, None)],
+)
+def test_a_new_record_names_the_attempt_that_our_own_details_name(details: Any, attempt: str | None) -> None:
+    assert NewEntry("a", 1, 5, "t", details=details).attempt == attempt
+
+
+def test_a_record_is_looked_for_by_its_id_or_by_what_it_says() -> None:
+    assert str(Wanted(id="ab12")) == "with the id ab12"
+    assert str(Wanted(llm="a", phase=2, timestamp="t")) == "of a in phase 2 at t"
+
+
 def test_moments_are_in_the_order_of_time_whatever_form_they_have() -> None:
     in_order = [
         "sometime",
+        "1969-07-20T20:17:40Z",
         "2025-12-06T11:12:43+02:00",
         "2025-12-06T09:12:44Z",
         "2025-12-06T09:12:44.123Z",
