@@ -300,7 +300,7 @@ async def test_ends_are_tried_until_they_are_booked_with_pauses_and_each_outage_
     database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await migrate(database_url)
-    is_away = iter([True, True, True, False, True, False])
+    is_away = iter([True, True, True, True, False, True, False])
     pauses = Pauses()
     said: list[str] = []
     book = PostgresBudget._finish  # noqa: SLF001 - a database that is away and back at just these moments
@@ -321,7 +321,7 @@ async def test_ends_are_tried_until_they_are_booked_with_pauses_and_each_outage_
 
     assert amounts == (0.25, 0.0, 0.0)
     assert said == ["the end of a send is not booked yet"] * 2
-    assert pauses.taken == [0, 1, 2, 0], "each outage begins with the shortest pause"
+    assert pauses.taken == [0, 1, 2, 3, 0], "each outage begins with the shortest pause"
 
 
 async def test_a_reservation_pauses_before_each_new_try(
