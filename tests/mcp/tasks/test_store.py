@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator
 from pathlib import Path
+from time import time
 
 import pytest
 import pytest_asyncio
@@ -9,11 +10,14 @@ from msgspec.structs import replace
 
 from bridgehead.commands import db
 from bridgehead.mcp import Limits
+from bridgehead.mcp.http.accounts import Accounts
+from bridgehead.mcp.tasks import store as store_module
 from bridgehead.mcp.tasks.record import TaskRecord, TooManyTasks
 from bridgehead.mcp.tasks.store import MemoryTaskStore, TaskStore
 from bridgehead.runtime.tasks.postgres import PostgresTaskStore
 from bridgehead.runtime.tasks.sqlite import SqliteTaskStore
 from tests.support.clock import Clock
+from tests.support.waiting import until
 
 LIMITS = Limits(tasks=6, tasks_per_caller=3, task_bytes=100, task_bytes_per_caller=60)
 
@@ -176,3 +180,32 @@ async def test_the_store_in_memory_keeps_nothing_of_a_caller_whose_tasks_are_gon
     assert await store.read("c") is None
     for task_id in ("d", "e", "f"):
         await store.create(record(task_id, created=1060.0))
+
+
+async def test_a_result_in_memory_is_charged_until_it_expires_though_nobody_asks_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(store_module, "_EXPIRE_SECONDS", 0.001)
+    accounts = Accounts(Limits())
+    store = MemoryTaskStore(time, accounts)
+    await store.open(LIMITS)
+    for task_id in ("a", "b"):  # the second when nothing was left to wait for
+        await store.create(record(task_id, created=time(), seconds=0.2))
+        if await store.write(record(task_id).move("completed", time(), "", b"12345")):  # it was in time
+            assert accounts.bytes.by_caller == {"ann": 5}
+        await until(lambda: not store._records)  # noqa: SLF001 - reading a task would remove what has expired
+
+        assert accounts.bytes.by_caller == {}
+    await store.close()
+
+
+async def test_a_store_in_memory_that_closes_gives_back_what_it_charged() -> None:
+    accounts = Accounts(Limits())
+    store = MemoryTaskStore(time, accounts)
+    await store.open(LIMITS)
+    await store.create(record("a", created=time()))
+    assert await store.write(record("a").move("completed", time(), "", b"12345"))
+    assert accounts.bytes.by_caller == {"ann": 5}
+    await store.close()
+
+    assert accounts.bytes.by_caller == {}
