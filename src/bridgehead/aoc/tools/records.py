@@ -10,13 +10,10 @@ from bridgehead.mcp import Answer, Arguments, Bridge, Context
 from bridgehead.runtime.errors import InvalidArgument
 
 from ..errors import CONTRACT_REVISION
-from ..files.entries import Grade, Measure, Milliseconds, Wanted, id_of
+from ..files.entries import Grade, Measure, Milliseconds, Name, Wanted, id_of
 from ..files.layout import Day, Phase, has_puzzle, last_day
 from ..files.names import clean_name
 from ..workspace import Workspace
-
-Name = Annotated[str, Meta(min_length=1)]
-"""Checked with the other arguments, so that all problems are reported at once."""
 
 
 class RecordSpeed(Arguments):
