@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 from websockets.asyncio.client import connect
 
+from bridgehead.bitburner.errors import NOTHING_CHANGED
 from bridgehead.bitburner.simulator import Faults
-from bridgehead.bitburner.tools.writes import NOTHING_CHANGED
 from tests.bitburner.playing import PAGE, Play, bridged, played
 from tests.support.game import Game
 from tests.support.waiting import PATIENCE, until

@@ -7,6 +7,9 @@ from msgspec import UNSET, Struct, UnsetType
 from bridgehead.mcp import Dialect, Failure, ToolError
 from bridgehead.runtime.errors import BridgeError, InvalidArgument, StorageError, TimedOut, Unavailable
 
+NOTHING_CHANGED = "Nothing was changed."
+"""Said by every failed change that is certain of it."""
+
 
 class NotConnected(Unavailable):
     """No game has dialled in."""

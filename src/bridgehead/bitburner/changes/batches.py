@@ -18,8 +18,8 @@ from msgspec import Raw, Struct
 from bridgehead.runtime import directories, durable, logs
 from bridgehead.runtime.errors import BridgeError, StorageError
 
-from ..errors import Disconnected, ReplyTimeout, add_note
-from .file_writer import NOTHING_CHANGED, UNKNOWN, ChangeResult, Delete, Write, mark_unknown
+from ..errors import NOTHING_CHANGED, Disconnected, ReplyTimeout, add_note
+from .file_writer import UNKNOWN, ChangeResult, Delete, Write, mark_unknown
 from .history import digest
 
 if TYPE_CHECKING:

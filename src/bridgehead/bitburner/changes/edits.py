@@ -9,9 +9,9 @@ from msgspec import Struct
 
 from bridgehead.runtime.errors import InvalidArgument
 
+from ..errors import NOTHING_CHANGED
 from ..game.lines import split_lines
 
-_NOTHING_CHANGED = "Nothing was changed."
 _MAX_SEARCHED = 300_000
 """Characters of the file that are searched for a similar text: about 50 ms."""
 _LINE_COST = 10
@@ -83,7 +83,7 @@ def _replace_in_lines(content: str, plain: str, one: Replacement) -> str:
 
 
 def _make_mismatch(filename: str, content: str, one: Replacement, count: int, label: str) -> InvalidArgument:
-    message = f"{label} occurs {count} times in {filename}, not {one.count}. {_NOTHING_CHANGED}"
+    message = f"{label} occurs {count} times in {filename}, not {one.count}. {NOTHING_CHANGED}"
     if count:
         numbers: list[int] = []
         at = content.find(one.old_text)

@@ -21,7 +21,16 @@ from msgspec.structs import replace
 from bridgehead.runtime import logs
 from bridgehead.runtime.errors import BridgeError, InvalidArgument, NotFound
 
-from ..errors import BackupFailed, Conflict, Disconnected, InvalidReply, MissingFile, ReplyTimeout, add_note
+from ..errors import (
+    NOTHING_CHANGED,
+    BackupFailed,
+    Conflict,
+    Disconnected,
+    InvalidReply,
+    MissingFile,
+    ReplyTimeout,
+    add_note,
+)
 from ..game import wire
 from ..game.link import CallFailed
 from ..game.remote import decode_result, to_bridge_error
@@ -48,7 +57,6 @@ log = logs.logger("bitburner.file_writer")
 CHANGE = "bridgehead/change"
 DIFFERENCES = "bridgehead/differences"
 CHANGED = "bridgehead/changed"
-NOTHING_CHANGED = "Nothing was changed."
 UNKNOWN = "It is not known whether the change was made."
 _OWNER_SECONDS = 30.0
 """Minimum time limit for the owner: a change is several exchanges, and may wait for another change."""

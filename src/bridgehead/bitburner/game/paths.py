@@ -16,8 +16,11 @@ if TYPE_CHECKING:
 
 HOME = "home"
 SCRIPTS = (".js", ".jsx", ".ts", ".tsx", ".script")
+"""In the order in which the game tries them for an import without one."""
 TEXTS = (".txt", ".json", ".css")
 EXTENSIONS = SCRIPTS + TEXTS
+DEFINITIONS = ("@ns", "@nsdefs")
+"""Names by which TypeScript imports the game's definitions; they are no files."""
 FORBIDDEN = frozenset("*?[]!\\~|#\"' ")
 _TOP = (".", "..")
 _MAX_KEPT = 1000

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Literal
 
 from msgspec import Struct
 
+from ..game import paths
 from .guards import Guards
 from .modules import Module, is_definitions, resolve_module
 from .parsing import FUNCTIONS, Node, Tree, string_value
@@ -441,7 +442,7 @@ def _find_bad_imports(subject: Subject) -> Iterator[Finding]:
         target = resolve_module(one.module, subject.filename, files.__contains__)
         if target is None:
             message = f"{one.module!r} is not on the server. Write it first, or correct the path."
-            if one.module in ("@ns", "@nsdefs"):
+            if one.module in paths.DEFINITIONS:
                 message = f"{one.module!r} can be imported in .ts and .tsx files only."
             yield Finding("missing_import", message, one.node.start, "start")
             continue

@@ -7,13 +7,9 @@ from contextlib import closing
 
 from msgspec import Struct
 
+from ..game import paths
 from .parsing import Node, TooLarge, Tree, string_value
 from .scopes import pattern_names
-
-EXTENSIONS = (".js", ".jsx", ".ts", ".tsx", ".script")
-"""In the order in which the game tries them."""
-_DEFINITIONS = ("@ns", "@nsdefs")
-_INVALID = frozenset("*?[]!\\~|#\"' ")
 
 
 class ImportedName(Struct, frozen=True):
@@ -123,7 +119,7 @@ def _read_name(specifier: Node) -> ImportedName:
 
 def is_definitions(module: str, importer: str) -> bool:
     """Return whether an import means the definition file, which the game skips in TypeScript only."""
-    return module in _DEFINITIONS and importer.endswith((".ts", ".tsx"))
+    return module in paths.DEFINITIONS and importer.endswith((".ts", ".tsx"))
 
 
 def resolve_module(module: str, importer: str, exists: Callable[[str], bool]) -> str | None:
@@ -134,7 +130,7 @@ def resolve_module(module: str, importer: str, exists: Callable[[str], bool]) ->
     path = _resolve_path(module, importer)
     if path is None:
         return None
-    for extension in EXTENSIONS:
+    for extension in paths.SCRIPTS:
         candidate = path if path.endswith(extension) else path + extension
         if exists(candidate):
             return candidate
@@ -150,7 +146,7 @@ def _resolve_path(module: str, importer: str) -> str | None:
             return None
         if part == "..":
             parts.pop()
-        elif not part or not _INVALID.isdisjoint(part):
+        elif not part or not paths.FORBIDDEN.isdisjoint(part):
             return None
         elif part != ".":
             parts.append(part)

@@ -19,6 +19,7 @@ from ..game import paths, timestamps
 from ..session import Session
 from .declaring import Server, ToolDeclarer
 from .scripts import measure_cost
+from .status import State
 
 if TYPE_CHECKING:
     from ..game.remote import Remote
@@ -26,8 +27,6 @@ if TYPE_CHECKING:
 URI = "ui://bitburner/files"
 MAX_COSTS = 50
 _PAGE = os.path.join(os.path.dirname(__file__), "files.html")  # noqa: PTH118, PTH120 - pathlib loads slowly
-
-State = Literal["connected", "waiting", "blocked"]
 
 
 class BrowseFiles(Arguments):

@@ -9,7 +9,7 @@ from msgspec import Meta, Struct
 from bridgehead.mcp import Answer, Arguments, Context, elicitation
 from bridgehead.runtime.errors import InvalidArgument
 
-from ..errors import Declined, NotConfirmed
+from ..errors import NOTHING_CHANGED, Declined, NotConfirmed
 from ..game import paths
 from ..session import Session
 from .declaring import Filename, Server, ToolDeclarer
@@ -25,7 +25,6 @@ from .scripts import (
 if TYPE_CHECKING:
     from ..changes.file_writer import ChangeResult
 
-NOTHING_CHANGED = "Nothing was changed."
 _MAX_NAMED = 5
 MAX_BATCH = 50
 _AGREEMENT: dict[str, Any] = {"type": "object", "properties": {}}

@@ -20,6 +20,7 @@ from bridgehead.mcp.lazy_imports import asyncio
 from bridgehead.runtime import logs
 from bridgehead.runtime.errors import BridgeError
 
+from ..game import paths
 from .component import program_path
 from .language_server import LanguageServer, Position, ServerFailed
 
@@ -50,7 +51,7 @@ _OPTIONS = {
     "skipLibCheck": True,
     "lib": ["esnext", "dom", "dom.iterable"],
     "types": [],
-    "paths": {"@ns": ["./ns.d.ts"], "@nsdefs": ["./ns.d.ts"]},
+    "paths": {name: ["./ns.d.ts"] for name in paths.DEFINITIONS},
 }
 # What the game's page has besides a browser's.
 _PAGE = """
@@ -63,7 +64,6 @@ _EXTENSIONS = ("js", "jsx", "ts", "tsx")
 _EXPORT = re.compile(r"^export ", re.MULTILINE)
 _MODULE = re.compile(r"(\b(?:from|import|require)\s*\(?\s*)([\"'`])([^\"'`\n]*)\2")
 _REFERENCE = re.compile(r"^(\s*)///", re.MULTILINE)
-_DEFINITIONS = ("@ns", "@nsdefs")
 
 
 class Diagnostic(Struct, frozen=True):
@@ -219,7 +219,9 @@ def _prepare(source: str, filename: str, definitions: Definitions) -> _Prepared 
     text = _REFERENCE.sub(r"\1// ", text)
     text = _MODULE.sub(
         lambda match: (
-            match[0] if match[3] in _DEFINITIONS else f"{match[1]}{match[2]}{'#' * len(match[3])}{match[2]}"
+            match[0]
+            if match[3] in paths.DEFINITIONS
+            else f"{match[1]}{match[2]}{'#' * len(match[3])}{match[2]}"
         ),
         text,
     )
