@@ -1,7 +1,9 @@
 // The website: what the theme's own script adds after loading must be reachable by keyboard, and is no landmark;
-// pictures follow the theme that the reader chose, and scroll on a phone; a name such as --dry-run stays on one line.
+// pictures follow the theme that the reader chose, and scroll on a phone, where tables become lists; a name such as
+// --dry-run stays on one line.
 const READABLE_WIDTH = 600; // pixels; a wider picture has letters that a phone would make too small
 const LONGEST_NAME = 32; // characters that fit into a line on a phone
+const PHONE_LINE = 45; // characters of a table's row that a phone shows
 let isDue = false;
 function improve() {
   isDue = false;
@@ -13,6 +15,18 @@ function improve() {
   }
   for (const code of document.querySelectorAll(":not(pre) > code:not(.whole)")) {
     if (code.textContent.length <= LONGEST_NAME && !code.textContent.includes(" ")) code.classList.add("whole");
+  }
+  for (const table of document.querySelectorAll(".md-typeset table:not([class], [data-list])")) {
+    const heads = [...table.tHead.rows[0].cells];
+    if (heads.some((head) => head.style.textAlign === "right")) continue; // figures are compared down their column
+    const rows = [...table.tBodies[0].rows];
+    const longest = heads.map((_, place) => Math.max(...rows.map((row) => row.cells[place].textContent.length)));
+    if (longest.reduce((sum, length) => sum + length) <= PHONE_LINE) continue;
+    table.dataset.list = "";
+    const explanation = longest.indexOf(Math.max(...longest)); // which needs no name, and nor does the first
+    heads.forEach((head, place) => {
+      if (place && place !== explanation) for (const row of rows) row.cells[place].dataset.column = head.textContent;
+    });
   }
   for (const box of document.querySelectorAll(".md-typeset__scrollwrap:not([tabindex]), .picture:not([tabindex]), pre > code:not([tabindex])")) {
     if (box.scrollWidth > box.clientWidth) box.tabIndex = 0;
