@@ -158,14 +158,15 @@ class History:
                     if kept.name in self.unflushed:
                         self.flush()
                     return kept.name
-            newest = index.newest(version.server, version.filename) or "0"
+            key = make_key(version.server, version.filename)
+            newest = index.newest(key) or "0"
             # Names sort by time. If the clock was set back, continue after the file's newest version.
             moment = max(int(version.at * 1000), int(newest.partition("-")[0]))
             # Counter and process: several versions may be recorded in one millisecond, also by two processes.
             unique = f"{next(self._count):08x}{os.getpid():x}"
             if newest > f"{moment:013d}-{unique}":
                 moment += 1
-            name = f"{moment:013d}-{unique}-{make_key(version.server, version.filename)}"
+            name = f"{moment:013d}-{unique}-{key}"
             data = msgspec.json.encode(version)
             if len(data) > self.max_bytes:
                 raise OSError(  # noqa: TRY301 - one report for every reason not to keep it

@@ -168,12 +168,11 @@ class VersionIndex:
                 connection.execute("DELETE FROM versions WHERE name = ?", (name,))
                 _mark_last_write(connection, *row)
 
-    def newest(self, server: str, filename: str) -> str:
-        """Return the name of a file's newest version; empty without one."""
+    def newest(self, key: str) -> str:
+        """Return the name of the newest version of the file with this key; empty without one."""
         with self._lock:
             row = self._connection.execute(
-                "SELECT name FROM versions WHERE place = ? ORDER BY name DESC LIMIT 1",
-                (make_key(server, filename),),
+                "SELECT name FROM versions WHERE place = ? ORDER BY name DESC LIMIT 1", (key,)
             ).fetchone()
         return row[0] if row else ""
 

@@ -13,6 +13,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterator
 from functools import cache
+from operator import attrgetter
 
 import tree_sitter
 import tree_sitter_javascript
@@ -40,6 +41,7 @@ SCOPES = FUNCTIONS | {
     "class_static_block",
     "switch_body",
 }
+_TYPE = attrgetter("type")
 _MAX_SHOWN = 30
 _READ_BYTES = 512
 MAX_BYTES = 1_000_000
@@ -113,7 +115,7 @@ class Node:
 
     def has_token(self, token: str) -> bool:
         """Return whether a keyword or a sign is one of its children."""
-        return any(child.type == token for child in self.children)
+        return token in map(_TYPE, self.children)
 
 
 class Tree:
