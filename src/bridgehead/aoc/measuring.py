@@ -27,6 +27,7 @@ from .files.entries import CLAIMED, EXECUTION, MEASURED, VERIFIED, Details, Grad
 from .files.instructions import Verdict
 from .files.recorder import NewRun
 from .ranking.student_t import two_sided_quantile
+from .ranking.wording import count
 from .sandbox.isolation import View, find_bubblewrap, find_parts
 from .sandbox.program import EndedProgram, Job, Limits, run_program
 from .workspace import Workspace
@@ -136,7 +137,9 @@ def measure(
     width = half_width(ends)
     known = f" ± {100 * width:.0f} %" if width < math.inf else ""
     return MeasuredRuns(
-        outcome, times, f"Recorded {len(times)} runs of {wanted.llm}, median {typical} ms{known}, {grade}."
+        outcome,
+        times,
+        f"Recorded {count(len(times), 'run')} of {wanted.llm}, median {typical} ms{known}, {grade}.",
     )
 
 
@@ -198,8 +201,10 @@ class Solver:
         answer = next((line for line in reversed(lines) if line), "")
         problem = f"{ended.problem} It was ended." if ended.problem else ""
         if not problem and ended.status:
-            said = err.getvalue()[-MAX_SHOWN:].decode(errors="replace").strip()
-            problem = f"The program ended with status {ended.status}.{f' It said: {said}' if said else ''}"
+            problem = f"The program ended with status {ended.status}."
+        said = err.getvalue()[-MAX_SHOWN:].decode(errors="replace").strip()
+        if problem and said:
+            problem += f" It said: {said}"
         if not problem and not answer:
             problem = "The program printed no answer."
         return ended, problem, answer

@@ -1,5 +1,6 @@
 """Isolation: what a program under bubblewrap can see and reach."""
 
+import os
 import socket
 import sys
 import tempfile
@@ -121,6 +122,28 @@ def test_a_file_in_the_home_directory_is_shown_alone(tmp_path: Path, monkeypatch
 
     assert tmp_path / "solve.py" in needed
     assert tmp_path not in needed
+
+
+def test_a_folder_with_a_slash_becomes_absolute_but_home_and_root_are_never_shown(tmp_path: Path) -> None:
+    (tmp_path / "day01").mkdir()
+
+    command, needed = find_parts(["no-such-program", "./day01", "day01", os.sep, f"~{os.sep}"], tmp_path)
+
+    assert command == ["no-such-program", str(tmp_path / "day01"), "day01", os.sep, f"~{os.sep}"]
+    assert set(needed) == {tmp_path / "day01", (tmp_path / "day01").resolve()}
+
+
+@isolated
+def test_a_hidden_folder_is_empty_also_where_a_link_leads(tmp_path: Path) -> None:
+    real = tmp_path / "real" / "answers"
+    real.mkdir(parents=True)
+    (real / "one.txt").write_text("4711")
+    (tmp_path / "answers").symlink_to(real)
+    look = f"import os; print(os.listdir({str(real)!r}), os.listdir({str(tmp_path / 'answers')!r}))"
+
+    done = run(look, tmp_path, readable=(tmp_path,), hidden=(tmp_path / "answers",))
+
+    assert done.out == "[] []\n", done.err
 
 
 def test_a_file_in_the_temporary_folder_is_shown_alone(

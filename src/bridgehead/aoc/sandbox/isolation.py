@@ -84,8 +84,9 @@ def isolate(bubblewrap: str, command: list[str], view: View) -> list[str]:
             arguments += ["--tmpfs", str(path)]
     for path in (*_SHOWN, *(home / name for name in _TOOLCHAINS), *view.readable):
         arguments += ["--ro-bind-try", str(path), str(path)]
-    # After what is shown: a solver may lie in the folder whose answers are hidden.
-    for path in view.hidden:
+    # After what is shown: a solver may lie in the folder whose answers are hidden. Where links lead to, or the
+    # files could be read there.
+    for path in (hidden.resolve() for hidden in view.hidden):
         if path.is_dir():
             arguments += ["--tmpfs", str(path)]
         elif path.exists():
@@ -95,30 +96,35 @@ def isolate(bubblewrap: str, command: list[str], view: View) -> list[str]:
 
 
 def find_parts(command: list[str], folder: Path) -> tuple[list[str], list[Path]]:
-    """Make the files in a command absolute; return it with the folders that it needs to be run.
+    """Make the paths in a command absolute; return it with the folders that it needs to be run.
 
-    A word that names a file relative to `folder` becomes its path, so that it works from another directory.
+    A word that names a file relative to `folder`, or a folder with a slash (`./day01`), becomes its path, so
+    that it works from another directory.
     """
-    home = Path.home()
+    # Never shown as a whole.
+    shared = {*_EMPTY, Path(gettempdir()), Path.home(), *Path.home().parents}
     words, needed = [], []
     for place, word in enumerate(command):
         path = folder / word
         # The first word is looked for in PATH, unless it has a slash.
         # `os.path`, because a program given as an argument is too long for a file name.
         is_file = os.path.isfile(path) and (place > 0 or os.sep in word)  # noqa: PTH113
-        found = str(path) if is_file else shutil.which(word) if place == 0 else None
+        # Without a slash, `1` may mean something else than the folder of that name.
+        is_folder = place > 0 and os.sep in word and os.path.isdir(path)  # noqa: PTH112
+        found = str(path) if is_file or is_folder else shutil.which(word) if place == 0 else None
         # Windows starts `claude.cmd` only by its whole name.
-        is_whole = is_file or (sys.platform == "win32" and place == 0)
+        is_whole = is_file or is_folder or (sys.platform == "win32" and place == 0)
         words.append(found if is_whole and found else word)
         if found is None:
             continue
         # Both ends of a link: a virtual environment's Python is a link to the real one.
         for end in (Path(found), Path(found).resolve()):
-            parent = end.parent.parent if end.parent.name == "bin" else end.parent
+            around = end if is_folder else end.parent.parent if end.parent.name == "bin" else end.parent
             # A program from npm needs the packages beside its own.
             if "node_modules" in end.parts:
-                parent = Path(*end.parts[: end.parts.index("node_modules") + 1])
-            # A home directory or /tmp is never shown as a whole, only the file.
-            is_shared = parent in (home, *home.parents, *_EMPTY, Path(gettempdir()))
-            needed.append(end if is_shared else parent)
+                around = Path(*end.parts[: end.parts.index("node_modules") + 1])
+            if around not in shared:
+                needed.append(around)
+            elif not is_folder:
+                needed.append(end)
     return words, needed
