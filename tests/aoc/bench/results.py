@@ -35,7 +35,7 @@ RESULT = RunResult(
 
 def result(agent: str = "fox", day: int = 1, repeat: int = 1, **more: Any) -> RunResult:
     """Make the result of a run."""
-    named = run_id(agent, day, repeat, more.get("prompt_hash", "abc"))
+    named = more.pop("id", None) or run_id(agent, day, repeat, "setup")
     return replace(RESULT, agent=agent, day=day, repeat=repeat, id=named, **more)
 
 

@@ -5,6 +5,7 @@ import tempfile
 from pathlib import Path
 
 import pytest
+from filelock import FileLock
 from msgspec.structs import replace
 
 from bridgehead.aoc.bench.agent_run import (
@@ -13,6 +14,7 @@ from bridgehead.aoc.bench.agent_run import (
     Surroundings,
     find_version,
     judge,
+    remove_leftovers,
     run_agent,
 )
 from bridgehead.aoc.bench.agents import Agent
@@ -70,6 +72,20 @@ def test_an_agent_that_does_not_end_is_ended(around: Surroundings) -> None:
     )
 
     assert result.problem == "It took over 1 s."
+
+
+def test_what_a_killed_benchmark_left_is_removed_and_a_run_under_way_is_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    left, used, foreign = (tmp_path / f"bridgehead-{name}" for name in ("bench-1", "bench-2", "other"))
+    for folder in (left, used, foreign):
+        folder.mkdir()
+        (folder / "lock").touch()
+    with FileLock(used / "lock"):
+        remove_leftovers()
+
+    assert [folder.exists() for folder in (left, used, foreign)] == [False, True, True]
 
 
 LOOK = """

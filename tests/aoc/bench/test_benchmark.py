@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from bridgehead.aoc.bench import benchmark
-from bridgehead.aoc.bench.agent_run import PROMPT_HASH, Assignment, Surroundings
+from bridgehead.aoc.bench.agent_run import Assignment, Surroundings
 from bridgehead.aoc.bench.benchmark import Plan, check_plan, exhausted, record, run_benchmark
 from bridgehead.aoc.bench.journal import Journal, RunResult
 from bridgehead.aoc.ranking.board import Filters
@@ -19,10 +19,14 @@ class Silent:
 
     def __init__(self) -> None:
         self.begun: list[tuple[str, int, int]] = []
+        self.warnings: list[str] = []
 
     def show(self, results: list[RunResult], current: Assignment | None) -> None:
         if current is not None:
             self.begun.append((current.agent.name, current.day, current.repeat))
+
+    def warn(self, text: str) -> None:
+        self.warnings.append(text)
 
 
 def plan(days: list[int], repeats: int = 1) -> Plan:
@@ -34,7 +38,9 @@ def played(monkeypatch: pytest.MonkeyPatch) -> None:
     """Runs that take no time: what an agent does is tested with agent runs."""
 
     def play(assignment: Assignment, around: Surroundings, version: str | None) -> RunResult:
-        return result(assignment.agent.name, assignment.day, assignment.repeat, prompt_hash=PROMPT_HASH)
+        agent = assignment.agent
+        cost = None if agent.name == "gull" else 0.5
+        return result(agent.name, assignment.day, assignment.repeat, id=assignment.id, cost_usd=cost)
 
     monkeypatch.setattr(benchmark, "run_agent", play)
 
@@ -82,8 +88,40 @@ def test_a_run_that_was_cut_off_is_run_again_and_those_before_it_are_kept(
 
 
 @pytest.mark.usefixtures("played")
+@pytest.mark.parametrize(
+    "changes",
+    [{"model": "larger"}, {"command": ["other", "{prompt}"]}, {"language": "Rust"}, {"set": {"A": "1"}}],
+)
+def test_an_agent_that_was_changed_is_run_again(around: Surroundings, changes: dict[str, Any]) -> None:
+    fox = scripted("fox")
+    run_benchmark(Plan([fox], [1], 1), around, Silent())
+    begun = []
+    for agent in (replace(fox, files=["~/.key"]), replace(fox, **changes)):
+        watcher = Silent()
+        run_benchmark(Plan([agent], [1], 1), around, watcher)
+        begun.append(watcher.begun)
+
+    assert begun == [[], [("fox", 1, 1)]]
+
+
+@pytest.mark.usefixtures("played")
+def test_an_agent_that_reports_no_cost_is_named_once_if_there_is_a_budget_in_dollars(
+    around: Surroundings,
+) -> None:
+    agents = Plan([scripted("gull"), scripted("fox")], [1, 2], 1)
+    watchers = [Silent(), Silent()]
+    run_benchmark(replace(agents, budget_usd=100.0), around, watchers[0])
+    run_benchmark(replace(agents, days=[3]), around, watchers[1])
+
+    assert watchers[0].warnings == [
+        "gull reported no cost, so --budget-usd does not limit it; --budget-minutes does."
+    ]
+    assert watchers[1].warnings == []
+
+
+@pytest.mark.usefixtures("played")
 def test_a_crash_between_the_journal_and_the_records_loses_nothing(around: Surroundings) -> None:
-    Journal(around.folder).append(result("fox", prompt_hash=PROMPT_HASH))
+    Journal(around.folder).append(result("fox", id=Assignment(scripted("fox"), 1, 1).id))
 
     run_benchmark(plan([1]), around, Silent())
 

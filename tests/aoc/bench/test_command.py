@@ -40,14 +40,17 @@ def test_the_demo_runs_scripted_agents_offline_and_ends_with_board_and_report(
     assert not data.speeds.exists()
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="SIGINT")
-def test_after_ctrl_c_the_same_command_goes_on_where_it_was(data: Data, tmp_path: Path) -> None:
+@pytest.mark.skipif(sys.platform == "win32", reason="signals")
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_after_ctrl_c_the_same_command_goes_on_where_it_was(
+    data: Data, tmp_path: Path, number: signal.Signals
+) -> None:
     folder = tmp_path / "demo"
     options = ["bench", "--demo", "--days", "1", "--repeats", "1", "--folder", str(folder)]
     journal = folder / "journal.jsonl"
     process = subprocess.Popen(
         [COMMAND, "aoc", *options],
-        env={**os.environ, **data.environment()},
+        env={**os.environ, **data.environment(), "TMPDIR": str(tmp_path)},
         stdout=subprocess.DEVNULL,
         stderr=subprocess.PIPE,
         text=True,
@@ -55,12 +58,13 @@ def test_after_ctrl_c_the_same_command_goes_on_where_it_was(data: Data, tmp_path
     until = time.monotonic() + PATIENCE
     while not journal.exists() or not journal.read_text():
         assert time.monotonic() < until
-    process.send_signal(signal.SIGINT)
+    process.send_signal(number)
     _, said = process.communicate(timeout=PATIENCE)
     before = journal.read_text().splitlines()
     done = typed(data, *options)
 
     assert (process.returncode, "Run the same command again" in said) == (130, True)
+    assert not list(tmp_path.glob("bridgehead-*"))
     after = journal.read_text().splitlines()
     assert 1 <= len(before) < len(after) == 3
     assert after[: len(before)] == before

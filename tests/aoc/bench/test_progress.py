@@ -28,10 +28,11 @@ def test_in_a_pipe_each_run_is_a_line() -> None:
     with PlainProgress(PLAN, out) as progress:
         progress.show([], Assignment(scripted("fox"), 1, 1))
         progress.show([result()], None)
+        progress.warn("Look out.")
 
     assert out.getvalue() == (
         "1 of 8: fox, day 1, run 1: phase 1 solved in 1.5 s, 2 wrong answers; "
-        "phase 2 failed in 9 s, 5 wrong answers; $0.50\n"
+        "phase 2 failed in 9 s, 5 wrong answers; $0.50\nLook out.\n"
     )
 
 

@@ -6,16 +6,19 @@ handed out the puzzle, which answers came, and when the right one did.
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import socket
 import sys
 import time
 from collections.abc import Mapping
+from contextlib import ExitStack, suppress
 from hashlib import sha256
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from tempfile import TemporaryDirectory, gettempdir
 
+from filelock import FileLock, Timeout
 from msgspec import Struct
 from msgspec.structs import replace
 
@@ -44,6 +47,9 @@ If you cannot solve a phase, call finish_attempt with give_up, and stop. Nobody 
 PROMPT_HASH = sha256(PROMPT.encode()).hexdigest()[:12]
 MAX_OUTPUT = 64 * MEGABYTE
 VERSION_SECONDS = 30.0
+SCRATCH = "bridgehead-bench-"
+IN_USE = "lock"
+"""A file that is locked while a run goes on; the system releases it when the benchmark is killed."""
 
 
 class Assignment(Struct, frozen=True):
@@ -55,8 +61,10 @@ class Assignment(Struct, frozen=True):
 
     @property
     def id(self) -> str:
-        """The id of the run."""
-        return run_id(self.agent.name, self.day, self.repeat, PROMPT_HASH)
+        """The id of the run; another one once the prompt or the agent is changed."""
+        agent = self.agent
+        setup = [PROMPT_HASH, agent.command, agent.model, agent.language, agent.set]
+        return run_id(agent.name, self.day, self.repeat, json.dumps(setup, sort_keys=True))
 
 
 class Surroundings(Struct, frozen=True):
@@ -75,8 +83,10 @@ class Surroundings(Struct, frozen=True):
 def run_agent(assignment: Assignment, around: Surroundings, version: str | None) -> RunResult:
     """Run an agent once, and return what came of it."""
     agent, day = assignment.agent, assignment.day
-    with TemporaryDirectory(prefix="bridgehead-bench-", ignore_cleanup_errors=True) as scratch:
+    with ExitStack() as stack:
+        scratch = stack.enter_context(TemporaryDirectory(prefix=SCRATCH, ignore_cleanup_errors=True))
         root = Path(scratch).resolve()
+        stack.enter_context(FileLock(root / IN_USE))
         settings = _lay_out_puzzle(around.workspace, day, root / "bridge")
         # The bridge has the answers, and temporary folders need not be among those that isolation hides.
         around = replace(around, hidden=(*around.hidden, root / "bridge"))
@@ -124,6 +134,17 @@ def run_agent(assignment: Assignment, around: Surroundings, version: str | None)
         transcript=str(transcript),
         host=socket.gethostname(),
     )
+
+
+def remove_leftovers() -> None:
+    """Remove what killed benchmarks left: folders with the answers and with copies of credentials."""
+    for lock in Path(gettempdir()).glob(f"{SCRATCH}*/{IN_USE}"):
+        with suppress(OSError, Timeout):
+            # Another user's file could be a link to one of ours, which locking would empty.
+            if sys.platform != "win32" and lock.parent.lstat().st_uid != os.geteuid():
+                continue
+            FileLock(lock).acquire(timeout=0).lock.release()
+            shutil.rmtree(lock.parent, ignore_errors=True)
 
 
 def _fill(word: str, words: Mapping[str, str]) -> str:

@@ -15,7 +15,7 @@ from ..files.entries import SOLVING, Details, format_timestamp
 from ..files.instructions import has_answer
 from ..files.recorder import NewRun
 from ..workspace import Workspace
-from .agent_run import Assignment, Surroundings, find_version, phases_of, run_agent
+from .agent_run import Assignment, Surroundings, find_version, phases_of, remove_leftovers, run_agent
 from .agents import Agent
 from .journal import Journal, PhaseResult, RunResult
 
@@ -47,6 +47,10 @@ class Watcher(Protocol):
         """Show the runs that have ended, and the one that begins."""
         ...
 
+    def warn(self, text: str) -> None:
+        """Show a warning beside the runs."""
+        ...
+
 
 def check_plan(plan: Plan, workspace: Workspace) -> None:
     """Refuse a plan that cannot work before anything is paid for. Raises `InvalidArgument`."""
@@ -71,6 +75,7 @@ def check_plan(plan: Plan, workspace: Workspace) -> None:
 
 def run_benchmark(plan: Plan, around: Surroundings, watcher: Watcher) -> tuple[list[RunResult], str]:
     """Do all runs of a plan that the journal does not have; return all results, and why it ended early."""
+    remove_leftovers()
     journal = Journal(around.folder)
     known = journal.results()
     done = [known[one.id] for one in plan.assignments if one.id in known]
@@ -78,6 +83,7 @@ def run_benchmark(plan: Plan, around: Surroundings, watcher: Watcher) -> tuple[l
     for result in done:
         record(around.workspace, result)
     versions: dict[str, str | None] = {}
+    unpriced: set[str] = set()
     for assignment in plan.assignments:
         if assignment.id in known:
             continue
@@ -93,6 +99,11 @@ def run_benchmark(plan: Plan, around: Surroundings, watcher: Watcher) -> tuple[l
         record(around.workspace, result)
         done.append(result)
         watcher.show(done, None)
+        if plan.budget_usd is not None and result.cost_usd is None and agent.name not in unpriced:
+            unpriced.add(agent.name)
+            watcher.warn(
+                f"{agent.name} reported no cost, so --budget-usd does not limit it; --budget-minutes does."
+            )
     return done, ""
 
 

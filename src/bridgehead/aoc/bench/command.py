@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from argparse import Namespace
 from contextlib import ExitStack
@@ -154,6 +155,8 @@ def _run_plan(plan: Plan, around: Surroundings, *, is_kept: bool) -> int:
     if around.bubblewrap is None:
         sys.stderr.write("Not isolated: times count as measured at best.\n")
     progress = LiveProgress(plan) if out.isatty() else PlainProgress(plan)
+    # Ended like this, too, it removes the agent's home directory, which has credentials in it.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         with progress:
             results, why = run_benchmark(plan, around, progress)

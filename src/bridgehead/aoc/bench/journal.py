@@ -54,9 +54,9 @@ class RunResult(Struct, frozen=True):
     host: str
 
 
-def run_id(agent: str, day: int, repeat: int, prompt_hash: str) -> str:
+def run_id(agent: str, day: int, repeat: int, setup: str) -> str:
     """Name a run by what it is a run of: the same in each process that resumes the benchmark."""
-    return sha256(f"{agent}\n{day}\n{repeat}\n{prompt_hash}".encode()).hexdigest()[:12]
+    return sha256(f"{agent}\n{day}\n{repeat}\n{setup}".encode()).hexdigest()[:12]
 
 
 class Journal:

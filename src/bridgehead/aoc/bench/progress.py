@@ -45,6 +45,10 @@ class LiveProgress:
         """Show the runs that have ended, and the one that begins."""
         self._results, self._current, self._began = list(results), current, time.monotonic()
 
+    def warn(self, text: str) -> None:
+        """Print a warning above the table."""
+        self._live.console.print(text, markup=False, highlight=False)
+
     def draw(self) -> Table:
         """Make the table of this moment."""
         table = progress_table(self._plan, self._results)
@@ -77,6 +81,11 @@ class PlainProgress:
             last = results[-1]
             self._out.write(f"{len(results)} of {self._total}: {run_text(last)}\n")
             self._out.flush()
+
+    def warn(self, text: str) -> None:
+        """Write a line."""
+        self._out.write(f"{text}\n")
+        self._out.flush()
 
 
 def run_text(result: RunResult) -> str:

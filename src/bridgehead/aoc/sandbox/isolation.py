@@ -84,8 +84,8 @@ def isolate(bubblewrap: str, command: list[str], view: View) -> list[str]:
             arguments += ["--tmpfs", str(path)]
     for path in (*_SHOWN, *(home / name for name in _TOOLCHAINS), *view.readable):
         arguments += ["--ro-bind-try", str(path), str(path)]
-    # After what is shown: a solver may lie in the folder whose answers are hidden. Where links lead to, or the
-    # files could be read there.
+    # After what is shown: a solver may lie in the folder whose answers are hidden. Links are followed, or
+    # the answers could be read where they lead.
     for path in (hidden.resolve() for hidden in view.hidden):
         if path.is_dir():
             arguments += ["--tmpfs", str(path)]
