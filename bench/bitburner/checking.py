@@ -36,7 +36,16 @@ QUESTION_SETS = {
     "held out later": HELD_OUT_LATER,
     "independent": INDEPENDENT,
 }
-SCRIPT_SETS = ("wrong", "fresh_wrong", "held_wrong", "right", "fresh_right", "held_right")
+SCRIPT_SETS = (
+    "wrong",
+    "fresh_wrong",
+    "held_wrong",
+    "newest_wrong",
+    "right",
+    "fresh_right",
+    "held_right",
+    "newest_right",
+)
 
 
 async def count_corpus(checker: TypeChecker | None) -> None:
