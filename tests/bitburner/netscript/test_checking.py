@@ -23,7 +23,8 @@ def test_ns1_scripts_and_empty_definitions_are_not_checked() -> None:
     assert check_script(in_main("ns.hakc();"), "a.js", empty, DefinitionSearch(empty)) == []
 
 
-WRONG, RIGHT = load("wrong") + load("fresh_wrong"), load("right") + load("fresh_right") + load("held_right")
+WRONG = load("wrong") + load("fresh_wrong") + load("newest_wrong")
+RIGHT = load("right") + load("fresh_right") + load("held_right") + load("newest_right")
 
 
 def check_case(case: Case) -> list[Problem]:
@@ -36,8 +37,8 @@ def test_a_script_that_works_raises_no_alarm(case: Case) -> None:
 
 
 def test_most_mistakes_are_named() -> None:
-    assert len(WRONG) >= 45
-    assert sum(bool(check_case(case)) for case in WRONG) >= 68
+    assert len(WRONG) >= 65
+    assert sum(bool(check_case(case)) for case in WRONG) >= 88
 
 
 @pytest.mark.parametrize("case", WRONG, ids=lambda case: case.filename)
@@ -55,6 +56,16 @@ def test_a_script_is_said_not_to_start_only_if_it_does_not(case: Case) -> None:
         ("ns.prompt('x'); ns.print(1);", "not_awaited", "maybe"),
         ("ns.pid();", "not_a_function", "line"),
         ("const n = ns.getHackingLevel - 1;", "not_called", "maybe"),
+        ("for (const host of ns.scan) ns.print(host);", "not_called", "line"),
+        ("ns.print(ns.scan.map((host) => host));", "not_called", "line"),
+        ("const server = 'x'; ns.print(sever);", "undeclared", "line"),
+        ("const server = 'x'; ns.print(`${servre}`);", "undeclared", "line"),
+        ("log(1);\n}\nfunction log(text) {\n  ns.print(text);", "undeclared", "line"),
+        (
+            "const level = ns.getPlayer().hackingLevel; if (level > 3) ns.print(1);",
+            "unknown_property",
+            "maybe",
+        ),
         ("const later = ns.hakc;", "unknown_api", "maybe"),
         ("const later = ns.hakc; ns.hakc('x');", "unknown_api", "line"),
         ("ns.hakc.now;", "unknown_api", "line"),
@@ -97,10 +108,25 @@ def test_a_problem_tells_what_it_does_to_the_script(body: str, code: str, when: 
         "for (let n = 0; n < 3; n++) await ns.sleep(n);",
         "ns.run('a.js', 1, ...ns.args, [], true);",
         "const sleep = (ms) => new Promise((done) => setTimeout(done, ms)); await sleep(5);",
+        "const scan = ns.scan.bind(ns); ns.print(scan(), ns.hack.toString());",
+        "const server = 'x'; const walk = function visit(name) { if (name) visit(name); }; walk(server);",
+        "const events = []; events.push(name, event, status);",
+        "const server = 'x'; globalThis.servers = [server]; ns.print(servers);",
+        "const server = 'x'; if (typeof servers !== 'undefined') ns.print(servers);",
+        "const server = 'x'; try { ns.print(sever); } catch { ns.print(server); }",
+        "globalThis.ns = ns; log();\n}\nfunction log() {\n  ns.print(1);",
+        "log();\n}\nvar ns;\nfunction log() {\n  ns.print(1);",
+        "const table = { ns, go() { return this.ns.pid; } }; table.go();",
     ],
 )
 def test_what_only_looks_wrong_is_left_alone(body: str) -> None:
     assert check(in_main(body)) == []
+
+
+def test_parameters_in_types_are_no_names_that_are_read() -> None:
+    typed = "type Step = (ns: NS, server: string) => Promise<typeof sever.x>;\n"
+
+    assert check(typed + in_main("const server: Step | null = null; ns.print(server);"), "a.ts") == []
 
 
 def test_a_walk_that_calls_itself_is_followed() -> None:

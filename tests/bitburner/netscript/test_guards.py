@@ -30,6 +30,20 @@ from tests.bitburner.netscript.checking_scripts import check, in_main, unknown
         "if (!ns.hack) { ns.hakc('x'); }",
         "const names = ns.stock?.getSymbols?.() ?? ns.hakc();",
         "const names = ns.scan?.('x') || ns.hakc();",
+        "if ('stock' in ns) ns.print(1); else ns.hakc('x');",
+        "if (typeof ns.stock === 'undefined') ns.hakc('x');",
+        "if (ns.stock == null) { ns.hakc('x'); }",
+        "const isNew = typeof ns.stock === 'object';\n  if (isNew) ns.print(1); else ns.hakc('x');",
+        "const isOld = !('stock' in ns);\n  isOld && ns.hakc('x');",
+        "const isNew = Boolean(ns.stock);\n  const done = isNew ? 1 : ns.hakc('x');",
+        "const { stock } = ns;\n  if (stock) ns.print(1); else ns.hakc('x');",
+        "if (Object.keys(ns).includes('stock')) ns.print(1); else ns.hakc('x');",
+        "if (ns.hasOwnProperty('stock')) ns.print(1); else ns.hakc('x');",
+        "if (ns.stock) return;\n  ns.hakc('x');",
+        "if (ns.stock) { ns.print(1); return; }\n  ns.hakc('x');",
+        "switch (typeof ns.stock) { case 'undefined': ns.hakc('x'); }",
+        "ns.stock || ns.hakc('x');",
+        "const api = ns.stock ?? { getSymbols: ns.hakc };",
     ],
 )
 def test_a_guarded_name_is_left_alone(body: str) -> None:
@@ -49,6 +63,12 @@ def test_a_guarded_name_is_left_alone(body: str) -> None:
         "const x = other?.scan() ?? ns.hakc();",
         "if (!ns.hack) ns.print(1); else ns.hakc('x');",
         "if (ns.scan('x')) ns.print(1); else ns.hakc('x');",
+        "const stock = ns.stock;\n  if (!stock.getSymbols()) return;\n  ns.hakc('x');",
+        "if (!ns.stock) return;\n  ns.hakc('x');",
+        "ns.stock && ns.hakc('x');",
+        "if (ns.args.length > 1) return;\n  ns.hakc('x');",
+        "if (ns.stock) ns.print(1);\n  ns.hakc('x');",
+        "const size = measure(ns);\n  if (size > 3) ns.hakc('x');",
     ],
 )
 def test_what_only_looks_like_a_guard_is_none(body: str) -> None:

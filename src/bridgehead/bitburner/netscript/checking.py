@@ -35,6 +35,23 @@ _OF_EVERY_OBJECT = frozenset(
     {"constructor", "hasOwnProperty", "isPrototypeOf", "propertyIsEnumerable", "toLocaleString", "toString"}
     | {"valueOf", "__proto__"}
 )
+_READING = frozenset({"arguments", "binary_expression", "template_substitution", "call_expression"})
+"""Expressions in which a name is certainly read."""
+_MIN_NAME, _MAX_NAME = 5, 40
+"""Letters of a name that may be misspelt: shorter ones are near to too many others."""
+_PAGE = """
+alert arguments atob blur btoa caches cancelAnimationFrame cancelIdleCallback chrome clearImmediate
+clearInterval clearTimeout close closed confirm console crypto devicePixelRatio document escape event
+external fetch find focus frames history innerHeight innerWidth isFinite isNaN length localStorage
+location menubar module moveBy moveTo name navigation navigator open opener origin outerHeight outerWidth
+pageXOffset pageYOffset parent parseFloat parseInt performance print process prompt require resizeBy
+resizeTo scheduler screen screenLeft screenTop screenX screenY scroll scrollBy scrollTo scrollX scrollY
+scrollbars self sessionStorage setImmediate setInterval setTimeout sprintf status stop toolbar toString
+unescape viewport vsprintf when window
+"""
+_PAGE_NAMES = frozenset(_PAGE.split())
+"""Names that the game's page has, and a script may have a similar one of its own."""
+_OF_FUNCTIONS = frozenset({"apply", "bind", "call"}) | _OF_EVERY_OBJECT
 UNDOCUMENTED = frozenset(
     {"alterReality", "bypass", "dynamicImport", "exploit", "heart", "iKnowWhatImDoing", "openDevMenu"}
     | {"printRaw", "rainbow", "tprintRaw", "break", "factionGains", "hacknetNodes"}
@@ -251,6 +268,54 @@ def _find_missing_ns(subject: Subject) -> Iterator[Finding]:
             yield Finding("missing_ns", f"{name} is not defined; ns.{name} is.", called.start)
 
 
+def _find_undeclared(subject: Subject) -> Iterator[Finding]:
+    """Names that nothing declares: `ns` outside of the function that has it, and misspelt variables.
+
+    Every other name may be a global of the page, or one that another script has made.
+    """
+    bindings, names = subject.script.scopes.bindings, subject.script.scopes.names
+    reads: list[Node] = []
+    made = set(_PAGE_NAMES)  # also what the script makes or asks for without declaring it
+    has_own_ns = False
+    for node in subject.nodes:
+        parent, binding = node.parent, bindings.get(node)
+        if binding is not None:
+            has_own_ns |= node.text == "ns" and binding.parameter is None
+        elif node.type == "identifier" and parent is not None:
+            is_object = parent.type == "member_expression" and parent.field("object") is node
+            is_read = (parent.type in _READING or is_object) and "type" not in (parent.parent or parent).type
+            if is_read and node not in subject.guards.protected:
+                reads.append(node)
+            else:
+                made.add(node.text)
+        elif node.type in ("assignment_expression", "augmented_assignment_expression"):
+            left = node.field("left")  # globalThis.ns = ns
+            owner = left.field("object") if left is not None else None
+            if left is not None and owner is not None and owner.type != "this":
+                made.add(property_of(left))
+    near: dict[str, str] = {}
+    for name in names if reads else ():
+        near |= dict.fromkeys(_shorten(name), name)
+    for node in reads:
+        name = node.text
+        if name in made:
+            continue
+        if name == "ns" and name in names and not has_own_ns:
+            message = "ns is not defined here. Add it as a parameter, and pass it."
+            yield Finding("undeclared", message, node.start)
+        elif name not in names and name[0].islower():
+            meant = next((near[one] for one in _shorten(name) if one in near), None)
+            if meant is not None:
+                yield Finding("undeclared", f"{name} is not defined. Nearest: {meant}.", node.start)
+
+
+def _shorten(name: str) -> list[str]:
+    """Return a name, and it without each of its letters: misspelt names have one of these in common."""
+    if not _MIN_NAME <= len(name) <= _MAX_NAME:
+        return []
+    return [name, *(name[:at] + name[at + 1 :] for at in range(len(name)))]
+
+
 def _find_not_a_function(subject: Subject) -> Iterator[Finding]:
     """Calls of a value or a namespace of the API."""
     for use in subject.uses:
@@ -267,15 +332,23 @@ def _find_not_a_function(subject: Subject) -> Iterator[Finding]:
 
 
 def _find_not_called(subject: Subject) -> Iterator[Finding]:
-    """Functions of the API in a calculation or comparison, where their result is meant."""
+    """Functions of the API in a calculation, a loop or before a method, where their result is meant."""
     for use in subject.uses:
         parent = use.node.parent
-        operator = (
-            parent.field("operator") if parent is not None and parent.type == "binary_expression" else None
-        )
-        if operator is not None and operator.type in _ARITHMETIC and subject.signatures.of(use.path):
+        if parent is None or not subject.signatures.of(use.path):
+            continue
+        operator = parent.field("operator")
+        fails = False
+        if parent.type == "for_in_statement":  # for (const host of ns.scan)
+            fails = operator is not None and operator.type == "of" and parent.field("right") is use.node
+        elif parent.type == "member_expression" and parent.field("object") is use.node:  # ns.scan.map(…)
+            is_called = parent.parent is not None and parent.parent.field("function") is parent
+            fails = is_called and property_of(parent) not in _OF_FUNCTIONS
+        is_binary = parent.type == "binary_expression"
+        is_compared = is_binary and operator is not None and operator.type in _ARITHMETIC
+        if (fails and not subject.guards.covers(parent, property_of(parent))) or is_compared:
             message = f"ns.{use.path} is not called here; write ns.{use.path}(…)."
-            yield Finding("not_called", message, use.start, "maybe")
+            yield Finding("not_called", message, use.start, "line" if fails else "maybe")
 
 
 def _find_wrong_arguments(subject: Subject) -> Iterator[Finding]:
@@ -586,6 +659,7 @@ _USE_RULES = (
 """Rules about what a script does with the API."""
 _RULES = (
     _find_missing_ns,
+    _find_undeclared,
     _find_bad_imports,
     _find_main,
     _find_syntax,

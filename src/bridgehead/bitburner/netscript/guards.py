@@ -3,7 +3,8 @@
 Players write scripts for several versions of the game: `if (ns.x) ns.x()`, `"x" in ns`, `typeof ns.x`,
 `ns.x?.()`, an early return, try and catch, or a helper such as `isV3(ns)`. A name that is tested anywhere in
 a file counts as guarded in all of it, so that `if (!ns.x) return;` and a test in a helper work too. What runs
-only if another member is missing (`ns.new ? ns.new() : ns.old()`) is for another version of the game.
+only if another member is missing (`ns.new ? ns.new() : ns.old()`) is for another version of the game, however
+the script asks: in place, by a variable, or by leaving early.
 """
 
 from __future__ import annotations
@@ -15,10 +16,15 @@ from .scopes import Binding
 from .scripts import Script, property_of
 
 _TESTS = frozenset({"if_statement", "while_statement", "do_statement", "ternary_expression"})
-_OPERATORS = frozenset({"&&", "||", "??", "===", "!==", "==", "!=", "in", "instanceof", "<", ">", "<=", ">="})
+_OPERATORS = frozenset({"&&", "||", "??", "===", "!==", "==", "!=", "in", "instanceof"})
 _ACCESSING = frozenset({"member_expression", "subscript_expression", "call_expression"})
 _PASSING = frozenset({"parenthesized_expression", "ternary_expression", "binary_expression"})
 """Expressions whose value may be that of a part of them."""
+_MEMBERS = frozenset({"member_expression", "subscript_expression"})
+_VALUES = frozenset({"args", "pid"})
+"""Members that every version has; a test of them is about something else."""
+_LISTING = frozenset({"keys", "getOwnPropertyNames", "has", "hasOwn", "hasOwnProperty"})
+_LEAVING = frozenset({"return_statement", "throw_statement", "continue_statement", "break_statement"})
 _MAX_CONDITION = 300
 """Characters of a condition that is searched for a version; conditions nest, so a limit keeps this linear."""
 _MAX_CHAIN = 6
@@ -36,12 +42,16 @@ class Guards:
         """Variables that are tested somewhere."""
         self.protected: set[Node] = set()
         """Nodes inside of try with catch, `if (false)` and tests of the version."""
+        self._left_early: set[Node] = set()
+        """Blocks of which the rest runs only if a member is missing: `if (ns.new) return; ns.old();`."""
         for node in script.tree.nodes:
             script.spend()
             parent = node.parent
             if parent is not None and (parent in self.protected or self._protects(parent, node)):
                 self.protected.add(node)
-            if node.type in ("member_expression", "subscript_expression"):
+            if node.type == "if_statement" and parent is not None and self._leaves_early(node):
+                self._left_early.add(parent)
+            if node.type in _MEMBERS:
                 if _is_tested(node):
                     self._names.add(property_of(node))
             elif node.type == "identifier":
@@ -52,8 +62,9 @@ class Guards:
                 self._names.add(string_value(node) or "")
 
     def covers(self, node: Node, name: str) -> bool:
-        """Return whether a script may use a name that does not exist here."""
-        return name in self._names or node in self.protected or self._is_kept_and_tested(node)
+        """Return whether a script may use a name that does not exist here; a version is asked for freely."""
+        is_known = name in self._names or node in self.protected or _VERSION.search(name) is not None
+        return is_known or self._is_kept_and_tested(node)
 
     def _is_kept_and_tested(self, node: Node) -> bool:
         """Return whether a member goes into a variable that is tested: `const buy = ns.buy; if (buy) …`."""
@@ -76,24 +87,70 @@ class Guards:
             condition = parent.field("condition")
             if condition is None or condition is node:
                 return False
-            return self._is_switch(condition) or self._is_otherwise(parent, condition, node)
+            return self._is_switch(condition) or self._is_for_others(
+                condition, is_taken=parent.field("consequence") is node
+            )
+        if parent.type == "switch_statement" and parent.field("body") is node:
+            return self._asks(parent.field("value"))
         if parent.type == "binary_expression" and parent.field("right") is node:
-            # `ns.new?.() ?? ns.old()`: the other game's name.
+            # `ns.new?.() ?? ns.old()`, `ns.new || ns.old()`, `!ns.new && ns.old()`: the other game's name.
             operator, left = parent.field("operator"), parent.field("left")
-            is_alternative = operator is not None and operator.type in ("??", "||") and left is not None
-            return is_alternative and self._asks_softly(left)
-        return False
+            if operator is None or left is None:
+                return False
+            if operator.type in ("??", "||") and self._asks_softly(left):
+                return True
+            is_logical = operator.type in ("??", "||", "&&")
+            return is_logical and self._is_for_others(left, is_taken=operator.type == "&&")
+        return parent in self._left_early
 
-    def _is_otherwise(self, parent: Node, condition: Node, branch: Node) -> bool:
-        """Return whether a branch is taken if a member of the API is missing: that is for another game."""
+    def _leaves_early(self, node: Node) -> bool:
+        condition, taken = node.field("condition"), node.field("consequence")
+        last = taken.named[-1:] if taken is not None and taken.type == "statement_block" else [taken]
+        leaves = any(one is not None and one.type in _LEAVING for one in last)
+        return leaves and condition is not None and self._is_for_others(condition, is_taken=False)
+
+    def _is_for_others(self, condition: Node, *, is_taken: bool) -> bool:
+        """Return whether what runs if a condition holds, or does not, may be for another game.
+
+        After `ns.x` and `!ns.x` that is what runs without x. Of other questions both answers count.
+        """
         negated = False
         node = condition
         while node.type in ("parenthesized_expression", "unary_expression") and node.named:
             negated ^= node.type == "unary_expression" and node.text.startswith("!")
             node = node.named[0]
-        taken = parent.field("consequence" if negated else "alternative")
-        is_member = node.type in ("member_expression", "subscript_expression")
-        return taken is branch and is_member and self._script.resolve(node.field("object")) is not None
+        if node.type in _MEMBERS and not condition.text.startswith("typeof"):
+            return is_taken is negated and self._script.resolve(node.field("object")) is not None
+        return self._asks(condition)
+
+    def _asks(self, node: Node | None, depth: int = 0) -> bool:
+        """Return whether an expression asks if the API has some member."""
+        if node is None or depth > _MAX_CHAIN or node.end - node.start > _MAX_CONDITION:
+            return False
+        if node.type in ("parenthesized_expression", "unary_expression"):
+            return any(self._asks(one, depth + 1) for one in node.named)
+        if node.type in _MEMBERS:
+            return self._script.resolve(node.field("object")) is not None and property_of(node) not in _VALUES
+        if node.type == "binary_expression":
+            left, right, operator = node.field("left"), node.field("right"), node.field("operator")
+            if operator is not None and operator.type == "in":
+                return self._script.resolve(right) is not None
+            return self._asks(left, depth + 1) or self._asks(right, depth + 1)
+        if node.type == "call_expression":  # Boolean(ns.x), Object.keys(ns).includes("x")
+            called, arguments = node.field("function"), node.field("arguments")
+            owner = called.field("object") if called is not None else None
+            if called is None or arguments is None:
+                return False
+            if property_of(called) in _LISTING:
+                return any(self._script.resolve(one) is not None for one in (owner, *arguments.named[:2]))
+            if owner is not None:
+                return owner.type == "call_expression" and self._asks(owner, depth + 1)
+            return called.text == "Boolean" and any(self._asks(one, depth + 1) for one in arguments.named)
+        binding = self._script.scopes.bindings.get(node) if node.type == "identifier" else None
+        if binding is None or len(binding.values) != 1:
+            return False
+        value, key = binding.values[0]
+        return self._script.resolve(value) is not None if key else self._asks(value, depth + 1)
 
     def _asks_softly(self, node: Node | None) -> bool:
         """Return whether an expression calls or reads the API with `?.`."""
