@@ -96,3 +96,18 @@ async def test_the_core_tools_of_bitburner_look_definitions_up(environment: dict
 
     assert "search_definitions" in served.tools
     assert "Look API functions up with search_definitions." in instructions
+
+
+@pytest.mark.parametrize("setting", [{"AOC_TOOLSETS": "core"}, {"BRIDGEHEAD_READ_ONLY": "1"}])
+async def test_what_is_left_of_the_texts_of_aoc_makes_sense(
+    environment: dict[str, str], setting: dict[str, str]
+) -> None:
+    served = make_bridge(plugins.load("aoc"), {**environment, **setting})
+    async with connect(served) as client:
+        asked = {"name": "solve_day", "arguments": {"day": "2"}}
+        (message,) = (await client.request("prompts/get", asked))["messages"]
+
+    # Neither a clock nor an answer that nothing here takes.
+    assert not re.search(r"server take the time|hand in|checked|checks", message["content"]["text"])
+    assert not re.search(r"server's clock|hand in|checked|checks", served.instructions or "", re.IGNORECASE)
+    assert "fetch_instruction returns the text" in message["content"]["text"]

@@ -34,7 +34,7 @@ PREPARE_AFTER_SECONDS = 0.5
 INSTRUCTIONS = (
     "Advent of Code puzzle texts, and how fast models solve them. To time yourself, call start_attempt "
     "before you read the puzzle: it starts the server's clock and returns the text and your input. Hand "
-    "in the answer with finish_attempt; it is checked where the answer is known. Without an attempt, "
+    "in the answer with finish_attempt, which checks it where the answer is known. Without an attempt, "
     "fetch_instruction returns the text, and the resource aoc://dayNN/input is your input. record_speed "
     "is for times that were taken elsewhere with a real clock: measure 'solving' is from the puzzle to "
     "the right answer, 'execution' is one run of the program. Never estimate or invent a time, and record "

@@ -43,16 +43,19 @@ LANGUAGES = (
 )
 MAX_ROWS = 30
 
+# Each item of the list names the tools of one way: an item that names a tool which is not offered is left out.
 _SOLVE = """\
-Solve phase {phase} of day {day} of Advent of Code {year} in {language}, and let the server take the time:
-- Call start_attempt(day={day}, phase={phase}, llm_name=<your name>). It starts the clock and returns the text
-  and your input. Do not read the puzzle in another way before: the time would only be claimed.
-- Check your program on the example in the text, run it on the input, and hand in what it printed with
-  finish_attempt. After a wrong answer correct it and hand in again; the clock runs on, and tries are limited.
-- Where no attempt takes the time, fetch_instruction returns the text, and aoc://day{day:02}/input is the
-  input. Take the time from a real clock, never estimate it: from the moment you read the puzzle until your
-  program has printed the right answer. Record it once: record_speed(day={day}, phase={phase},
-  llm_name=<your name>, speed_ms=<milliseconds>)
+Solve phase {phase} of day {day} of Advent of Code {year} in {language}:
+- To let the server take the time, call start_attempt(day={day}, phase={phase}, llm_name=<your name>). It
+  starts the clock and returns the text and your input. Do not read the puzzle in another way before: the time
+  would only be claimed.
+- Without an attempt, fetch_instruction returns the text, and aoc://day{day:02}/input is the input.
+- Check your program on the example in the text, then run it on the input.
+- Hand in what it printed with finish_attempt. After a wrong answer correct it and hand in again; the clock
+  runs on, and tries are limited.
+- Where no attempt takes the time, take it from a real clock, never estimate it: from the moment you read the
+  puzzle until your program has printed the right answer. Record it once:
+  record_speed(day={day}, phase={phase}, llm_name=<your name>, speed_ms=<milliseconds>)
 - Do not look up an existing solution, and do not leave out failed attempts.
 - How long the program itself runs is another measure, "execution"; `bridgehead aoc run` takes it.
 If you could not solve it, say so and record nothing. An attempt then ends with finish_attempt and give_up."""
