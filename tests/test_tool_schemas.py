@@ -152,3 +152,25 @@ def test_a_whole_float_is_an_integer_in_every_bridge() -> None:
                 taken.add(tool.bridge.info.name)
 
     assert len(taken) == len(plugins.built_in_names())
+
+
+LISTED = [tool for tool in TOOLS if tool.visible_to == "everyone"]
+UNTOLD = {
+    "model",  # a setting, and the result says which model answered
+    "list_files.server",  # its listing has grown enough; every other tool tells it
+    "edit_file.edits.items.count",  # as of `count`
+}
+
+
+@pytest.mark.parametrize("tool", LISTED, ids=lambda tool: tool.name)
+def test_limits_and_defaults_are_told_in_words(tool: Tool) -> None:
+    """Codex and others drop `maximum` and `default` before a model sees the schema."""
+    untold = []
+    for path, schema in schemas_in(tool.input_schema):
+        said = f"{tool.description} {schema.get('description', '')}".replace(",", "")
+        for word in ("maximum", "maxItems", "default"):
+            value = schema.get(word)
+            is_obvious = not value or isinstance(value, bool | list | tuple)
+            if not (is_obvious or str(value) in said or UNTOLD & {path, f"{tool.name}.{path}"}):
+                untold.append(f"{path}: {word} {value}")
+    assert untold == []

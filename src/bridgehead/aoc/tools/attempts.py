@@ -91,7 +91,12 @@ class FinishAttempt(Arguments):
 
     attempt: Annotated[str, Meta(min_length=1, max_length=64, description="From start_attempt")]
     answer: (
-        Annotated[str, Meta(min_length=1, max_length=4000, description="What the program printed")]
+        Annotated[
+            str,
+            Meta(
+                min_length=1, max_length=4000, description="What the program printed, up to 4000 characters"
+            ),
+        ]
         | UnsetType
     ) = UNSET
     give_up: Annotated[bool, Meta(description="End without an answer; counts as not solved")] = False

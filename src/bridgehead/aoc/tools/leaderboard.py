@@ -33,8 +33,8 @@ class SpeedLeaderboard(Arguments):
     llm: Name | UnsetType = UNSET
     measure: MeasureFilter | UnsetType = UNSET
     grade: Annotated[Grade, Meta(description="One grade only")] | UnsetType = UNSET
-    order: Order = "speed"
-    limit: Annotated[int, Meta(ge=1, le=100, description="1 to 100")] = 20
+    order: Annotated[Order, Meta(description="Default speed")] = "speed"
+    limit: Annotated[int, Meta(ge=1, le=100, description="1 to 100; default 20")] = 20
     offset: Annotated[int, Meta(ge=0, le=2**31, description="Rows to skip")] = 0
 
 
@@ -58,7 +58,7 @@ class SpeedHistory(Arguments):
     llm_name: Llm | UnsetType = UNSET
     llm: Name | UnsetType = UNSET
     measure: MeasureFilter | UnsetType = UNSET
-    limit: Annotated[int, Meta(ge=1, le=200, description="1 to 200")] = 50
+    limit: Annotated[int, Meta(ge=1, le=200, description="1 to 200; default 50")] = 50
     older: Annotated[int, Meta(ge=1, le=2**31, description="`older` of the page before")] | UnsetType = UNSET
 
 

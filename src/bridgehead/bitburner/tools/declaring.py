@@ -34,7 +34,7 @@ GRACE_SECONDS = 2.0
 
 Function = TypeVar("Function", bound=Callable[..., Awaitable[Any]])
 
-Server = Annotated[str, Meta(description="Host name, case-sensitive")]
+Server = Annotated[str, Meta(description="Host name; default home")]
 Filename = Annotated[str, Meta(min_length=1, description="Path on the server, such as scripts/hack.js")]
 MAX_QUERY = 1000
 """Limit of a pattern or query in characters: compiling a pattern of a megabyte takes seconds."""

@@ -27,10 +27,10 @@ class SearchDefinitions(Arguments):
         Meta(
             min_length=1,
             max_length=MAX_QUERY,
-            description="Symbols such as ns.hack, Singularity or a list of them, or a few words",
+            description="Symbols such as ns.hack, Singularity or a list of them, or words",
         ),
     ]
-    limit: Annotated[int, Meta(ge=1, le=50, description="Up to 50")] = 3
+    limit: Annotated[int, Meta(ge=1, le=50, description="Default 3, up to 50")] = 3
 
 
 class Definition(Struct):
@@ -60,7 +60,7 @@ def declare(tools: ToolDeclarer) -> None:
     )(get_netscript_definitions)
     tools.read_tool(
         "Search definitions",
-        "Find functions and types of the Bitburner game's API (Netscript, ns.…) by symbol or by words. "
+        "Find functions and types of the Bitburner game's API (Netscript, ns.…) by symbol or words. "
         "Answers declarations with their comments, which tell RAM costs; for an interface, its whole body.",
     )(search_definitions)
 

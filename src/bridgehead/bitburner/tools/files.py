@@ -54,7 +54,7 @@ class ReadFile(Arguments):
     server: Server = paths.HOME
     start_line: Annotated[int, Meta(ge=1, description="First line, counted from 1")] | None = None
     end_line: Annotated[int, Meta(ge=1, description="Last line, included")] | None = None
-    max_characters: Annotated[int, Meta(ge=1, description="Longer answers are cut at a line")] = PAGE
+    max_characters: Annotated[int, Meta(ge=1, description="Cut at a line beyond this; default 12000")] = PAGE
 
 
 class Content(Struct, omit_defaults=True):
@@ -72,7 +72,7 @@ class GetAllFiles(Arguments):
 
     server: Server = paths.HOME
     glob: Glob | None = None
-    max_bytes: Annotated[int, Meta(ge=1, description="Leave out files beyond this, in total")] = PAGE
+    max_bytes: Annotated[int, Meta(ge=1, description="Bytes in total; default 12000")] = PAGE
     everything: Annotated[bool, Meta(description="Leave nothing out")] = False
 
 

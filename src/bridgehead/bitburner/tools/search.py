@@ -47,7 +47,7 @@ class SearchFiles(Arguments):
     )
     glob: Glob | None = None
     ignore_case: bool = False
-    max_matches: Annotated[int, Meta(ge=1, le=1000, description="Up to 1000")] = 100
+    max_matches: Annotated[int, Meta(ge=1, le=1000, description="Up to 1000; default 100")] = 100
 
 
 class Matches(Struct):
@@ -63,7 +63,7 @@ def declare(tools: ToolDeclarer) -> None:
     tools.read_tool(
         "Search files",
         "Find lines in files of the Bitburner game by a regular expression. Answers filename:line: text for "
-        "each, at most max_matches (up to 1,000).",
+        "each, at most max_matches.",
         may_take_long=True,
     )(search_files)
 

@@ -73,7 +73,9 @@ class EditFile(Arguments):
         | None
     ) = None
     new_text: Annotated[str, Meta(description="What takes its place")] | None = None
-    count: Annotated[int, Meta(ge=1, description="How often old_text must occur; all are replaced")] = 1
+    count: Annotated[
+        int, Meta(ge=1, description="How often old_text must occur, by default 1; all are replaced")
+    ] = 1
     edits: (
         Annotated[
             list[Edit],

@@ -33,7 +33,7 @@ class Batch(ChatOptions, kw_only=True):
         Meta(min_length=1, max_length=MAX_PROMPTS, description="At most 500 user messages"),
     ]
     system: Annotated[str, Meta(description="System message for all of them")] | UnsetType = UNSET
-    concurrency: Annotated[int, Meta(ge=1, le=MAX_CONCURRENCY, description="At once; 1 to 32")] = 4
+    concurrency: Annotated[int, Meta(ge=1, le=MAX_CONCURRENCY, description="At once; 1 to 32, default 4")] = 4
 
 
 class BatchItem(Struct, omit_defaults=True):
