@@ -45,6 +45,7 @@ from .errors import (
     UNSUPPORTED_VERSION,
     MalformedRequest,
     ProtocolError,
+    forget_frames,
     quote,
 )
 from .features.handlers import close_unstarted
@@ -391,9 +392,7 @@ class Dispatcher(Server):
                     if not encode_errors:
                         raise
                     answer = jsonrpc.error(request.id, failure)
-            # What still holds the failure, such as a group of tasks or a future, would hold the frames of
-            # the whole call with it, and their arguments, until the garbage collector runs.
-            error.__traceback__ = None
+            forget_frames(error)
         finally:
             context.connection.in_flight.pop(request.id, None)
         return None if context.cancelled else answer
@@ -434,6 +433,8 @@ class Dispatcher(Server):
             return self._envelope(context, give_failure(context, error))
         except ProtocolError as failure:
             self._counted(request, failure)
+            forget_frames(failure)
+            del error  # the same one: this frame is in its new traceback
             raise
 
     def _counted(self, request: Request, failure: ProtocolError) -> ProtocolError:

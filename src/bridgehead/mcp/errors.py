@@ -91,3 +91,14 @@ class Dialect:
         Nothing of the exception is in it, which may hold secrets.
         """
         return ToolError(f"Internal error (reference {reference}). The server's log has the details.")
+
+
+def forget_frames(error: BaseException | None) -> None:
+    """Drop the tracebacks of a failure that is answered, and of its causes.
+
+    A frame that holds the failure, directly or through a future or a group of tasks, is in a cycle with its
+    traceback. The arguments of the whole call would stay in memory until the garbage collector runs.
+    """
+    while error is not None and error.__traceback__ is not None:
+        error.__traceback__ = None
+        error = error.__cause__ or error.__context__

@@ -3,18 +3,21 @@
 import asyncio
 import gc
 import socket
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from typing import Any
 
 import pytest
 
-from bridgehead.mcp import Arguments, Bridge, Context, Limits
+from bridgehead.mcp import Arguments, Bridge, Context, Limits, ProtocolError, ToolError
 from bridgehead.mcp.changes import SUBSCRIPTION_BYTES
-from bridgehead.mcp.features.tools import TASKS_EXTENSION
+from bridgehead.mcp.errors import INVALID_PARAMS
+from bridgehead.mcp.features.tools import TASKS_EXTENSION, TaskSupport
 from bridgehead.mcp.http import application
 from bridgehead.mcp.http.accounts import OTHERS, Accounts, ThreadTime
 from bridgehead.mcp.http.events import EventStream
 from bridgehead.mcp.http.rejection import Rejection
+from bridgehead.mcp.tasks.run import TaskRun
 from tests.support.busy_bridge import Work
 from tests.support.clock import Clock
 from tests.support.http_client import Headers, Response
@@ -100,6 +103,67 @@ async def test_a_session_that_ended_leaves_nothing_to_the_garbage_collector() ->
             assert [stream.name for stream in alive if stream.has_ended and not stream.after(0)] == []
         finally:
             gc.enable()
+
+
+class Text(Arguments):
+    text: str
+
+
+async def fail_at_once(args: Text, ctx: Context[None]) -> str:
+    raise ToolError("No.")
+
+
+async def fail_later(args: Text, ctx: Context[None]) -> str:
+    await ctx.detach()
+    raise ToolError("No.") from ValueError(args)
+
+
+async def refuse_later(args: Text, ctx: Context[None]) -> str:
+    await asyncio.sleep(0)
+    raise ProtocolError(INVALID_PARAMS, "No.")
+
+
+def refuse(args: Text, ctx: Context[None]) -> str:
+    raise ProtocolError(INVALID_PARAMS, "No.")
+
+
+async def succeed(args: Text, ctx: Context[None]) -> str:
+    return "Yes."
+
+
+@pytest.mark.parametrize("room", [10_000, 100], ids=["with room for a task", "without"])
+@pytest.mark.parametrize(
+    ("handler", "task", "grace"),
+    [
+        (refuse, None, 0),
+        (refuse_later, None, 0),
+        (succeed, "optional", 9),
+        (fail_at_once, "optional", 9),
+        (fail_later, "optional", 9),
+        (fail_later, "required", 9),
+        (fail_later, "optional", 0),
+        (fail_later, "required", 0),
+    ],
+)
+async def test_no_call_leaves_its_arguments_to_the_garbage_collector(
+    handler: Callable[[Text, Context[None]], Any], task: TaskSupport | None, grace: float, room: int
+) -> None:
+    bridge: Bridge[None] = Bridge("calls", "1")
+    bridge.tool("Try.", name="try", task=task, task_grace_seconds=grace)(handler)
+    app = application(bridge, limits=Limits(bytes_per_caller=room))
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        async with own_server(app, listener):
+            server = Server(app, Work(), listener.getsockname()[1])
+            gc.collect()
+            gc.disable()
+            try:
+                await (await ask(server, "tools/call", call("try", {"text": "x" * 1000}))).body()
+                async with asyncio.timeout(PATIENCE):
+                    while any(isinstance(one, Text | TaskRun) for one in gc.get_objects()):
+                        await asyncio.sleep(0.01)
+            finally:
+                gc.enable()
+            await server.http.close()
 
 
 # --- bodies ------------------------------------------------------------------------------------------------
@@ -203,10 +267,6 @@ async def test_the_subscriptions_of_a_listen_stream_are_charged_while_it_is_open
 
 
 # --- tasks --------------------------------------------------------------------------------------------------
-
-
-class Text(Arguments):
-    text: str
 
 
 @asynccontextmanager

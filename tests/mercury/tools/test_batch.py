@@ -1,6 +1,7 @@
 """`mercury_batch`: many prompts, some at once, each with its own end."""
 
 import asyncio
+import gc
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -11,11 +12,12 @@ import pytest
 from bridgehead.mercury.bridge import manifest
 from bridgehead.mercury.settings import MercurySettings
 from bridgehead.mercury.simulator import Fault, Simulator
+from bridgehead.mercury.tools.batch import Batch
 from tests.mercury.one_answer import answering, completion
 from tests.mercury.process import HEARTBEAT_SECONDS, BridgeProcess, bridge_process, environment, error_of
 from tests.support import mercury_journal
 from tests.support.task_client import TaskClient, connect
-from tests.support.waiting import PATIENCE
+from tests.support.waiting import PATIENCE, until
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -150,6 +152,21 @@ async def test_cancelling_the_task_of_a_batch_ends_every_request(api: Simulator,
 
         assert (await client.get(task_id))["status"] == "cancelled"
     assert len(api.requests.to("/chat/completions")) == 2
+
+
+async def test_a_batch_that_failed_leaves_nothing_to_the_garbage_collector(
+    api: Simulator, tmp_path: Path
+) -> None:
+    api.faults.always(Fault(status=400))
+    async with task_client(api, tmp_path) as client:
+        gc.collect()
+        gc.disable()
+        try:
+            task = await client.end(await client.make(BATCH, {"prompts": ["a", "b"]}))
+            assert task["result"]["isError"]
+            await until(lambda: not any(isinstance(one, Batch) for one in gc.get_objects()))
+        finally:
+            gc.enable()
 
 
 @pytest.mark.parametrize(

@@ -50,4 +50,4 @@ def _report(
         return encode_result(error_result(failure), context.revision)
     if isinstance(failure, ToolError):  # only a tool call has a result that can say so
         failure = ProtocolError(INTERNAL_ERROR, failure.message)
-    raise failure from cause
+    raise failure from (None if failure is cause else cause)  # its own cause would keep it in memory

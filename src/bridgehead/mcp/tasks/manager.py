@@ -90,14 +90,33 @@ class Tasks:
     async def call(self, context: Context[Any], work: Work, terms: TaskTerms, conclude: Conclude) -> Any:
         """Run a call; return its result if it ends within the grace time, else the record of a new task."""
         run = context.run = TaskRun(context, conclude, self._clock, self.limits.client_requests)
-        if not terms.grace_seconds:
+        try:
+            if terms.grace_seconds:
+                return await self._call_for_a_while(run, work, terms)
             return await self._begin_as_task(run, work, terms)
+        finally:
+            if not run.is_detached:
+                context.run = run.work = None  # cycles: they keep the arguments until garbage is collected
+
+    async def _call_for_a_while(self, run: TaskRun, work: Work, terms: TaskTerms) -> Any:
+        """Begin as a call, and make a task of work that is not done within the grace time or asks for it."""
         doing = run.work = asyncio.create_task(work)
         try:
             await asyncio.wait(
                 {doing, run.wanted}, timeout=terms.grace_seconds, return_when=asyncio.FIRST_COMPLETED
             )
-            return doing.result() if doing.done() else await self._become_task(run, doing, terms)
+            if not doing.done():
+                try:
+                    return self._detach(run, await self._create(run, terms), doing)
+                except TooManyTasks as problem:
+                    if terms.is_required:
+                        raise
+                    # The work may be paid for already, so it is answered as a call.
+                    logging.getLogger("bridgehead.mcp").warning(
+                        "a call does not become a task: %s", problem.message
+                    )
+                    run.stay()
+            return await doing
         finally:
             if not run.is_detached:
                 run.stay()
@@ -108,26 +127,14 @@ class Tasks:
         try:
             record = await self._create(run, terms)
         except BaseException as problem:
-            if isinstance(problem, TooManyTasks) and not terms.is_required:
-                run.stay()
-                return await work
-            close_unstarted(work)
-            raise
-        run.work = asyncio.create_task(work)
-        return self._detach(run, record, run.work)
-
-    async def _become_task(self, run: TaskRun, doing: asyncio.Task[Any], terms: TaskTerms) -> Any:
-        """Make a task of work that has begun."""
-        try:
-            record = await self._create(run, terms)
-        except TooManyTasks as problem:
-            if terms.is_required:
+            if not isinstance(problem, TooManyTasks) or terms.is_required:
+                close_unstarted(work)
                 raise
-            # The work may be paid for already, so it is answered as a call.
-            logging.getLogger("bridgehead.mcp").warning("a call does not become a task: %s", problem)
             run.stay()
-            return await doing
-        return self._detach(run, record, doing)
+        else:
+            run.work = asyncio.create_task(work)
+            return self._detach(run, record, run.work)
+        return await work
 
     async def _create(self, run: TaskRun, terms: TaskTerms) -> TaskRecord:
         store = await self._open()
@@ -184,6 +191,7 @@ class Tasks:
             await _end_work(work)
         finally:
             self._running.pop(record.id, None)
+            run.context.run = run.work = None  # cycles, as above
             self.ledger.release(record.caller, run.input_bytes)
 
     def _conclude(self, run: TaskRun, record: TaskRecord, work: asyncio.Task[Any]) -> TaskRecord:

@@ -13,6 +13,7 @@ from .. import jsonrpc
 from ..calls.context import BecameTask, Context
 from ..calls.failures import give_failure
 from ..changes import TASKS, Listener
+from ..errors import forget_frames
 from ..features.results import ReturnType, encode_result
 from ..features.tools import TASKS_EXTENSION, Tool
 from ..server import EMPTY_BODY, Body, EventualBody, Server
@@ -56,6 +57,7 @@ def _conclude(context: Context[Any], returns: ReturnType, work: asyncio.Task[Any
         encoded, meta = encode_result(work.result(), context.revision, returns)
     except BaseException as error:  # noqa: BLE001 - a task always ends, whatever its tool raises
         encoded, meta = give_failure(context, error)
+        forget_frames(error)
     head: dict[str, Any] = {"resultType": "complete"}
     if meta:
         head["_meta"] = meta

@@ -108,7 +108,7 @@ async def run(args: Batch, ctx: Context[Service]) -> BatchResult:
                 else:
                     items[index] = cached.at(now)
             except BridgeError as error:  # stops no other prompt
-                items[index] = error
+                items[index] = error.with_traceback(None)  # its frames hold `items`
             await ctx.progress(len(items), total=total)
 
     # Beside the workers' own progress, which comes only when a prompt is done.
