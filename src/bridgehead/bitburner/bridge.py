@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
 from bridgehead import __version__
@@ -13,7 +11,6 @@ from bridgehead.runtime.metrics import Metrics
 from bridgehead.runtime.timing import Clock, SystemClock
 
 from .errors import BitburnerDialect
-from .game import paths
 from .game.counters import GameCounters
 from .session import Session, open_session
 from .settings import OFF, TOOLSETS, BitburnerSettings
@@ -37,7 +34,6 @@ from .tools.declaring import CallObserver, ToolDeclarer
 if TYPE_CHECKING:
     from bridgehead.runtime.findings import Report
 
-    from .changes.file_writer import FileChange
 
 INSTRUCTIONS = """\
 Files of a running game of Bitburner, and what its scripts cost in RAM. Nothing here runs a script. If a \
@@ -56,25 +52,13 @@ def make_bridge(
     counted = metrics or Metrics()
     counters = GameCounters(counted)
 
-    @asynccontextmanager
-    async def lifespan() -> AsyncIterator[Session]:
-        async with open_session(settings, counters, clock or SystemClock()) as session:
-            session.writer.on_change.append(announce)
-            session.connection.on_change.append(bridge.changed.resources)
-            yield session
-
-    def announce(change: FileChange) -> None:
-        bridge.changed.resource(paths.make_uri(change.server, change.filename))
-        if change.is_listed_anew and change.server == paths.HOME:
-            bridge.changed.resources()
-
     bridge: Bridge[Session] = Bridge(
         "bitburner",
         __version__,
         title="Bitburner",
         description="The files of a running game of Bitburner",
         instructions=INSTRUCTIONS,
-        lifespan=lifespan,
+        lifespan=lambda: open_session(settings, counters, clock or SystemClock(), bridge),
         dialect=BitburnerDialect(),
         # Claude Code keeps tools behind a search. A model never sees this.
         tool_meta={"anthropic/searchHint": "Bitburner game scripts, Netscript (NS) files, RAM"},

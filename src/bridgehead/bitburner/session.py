@@ -12,10 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 from bridgehead.runtime.timing import Backoff, Clock
 
+from .game import paths
+
 if TYPE_CHECKING:
     import asyncio
 
-    from bridgehead.mcp import Context
+    from bridgehead.mcp import Bridge, Context
 
     from .changes.differences import Difference
     from .changes.file_writer import FileChange
@@ -38,7 +40,12 @@ class Session:
     """The parts that tools use, and the notices of changes between them."""
 
     def __init__(
-        self, settings: BitburnerSettings, connection: GameConnection, relay: Relay, clock: Clock
+        self,
+        settings: BitburnerSettings,
+        connection: GameConnection,
+        relay: Relay,
+        clock: Clock,
+        bridge: Bridge[Session] | None = None,
     ) -> None:
         import asyncio
         from weakref import WeakKeyDictionary
@@ -56,6 +63,8 @@ class Session:
         timeout = settings.rpc_timeout_ms / 1000
         self.settings = settings
         self._clock = clock
+        self._bridge = bridge
+        """Its clients are told of changed files; None outside of a server."""
         self.connection = connection
         self.relay = relay
         self.remote = Remote(connection, timeout, clock)
@@ -96,6 +105,8 @@ class Session:
         self._notices: list[str] = []
         """Added to the next answer of this process, to any caller."""
         self.writer.on_change.append(self._handle_change)
+        if bridge is not None:
+            connection.on_change.append(bridge.changed.resources)
         connection.on_change.append(self._check_new_game)
         connection.on_notice.append(self._handle_notice)
 
@@ -172,6 +183,10 @@ class Session:
     def _handle_change(self, change: FileChange) -> None:
         # A file that was written since does not differ any more.
         self._differing.pop((change.server, change.filename), None)
+        if self._bridge is not None:
+            self._bridge.changed.resource(paths.make_uri(change.server, change.filename))
+            if change.is_listed_anew and change.server == paths.HOME:
+                self._bridge.changed.resources()
 
     def _handle_notice(self, notice: Reply) -> None:
         """Handle a notification from the owner of the shared game."""
@@ -252,7 +267,10 @@ class Session:
 
 @asynccontextmanager
 async def open_session(
-    settings: BitburnerSettings, counters: GameCounters, clock: Clock
+    settings: BitburnerSettings,
+    counters: GameCounters,
+    clock: Clock,
+    bridge: Bridge[Session] | None = None,
 ) -> AsyncIterator[Session]:
     """Hold the port that games dial (or dial BITBURNER_RPC_URL) until the block ends."""
     import asyncio
@@ -271,7 +289,7 @@ async def open_session(
     logs.logger("bitburner").info("starting", **settings.changes())
     connection = GameConnection(settings, counters, clock)
     relay = Relay(connection, settings.rpc_timeout_ms / 1000)
-    session = Session(settings, connection, relay, clock)
+    session = Session(settings, connection, relay, clock, bridge)
     # Before the port opens: the first game is compared with what earlier processes wrote to it.
     await session.differences.load()
 
