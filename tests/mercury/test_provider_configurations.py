@@ -262,14 +262,31 @@ async def test_ollama_has_its_own_time_and_may_leave_out_model_and_usage(
     assert seconds == 120
 
 
-async def test_a_provider_that_fails_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        (Answer(500, b'{"error": "out of memory"}'), "The provider groq failed (500): out of memory."),
+        (Answer(401, b'{"error": "no such key"}'), "Set a valid key (GROQ_API_KEY);"),
+        (Answer(307), "Check the url of the provider groq in the routes file:"),
+        (Answer(200, b"hello"), "The answer of the provider groq cannot be used"),
+        (
+            Answer(200, b'{"error": "out of memory"}'),
+            "The provider groq broke the answer off: out of memory.",
+        ),
+    ],
+    ids=["status", "key", "redirect", "unusable", "error inside"],
+)
+async def test_a_provider_that_fails_is_named_with_its_settings(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, answer: Answer, said: str
+) -> None:
     def behave(request: Request, body: dict[str, Any]) -> Answer:
-        return Answer(500, b'{"error": "out of memory"}')
+        return answer
 
     async with provider("groq", behave, tmp_path, monkeypatch) as (client, _):
         error = error_of(await client.call(CHAT, ask("groq")))
 
-    assert "The provider groq failed (500): out of memory." in error["message"]
+    assert said in error["message"]
+    assert "MERCURY_API" not in error["message"]
     assert KEY not in error["message"]
 
 

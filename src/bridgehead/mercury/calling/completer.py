@@ -285,6 +285,7 @@ class Completer:
                 else:
                     completion = await provider.api.complete(call, key, limit)
             except MercuryError as error:
+                provider.name_settings(error)
                 # Any other status proves that the service is up, even if it refuses the request. Without a
                 # status (a timeout, an unreadable answer) nothing is known.
                 if error.is_outage:

@@ -69,7 +69,16 @@ class Provider:
             variable="MERCURY_API_KEY" if entry is None else entry.key_env,
         )
         access = MERCURY_API
+        self._settings: dict[str, str] = {}
+        """The settings of Mercury that a next step may name, and those of this provider."""
         if entry is not None:
+            here = f"of the provider {name} in the routes file"
+            self._settings = {
+                "MERCURY_API_KEY or MERCURY_API_KEY_FILE": entry.key_env or f"the key {here}",
+                "MERCURY_API_URL": f"the url {here}",
+            }
+            if entry.timeout_ms is not None:
+                self._settings["REQUEST_TIMEOUT"] = f"the timeout_ms {here}"
             query = entry.url.partition("?")[2]
             for value in entry.headers.values():
                 hide_key(value.rpartition(" ")[2])  # of "Bearer sk-…" the key: an API may quote it alone
@@ -104,6 +113,12 @@ class Provider:
             self._cooldowns.start(
                 lambda: [_BREAKER, *(_KEY + name for name in self.keys.names)], self._adopt_cooldown
             )
+
+    def name_settings(self, error: MercuryError) -> None:
+        """Let the next step of an error name the settings of this provider."""
+        for setting, own in self._settings.items():
+            if error.next_step and setting in error.next_step:
+                error.advise(error.next_step.replace(setting, own))
 
     async def close(self) -> None:
         """Close all connections."""
