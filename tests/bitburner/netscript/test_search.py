@@ -59,6 +59,20 @@ def test_a_hacking_goal_brings_no_gang_functions(search: DefinitionSearch) -> No
     assert any(symbol in ("NS.hack", "NS.getServerMoneyAvailable") for symbol in found)
 
 
+@pytest.mark.parametrize(
+    ("query", "names"),
+    [
+        ("ProcessInfo", ["ProcessInfo", "ns.ps"]),
+        ("Player", ["Player", "ns.getPlayer", "ns.formulas.mockPlayer"]),
+        ("ns.getPlayer", ["ns.getPlayer"]),
+    ],
+)
+def test_a_type_comes_with_the_functions_that_return_it(
+    search: DefinitionSearch, query: str, names: list[str]
+) -> None:
+    assert [search.name_of(one) for one in search.find(query, 3).declarations] == names
+
+
 def count_answers(search: DefinitionSearch, questions: list[tuple[str, str]]) -> tuple[float, float]:
     """Return the shares of questions whose answer is first, and among the first three."""
     first = among = asked = 0

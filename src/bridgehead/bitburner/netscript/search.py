@@ -108,6 +108,14 @@ class DefinitionSearch:
         """The words with which the names of functions that do something begin."""
         for declaration in definitions.declarations:
             self._add(declaration)
+        self._returning: dict[str, list[Declaration]] = {}
+        """For each type, the functions that return it, or a list of it."""
+        # Those that are called most first: of two, the plain function.
+        for entry in sorted(self._indexed, key=lambda entry: -entry.rate):
+            declaration = entry.declaration
+            if declaration.is_function and declaration.owner in self._paths:
+                for type_name in _TYPES.findall(declaration.signature.rpartition("):")[2]):
+                    self._returning.setdefault(type_name, []).append(declaration)
         self._variants = self._find_variants()
         self._by_name: dict[str, list[Declaration]] = {}
         """Declarations by symbol, by bare name and by path, in lower case."""
@@ -122,14 +130,17 @@ class DefinitionSearch:
         named = [self._find_exact(part) for part in listed]
         # The best match of each symbol first, then further ones of the same name.
         exact = [match for matches in named for match in matches[:1]]
+        returning = self._returning.get(exact[0].symbol, [])[: limit - 1] if len(exact) == 1 else []
+        exact += returning
         exact += [match for matches in named for match in matches[1:]]
         # A symbol is no sentence: ranking its words would only add noise.
         is_symbol = len(listed) > 1 or "." in query or query.strip() in {one.name for one in exact[:1]}
         ranked = [] if exact and is_symbol else self._rank(query)
         merged = list({match.symbol: match for match in (*exact, *ranked)}.values())
-        # What was named is shown, each once; further declarations of the same name are among the rest.
+        # What was named is shown, each once, and for a type where scripts get it; further declarations of the
+        # same name are among the rest.
         firsts = len({matches[0].symbol for matches in named if matches})
-        shown = firsts if exact and is_symbol else limit
+        shown = firsts + len(returning) if exact and is_symbol else limit
         if merged:
             return SearchResult(merged[:shown], len(merged), rest=merged[shown : shown + _MAX_REST])
         return SearchResult([], 0, self.suggest(query.strip().removesuffix("()").rpartition(".")[2]))
