@@ -37,8 +37,6 @@ _LAST_RETRY_SECONDS = 5.0
 
 Watcher = Callable[[TaskRecord], None]
 Work = Coroutine[Any, Any, Any]
-FetchTask = Callable[[str], Awaitable[TaskRecord | None]]
-"""Ask the process that owns a task about it; None if there is no such process, or it has no such task."""
 
 
 class TaskTerms(Struct, frozen=True):
@@ -61,7 +59,7 @@ class Tasks:
         clock: Callable[[], float] = time.time,
         *,
         id_prefix: str = "",
-        fetch: FetchTask | None = None,
+        fetch: Callable[[str], Awaitable[TaskRecord | None]] | None = None,
     ) -> None:
         self.limits = limits
         self.ledger = Ledger()
@@ -72,6 +70,7 @@ class Tasks:
         self._clock = clock
         self._id_prefix = id_prefix
         self._fetch = fetch
+        """Asks the process that owns a task about it; None if there is none, or it has no such task."""
         self._opening: asyncio.Task[TaskStore] | None = None
         self._running: dict[str, TaskRun] = {}
         """The tasks whose work has not ended here, with their arguments."""

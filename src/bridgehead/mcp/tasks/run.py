@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from ..calls.context import Context
     from ..calls.input_requests import InputRequest
 
-Changed = Callable[[TaskRecord], None]
 Conclude = Callable[["asyncio.Task[Any]"], bytes]
 """Returns the result of finished work, encoded; raises `ProtocolError` if it failed that way."""
 _LONGEST_MESSAGE = 1000
@@ -46,7 +45,8 @@ class TaskRun:
         self._most_questions = most_questions
         self._questions: dict[str, tuple[InputRequest, asyncio.Future[Any]]] = {}
         self._used: set[str] = set()
-        self._changed: Changed = lambda _record: None  # no notices until the run is a task
+        # No notices until the run is a task.
+        self._changed: Callable[[TaskRecord], None] = lambda _record: None
         self.is_closed = False
         """Whether its end has begun."""
 
@@ -61,7 +61,7 @@ class TaskRun:
             self.wanted.set_result(None)
         return await asyncio.shield(self._settled)
 
-    def begin(self, record: TaskRecord, changed: Changed) -> None:
+    def begin(self, record: TaskRecord, changed: Callable[[TaskRecord], None]) -> None:
         """Become a task."""
         self.record, self._changed = record, changed
         self._settle(is_task=True)
