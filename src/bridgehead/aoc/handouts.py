@@ -1,8 +1,8 @@
 """Handouts: which callers have been given the text or the input of which puzzle.
 
-A time counts as measured only if its caller saw nothing of the phase before the clock started. A caller is
-the authenticated principal; over stdio the process serves one caller. What an authenticated caller is given
-is stored among the attempts as well, so that every process knows it; this memory saves storing it twice.
+A time counts as measured only if its caller saw nothing of the phase before the clock started. A caller is a
+token, or an address that needs none; over stdio the process serves one caller. What a caller is given over
+HTTP is stored among the attempts as well, so that every process knows it; this memory saves storing it twice.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ class Handouts:
     """The phases that each caller has been given."""
 
     def __init__(self) -> None:
-        self._given: dict[str | None, set[tuple[int, int]]] = {}
+        self._given: dict[str, set[tuple[int, int]]] = {}
 
-    def note(self, caller: str | None, day: int, *phases: int) -> list[int]:
+    def note(self, caller: str, day: int, *phases: int) -> list[int]:
         """Remember that a caller has been given phases of a day; return those that are new."""
         if caller not in self._given and len(self._given) >= MAX_CALLERS:
             del self._given[next(iter(self._given))]
@@ -26,6 +26,6 @@ class Handouts:
         given.update((day, phase) for phase in new)
         return new
 
-    def has(self, caller: str | None, day: int, phase: int) -> bool:
+    def has(self, caller: str, day: int, phase: int) -> bool:
         """Return whether a caller has been given a phase."""
         return (day, phase) in self._given.get(caller, ())

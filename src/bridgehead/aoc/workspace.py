@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from pathlib import Path
 
+    from bridgehead.mcp import Context
     from bridgehead.runtime.stores import postgres
 
     from .files.attempts import AttemptStep, AttemptStore, Stopwatch, TimedAttempt
@@ -121,7 +122,8 @@ class Workspace:
         self._lock_wait = lock_wait
         self._key: RecordKey = key
         self.handouts = Handouts()
-        self._process = f"process {os.urandom(6).hex()}"
+        self.process = f"process {os.urandom(6).hex()}"
+        """The caller of all calls over stdio."""
         self._boards: dict[Filters, tuple[object, BoardView]] = {}
         self._chosen: dict[Filters, tuple[object, _Chosen]] = {}
 
@@ -202,21 +204,21 @@ class Workspace:
                 past = past._replace(has_solved_first=True)
         return past
 
-    def store_handout(self, principal: str | None, day: int, phases: list[int]) -> None:
-        """Store that an authenticated caller was given phases, for every process to know. Blocks."""
-        if principal is None or not phases:
+    def store_handout(self, caller: str, day: int, phases: list[int]) -> None:
+        """Store that a caller was given phases, for every process that it may reach to know. Blocks."""
+        if caller == self.process or not phases:
             return
         try:
-            self.stopwatch.note_given(day, phases, principal)
+            self.stopwatch.note_given(day, phases, caller)
         except (StorageError, Unavailable) as failure:
             import logging
 
             # Puzzles can be read while records cannot be written. This process remembers it nevertheless.
             logging.getLogger("bridgehead.aoc").warning("a handout of day %d is not stored: %s", day, failure)
 
-    def caller_of(self, principal: str | None) -> str:
-        """Return who attempts are stored under: the authenticated caller, or else this process."""
-        return principal or self._process
+    def caller_of(self, ctx: Context[Workspace]) -> str:
+        """Return who is asking: a token, an address that needs none, or over stdio this process."""
+        return ctx.principal or ctx.connection.caller or self.process
 
     async def record_attempt(self, attempt: TimedAttempt, client: int | None = None) -> bool:
         """Record the time of a solved attempt, once; return whether it has a record."""

@@ -287,16 +287,21 @@ async def test_who_has_seen_the_puzzle_before_has_only_claimed(whole: Data, meth
         ("resources/read", {"uri": "aoc://day01/input"}),
     ],
 )
-async def test_what_a_token_has_read_is_known_to_every_process(whole: Data, method: str, params: Any) -> None:
+@pytest.mark.parametrize(
+    ("who", "reader", "other"), [("principal", "token:ann", "token:bob"), ("caller", "127.0.0.1", "::1")]
+)
+async def test_what_a_caller_has_read_over_http_is_known_to_every_process(
+    whole: Data, method: str, params: Any, who: str, reader: str, other: str
+) -> None:
     """Another worker, another replica, or the same one after a restart."""
     for _ in range(2):
         async with connect(whole.bridge()) as client:
-            client.connection.principal = "token:ann"
+            setattr(client.connection, who, reader)
             await client.request(method, params)
     grades = []
-    for caller in ("token:ann", "token:bob"):
+    for caller in (reader, other):
         async with connect(whole.bridge()) as client:
-            client.connection.principal = caller
+            setattr(client.connection, who, caller)
             start = {**START, "llm_name": f"model of {caller}"}
             grades.append((await client.call("start_attempt", start))["structuredContent"]["grade"])
 

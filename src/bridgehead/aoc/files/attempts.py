@@ -73,7 +73,7 @@ class AttemptStep(Struct, omit_defaults=True):
     grade: Grade = CLAIMED
     """At the start, the grade that the attempt can reach; at its end, the grade of its time."""
     caller: str | None = None
-    """At the start, the authenticated caller, or the process that served it."""
+    """At the start: a token, an address that needs none, or over stdio the process."""
     seal: str | None = None
     """Proves the grade in a file; nothing outside of `Attempts` sees it."""
 

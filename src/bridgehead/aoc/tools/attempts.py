@@ -172,17 +172,16 @@ async def start_attempt(args: StartAttempt, ctx: Context[Workspace]) -> Answer[S
     if isinstance(name, UnsetType):
         raise InvalidArgument("llm_name is missing.", next_step="Give the name that you are known by.")
     llm = clean_name(name)
-    return await ctx.state.run_in_thread(_begin, ctx.state, args.day, args.phase, llm, ctx.principal)
+    return await ctx.state.run_in_thread(
+        _begin, ctx.state, args.day, args.phase, llm, ctx.state.caller_of(ctx)
+    )
 
 
-def _begin(
-    workspace: Workspace, day: int, phase: int, llm: str, principal: str | None
-) -> Answer[StartedAttempt]:
+def _begin(workspace: Workspace, day: int, phase: int, llm: str, caller: str) -> Answer[StartedAttempt]:
     if day not in workspace.days():
         days = ", ".join(map(str, sorted(workspace.days()))) or "none"
         raise NotFound(f"Day {day} has no puzzle here.", next_step=f"Days with a puzzle: {days}.")
     text = instructions.text_of_phase(workspace.instruction(day), phase, workspace.year)
-    caller = workspace.caller_of(principal)
     past = workspace.past_attempts(day, llm, caller)
     if phase == 2 and not past.has_solved_first:  # noqa: PLR2004 - the second phase
         raise NotFound(
@@ -190,7 +189,7 @@ def _begin(
             next_step=f"Solve phase 1 first, with start_attempt(day={day}, phase=1).",
         )
     doubts: list[str] = []
-    if phase in past.given or workspace.handouts.has(principal, day, phase):
+    if phase in past.given or workspace.handouts.has(caller, day, phase):
         doubts.append("This phase was given out to you before, so the time will only count as claimed.")
     if not instructions.has_answer(workspace.folders.answers, day, phase):
         doubts.append("No answer to this phase is known here, so the time will only count as claimed.")
@@ -200,7 +199,7 @@ def _begin(
     except NotFound as missing:
         puzzle_input = None
         notes.append(str(missing))
-    workspace.handouts.note(principal, day, phase)
+    workspace.handouts.note(caller, day, phase)
     # Last: the clock starts when everything has been read.
     step = workspace.stopwatch.start(day, phase, llm, CLAIMED if doubts else MEASURED, caller)
     return _handed_out(step, day, text, puzzle_input, notes)
@@ -250,7 +249,8 @@ async def read_input(args: ReadInput, ctx: Context[Workspace]) -> Answer[InputPa
         day = workspace.stopwatch.look_up(args.attempt).day
         text = instructions.read_input(workspace.folders.inputs, day)
         # The attempt may be another caller's.
-        workspace.store_handout(ctx.principal, day, workspace.handouts.note(ctx.principal, day, 1))
+        caller = workspace.caller_of(ctx)
+        workspace.store_handout(caller, day, workspace.handouts.note(caller, day, 1))
         return text
 
     text = await workspace.run_in_thread(read)
@@ -276,15 +276,13 @@ async def finish_attempt(args: FinishAttempt, ctx: Context[Workspace]) -> Answer
     attempt = await workspace.run_in_thread(workspace.stopwatch.look_up, args.attempt)
     had_ended = attempt.end is not None
     if not had_ended:
-        attempt = await workspace.run_in_thread(_hand_in, workspace, attempt, args, ctx.principal)
+        attempt = await workspace.run_in_thread(_hand_in, workspace, attempt, args, workspace.caller_of(ctx))
     # Also after an earlier call ended it: a crash may have come between its end and its record.
     is_recorded = await workspace.record_attempt(attempt, id(ctx.connection))
     return _finished(attempt, is_recorded=is_recorded, had_ended=had_ended)
 
 
-def _hand_in(
-    workspace: Workspace, attempt: TimedAttempt, args: FinishAttempt, principal: str | None
-) -> TimedAttempt:
+def _hand_in(workspace: Workspace, attempt: TimedAttempt, args: FinishAttempt, caller: str) -> TimedAttempt:
     from ..files.attempts import MAX_TRIES
 
     started = attempt.started
@@ -293,8 +291,7 @@ def _hand_in(
         verdict = workspace.check_answer(attempt.day, started.phase, args.answer)
     if verdict == "right" and started.grade != CLAIMED:
         # Tries count in all attempts together: others, begun meanwhile, could be used to guess the answer.
-        callers = (started.caller, workspace.caller_of(principal))
-        past = workspace.past_attempts(attempt.day, started.llm, *callers)
+        past = workspace.past_attempts(attempt.day, started.llm, started.caller, caller)
         is_guessed = past.answers[started.phase] >= MAX_TRIES
     return workspace.stopwatch.hand_in(
         attempt,

@@ -73,14 +73,18 @@ def fetch_instruction(args: FetchInstruction, ctx: Context[Workspace]) -> str | 
 
 def _hand_out(ctx: Context[Workspace], day: int, text: str, *phases: int) -> str | Coroutine[Any, Any, str]:
     """Return a text, and remember who was given these phases: a later attempt is then only claimed."""
-    new = ctx.state.handouts.note(ctx.principal, day, *phases)
-    if ctx.principal is None or not new:
+    caller = ctx.state.caller_of(ctx)
+    new = ctx.state.handouts.note(caller, day, *phases)
+    # Over stdio there is no other process to tell.
+    if not new or caller == ctx.state.process:
         return text
-    return _store_and_hand_out(ctx, day, text, new)
+    return _store_and_hand_out(ctx.state, caller, day, text, new)
 
 
-async def _store_and_hand_out(ctx: Context[Workspace], day: int, text: str, phases: list[int]) -> str:
-    await ctx.state.run_in_thread(ctx.state.store_handout, ctx.principal, day, phases)
+async def _store_and_hand_out(
+    workspace: Workspace, caller: str, day: int, text: str, phases: list[int]
+) -> str:
+    await workspace.run_in_thread(workspace.store_handout, caller, day, phases)
     return text
 
 
