@@ -57,7 +57,9 @@ async def test_without_any_endpoints_a_model_for_edits_is_known_by_its_name() ->
     assert len(api.asked) == 3
 
 
-@pytest.mark.parametrize("body", [b"", b"[]", b'{"data":' + b"[" * 100_000], ids=["empty", "list", "deep"])
+@pytest.mark.parametrize(
+    "body", [b"", b'"none"', b'{"data":' + b"[" * 100_000], ids=["empty", "text", "deep"]
+)
 async def test_a_list_that_cannot_be_read_is_said_to_be_so(body: bytes) -> None:
     with pytest.raises(MercuryError) as failure:
         await make_catalogue(Api(body)).fetch()
@@ -129,3 +131,17 @@ async def test_an_answer_that_does_not_say_what_it_used_has_an_unknown_price() -
     await catalogue.load()
 
     assert catalogue.price(Metadata("mercury", Tokens(0, 0, 0), "stop"), "mercury") is None
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b'{"data":[{"id":"odd","context_length":"long"},{"name":"no id"},{"id":"mercury"}]}',
+        b'[{"id":"odd"},{"id":"mercury"}]',
+    ],
+    ids=["odd entries", "bare list"],
+)
+async def test_a_list_of_another_form_is_read_as_far_as_possible(body: bytes) -> None:
+    models = await make_catalogue(Api(body)).fetch()
+
+    assert [model.id for model in models] == ["odd", "mercury"]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Protocol
 
 from bridgehead.mcp import UNDECODABLE
@@ -18,6 +19,7 @@ from ..completion import Metadata
 from ..errors import MercuryError
 from ..settings import MercurySettings
 from . import wire
+from .tolerance import read_tolerantly
 
 TTL_SECONDS = 3600.0
 RETRY_SECONDS = 30.0
@@ -60,6 +62,16 @@ class Terms(Protocol):
     @property
     def max_output(self) -> int | None:
         """Limit of completion tokens; None if unknown."""
+
+
+def _read_list(body: bytes) -> list[wire.Model]:
+    """Return the listed models. One that cannot be read must not hide the prices of all the others."""
+    try:
+        return wire.read_models(body).data
+    except UNDECODABLE:
+        with suppress(*UNDECODABLE):
+            return read_tolerantly(body, wire.ModelList)[0].data
+        return read_tolerantly(body, list[wire.Model])[0]  # some servers send the bare list
 
 
 class Catalogue:
@@ -155,7 +167,7 @@ class Catalogue:
                 self._asked.add(endpoint)
                 try:
                     body = await self._api.fetch_models(self._keys.pick(), self._seconds, endpoint=endpoint)
-                    self._by_endpoint[endpoint] = tuple(model.id for model in wire.read_models(body).data)
+                    self._by_endpoint[endpoint] = tuple(model.id for model in _read_list(body))
                 except (MercuryError, *UNDECODABLE) as error:
                     _log.info("no model list of the endpoint", endpoint=endpoint, reason=str(error))
             if endpoint in self._by_endpoint:
@@ -228,12 +240,12 @@ class Catalogue:
     async def _fetch_list(self) -> None:
         body = await self._api.fetch_models(self._keys.pick(), self._seconds)
         try:
-            listed = wire.read_models(body)
+            listed = _read_list(body)
         except UNDECODABLE as problem:
             raise MercuryError(
                 "BAD_RESPONSE", "The API's list of models cannot be read.", next_step="Try again later."
             ) from problem
-        self._models = {model.id: model for model in listed.data}
+        self._models = {model.id: model for model in listed}
         self._by_endpoint, self._asked, self._prices, self._unserved = {}, set(), {}, set()
         self._fetched_at = self._clock.monotonic()
         self._due_at = self._fetched_at + TTL_SECONDS
