@@ -80,6 +80,18 @@ def test_what_was_meant_is_said() -> None:
     ]
 
 
+def test_a_pattern_for_nothing_is_reported_although_a_bridge_has_wrong_settings() -> None:
+    environment = {
+        "BRIDGEHEAD_DENY_TOOLS": "delete_fil",
+        "AOC_DATA_DIR": "/nowhere/at/all",
+        "MERCURY_MAX_RETRIES": "many",
+    }
+
+    assert find_problems(environment, HostSettings(environment), installed()) == [
+        "BRIDGEHEAD_DENY_TOOLS: no tool is called 'delete_fil'. Did you mean 'delete_file'?"
+    ]
+
+
 def test_variables_of_others_and_settings_that_work_raise_no_alarm(tmp_path: Path) -> None:
     others = {
         "PATH": "/bin",

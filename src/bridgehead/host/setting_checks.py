@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from bridgehead.runtime import events, plugins
 from bridgehead.runtime.errors import BridgeError
 from bridgehead.runtime.manifest import Manifest, read_settings
-from bridgehead.runtime.settings import closest, find_misspelt
+from bridgehead.runtime.settings import SettingError, closest, find_misspelt
 from bridgehead.runtime.tool_filter import add_prefix, find_unmatched, prefix_of, tool_names
 
 from .settings import HostSettings
@@ -64,9 +64,14 @@ def _check_patterns(
 ) -> list[str]:
     names: set[str] = set()
     for manifest in manifests.values():
-        try:
-            own = read_settings(manifest, environment)
-            names |= tool_names(manifest.make(own, None), prefix_of(own), settings.tool_prefix)
-        except BridgeError:
-            return []  # its tools are not known, and a pattern may be for one of them
+        usable = dict(environment)
+        while True:
+            try:
+                own = read_settings(manifest, usable)
+                names |= tool_names(manifest.make(own, None), prefix_of(own), settings.tool_prefix)
+                break
+            except BridgeError as problem:
+                # A wrong value of one bridge must not hide that DENY_TOOLS denies nothing: go on without it.
+                if not isinstance(problem, SettingError) or usable.pop(problem.name, None) is None:
+                    return []  # its tools are not known, and a pattern may be for one of them
     return find_unmatched(settings, names)
