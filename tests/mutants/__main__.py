@@ -86,7 +86,8 @@ def try_all(target: Target, jobs: int, *, again: bool = False, explained: bool =
     killers |= _try_alone(workspace, target, left, jobs)
     last.write(killers)
     survivors = [mutant for mutant in mutants if not killers.get(mutant.number)]
-    return results.Result(target.module, len(mutants), survivors, time.monotonic() - began)
+    seconds = time.monotonic() - began
+    return results.Result(target.module, len(mutants), survivors, seconds, results.digest(text))
 
 
 def _try_in_forks(

@@ -32,6 +32,8 @@ class Result:
     mutants: int
     survivors: list[Mutant]
     seconds: float
+    code: str
+    """The digest of what was measured, which may have been changed since."""
 
     @property
     def killed(self) -> int:
@@ -73,7 +75,7 @@ def record(one: Result) -> None:
     """Write the figures of a module beside those of the others."""
     rows = {name: f"| `{name}` | not measured yet | | | | |" for name in known_targets()} | read_rows()
     counts = f"{one.mutants} | {one.killed} | {len(one.survivors)} | {one.share:.0%}"
-    rows[one.module] = f"| `{one.module}` | {counts} | `{digest(source_of(one.module))}` |"
+    rows[one.module] = f"| `{one.module}` | {counts} | `{one.code}` |"
     RECORD.write_text(HEAD + "".join(f"{rows[name]}\n" for name in sorted(rows)), encoding="utf-8")
 
 

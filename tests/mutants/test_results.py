@@ -22,9 +22,11 @@ def test_a_target_has_changed_until_its_code_is_measured(
     monkeypatch.setattr(results, "known_targets", lambda: list(sources))
     monkeypatch.setattr(results, "source_of", sources.__getitem__)
 
-    for module in sources:
+    for module, source in sources.items():
         assert module in results.find_changed()
-        results.record(results.Result(module, 4, [], 1.0))
+        results.record(results.Result(module, 4, [], 1.0, results.digest("c = 3")))
+        assert module in results.find_changed()
+        results.record(results.Result(module, 4, [], 1.0, results.digest(source)))
     assert results.find_changed() == []
     sources["bridgehead.one"] = "a = 2"
 

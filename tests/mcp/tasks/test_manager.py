@@ -8,10 +8,11 @@ import pytest
 
 from bridgehead.mcp import OVERLOADED, Bridge, Context, Limits, NoArguments, ProtocolError, in_memory
 from bridgehead.mcp.dispatch import Dispatcher
+from bridgehead.mcp.http.accounts import Accounts
 from bridgehead.mcp.revisions import V2026_07_28
 from bridgehead.mcp.tasks import manager
 from bridgehead.mcp.tasks.manager import Tasks
-from bridgehead.mcp.tasks.record import INTERRUPTED, TaskRecord
+from bridgehead.mcp.tasks.record import INTERRUPTED, TaskRecord, TooManyTasks
 from bridgehead.mcp.tasks.store import MemoryTaskStore
 from tests.mcp.tasks.task_bridge import Workshop
 from tests.support.clock import Clock
@@ -184,6 +185,7 @@ async def test_cancelling_answers_at_once_although_the_store_does_not() -> None:
     store.gate.clear()
     for task_id in task_ids:
         await client.cancel(task_id)
+        assert client.dispatcher.tasks.count_running()["cancelled"] == 0, "its work may still unwind"
     statuses = {(await client.get(task_id))["status"] for task_id in task_ids}
     store.gate.set()
     await until(lambda: len(store.written) == 50)
@@ -239,6 +241,78 @@ async def test_a_result_without_room_fails_and_says_why() -> None:
     assert task["status"] == "failed"
     assert "may keep 1000 bytes" in task["error"]["message"]
     assert [record.status for record in store.written] == ["completed", "failed"]
+
+
+async def test_a_callers_arguments_are_charged_while_its_task_runs_and_not_where_it_is_refused() -> None:
+    workshop, accounts = Workshop(), Accounts(Limits())
+    tasks = Tasks(Limits(tasks=1), SharedStore)
+    tasks.ledger = accounts
+    client = join(Dispatcher(workshop.bridge, tasks=tasks))
+    task_id = await client.make("work")
+    charged = dict(accounts.bytes.by_caller)
+    with pytest.raises(ProtocolError, match="which is its limit"):
+        await client.call("work")
+    assert list(charged.values()) == [len("{}")]
+    assert accounts.bytes.by_caller == charged
+
+    workshop.open.set()
+    await client.end(task_id)
+    await until(lambda: not accounts.bytes.by_caller)
+    await tasks.stop()
+
+
+async def test_a_result_is_charged_until_the_store_has_it() -> None:
+    workshop, store, accounts = Workshop(), SharedStore(), Accounts(Limits())
+    tasks = Tasks(Limits(task_bytes_per_caller=1000), lambda: store)
+    tasks.ledger = accounts
+    client = join(Dispatcher(workshop.bridge, tasks=tasks))
+    store.problem = OSError("the store is away")
+    await client.end(await client.make("much", {"size": 500}))
+    await until(lambda: 500 < sum(accounts.bytes.by_caller.values()) < 600)
+    store.problem = None
+    await until(lambda: not accounts.bytes.by_caller)
+
+    await client.end(await client.make("much", {"size": 2000}))  # for which there is no room
+    await until(lambda: not accounts.bytes.by_caller)
+    await tasks.stop()
+
+
+async def test_a_result_without_room_has_failed_before_that_is_stored() -> None:
+    class SlowStore(SharedStore):
+        async def write(self, record: TaskRecord) -> bool:
+            try:
+                return await super().write(record)
+            except TooManyTasks:
+                self.gate.clear()  # nothing is written from now on
+                raise
+
+    store, workshop = SlowStore(), Workshop()
+    tasks = Tasks(Limits(task_bytes_per_caller=1000), lambda: store)
+    client = join(Dispatcher(workshop.bridge, tasks=tasks))
+    task_id = await client.make("much", {"size": 2000})
+    await until(lambda: not tasks._running)  # noqa: SLF001 - only what waits for the store is left
+    task = await client.get(task_id)
+    store.gate.set()
+    await tasks.stop()
+
+    assert task["status"] == "failed"
+
+
+async def test_a_result_that_is_being_stored_is_not_cancelled_any_more() -> None:
+    store, workshop = SharedStore(), Workshop()
+    tasks = Tasks(Limits(), lambda: store)
+    client = join(Dispatcher(workshop.bridge, tasks=tasks))
+    task_id = await client.make("work")
+    store.gate.clear()
+    workshop.open.set()
+    await until(lambda: tasks._unstored)  # noqa: SLF001 - its work is done
+    await client.cancel(task_id)
+    store.gate.set()
+    task = await client.end(task_id)
+    await tasks.stop()
+
+    assert task["status"] == "completed"
+    assert [record.status for record in store.written] == ["completed"]
 
 
 class BrokenStore(MemoryTaskStore):
