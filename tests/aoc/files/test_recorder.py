@@ -15,6 +15,7 @@ from bridgehead.aoc.files import journal, recorder
 from bridgehead.aoc.files.day_file import DayFile
 from bridgehead.aoc.files.entries import NewEntry, Wanted
 from bridgehead.aoc.files.recorder import NewRun, Recorder, key_of
+from bridgehead.mcp import current_worker
 from bridgehead.runtime.errors import InvalidArgument, StorageError
 from bridgehead.runtime.timing import SystemClock
 from tests.aoc.data import Data, entry
@@ -372,6 +373,31 @@ async def test_closing_folds_at_once_and_leaves_no_timer(
 
     assert not journaled.exists()
     assert one._days[1]._folding is None  # noqa: SLF001
+
+
+async def test_what_is_written_for_many_waits_its_turn_with_none_of_them(
+    data: Data, journaled: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    workers: dict[str, object] = {}
+    append, fold = DayFile.append, DayFile.fold
+
+    def note_append(*given: Any) -> Any:
+        workers["append"] = current_worker.get()
+        return append(*given)
+
+    def note_fold(*given: Any) -> Any:
+        workers["fold"] = current_worker.get()
+        return fold(*given)
+
+    monkeypatch.setattr(DayFile, "append", note_append)
+    monkeypatch.setattr(DayFile, "fold", note_fold)
+    current_worker.set(("aoc", "ann"))
+    one = open_recorder(data)
+    await one.record(GPT4)
+    await until(lambda: not journaled.exists())
+    await one.close()
+
+    assert workers == {"append": ("aoc", ""), "fold": ("aoc", "")}
 
 
 async def test_a_journal_that_another_process_writes_to_is_tried_again(

@@ -101,15 +101,20 @@ async def test_a_process_gives_its_lease_back_when_it_ends_and_what_it_ran_reads
 ) -> None:
     here, there = await opened(url), await opened(url)
     await here.create(RECORD)
+    other = TaskRecord("other", "owner", "caller", 0.0, 0.0, 1e12)
+    await there.create(other)
     renewing = here._renewing  # noqa: SLF001 - it would renew the lease of a process that has ended
     await here.close()
-    found = await there.read("a")
+    found, running = await there.read("a"), await there.read("other")
+    database = there._database  # noqa: SLF001 - shared by both
     await there.close()
 
     assert found is not None
     assert (found.status, found.message) == ("failed", INTERRUPTED)
+    assert running == other, "the lease of a process is its own"
     await until(renewing.cancelled)
     assert await fetch(url, "select runner from host_task_runners") == []
+    assert database.users == 0
 
 
 async def test_a_lease_is_renewed_and_what_has_expired_is_removed(

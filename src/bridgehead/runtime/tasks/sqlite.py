@@ -149,7 +149,7 @@ class SqliteTaskStore:
             for row in self._connection.execute(query, (runner,)).fetchall():
                 self._store(TaskRecord(*row).interrupt(self._clock()))
         with suppress(OSError):
-            self._lock_path(runner).unlink(missing_ok=True)
+            self._lock_path(runner).unlink()
 
     def _insert(self, record: TaskRecord) -> None:
         with transaction(self._connection):
