@@ -11,11 +11,22 @@ import pytest
 
 from bridgehead.aoc.files import day_document, day_file, journal, records
 from bridgehead.aoc.files.day_file import DayFile, describe_run, take_run
-from bridgehead.aoc.files.entries import CLAIMED, MEASURED, VERIFIED, Details, Group, NewEntry, Wanted, id_of
+from bridgehead.aoc.files.entries import (
+    CLAIMED,
+    MEASURED,
+    VERIFIED,
+    Details,
+    Grade,
+    Group,
+    NewEntry,
+    Wanted,
+    id_of,
+)
 from bridgehead.aoc.files.locking import FolderLock
 from bridgehead.aoc.ranking.figures import Runs
 from bridgehead.runtime import durable
 from bridgehead.runtime.errors import InvalidArgument, NotFound, StorageError
+from bridgehead.runtime.timing import SystemClock
 from tests.aoc.data import CONTRACT, SECONDS, Data, entry, new, open_day, record, refused_record, times
 from tests.support.checked import connect
 from tests.support.clock import Clock
@@ -534,3 +545,32 @@ def test_what_cannot_be_written_is_told_by_everything_that_writes(
     monkeypatch.setattr(durable, "replace", full)
     with pytest.raises(StorageError, match="No space left on device"):
         file.withdraw(GPT4) if act == "withdraw" else file.fold()
+
+
+# --- grades ------------------------------------------------------------------------------------------------
+
+
+def graded(time: int, grade: Grade, attempt: str | None = None) -> NewEntry:
+    return NewEntry("gpt4", 1, time, f"t{time}", grade=grade, details=Details(attempt=attempt))
+
+
+@pytest.fixture(params=["a small day", "a large day"])
+def any_size(request: pytest.FixtureRequest, data: Data) -> Data:
+    """A day that is written anew for each record, and one with a journal."""
+    return data if request.param == "a small day" else request.getfixturevalue("large")
+
+
+def test_only_a_record_above_claimed_is_sealed(any_size: Data) -> None:
+    file = DayFile(FolderLock(str(any_size.speeds), SECONDS), 1, SystemClock(), seals=any_size.seals())
+    file.append([graded(1, CLAIMED), graded(2, MEASURED), graded(3, VERIFIED)])
+    file.fold()
+
+    assert ["seal" in record for record in any_size.entries(1)[:3]] == [True, True, False]
+
+
+def test_an_attempt_that_is_handed_in_twice_at_once_is_recorded_once(any_size: Data) -> None:
+    file = DayFile(FolderLock(str(any_size.speeds), SECONDS), 1, SystemClock(), seals=any_size.seals())
+    file.append([graded(7001, MEASURED, "x"), graded(7002, MEASURED, "x"), graded(7003, MEASURED, "y")])
+
+    assert times(any_size)[:2] == [7003, 7001]
+    assert 7002 not in times(any_size)

@@ -223,7 +223,6 @@ class DayFile:
                 tail = read_journal_tail(self._journal_path, cached.journal)
             if tail is not None:
                 entries, cached.journal = tail
-                self._seals.demote(self._day, entries)
                 for entry in entries:
                     take_run(cached.runs, journal.as_new(entry))
                 return cached
@@ -239,8 +238,7 @@ class DayFile:
             pending = [journal.as_new(entry) for entry in day.pending]
             document = day_document.split_document(day.data, day.insert_at)
             document = document.with_new(pending[::-1], self._key) if pending else document
-        # After the document is made: what a journal holds is folded as it was written.
-        self._seals.demote(self._day, day.all_entries)
+        # Grades need no check here: the figures of a record are of all grades together.
         runs = day_document.group_entries(day.all_entries)
         return _CachedDay(runs, len(day.data), day.insert_at, day.identity, document, day.journal_identity)
 
