@@ -18,6 +18,7 @@ from websockets.exceptions import ConnectionClosed
 from websockets.protocol import State
 
 from bridgehead.bitburner.errors import Disconnected, InvalidReply, ReplyTimeout, ReplyTooLarge
+from bridgehead.bitburner.game import link as link_module
 from bridgehead.bitburner.game.link import CallFailed, Deadlines, Link, Outbox
 from bridgehead.bitburner.simulator import Faults
 from bridgehead.runtime.metrics import Counter
@@ -410,9 +411,12 @@ class Socket:
         self.transport = self.protocol = self
         self.writes: list[bytes] = []
         self.unsent = 0
+        self.looks = 0
+        """How often its buffer was looked at."""
         self._frames: list[bytes] = []
 
     def get_write_buffer_size(self) -> int:
+        self.looks += 1
         return self.unsent
 
     def send_text(self, frame: bytes) -> None:
@@ -470,6 +474,21 @@ async def test_a_game_that_reads_slowly_gets_no_more_until_it_has_read() -> None
     outbox.post(3, b"third")
     await asyncio.sleep(0)
     assert socket.writes == [b"firstsecond", b"third"]
+
+
+async def test_one_timer_waits_for_a_game_that_reads_slowly_however_many_requests_come(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(link_module, "_RETRY_SECONDS", 3600.0)
+    socket = Socket()
+    outbox = outbox_of(socket)
+    socket.unsent = 256 * 1024 + 1
+    for number in range(20):
+        outbox.post(number, b"x")
+        await asyncio.sleep(0)
+
+    assert socket.looks == 1
+    assert len(outbox.waiting) == 20
 
 
 async def test_much_at_once_is_split_into_writes_of_a_bounded_size() -> None:
