@@ -47,5 +47,8 @@ SHAPES: dict[str, Callable[[int], str]] = {
     "a long member expression": lambda n: "ns" + ".next" * n + ";",
     "unclosed brackets": lambda n: "f([{" * n,
     "comments that begin a type": lambda n: "/** " + "@param {import( " * n + "*/ function f(ns) {}",
+    "negations in a condition": lambda n: "if (" + "!" * n + "ns.x) ns.hakc();",
+    "early returns": lambda n: "".join(f"const v{k + 1} = !v{k}; if (v{k}) return;" for k in range(n)),
+    "misspelt names": lambda n: "".join(f"const target{k} = 1; ns.print(tarqet{k});" for k in range(n)),
     "one long name": lambda n: f"ns.{'hackServer' * n}();",
 }

@@ -114,12 +114,13 @@ class Guards:
 
         After `ns.x` and `!ns.x` that is what runs without x. Of other questions both answers count.
         """
-        negated = False
+        negated, is_plain = False, True
         node = condition
         while node.type in ("parenthesized_expression", "unary_expression") and node.named:
-            negated ^= node.type == "unary_expression" and node.text.startswith("!")
+            negated ^= node.has_token("!")
+            is_plain = is_plain and not node.has_token("typeof")
             node = node.named[0]
-        if node.type in _MEMBERS and not condition.text.startswith("typeof"):
+        if node.type in _MEMBERS and is_plain:
             return is_taken is negated and self._script.resolve(node.field("object")) is not None
         return self._asks(condition)
 
