@@ -28,8 +28,8 @@ def draw(theme: Theme) -> str:
         f"fill='{theme.faint}'>one answer, or one error that says what to do next</text>"
     )
     return (
-        f"<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 {full} {bottom + 58}' role='img' "
-        "aria-label='The way of a call'>"
+        f"<svg xmlns='http://www.w3.org/2000/svg' width='{full}' viewBox='0 0 {full} {bottom + 58}' "
+        "role='img' aria-label='The way of a call'>"
         f"<defs><marker id='tip' viewBox='0 0 8 8' refX='7' refY='4' markerWidth='7' markerHeight='7' "
         f"orient='auto'><path d='M0 0 L8 4 L0 8 z' fill='{theme.leader}'/></marker></defs>"
         f"<rect width='100%' height='100%' rx='8' fill='{theme.paper}'/>{''.join(pieces)}</svg>\n"

@@ -23,10 +23,7 @@ function improve() {
     const longest = heads.map((_, place) => Math.max(...rows.map((row) => row.cells[place].textContent.length)));
     if (longest.reduce((sum, length) => sum + length) <= PHONE_LINE) continue;
     table.dataset.list = "";
-    const explanation = longest.indexOf(Math.max(...longest)); // which needs no name, and nor does the first
-    heads.forEach((head, place) => {
-      if (place && place !== explanation) for (const row of rows) row.cells[place].dataset.column = head.textContent;
-    });
+    if (heads.length > 2) for (const row of rows) heads.slice(1).forEach((head, place) => (row.cells[place + 1].dataset.column = head.textContent));
   }
   for (const box of document.querySelectorAll(".md-typeset__scrollwrap:not([tabindex]), .picture:not([tabindex]), pre > code:not([tabindex])")) {
     if (box.scrollWidth > box.clientWidth) box.tabIndex = 0;

@@ -31,6 +31,7 @@ THEME = TerminalTheme(
         (232, 238, 246),
     ],
 )
+VIEW_BOX = re.compile(r'(viewBox="0 0 ([\d.]+) )')
 OUTSIDE_FONTS = re.compile(r"@font-face \{.*?\}\s*", re.DOTALL)
 
 
@@ -75,4 +76,6 @@ def draw(shown: list[list[Text]]) -> str:
     console.print(Text.assemble(("$ ", "green"), "bridgehead demo"))
     for lines in shown:
         console.print(Text(""), *lines, sep="\n")
-    return OUTSIDE_FONTS.sub("", console.export_svg(title="bridgehead demo", theme=THEME, unique_id="demo"))
+    drawn = OUTSIDE_FONTS.sub("", console.export_svg(title="bridgehead demo", theme=THEME, unique_id="demo"))
+    # With a width, pages know how large it is before they shrink it.
+    return VIEW_BOX.sub(r'width="\2" \1', drawn, count=1)

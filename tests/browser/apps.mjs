@@ -135,7 +135,7 @@ for (const era of ERAS) {
     await app.getByRole("button", { name: "Run it again" }).click();
     await app.getByRole("button", { name: "Stop" }).waitFor();
     await app.locator("#stop").dispatchEvent("click"); // at once: a busy machine would wait until the answer is there
-    await sees(app, "Stopped. The request at the API has ended; what had come is below.");
+    await sees(app, "Stopped. The request at the API has ended; what had arrived is below.");
     assert.equal(calls("mercury_chat_stream"), 2);
     assertQuiet();
   };

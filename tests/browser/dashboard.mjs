@@ -103,14 +103,14 @@ const checks = {
   },
   "every page passes the accessibility checks of axe, in both themes and on a phone": async () => {
     for (const [theme, width] of [["light", 1200], ["dark", 1200], ["light", 390], ["dark", 390]]) {
-      for (const path of PAGES) {
-        await open(places.server + path, { theme, width, bypassCSP: true });
+      for (const url of [...[...PAGES, "/dashboard/mistyped"].map((path) => places.server + path), `${places.guarded}/`, `${places.behind}/`]) {
+        await open(url, { theme, width, bypassCSP: true });
         await page.addScriptTag({ path: AXE });
         const { violations } = await page.evaluate(() => window.axe.run(document, { runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"] }));
         const told = violations.map((one) => `${one.id}: ${one.nodes.map((node) => node.html.slice(0, 120)).join(" | ")}`);
-        assert.deepEqual(told, [], `${theme} ${width} ${path}`);
+        assert.deepEqual(told, [], `${theme} ${width} ${url}`);
         const wide = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
-        assert.ok(wide <= 0, `${path} is ${wide}px too wide at ${width}`);
+        assert.ok(wide <= 0, `${url} is ${wide}px too wide at ${width}`);
       }
     }
   },

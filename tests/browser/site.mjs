@@ -1,4 +1,4 @@
-// The checks of the website that `make site` builds: every page in both themes and on a phone.
+// The checks of the website that `make site` builds: every page in both themes, on a desk and on a phone.
 import assert from "node:assert/strict";
 import { readdir } from "node:fs/promises";
 import { createRequire } from "node:module";
@@ -13,7 +13,7 @@ const only = process.argv.slice(3);
 const pages = (await readdir(places.site)).filter((name) => name.endsWith(".html") && name !== "404.html" && (!only.length || only.includes(name)));
 const problems = [];
 
-for (const [theme, width] of [["light", 1280], ["dark", 1280], ["light", 390]]) {
+for (const [theme, width] of [["light", 1280], ["dark", 1280], ["light", 390], ["dark", 390]]) {
   const browser = await startBrowser(places.chromium);
   const page = await browser.newPage({ colorScheme: theme, viewport: { width, height: 900 } });
   for (const name of pages) {
@@ -29,5 +29,5 @@ for (const [theme, width] of [["light", 1280], ["dark", 1280], ["light", 390]]) 
   }
   await browser.close();
 }
-console.log(`site: ${pages.length} pages in 2 themes and on a phone, ${problems.length} problems`);
+console.log(`site: ${pages.length} pages in 2 themes at 2 widths, ${problems.length} problems`);
 assert.deepEqual(problems, []);

@@ -37,7 +37,7 @@ class Row(Struct, frozen=True):
 _TRY_AGAIN = (
     "Call again if you still want the answer; if it stays like this, check the network and MERCURY_API_URL."
 )
-_CONTENT_SO_FAR = "`content` has what had come by then. Call again for a whole answer."
+_CONTENT_SO_FAR = "`content` has what had arrived by then. Call again for a whole answer."
 
 CODES = {
     # --- the call is wrong: the same call fails again ------------------------------------------------------
@@ -171,7 +171,7 @@ CODES = {
     ),
     "STOPPED": Row(
         "api_error",
-        "The user stopped the answer in the page that showed it; `content` has what had come.",
+        "The user stopped the answer in the page that showed it; `content` has what had arrived.",
         "Ask the user before calling again.",
         may_be_billed=True,
     ),

@@ -320,7 +320,7 @@ class MercurySettings(StateSettings, DatabaseSettings, ReplicaSettings, LogSetti
         "RATE_LIMIT_WAIT_MS",
         _MS_OR_NONE,
         0,
-        "How many milliseconds a call may wait for room under the limits.",
+        "How many milliseconds a call may wait for a rate limit.",
     )
 
     def __init__(self, environment: Mapping[str, str]) -> None:

@@ -280,7 +280,7 @@ async def test_more_than_an_answer_holds_is_refused_with_what_to_do(play: Play) 
     told = refused["content"][0]["text"]
     assert refused["isError"]
     assert "These 9 files have 9,000,000 bytes; one answer has at most 8,000,000." in told
-    assert "Choose some with glob" in told
+    assert "Choose files with glob" in told
     assert len(some["structuredContent"]["files"]) == 8
     assert some["structuredContent"]["left_out"] == [{"filename": "8.txt", "bytes": 1_000_000}]
     assert "everything" not in some["content"][1]["text"]

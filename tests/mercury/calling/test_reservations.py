@@ -453,7 +453,7 @@ async def test_an_event_says_which_send_is_uncertain_and_what_it_can_cost(
 @pytest.mark.parametrize(
     ("model", "max_tokens", "code", "reason"),
     [
-        ("priced", None, "PRICE_UNKNOWN", "how long an answer of 'priced' can get"),
+        ("priced", None, "PRICE_UNKNOWN", "the longest possible answer of 'priced' is not known"),
         ("unlisted", 20, "MODEL_NOT_FOUND", "unlisted"),
     ],
     ids=["an answer of any length", "an unknown model"],

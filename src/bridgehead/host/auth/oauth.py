@@ -145,7 +145,7 @@ class OAuthIssuer:
         except self._wrong as problem:
             raise InvalidToken(f"The token is not accepted: {problem}.", INVALID) from None
         except _UNREADABLE:
-            raise InvalidToken("The token has claims that cannot be read.", INVALID) from None
+            raise InvalidToken("The claims of the token cannot be read.", INVALID) from None
         self._remembered[digest] = (grant, self._clock.monotonic() + REMEMBER_SECONDS)
         if len(self._remembered) > _MAX_REMEMBERED:
             self._remembered.popitem(last=False)

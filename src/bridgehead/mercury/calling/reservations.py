@@ -158,7 +158,7 @@ def price_worst_case(call: Call, catalogue: Catalogue) -> float:
     if longest is None:
         raise MercuryError(
             "PRICE_UNKNOWN",
-            f"There is a budget, and it is not known how long an answer of {call.model!r} can get.",
+            f"A budget is set, but the longest possible answer of {call.model!r} is not known.",
             next_step="Give max_tokens, or use a model that mercury_list_models lists.",
         )
     if names and not catalogue.has_current_price(call.model):

@@ -29,7 +29,7 @@ def test_the_key_is_made_once_and_is_for_its_owner_alone(tmp_path: Path) -> None
 def test_a_key_that_cannot_be_made_is_said_so(tmp_path: Path) -> None:
     key_path(settings(tmp_path)).mkdir()
 
-    with pytest.raises(StorageError, match="The key for sharing a game cannot be read or made"):
+    with pytest.raises(StorageError, match="The key for sharing a game cannot be read or created"):
         load_key(settings(tmp_path))
 
 

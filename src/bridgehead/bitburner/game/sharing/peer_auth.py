@@ -41,7 +41,7 @@ def load_key(settings: StateSettings) -> bytes:
             return durable.read(path)
     except (OSError, TimeoutError) as failure:
         raise StorageError(
-            f"The key for sharing a game cannot be read or made in {path}: {failure}.",
+            f"The key for sharing a game cannot be read or created in {path}: {failure}.",
             next_step="Set BRIDGEHEAD_STATE_DIR to a folder that can be written to.",
             path=str(path),
         ) from failure
