@@ -40,7 +40,7 @@ def _validate(text: str) -> str:
     bad = sorted(FORBIDDEN.intersection(text))
     if bad:
         shown = " ".join("space" if character == " " else character for character in bad)
-        raise _refused(text, f"it contains what the game does not allow in a name: {shown}", "Leave these out.")
+        raise _refused(text, f"the game does not allow this in a name: {shown}", "Leave these out.")
     parts = _canonical(text)
     if "" in parts:
         raise _refused(text, "a folder or the file has no name", "Write one slash between two names.")

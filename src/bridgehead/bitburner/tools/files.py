@@ -246,7 +246,7 @@ async def _get_all_files(args: GetAllFiles, ctx: Context[Session]) -> Answer[All
     if args.everything and sum(sizes) > MAX_ALL:
         raise InvalidArgument(
             f"These {len(chosen)} files have {sum(sizes):,} bytes; one answer has at most {MAX_ALL:,}.",
-            next_step="Choose files with glob, or call without `everything` and read the rest with read_file.",
+            next_step="Choose files with glob, or omit `everything` and read the rest with read_file.",
         )
     if args.glob is None and args.everything:
         # The game's own JSON is the answer: encoding it again would only take time.
