@@ -162,3 +162,22 @@ def test_imports_are_checked_only_if_the_files_are_known() -> None:
         ("missing_import", 2, "start"),
     ]
     assert "b.js does not export a. It exports other." in found[0].message
+
+
+@pytest.mark.parametrize(
+    ("source", "code"),
+    [
+        ("export function main() { hack('n00dles'); }", "missing_ns"),
+        ("export function main() { while (true) { } }", "endless_loop"),
+        ("export function main() { const a = 1; a = 2; }", "assigned_constant"),
+        ("export function main() { const a = 1; const a = 2; }", "syntax_error"),
+        ("function main() { }", "main_not_exported"),
+        ("export default function main() { }", "main_not_exported"),
+    ],
+)
+def test_a_script_that_does_not_use_the_api_is_checked_for_all_the_rest(source: str, code: str) -> None:
+    assert [one.code for one in check(source)] == [code]
+
+
+def test_a_constant_that_is_assigned_where_the_failure_is_caught_is_left_alone() -> None:
+    assert check("export function main() { const a = 1; try { a = 2; } catch { } }") == []

@@ -9,7 +9,14 @@ import pytest
 
 from bridgehead.bitburner.netscript.checking import check_script
 from bridgehead.bitburner.netscript.modules import list_modules
-from bridgehead.bitburner.netscript.parsing import MAX_BYTES, MAX_NODES, TooLarge, Tree, parse_definitions
+from bridgehead.bitburner.netscript.parsing import (
+    MAX_BYTES,
+    MAX_NODES,
+    Node,
+    TooLarge,
+    Tree,
+    parse_definitions,
+)
 from bridgehead.bitburner.netscript.ram import RamRefused, collect_names
 from tests.bitburner.netscript.checking_scripts import DEFINITIONS, SEARCH, check, in_main
 
@@ -103,3 +110,12 @@ def test_a_source_that_would_fill_the_memory_is_not_read(source: str) -> None:
     assert list_modules('import "b.js";' + source, "a.js") == []
     (problem,) = check(source)
     assert problem.code == "not_checked"
+
+
+def test_a_tree_tells_how_deep_its_nodes_are_nested() -> None:
+    tree = Tree("f([[1]]);\ng();\n", "a.js")
+
+    def count_parents(node: Node) -> int:
+        return 0 if node.parent is None else 1 + count_parents(node.parent)
+
+    assert tree.depth == max(map(count_parents, tree.nodes))
