@@ -92,11 +92,11 @@ async def test_a_large_server_comes_up_to_a_page_and_whole_on_request(play: Play
     _, narrowed = await play.ok("get_all_files", everything=True, glob="1*.txt")
 
     told = some["content"][1]["text"]
-    assert len(some["structuredContent"]["files"]) == 12
+    assert len(some["structuredContent"]["files"]) == 10
     # Not even the names of what was left out grow with the game.
-    assert len(some["structuredContent"]["left_out"]) == 100
-    assert "Left out of 200 files, with 188000 bytes: 012.txt (1000 bytes)" in told
-    assert "111.txt (1000 bytes) and 88 more." in told
+    assert len(some["structuredContent"]["left_out"]) == 30
+    assert "Left out of 200 files, with 190000 bytes: 010.txt (1000 bytes)" in told
+    assert "039.txt (1000 bytes) and 160 more." in told
     assert "Set max_bytes to 200000, or everything to true, to get them all at once." in told
     assert len(json.loads(text)) == len(structured["files"]) == 200
     assert len(narrowed["files"]) == 100
@@ -284,3 +284,12 @@ async def test_more_than_an_answer_holds_is_refused_with_what_to_do(play: Play) 
     assert len(some["structuredContent"]["files"]) == 8
     assert some["structuredContent"]["left_out"] == [{"filename": "8.txt", "bytes": 1_000_000}]
     assert "everything" not in some["content"][1]["text"]
+
+
+async def test_all_files_of_a_large_game_fit_what_clients_show(play: Play) -> None:
+    """Qwen Code shows about 30,000 characters of text and structure together."""
+    play.game.servers["home"] = {f"scripts/part{n:04}/worker.js": "  x = 1;\n" * 100 for n in range(500)}
+    result = await play.client.call("get_all_files", {})
+
+    assert len(json.dumps([result["content"], result["structuredContent"]])) < 30_000
+    assert "and 459 more" in result["content"][1]["text"]

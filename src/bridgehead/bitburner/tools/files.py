@@ -16,17 +16,19 @@ from ..session import Session
 from .declaring import MAX_QUERY, Filename, Glob, Server, ToolDeclarer
 
 PAGE = 12_000
-"""Characters of a file, or bytes of all files, by default: what every agent CLI shows its model whole.
+"""Characters of a file by default: what every agent CLI shows its model whole.
 
 `make agents` measures it. Claude Code diverts 50,000 characters of JSON to a file, and Qwen Code about 30,000
 of text and structure together; Codex cuts the middle out of 48,000, and out of 40,000 of text and structure
 where its model calls tools from programs.
 """
+PAGE_OF_ALL = 10_000
+"""Bytes of all files by default; less than `PAGE`, because JSON and the names of the others take the rest."""
 MAX_RESULT = 500_000
 """Characters that Claude Code may show, for an agent that asks for more than a page."""
 MAX_ALL = 8_000_000
 """Bytes of files in one answer, whatever is asked for: encoding more would hold up everybody else's calls."""
-MAX_NAMED = 100
+MAX_NAMED = 30
 """Files that are named when they are left out."""
 PAGE_NAMES = 500
 """Names on a page of list_files: about 15 KB."""
@@ -72,7 +74,7 @@ class GetAllFiles(Arguments):
 
     server: Server = paths.HOME
     glob: Glob | None = None
-    max_bytes: Annotated[int, Meta(ge=1, description="Bytes in total; default 12000")] = PAGE
+    max_bytes: Annotated[int, Meta(ge=1, description="Bytes in total; default 10000")] = PAGE_OF_ALL
     everything: Annotated[bool, Meta(description="Leave nothing out")] = False
 
 
