@@ -47,6 +47,15 @@ def test_names_are_whole_at_sixty_columns_and_in_a_pipe(data: Data, columns: str
     assert all(len(line) <= int(columns or 1000) for line in done.stdout.splitlines())
 
 
+def test_a_claimed_time_is_marked_also_on_a_narrow_terminal_beside_a_very_long_name(data: Data) -> None:
+    data.put_speeds(1, [entry("o3", 9), entry("x" * 180, 10)])
+
+    done = typed(data, "leaderboard", COLUMNS="80")
+
+    rows = [line for line in done.stdout.splitlines() if line.startswith("   –")]
+    assert [row.split()[-1] for row in rows if "claimed" in row] == ["claimed"] * 2, done.stdout
+
+
 def test_the_leaderboard_as_csv_can_be_read_back(filled: Data) -> None:
     rows = list(csv.DictReader(io.StringIO(typed(filled, "leaderboard", "--format", "csv").stdout)))
 

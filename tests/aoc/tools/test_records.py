@@ -212,9 +212,10 @@ async def test_a_record_says_what_was_timed(data: Data) -> None:
     assert answer["structuredContent"]["measure"] == "execution"
 
 
-async def test_a_caller_that_says_measured_has_claimed(data: Data) -> None:
+@pytest.mark.parametrize("source", ["measured", "verified"])
+async def test_a_caller_that_says_measured_has_claimed(data: Data, source: str) -> None:
     async with connect(data.bridge()) as client:
-        answer = await client.call("record_speed", {**RUN, "speed_ms": 3, "source": "measured"})
+        answer = await client.call("record_speed", {**RUN, "speed_ms": 3, "source": source})
         (run,) = (await client.call("speed_history"))["structuredContent"]["runs"]
 
     assert answer["structuredContent"]["grade"] == run["grade"] == "claimed"

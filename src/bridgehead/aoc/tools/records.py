@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
@@ -29,7 +29,7 @@ class RecordSpeed(Arguments):
     llm_name: Name | UnsetType = UNSET
     llm: Name | UnsetType = UNSET
     measure: Measure | UnsetType = UNSET
-    source: Literal["claimed", "measured"] | UnsetType = UNSET
+    source: str | UnsetType = UNSET
 
 
 DESCRIPTION = "Record the solving speed for an LLM on a specific day and phase"
