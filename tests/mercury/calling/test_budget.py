@@ -2,6 +2,7 @@
 
 import asyncio
 import sqlite3
+from collections.abc import Awaitable, Callable
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -590,8 +591,13 @@ async def test_a_look_without_a_client_is_at_the_budgets_of_everybody(budgeted: 
         assert payer.budget.left() == {"day": 2.0, "month": 3.0}
 
 
+@pytest.mark.parametrize(
+    "act",
+    [lambda payer: payer.budget.check(), lambda payer: payer.reserve("me", 0.5)],
+    ids=["check", "reserve"],
+)
 async def test_books_that_cannot_be_written_are_a_problem_where_there_is_a_budget_until_they_can(
-    tmp_path: Path,
+    tmp_path: Path, act: Callable[[Payer], Awaitable[object]]
 ) -> None:
     clock, broken = Clock(NOON), tmp_path / FILE
     broken.mkdir()  # a folder in the place of the file
@@ -603,7 +609,7 @@ async def test_books_that_cannot_be_written_are_a_problem_where_there_is_a_budge
         assert "cannot be used" in limited.problem
         assert unlimited.problem == ""
         broken.rmdir()
-        await limited.check()
+        await act(Payer(books, clock, BudgetLimits(Amounts(1.0))))
         assert limited.problem == ""
 
 

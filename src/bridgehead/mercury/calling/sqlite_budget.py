@@ -70,11 +70,11 @@ class SqliteBudget:
         """Return the committed amount under each cap."""
 
         def read(connection: sqlite3.Connection) -> list[Spending]:
-            rows = [connection.execute(_SPENDING, cap.key(day)).fetchone() for cap in caps]
-            return [
-                Spending(cap, *(round(amount, 12) for amount in row))
-                for cap, row in zip(caps, rows, strict=True)
-            ]
+            spendings = []
+            for cap in caps:
+                row = connection.execute(_SPENDING, cap.key(day)).fetchone()
+                spendings.append(Spending(cap, *(round(usd, 12) for usd in row)))
+            return spendings
 
         return await self._store.submit(read)
 
