@@ -2,16 +2,21 @@
 
 import json
 import os
+import shutil
+import sqlite3
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from bridgehead.bitburner.changes import history as history_module
 from bridgehead.bitburner.changes.history import MAX_BYTES, History, Version
 from bridgehead.bitburner.errors import BackupFailed
-from bridgehead.runtime.errors import NotFound
+from bridgehead.runtime import durable
+from bridgehead.runtime.errors import NotFound, StorageError
 from tests.bitburner.playing import settings, versions_of
 from tests.support.clock import Clock
+from tests.support.open_files import files_open_in
 from tests.support.posix import is_private
 
 
@@ -302,6 +307,7 @@ def test_a_version_that_is_discarded_is_gone_and_once_more_does_no_harm(tmp_path
         history.discard(second)
 
     assert [version.name for version in versions_of(history, "a.js")] == [first]
+    assert kept_files(history) == [f"{first}.json"]
 
 
 def test_a_version_may_be_as_large_as_all_of_them_and_no_larger(tmp_path: Path) -> None:
@@ -390,3 +396,106 @@ def test_pruning_goes_on_where_another_process_was_faster(
     history.drop_oldest()
 
     assert [version.content for version in versions_of(history, "a.js")] == ["2"]
+
+
+def test_closing_flushes_what_is_not_flushed_and_nothing_is_kept_afterwards(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    flushed: list[Path] = []
+    monkeypatch.setattr(durable, "flush_file", flushed.append)
+    history = made(tmp_path)
+    name = history.record_next(Version("home", "a.js", 1_000_000.0, "write_file", "1"), None)
+    history.close()
+
+    assert flushed == [history.folder / f"{name}.json"]
+    assert not history.unflushed
+    assert not files_open_in(tmp_path)
+    with pytest.raises(StorageError, match="The bridge has ended"):
+        history.list_entries("home", "a.js")
+    with pytest.raises(BackupFailed, match="The bridge has ended"):
+        keep(history, "a.js", "2")
+    assert history.drop_oldest() == []
+    history.close()  # once more does no harm
+
+
+def test_a_folder_that_was_deleted_is_made_again(tmp_path: Path) -> None:
+    history = made(tmp_path)
+    keep(history, "a.js", "1")
+    shutil.rmtree(history.folder)
+    kept = keep(history, "a.js", "2")
+
+    assert [version.name for version in versions_of(history, "a.js")] == [kept]
+    history.close()
+    assert not files_open_in(tmp_path)
+
+
+def test_an_index_that_cannot_be_used_is_named_and_nothing_is_replaced(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise sqlite3.OperationalError("database or disk is full")
+
+    monkeypatch.setattr(history_module, "VersionIndex", fail)
+    history = made(tmp_path)
+
+    with pytest.raises(BackupFailed, match=f"The index of versions in {history.folder} cannot be used"):
+        keep(history, "a.js", "1")
+
+
+def test_a_content_that_is_kept_and_not_flushed_is_flushed_before_it_is_relied_on(tmp_path: Path) -> None:
+    history = made(tmp_path)
+    version = Version("home", "a.js", 1_000_000.0, "write_file", "1")
+    name = history.record_next(version, None)
+    assert list(history.unflushed) == [name]
+
+    assert history.record(version, unless_kept=True) == name
+    assert not history.unflushed
+    assert keep(history, "a.js", "1") != name
+
+
+def test_the_newest_versions_of_as_many_files_are_recalled_as_there_is_room_for(tmp_path: Path) -> None:
+    history = made(tmp_path, BITBURNER_BACKUP_MAX_FILES="2")
+
+    def recall(filename: str) -> str | None:
+        return history.recall(Version("home", filename, 9.0, "write_file", "1"))
+
+    first, second = keep(history, "a.js", "1"), keep(history, "b.js", "1")
+    assert (recall("a.js"), recall("b.js")) == (first, second)
+    third = keep(history, "c.js", "1")
+    assert (recall("a.js"), recall("b.js"), recall("c.js")) == (None, second, third)
+
+
+def test_versions_beyond_the_limit_are_announced_dropped_and_not_recalled(tmp_path: Path) -> None:
+    history = made(tmp_path, max_bytes=1500)
+    keep(history, "a.js", "x" * 1000)
+    assert not history.has_excess
+    keep(history, "b.js", "y" * 1000)
+    assert history.has_excess
+
+    assert [entry.filename for entry in history.drop_oldest()] == ["a.js"]
+    assert not history.has_excess
+    assert history.recall(Version("home", "a.js", 9.0, "write_file", "x" * 1000)) is None
+    assert len(kept_files(history)) == 1
+
+
+def test_a_content_is_held_if_some_readable_version_of_the_file_has_it(tmp_path: Path) -> None:
+    history = made(tmp_path)
+    first = keep(history, "a.js", "1")
+    keep(history, "a.js", "2")
+    assert [history.holds("home", "a.js", content) for content in "123"] == [True, True, False]
+    assert not history.holds("home", "b.js", "1")
+
+    (history.folder / f"{first}.json").write_text("{", encoding="utf-8")
+    assert [history.holds("home", "a.js", content) for content in "12"] == [False, True]
+
+
+def test_what_was_written_last_is_found_and_nothing_after_a_delete(tmp_path: Path) -> None:
+    history = made(tmp_path)
+    name = keep(history, "a.js", "1", kind="written")
+    found = history.find_last_write("home", "a.js")
+    assert found is not None
+    assert (found.name, found.content) == (name, "1")
+
+    keep(history, "a.js", None, kind="deleted")
+    assert history.find_last_write("home", "a.js") is None
+    assert history.find_last_write("home", "b.js") is None
