@@ -467,13 +467,14 @@ def test_the_newest_versions_of_as_many_files_are_recalled_as_there_is_room_for(
 
 def test_versions_beyond_the_limit_are_announced_dropped_and_not_recalled(tmp_path: Path) -> None:
     history = made(tmp_path, max_bytes=1500)
-    keep(history, "a.js", "x" * 1000)
-    assert not history.has_excess
-    keep(history, "b.js", "y" * 1000)
-    assert history.has_excess
+    excesses = []
+    for filename, content in (("a.js", "x" * 1000), ("b.js", "y" * 1000)):
+        keep(history, filename, content)
+        excesses.append(history.has_excess)
+    dropped = history.drop_oldest()
 
-    assert [entry.filename for entry in history.drop_oldest()] == ["a.js"]
-    assert not history.has_excess
+    assert [*excesses, history.has_excess] == [False, True, False]
+    assert [entry.filename for entry in dropped] == ["a.js"]
     assert history.recall(Version("home", "a.js", 9.0, "write_file", "x" * 1000)) is None
     assert len(kept_files(history)) == 1
 

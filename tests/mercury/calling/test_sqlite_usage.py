@@ -18,7 +18,9 @@ from bridgehead.mercury.calling.budget import Amounts, BudgetLimits
 from bridgehead.mercury.calling.sqlite_budget import SqliteBudget
 from bridgehead.mercury.calling.sqlite_usage import FILE, MAX_BATCH, SqliteUsage, open_database
 from bridgehead.mercury.calling.usage import Key, Usage, UsageCounts
+from bridgehead.runtime import events
 from bridgehead.runtime.errors import StorageError
+from bridgehead.runtime.events import Listener
 from tests.mercury.calling.books import DAY, NOON, Payer
 from tests.support.children import unmeasured
 from tests.support.clock import Clock
@@ -572,3 +574,35 @@ async def test_closing_ends_the_thread_and_the_timer(tmp_path: Path) -> None:
 
     with pytest.raises(RuntimeError, match="after shutdown"):
         thread.submit(print)
+
+
+@pytest.mark.parametrize("heals", ["a check", "counts"])
+async def test_a_database_that_fails_is_a_problem_until_something_is_written_and_both_are_told_once(
+    tmp_path: Path, heals: str
+) -> None:
+    clock, listener = Clock(NOON), Listener()
+    (tmp_path / FILE).mkdir()  # a folder in the place of the file
+    events.feed.join(listener)
+    try:
+        async with open_store(tmp_path, clock) as store:
+            usage = Usage(store, clock)
+            for _ in range(3):
+                with pytest.raises(StorageError, match="cannot be used"):
+                    await store.check()
+            problem = store.problem
+            (tmp_path / FILE).rmdir()
+            await usage.read_today()
+            assert store.problem == problem, "a read proves nothing"
+            if heals == "counts":
+                usage.count("mercury-2", "me", ONE_CALL)
+                await usage.read_today()
+            else:
+                await store.check()
+            assert store.problem == ""
+        told = [(event.type, event.data) for event in await listener.take(99)]
+    finally:
+        events.feed.leave(listener)
+
+    where = {"bridge": "mercury", "store": "usage"}
+    assert "cannot be used" in problem
+    assert told == [("store.lost", where | {"says": problem}), ("store.returned", where)]
