@@ -14,6 +14,7 @@ from bench.bitburner.questions import (
     HELD_OUT,
     HELD_OUT_LATER,
     INDEPENDENT,
+    INDEPENDENT_LATER,
     LATER,
     NEWEST,
     QUESTIONS,
@@ -35,6 +36,7 @@ QUESTION_SETS = {
     "held out": HELD_OUT,
     "held out later": HELD_OUT_LATER,
     "independent": INDEPENDENT,
+    "independent, later": INDEPENDENT_LATER,
 }
 SCRIPT_SETS = (
     "wrong",
