@@ -1,9 +1,12 @@
 """Errors: the contract's codes for clients of its revision, a readable result for newer ones."""
 
+import json
+
 import pytest
 
 from bridgehead.mcp.revisions import REVISIONS, Revision
-from tests.aoc.data import CONTRACT, Data
+from bridgehead.runtime.callers import is_operator
+from tests.aoc.data import CONTRACT, Data, locked
 from tests.support.checked import connect
 
 RUN = {"day": 1, "phase": 1, "llm_name": "gpt4", "speed_ms": 1250}
@@ -30,3 +33,33 @@ async def test_a_failure_has_the_contracts_code_for_its_revision_and_is_readable
         else:
             assert answer["result"]["isError"]
             assert answer["result"]["content"][0]["text"].startswith(message)
+
+
+@pytest.mark.parametrize("revision", REVISIONS.values(), ids=str)
+async def test_a_caller_who_does_not_run_the_machine_sees_no_folder_of_it(
+    data: Data, revision: Revision
+) -> None:
+    data.puzzle(1, "Count the gulls.")
+    calls = [
+        ("fetch_instruction", {"day": 2}),
+        ("start_attempt", {"day": 1, "phase": 1, "llm_name": "gpt4"}),
+        ("record_speed", RUN),
+    ]
+    token = is_operator.set(False)
+    try:
+        async with connect(data.bridge(AOC_LOCK_WAIT_MS="1"), revision=revision) as client:
+            with locked(data.speeds):
+                answers = [
+                    await client.answer_to("tools/call", {"name": name, "arguments": arguments})
+                    for name, arguments in calls
+                ]
+            answers.append(await client.answer_to("resources/read", {"uri": "aoc://day02"}))
+    finally:
+        is_operator.reset(token)
+
+    shown = [json.dumps(answer) for answer in answers]
+    for text, said in zip(
+        shown, ["Put the puzzle text", "Put it into", "locked", "Put the puzzle text"], strict=True
+    ):
+        assert said in text
+        assert str(data.folder) not in text

@@ -6,7 +6,7 @@ import pytest
 
 from bridgehead.runtime import logs
 from bridgehead.runtime.callers import hide_folder, is_operator, word_error
-from bridgehead.runtime.errors import BridgeError, StorageError
+from bridgehead.runtime.errors import BridgeError, NotFound, StorageError
 
 PATH = "/srv/aoc/speeds/day01.json"
 BROKEN = StorageError(
@@ -28,6 +28,8 @@ def test_others_see_the_name_of_a_file_and_the_log_has_its_folder(caplog: pytest
             shown = word_error(BROKEN)
         assert shown == "day01.json cannot be written: Read-only file system (its folder). Make room."
         assert word_error(BridgeError("/srv is no path of ours.")) == "/srv is no path of ours."
+        missing = NotFound("There is none.", next_step=f"Put it into {PATH}.", path=PATH)
+        assert word_error(missing) == "There is none. Put it into day01.json."
         assert hide_folder("/ is full", "/name") == "/ is full"
     finally:
         is_operator.reset(token)

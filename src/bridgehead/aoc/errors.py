@@ -100,7 +100,7 @@ def _reword(error: ProtocolError) -> ProtocolError:
 
 def not_loaded(error: BridgeError) -> ProtocolError:
     """Make the error for a resource that cannot be read, with the contract's prefix."""
-    return ProtocolError(APPLICATION_ERROR, f"{_NOT_LOADED}{error}")
+    return ProtocolError(APPLICATION_ERROR, _NOT_LOADED + _word(error))
 
 
 @contextmanager

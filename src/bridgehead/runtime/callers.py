@@ -29,7 +29,7 @@ def hide_folder(text: str, path: str) -> str:
 def word_error(error: BridgeError) -> str:
     """Return the message and the next step of an error as the caller may read them; log what is left out."""
     text = str(error)
-    shown = hide_folder(text, error.path) if isinstance(error, StorageError) else text
-    if shown != text:
-        _log.warn("a file cannot be used", path=error.path, problem=error.message)  # type: ignore[attr-defined]
+    shown = hide_folder(text, error.path)
+    if shown != text and isinstance(error, StorageError):
+        _log.warn("a file cannot be used", path=error.path, problem=error.message)
     return shown

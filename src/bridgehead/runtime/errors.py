@@ -15,12 +15,16 @@ class BridgeError(Exception):
     is_transient = False
     """Whether a retry can help."""
 
-    def __init__(self, message: str, *, next_step: str = "", retry_after: float | None = None) -> None:
+    def __init__(
+        self, message: str, *, next_step: str = "", retry_after: float | None = None, path: str = ""
+    ) -> None:
         super().__init__(f"{message} {next_step}" if next_step else message)
         self.message = message
         self.next_step = next_step
         self.retry_after = retry_after
         """Seconds after which a retry makes sense, if known."""
+        self.path = path
+        """The file or folder that the text names; `callers.word_error` shows its name alone to others."""
 
 
 class InvalidArgument(BridgeError):
@@ -53,10 +57,3 @@ class StorageError(BridgeError):
     """A file of ours cannot be read or written; its content is intact."""
 
     code = "storage"
-
-    def __init__(
-        self, message: str, *, next_step: str = "", retry_after: float | None = None, path: str = ""
-    ) -> None:
-        super().__init__(message, next_step=next_step, retry_after=retry_after)
-        self.path = path
-        """The file or folder that the message names; `callers.word_error` shows its name alone to others."""

@@ -112,6 +112,7 @@ def read_instruction(folder: str, day: int) -> Instruction:
         raise NotFound(
             f"Instruction file not found for day {day} (tried {first} and {older}).",
             next_step=f"Put the puzzle text into {os.path.join(folder, first)}. {known}",
+            path=os.path.join(folder, first),
         )
     return _decode_legacy(path, day, stored.data)
 
@@ -121,7 +122,7 @@ def read_input(folder: str, day: int) -> str:
     path = os.path.join(folder, layout.input_name(day))
     stored = read_snapshot(path, MAX_BYTES)
     if stored is None:
-        raise NotFound(f"There is no input for day {day}.", next_step=f"Put it into {path}.")
+        raise NotFound(f"There is no input for day {day}.", next_step=f"Put it into {path}.", path=path)
     return _decode_text(path, stored.data)
 
 

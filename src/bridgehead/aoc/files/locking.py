@@ -143,6 +143,7 @@ class FolderLock:
             f"{what} cannot be written: {self._anchor.path} is no longer there. Was its disk unmounted? "
             "Nothing was recorded.",
             next_step="Mount it again. If you removed the folder yourself, make it again.",
+            path=self._anchor.path,
         )
 
     def _taken(self, what: str) -> Unavailable:
@@ -150,4 +151,5 @@ class FolderLock:
             f"{what} cannot be written: another process has locked {self.folder} for "
             f"{self._wait_seconds:g} s. Nothing was recorded.",
             next_step="Record again in a moment; AOC_LOCK_WAIT_MS says how long to wait.",
+            path=self.folder,
         )

@@ -261,6 +261,7 @@ class Records:
         raise Unavailable(
             f"The records in {self._folder} changed again and again while they were read.",
             next_step="Ask again in a moment.",
+            path=self._folder,
         )
 
     def _read_entries(self, day: int, of_day: _FileTimeline, places: list[int]) -> list[Entry] | None:

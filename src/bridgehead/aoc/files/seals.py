@@ -88,6 +88,7 @@ class Seals:
                 raise StorageError(
                     f"The key {path} cannot be used: {failure.strerror or failure}.",
                     next_step="Let this user read it, or name another file in AOC_GRADE_KEY_FILE.",
+                    path=str(path),
                 ) from failure
             return self._key
 

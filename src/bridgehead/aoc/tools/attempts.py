@@ -197,8 +197,10 @@ def _begin(workspace: Workspace, day: int, phase: int, llm: str, caller: str) ->
     try:
         puzzle_input = instructions.read_input(workspace.folders.inputs, day)
     except NotFound as missing:
+        from bridgehead.runtime.callers import word_error  # late: the first answer does not need it
+
         puzzle_input = None
-        notes.append(str(missing))
+        notes.append(word_error(missing))
     workspace.handouts.note(caller, day, phase)
     # Last: the clock starts when everything has been read.
     step = workspace.stopwatch.start(day, phase, llm, CLAIMED if doubts else MEASURED, caller)

@@ -110,6 +110,7 @@ class History:
                     raise StorageError(
                         f"The index of versions in {folder} cannot be used: {failure}.",
                         next_step="Make room, or set BITBURNER_BACKUP_DIR to another folder.",
+                        path=str(folder),
                     ) from failure
                 # A process that was killed may not have flushed its last ones.
                 recent = f"{int((self._clock.now() - _UNFLUSHED_SECONDS) * 1000):013d}"
