@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from bridgehead.mcp import Bridge, Limits, ProtocolError, ToolError, jsonrpc
+from bridgehead.mcp import Bridge, Context, Limits, NoArguments, ProtocolError, ToolError, jsonrpc
 from bridgehead.mcp.calls.params import META_PREFIX
 from bridgehead.mcp.dispatch import Dispatcher, read
 from bridgehead.mcp.in_memory import InMemoryClient
@@ -131,12 +131,34 @@ async def test_whoever_counts_errors_hears_their_method_and_code() -> None:
         ("tools/call", {"name": 5}),
         ("tools/call", {"name": "nobody"}),
         ("tools/list", {}),
+        ("tools/list", {"_meta": STATELESS_META | {META_PREFIX + "protocolVersion": "1999-01-01"}}),
     ]
+    codes = []
     for method, params in calls:
-        message = {"id": 1, "method": method, "params": {**params, "_meta": STATELESS_META}}
-        await client.raw(msgspec.json.encode({"jsonrpc": "2.0", **message}))
+        message = {"id": 1, "method": method, "params": {"_meta": STATELESS_META, **params}}
+        answer = await client.raw(msgspec.json.encode({"jsonrpc": "2.0", **message}))
+        codes.append(answer.get("error", {}).get("code"))
 
-    assert heard == [("(unknown)", -32601), ("tools/call", -32602), ("tools/call", -32602)]
+    assert heard[:3] == [("(unknown)", -32601), ("tools/call", -32602), ("tools/call", -32602)]
+    assert heard[3:] == [("tools/list", codes[4])]
+
+
+async def test_a_failure_of_a_handler_is_raised_to_a_transport_that_encodes_it_itself() -> None:
+    bridge: Bridge[None] = Bridge("failing", "1")
+
+    @bridge.tool("Fail.")
+    async def fail(args: NoArguments, ctx: Context[None]) -> str:
+        await asyncio.sleep(0)
+        raise ProtocolError(-32099, "No.")
+
+    async with connect(bridge) as client:
+        params = msgspec.Raw(msgspec.json.encode({"name": "fail", "arguments": {}}))
+        request = read(1, "tools/call", Message("2.0", params=params))
+        answer = client.dispatcher.handle_request(request, client.connection, client)
+
+        assert not isinstance(answer, bytes)
+        with pytest.raises(ProtocolError, match="No"):
+            await answer
 
 
 async def test_a_batch_is_answered_with_one_array_in_its_order() -> None:

@@ -124,6 +124,11 @@ MANY = b'{"x":[%b0]}' % (b"{}," * 100_000)
         ("initialize", b'{"capabilities":%b}' % MANY, "the parameters may have 65536 bytes"),
         ("tools/list", b'{"_meta":{"%bclientCapabilities":%b}}', "_meta may have 65536 bytes"),
         ("tools/call", b'{"name":"echo","inputResponses":%b}' % MANY, "more than 50000 values"),
+        (
+            "tools/call",
+            b'{"name":"echo","arguments":%b,"inputResponses":%b}' % (MANY, MANY),
+            "more than 50000 values",
+        ),
     ],
 )
 def test_what_would_take_seconds_to_build_is_refused(name: str, given: bytes, told: str) -> None:
@@ -139,6 +144,18 @@ def test_the_arguments_of_a_tool_may_be_large() -> None:
     assert request.problem is None
     assert isinstance(request.params, CallToolParams)
     assert bytes(request.params.arguments) == MANY
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        b'{"name":"echo","inputResponses":{"x":[%b0]}}' % (b"{}," * 49_999),
+        b'{"name":"echo","_meta":{"x":"%b"}}' % (b"x" * (65_536 - len('{"x":""}'))),
+    ],
+    ids=["as many values as are built", "as large as _meta may be"],
+)
+def test_what_is_exactly_as_large_as_it_may_be_is_read(given: bytes) -> None:
+    assert read(1, "tools/call", message(Raw(given))).problem is None
 
 
 def test_eras_have_the_methods_that_the_protocol_gives_them() -> None:
