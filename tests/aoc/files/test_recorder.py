@@ -392,10 +392,9 @@ async def test_what_is_written_for_many_waits_its_turn_with_none_of_them(
     monkeypatch.setattr(DayFile, "append", note_append)
     monkeypatch.setattr(DayFile, "fold", note_fold)
     current_worker.set(("aoc", "ann"))
-    one = open_recorder(data)
-    await one.record(GPT4)
+    await open_recorder(data).record(GPT4)
+    open_recorder(data).fold_leftovers()  # at the request of one, too
     await until(lambda: not journaled.exists())
-    await one.close()
 
     assert workers == {"append": ("aoc", ""), "fold": ("aoc", "")}
 
