@@ -148,9 +148,8 @@ async def _serve(
             await peers.owners.announce(own_address(job.settings, listening))
         server = _server(job, app, handler)
         watchdog = Watchdog(app.metrics.blocked.add)
-        manager = ServiceManager(
-            job.environment if place is None else {}
-        )  # a worker's parent notifies systemd
+        # A worker's parent notifies systemd.
+        manager = ServiceManager(job.environment if place is None else {})
         beating = asyncio.create_task(_beat(manager if place is None else place))
         await server.start(job.listening, None if certificate is None else certificate.context)
         manager.tell(READY)
