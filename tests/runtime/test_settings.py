@@ -111,6 +111,10 @@ def test_a_setting_stays_as_it_was_read() -> None:
     assert settings.year == 2025
 
 
+def test_a_large_limit_is_written_out() -> None:
+    assert number(0.001, 1_000_000_000).wanted == "a number from 0.001 to 1000000000"
+
+
 @pytest.mark.parametrize(
     ("name", "value", "said"),
     [

@@ -181,7 +181,7 @@ def number(minimum: float, maximum: float) -> Kind[float]:
     def parse(text: str) -> float:
         return _within(float(text), minimum, maximum)
 
-    return Kind(parse, f"a number from {minimum:g} to {maximum:g}")
+    return Kind(parse, f"a number from {minimum:.12g} to {maximum:.12g}")
 
 
 N = TypeVar("N", int, float)
