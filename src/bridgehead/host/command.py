@@ -92,7 +92,7 @@ def main(
             if tokens and not settings.needs_auth:
                 unenforced = (
                     f"Tokens exist ({len(tokens)}) but are not enforced on {settings.shown_host}: every "
-                    "program on this machine may call.\n"
+                    "program on this machine may call. BRIDGEHEAD_AUTH=on requires them.\n"
                 )
             sys.stderr.write(
                 f"Bridgehead {__version__} serves {', '.join(served)} at {job.address}/mcp\n"
