@@ -102,7 +102,7 @@ class Conflict(BridgeError):
 
 
 class BackupFailed(StorageError):
-    """The previous content could not be kept, so nothing was changed."""
+    """The previous content could not be kept, so the file was left as it is."""
 
     code = "backup_failed"
 

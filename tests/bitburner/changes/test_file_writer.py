@@ -4,10 +4,14 @@ import asyncio
 from pathlib import Path
 
 import pytest
+from msgspec import Raw
 
 from bridgehead.bitburner.changes import file_writer
 from bridgehead.bitburner.changes.edits import Replacement
 from bridgehead.bitburner.changes.file_writer import (
+    CHANGE,
+    CHANGED,
+    DIFFERENCES,
     Delete,
     EditText,
     FileWriter,
@@ -16,9 +20,12 @@ from bridgehead.bitburner.changes.file_writer import (
     Write,
     check_match,
     check_size,
+    decode_notice,
+    mark_unknown,
 )
 from bridgehead.bitburner.changes.history import History, digest
 from bridgehead.bitburner.errors import BackupFailed, Conflict, Disconnected, RemoteFailure
+from bridgehead.bitburner.game.wire import Reply
 from bridgehead.bitburner.simulator import Faults
 from bridgehead.runtime import durable
 from bridgehead.runtime.errors import BridgeError, InvalidArgument
@@ -92,6 +99,7 @@ class Desk:
         self.history = play.session.history
         self.remote = play.session.remote
         session = play.session
+        self.differences = session.differences
         self.writer = FileWriter(
             session.connection,
             self.remote,
@@ -260,6 +268,103 @@ async def test_new_content_that_cannot_be_kept_is_written_with_a_warning(
     assert desk.game.servers["home"]["new.js"] == "1"
 
 
+async def test_a_move_whose_old_content_cannot_be_kept_leaves_both_and_says_so(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object, **__: object) -> str:
+        raise BackupFailed("No room, so it was left as it is.", next_step="Make some.") from OSError("full")
+
+    monkeypatch.setattr(desk.history, "record", full)
+    with pytest.raises(BackupFailed, match=r"new\.js was written, and hack\.js is still there too"):
+        await desk.writer.apply(Move("home", "hack.js", "home", "new.js"))
+
+    assert desk.game.servers["home"]["new.js"] == desk.game.servers["home"]["hack.js"] == SCRIPT
+
+
+# --- what an agent had not seen, and what the game lost ---------------------------------------------------
+
+
+@pytest.mark.parametrize("agent", ["", "p/a"])
+async def test_what_an_agent_had_not_seen_is_replaced_unless_it_refuses_that(desk: Desk, agent: str) -> None:
+    await desk.writer.apply(Write("home", "new.js", "1"), "p/a")
+    desk.game.servers["home"]["new.js"] = "the player's"
+    signed = Write("home", "new.js", "2", agent="p/a", seen=digest("1"))
+    done = await desk.writer.apply(Write("home", "new.js", "2") if agent else signed, agent)
+
+    assert done.overwritten is not None
+    assert (done.overwritten.author, done.overwritten.version) == (None, done.kept_version)
+    assert desk.game.servers["home"]["new.js"] == "2"
+
+
+async def test_an_agent_that_never_read_a_file_is_told_of_the_content_of_another(desk: Desk) -> None:
+    await desk.writer.apply(Write("home", "new.js", "1"), "p/a")
+    forgotten = await desk.writer.apply(Write("home", "new.js", "2", agent="p/a"))
+    others = await desk.writer.apply(Write("home", "new.js", "3"), "p/b")
+
+    assert forgotten.overwritten is None  # it is its own
+    assert others.overwritten is not None
+    assert others.overwritten.author is not None
+    assert others.overwritten.author.agent == "p/a"
+
+
+async def test_a_delete_after_an_older_save_names_what_the_game_lost(desk: Desk) -> None:
+    for content in ("1", "2"):
+        await desk.writer.apply(Write("home", "new.js", content), "p/a")
+    lost = versions_of(desk.history, "new.js")[0].name
+    desk.game.servers["home"]["new.js"] = "1"
+    done = await desk.writer.apply(Delete("home", "new.js"), "p/a")
+
+    assert done.overwritten is not None
+    assert (done.overwritten.is_older, done.overwritten.version) == (True, lost)
+    assert done.kept_version != lost
+
+
+async def test_a_delete_of_what_the_player_wrote_names_where_that_is_kept(desk: Desk) -> None:
+    await desk.writer.apply(Write("home", "new.js", "1"), "p/a")
+    desk.game.servers["home"]["new.js"] = "the player's"
+    done = await desk.writer.apply(Delete("home", "new.js"), "p/a")
+
+    assert done.overwritten is not None
+    assert done.overwritten.version == done.kept_version == versions_of(desk.history, "new.js")[1].name
+
+
+async def test_a_restore_brings_back_what_the_game_lost(desk: Desk) -> None:
+    for content in ("1", "2", "3"):
+        await desk.writer.apply(Write("home", "new.js", content))
+    newest = versions_of(desk.history, "new.js")[0].name
+    desk.game.servers["home"]["new.js"] = "2"
+    assert await desk.differences.check("home", "new.js", "2") is not None
+    restored = await desk.writer.apply(Restore("home", "new.js"))
+
+    assert (restored.content, restored.restored) == ("3", newest)
+
+
+async def test_a_restore_of_the_current_version_by_its_name_writes_that(desk: Desk) -> None:
+    for content in ("1", "2"):
+        await desk.writer.apply(Write("home", "new.js", content))
+    newest = versions_of(desk.history, "new.js")[0].name
+    restored = await desk.writer.apply(Restore("home", "new.js", newest))
+
+    assert (restored.content, restored.restored) == ("2", newest)
+
+
+async def test_a_delete_tells_which_versions_were_dropped_for_it(tmp_path: Path) -> None:
+    async with played(tmp_path, BITBURNER_BACKUP_MAX_FILES="2") as play:
+        desk = Desk(play)
+        for filename in ("a.js", "b.js"):
+            await desk.writer.apply(Write("home", filename, "1"))
+        done = await desk.writer.apply(Delete("home", "notes.txt"))
+
+    assert [one.filename for one in done.dropped] == ["a.js"]
+
+
+def test_who_does_not_know_whether_a_change_was_made_is_told_to_look() -> None:
+    error = mark_unknown(Disconnected("pushFile"))
+
+    assert "It is not known whether the change was made." in error.message
+    assert error.next_step.startswith("Read the file before you try again")
+
+
 # --- what survives the end of the process, and what a power cut -------------------------------------------
 
 
@@ -361,6 +466,24 @@ def test_a_content_may_be_as_large_as_the_limit() -> None:
     check_size("é", 2)
     with pytest.raises(InvalidArgument, match="has 2 bytes, and at most 1"):
         check_size("é", 1)
+
+
+def test_processes_of_two_versions_understand_each_other() -> None:
+    """They may share a game, so what they call their messages stays."""
+    assert (CHANGE, DIFFERENCES, CHANGED) == (
+        "bridgehead/change",
+        "bridgehead/differences",
+        "bridgehead/changed",
+    )
+
+
+def test_a_notice_of_another_kind_or_form_is_none() -> None:
+    notice = Reply(method="bridgehead/told", params=Raw(b'"hello"'))
+
+    assert decode_notice(notice, "bridgehead/told", str) == "hello"
+    assert decode_notice(notice, CHANGED, str) is None
+    assert decode_notice(notice, "bridgehead/told", int) is None
+    assert decode_notice(Reply(method="bridgehead/told"), "bridgehead/told", str) is None
 
 
 async def test_edits_of_an_owner_and_a_guest_at_once_do_not_lose_each_other(tmp_path: Path) -> None:

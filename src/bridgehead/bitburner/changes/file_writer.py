@@ -333,8 +333,6 @@ class FileWriter:
         written = await self.put(target, there, content)
         try:
             removed = await self.remove(change, content)
-        except BackupFailed:
-            raise
         except BridgeError as error:
             error.message = error.message.replace(NOTHING_CHANGED, "").strip()
             raise add_note(
