@@ -5,16 +5,21 @@ import itertools
 import socket
 import time
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any
 
+import msgspec
 import pytest
 
 from bridgehead.host.ownership import forwarding
 from bridgehead.host.ownership.forwarding import (
     CLIENT,
+    END_SESSION,
     HOST,
+    OWN_EVENTS,
     OWN_METRICS,
+    OWN_STATE,
+    OWN_TASK,
     PEER,
     SIGNATURE_SECONDS,
     ClocksDiffer,
@@ -23,22 +28,25 @@ from bridgehead.host.ownership.forwarding import (
     Peers,
 )
 from bridgehead.host.ownership.owners import Owners
+from bridgehead.mcp import TaskRecord
 from bridgehead.mcp.http.message import ClientGone, HeaderPairs, Request, Response, ResponseStream
 from bridgehead.mcp.http.server import Server
+from bridgehead.runtime.events import Event
 from bridgehead.runtime.http import ConnectionBroken
 from tests.host.conftest import Dial
 from tests.support.tcp import serving
-from tests.support.waiting import PATIENCE
+from tests.support.waiting import PATIENCE, until
 
 
 class Client(Request):
     """A request as the first worker got it, and what its client is sent."""
 
-    def __init__(self, method: str = "POST") -> None:
+    def __init__(self, method: str = "POST", *more: tuple[bytes, bytes]) -> None:
         headers = [
             (b"host", b"team.example"),
             (b"connection", b"close"),
             (b"x-bridgehead-client", b"http 6.6.6.6"),
+            *more,
         ]
         super().__init__(method, b"/mcp", "/mcp", b"a=b", headers)
         self.scheme, self.address, self.is_complete = "https", "203.0.113.9", True
@@ -156,14 +164,54 @@ async def test_a_response_to_head_is_returned_without_a_body() -> None:
 
 async def test_a_client_that_leaves_leaves_the_worker_too() -> None:
     client = Client()
-    async with pair() as (workers, app, _port), asyncio.timeout(PATIENCE):
+
+    async def forward(workers: Peers) -> int:
+        with pytest.raises(ClientGone):
+            await workers.forward(SIBLING, client, b"body")
+        task = asyncio.current_task()
+        assert task is not None
+        return task.cancelling()  # whoever awaits it goes on
+
+    async with pair() as (workers, app, _port):
+        app.waits = True
+        forwarding = asyncio.create_task(forward(workers))
+        await until(client.sent.begun.is_set)
+        client.hang_up()
+        await until(forwarding.done)
+        assert await forwarding == 0
+        await until(app.left.is_set)
+
+
+async def test_a_request_that_is_given_up_here_is_not_taken_for_a_client_that_left() -> None:
+    client = Client()
+    async with pair() as (workers, app, _port):
         app.waits = True
         forwarding = asyncio.create_task(workers.forward(SIBLING, client, b"body"))
-        await client.sent.begun.wait()
-        client.hang_up()
-        with pytest.raises(ClientGone):
+        await until(client.sent.begun.is_set)
+        forwarding.cancel()
+        with pytest.raises(asyncio.CancelledError):
             await forwarding
-        await app.left.wait()
+        await until(app.left.is_set)
+
+
+async def test_headers_that_are_for_one_connection_end_there() -> None:
+    shown = [(b"x-kept", b"1"), (b"content-length", b"99"), (b"keep-alive", b"9"), (b"upgrade", b"h2c")]
+    shown += [(b"transfer-encoding", b"chunked"), (b"expect", b"100-continue"), (b"te", b"trailers")]
+    client, asked = Client("POST", *shown), list[bytes]()
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        asked.append(await reader.readuntil(b"\r\n\r\n"))
+        writer.write(b"HTTP/1.1 200 OK\r\ndate: today\r\nconnection: close\r\nx-own: date\r\n")
+        writer.write(b"transfer-encoding: chunked\r\n\r\n2\r\nhi\r\n0\r\n\r\n")
+
+    async with serving(answer) as port:
+        await worker(0, 0, port).forward(SIBLING, client, b"body")
+
+    lines = set(asked[0].lower().split(b"\r\n"))
+    assert {b"x-kept: 1", b"content-length: 4", b"x-bridgehead-host: team.example"} <= lines
+    assert not {b"%s: %s" % pair for pair in shown[1:]} & lines
+    assert not {b"connection: close", b"x-bridgehead-client: http 6.6.6.6"} & lines
+    assert (client.sent.headers, client.sent.data) == ([(b"x-own", b"date")], b"hi")
 
 
 async def test_a_response_that_breaks_off_is_not_taken_for_a_whole_one() -> None:
@@ -180,6 +228,23 @@ async def test_a_worker_that_is_gone_is_told_from_one_that_answers() -> None:
         assert await workers.ask(US, OWN_METRICS) == b""
         assert await workers.ask(SIBLING, OWN_METRICS) == b"# HELP x X.\n"
         assert await workers.ask(SIBLING, "/unknown") == b""
+
+
+@pytest.mark.parametrize("is_there", [False, True])
+async def test_the_address_of_a_process_that_is_gone_is_forgotten(*, is_there: bool) -> None:
+    """Whether nobody is there any more, or another process, which does not answer in its place."""
+    async with pair() as (workers, app, port):
+        known = workers.owners._known  # noqa: SLF001 - otherwise Redis tells it
+        known[THEIRS] = f"127.0.0.1:{port if is_there else 1}"
+        with pytest.raises(OwnerGone):
+            await workers.forward(THEIRS, Client(), b"")
+
+        assert app.request is None
+        assert await workers.owners.find(THEIRS) is None
+        with pytest.raises(OwnerGone) as nobody:
+            await workers.forward(THEIRS, Client(), b"")
+        assert nobody.value.__cause__ is None  # nobody was asked
+        assert await workers.ask(THEIRS, OWN_METRICS) == b""
 
 
 async def test_a_worker_that_was_restarted_is_reached_again() -> None:
@@ -315,8 +380,43 @@ def test_a_clock_that_differs_too_much_is_named_and_logged_once_a_minute(
         answers = [endpoint(forwarded(peers(THEIRS, now=1e9 + seconds))) for _ in range(2)]
 
     assert answers == [Response(403, headers=((PEER, b"clock 301"),))] * 2
-    assert [what[0] for what in rejected] == ["clock", "clock"]
+    assert rejected == [("clock", "10.0.0.2", 403)] * 2
     assert len([record for record in caplog.records if "clocks of two servers differ" in record.message]) == 1
+
+
+@pytest.mark.parametrize("seconds", [-SIGNATURE_SECONDS, 0.0, SIGNATURE_SECONDS])
+def test_a_clock_may_differ_by_five_minutes(seconds: float) -> None:
+    answer = PeerEndpoint(peers(), lambda _: Response(200), {})(forwarded(peers(THEIRS, now=1e9 + seconds)))
+
+    assert (answer, SIGNATURE_SECONDS) == (Response(200), 300.0)
+
+
+def test_a_time_of_more_than_twelve_digits_is_none() -> None:
+    for digits, age in ((12, 0.0), (13, None)):
+        now = float(10 ** (digits - 1))
+        assert peers(now=now).read_age(forwarded(peers(THEIRS, now=now))) == age
+
+
+def test_only_who_asked_for_another_process_is_told_that_it_is_gone() -> None:
+    endpoint = PeerEndpoint(peers(), lambda _: Response(200), {})
+
+    assert endpoint(forwarded(peers(), owner=THEIRS)) == Response(403, headers=((PEER, b"gone"),))
+    assert endpoint(forwarded(peers(THEIRS, (OTHER,)))) == Response(403)
+    assert endpoint(Asked("POST", b"/mcp", "/mcp", b"", [])) == Response(403)
+
+
+def test_a_process_that_asks_for_what_we_do_not_know_hears_so() -> None:
+    signature = peers(THEIRS)._sign(OURS, b"GET", b"/newer")  # noqa: SLF001 - otherwise it goes over a socket
+    asked = Asked("GET", b"/newer", "/newer", b"", [(PEER, signature)])
+
+    assert PeerEndpoint(peers(), lambda _: Response(200), {})(asked) == Response(404)
+
+
+def test_processes_of_two_versions_ask_each_other_at_the_same_paths() -> None:
+    """While a service is updated, both run at once."""
+    paths = (OWN_METRICS, OWN_EVENTS, OWN_STATE, OWN_TASK, END_SESSION)
+
+    assert paths == ("/own-metrics", "/own-events", "/own-state", "/own-task", "/end-session")
 
 
 async def test_who_forwards_to_a_process_with_another_clock_is_told_by_how_much_it_differs() -> None:
@@ -377,3 +477,122 @@ async def test_the_connections_to_a_process_that_was_not_asked_for_longest_are_c
             await peers.close()
             while len(ended) < len(ports):
                 await asyncio.sleep(0.001)
+
+
+async def test_the_connections_to_a_process_that_was_asked_lately_are_kept(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(forwarding, "_MAX_POOLS", 2)
+    connections = dict.fromkeys(range(1, 4), 0)
+
+    async with AsyncExitStack() as stack:
+
+        async def serve(number: int) -> int:
+            async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+                connections[number] += 1
+                while await reader.readuntil(b"\r\n\r\n"):
+                    writer.write(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nhi")
+
+            return await stack.enter_async_context(serving(answer))
+
+        peers = worker(0, 1, *[await serve(number) for number in connections])
+        for number in (1, 2, 1, 3, 1, 2):
+            assert await peers.ask(f"aaaaaaaaaaaa.{number}", OWN_METRICS) == b"hi"
+        await peers.close()
+
+    assert connections == {1: 1, 2: 2, 3: 1}
+
+
+# --- what processes ask each other for themselves -----------------------------------------------------------
+
+
+async def test_an_answer_may_have_16_mebibytes(monkeypatch: pytest.MonkeyPatch) -> None:
+    size = 0
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(b"HTTP/1.1 200 OK\r\ncontent-length: %d\r\n\r\n%b" % (size, bytes(size)))
+        await writer.drain()
+
+    monkeypatch.setattr(forwarding, "ASK_SECONDS", PATIENCE)
+    async with serving(answer) as port:
+        workers = worker(0, 0, port)
+        for size in (2 << 20, (16 << 20) + 1):
+            assert len(await workers.ask(SIBLING, OWN_METRICS)) == (size if size == 2 << 20 else 0)
+        await workers.close()
+
+
+async def test_a_task_is_fetched_from_the_process_that_owns_it() -> None:
+    record = TaskRecord(f"{SIBLING}~1/2", "view", "me", 1.0, 2.0, 3.0)
+    queries: list[bytes] = []
+
+    async def app(request: Request) -> ResponseStream:
+        raise NotImplementedError
+
+    def own_task(request: Request) -> Response:
+        queries.append(request.query)
+        return Response(200, msgspec.msgpack.encode(record) if len(queries) == 1 else b"")
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        ports = (0, listener.getsockname()[1])
+        server = Server(PeerEndpoint(worker(1, *ports), app, {OWN_TASK: own_task}), shutdown_seconds=1)
+        await server.start(listener)
+        workers = worker(0, *ports)
+        assert await workers.fetch_task(record.id) == record
+        assert await workers.fetch_task(record.id) is None  # it is not known there any more
+        assert await workers.fetch_task(f"{US}~1") is None
+        await workers.close()
+        await server.stop()
+
+    assert queries == [b"aaaaaaaaaaaa.1~1%2F2"] * 2
+
+
+async def test_the_events_of_a_worker_are_followed_and_asked_for_again_when_they_break_off(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(forwarding, "FOLLOW_SECONDS", 0.001)
+    asked, seen = list[bytes](), list[Event]()
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        asked.append(await reader.readuntil(b"\r\n\r\n"))
+        writer.write(b"HTTP/1.1 200 OK\r\nconnection: close\r\n\r\n")
+        number = len(asked)
+        text = b': "type"\n\ndata: {"dropped":3}\n\ndata: {"id":"%d","type":"a.b","time":1.0}\n\n' % number
+        for piece in (text[:50], text[50:]):  # in the middle of a line
+            writer.write(piece)
+            await writer.drain()
+            await asyncio.sleep(0.001)
+        if number == 2:
+            await reader.read()
+
+    async with serving(answer) as port:
+        workers = worker(0, 0, port)
+        following = asyncio.create_task(workers.follow_events(seen.append))
+        await until(lambda: len(seen) == 2 or following.done())
+        following.cancel()
+        await asyncio.wait({following})
+        await workers.close()
+
+    assert seen == [Event("1", "a.b", 1.0), Event("2", "a.b", 1.0)]
+    assert all(one.startswith(b"GET /own-events HTTP/1.1\r\n") for one in asked)
+
+
+async def test_a_worker_that_cannot_be_reached_is_not_asked_for_events_again_at_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked: list[None] = []
+
+    async def answer(_reader: asyncio.StreamReader, _writer: asyncio.StreamWriter) -> None:
+        asked.append(None)
+
+    monkeypatch.setattr(forwarding, "FOLLOW_SECONDS", 3600.0)
+    async with serving(answer) as port:
+        workers = worker(0, 0, port)
+        following = asyncio.create_task(workers.follow_events(lambda _: None))
+        await until(lambda: asked)
+        for _ in range(50):
+            await asyncio.sleep(0.001)
+        following.cancel()
+        await asyncio.wait({following})
+
+    assert len(asked) == 1
