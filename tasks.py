@@ -157,7 +157,11 @@ def install_runtime() -> Path:
 
 def say_next() -> None:
     """Print the commands to run next in this folder; all that `bridgehead` prints later rely on the first."""
-    windows, others = r".runtime\Scripts\activate", 'export PATH="$PWD/.runtime/bin:$PATH"'
+    # Not Scripts\activate: PowerShell runs no scripts until its execution policy is changed.
+    windows, others = (
+        r'$env:PATH = "$PWD\.runtime\Scripts;$env:PATH"',
+        'export PATH="$PWD/.runtime/bin:$PATH"',
+    )
     find = windows if sys.platform == "win32" else others
     print(f"\nNext:\n  {find}    # this terminal finds bridgehead\n  bridgehead install", flush=True)
 
