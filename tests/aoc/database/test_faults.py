@@ -206,14 +206,14 @@ async def test_boards_that_wait_for_a_slow_database_leave_the_threads_of_others_
 async def test_what_a_slow_database_keeps_waiting_fails_within_its_limit_and_what_comes_next_at_once(
     data: DatabaseData, postgres_server: PostgresServer
 ) -> None:
-    data.url += "?statement_timeout=500"
+    data.url += "?statement_timeout=2000"
     async with faulty_replica(data, postgres_server.port) as (workspace, proxy):
         await workspace.recorder.record(RUN)
         await workspace.board(Filters())
         proxy.delay = PATIENCE
-        with pytest.raises(Unavailable, match=r"within 0\.5 seconds\. The record may be there or not"):
+        with pytest.raises(Unavailable, match=r"within 2 seconds\. The record may be there or not"):
             await workspace.recorder.record(RUN)
-        with pytest.raises(TimedOut, match=r"did not answer within 0\.5 seconds"):
+        with pytest.raises(TimedOut, match=r"did not answer within 2 seconds"):
             await workspace.board(Filters())
         begin = time.monotonic()
         while not isinstance((await refused(workspace))[0], Unavailable):
@@ -224,7 +224,7 @@ async def test_what_a_slow_database_keeps_waiting_fails_within_its_limit_and_wha
         proxy.delay = 0.0
         await recorded_again(workspace)
 
-    assert median(took) < 0.5 / 2
+    assert median(took) < 1
     assert (health[0].is_up, health[1] > 0) == (False, True)
 
 
