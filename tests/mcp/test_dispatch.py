@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from bridgehead.mcp import Bridge, Context, Limits, NoArguments, ProtocolError, ToolError, jsonrpc
+from bridgehead.mcp import Bridge, Context, Limits, NoArguments, ProtocolError, ToolError, in_memory, jsonrpc
 from bridgehead.mcp.calls.params import META_PREFIX
 from bridgehead.mcp.dispatch import Dispatcher, read
 from bridgehead.mcp.in_memory import InMemoryClient
@@ -14,6 +14,7 @@ from bridgehead.mcp.jsonrpc import Message
 from bridgehead.mcp.revisions import HANDSHAKE, V2025_03_26, V2025_11_25, Revision
 from tests.mcp.gate import STATELESS_META, Gate, asked, encoded
 from tests.support.checked import STATELESS, connect
+from tests.support.waiting import PATIENCE
 
 
 @pytest.mark.parametrize("method", ["tools/list", "tools/call", "logging/setLevel", "nonsense"])
@@ -45,6 +46,53 @@ async def test_a_method_of_the_handshake_era_does_not_exist_in_the_stateless_one
 async def test_a_method_of_the_stateless_era_does_not_exist_after_a_handshake(method: str) -> None:
     async with connect(Gate().bridge) as client:
         assert (await client.error(method, {"notifications": {}}))["code"] == -32601
+
+
+async def test_a_bridge_that_offers_everything_answers_every_method() -> None:
+    bridge: Bridge[None] = Bridge("all", "1", subscribable=True)
+    bridge.extension("io.modelcontextprotocol/skills")
+
+    @bridge.tool("Work.", task="required")
+    async def work() -> str:
+        return "done"
+
+    @bridge.resource("a:b", name="b")
+    def read() -> str:
+        return "b"
+
+    @bridge.prompt("Greet.")
+    def greet(name: str) -> str:
+        return f"Hello {name}"
+
+    @bridge.complete_prompt("greet", "name")
+    def names(value: str, _given: dict[str, str], _ctx: Context[None]) -> list[str]:
+        return [f"{value}dam"]
+
+    greeting = {"ref": {"type": "ref/prompt", "name": "greet"}, "argument": {"name": "name", "value": "A"}}
+    members: dict[str, tuple[dict[str, Any], str]] = {
+        "tools/list": ({}, "tools"),
+        "resources/list": ({}, "resources"),
+        "resources/templates/list": ({}, "resourceTemplates"),
+        "resources/read": ({"uri": "a:b"}, "contents"),
+        "prompts/list": ({}, "prompts"),
+        "prompts/get": ({"name": "greet", "arguments": {"name": "Ada"}}, "messages"),
+        "completion/complete": (greeting, "completion"),
+        "skills/list": ({}, "skills"),
+    }
+    unknown: dict[str, dict[str, Any]] = {
+        "tasks/get": {"taskId": "x"},
+        "tasks/update": {"taskId": "x", "inputResponses": {}},
+        "tasks/cancel": {"taskId": "x"},
+        "skills/get": {"uri": "skill://x/SKILL.md"},
+    }
+    capabilities: dict[str, Any] = {"extensions": {"io.modelcontextprotocol/tasks": {}}}
+    async with in_memory.connect(bridge, revision=STATELESS, capabilities=capabilities) as client:
+        for method, (params, member) in members.items():
+            assert member in await client.request(method, params), method
+        for method, params in unknown.items():
+            with pytest.raises(ProtocolError) as refused:
+                await client.request(method, params)
+            assert (method, refused.value.code) == (method, -32602)
 
 
 @pytest.mark.parametrize(
@@ -188,6 +236,18 @@ async def test_a_batch_of_notifications_gets_no_answer() -> None:
         batch = [{"jsonrpc": "2.0", "method": "notifications/initialized"}] * 2
 
         assert await client.raw(encoded(batch)) is None
+
+
+async def test_a_batch_of_notifications_is_read() -> None:
+    gate = Gate()
+    async with connect(gate.bridge, revision=V2025_03_26) as client:
+        waiting = asyncio.ensure_future(client.raw(encoded(asked("held", "tools/call", name="wait"))))
+        await gate.reached.wait()
+        cancelled = {"method": "notifications/cancelled", "params": {"requestId": "held"}}
+        assert await client.raw(encoded([{"jsonrpc": "2.0", **cancelled}])) is None
+
+        async with asyncio.timeout(PATIENCE):
+            assert await waiting is None
 
 
 async def test_a_request_of_a_batch_that_is_cancelled_is_left_out_of_the_array() -> None:

@@ -2,6 +2,7 @@
 
 import asyncio
 from pathlib import Path
+from typing import cast
 
 import pytest
 from msgspec import Raw
@@ -24,7 +25,9 @@ from bridgehead.bitburner.changes.file_writer import (
     mark_unknown,
 )
 from bridgehead.bitburner.changes.history import History, digest
+from bridgehead.bitburner.changes.last_seen import NO_FILE
 from bridgehead.bitburner.errors import BackupFailed, Conflict, Disconnected, RemoteFailure
+from bridgehead.bitburner.game.link import Link
 from bridgehead.bitburner.game.wire import Reply
 from bridgehead.bitburner.simulator import Faults
 from bridgehead.runtime import durable
@@ -35,7 +38,7 @@ from tests.bitburner.playing import FILES, PAGE, SCRIPT, Play, played, settings,
 from tests.bitburner.serving import HOST, environment, serving
 from tests.support.game import Game
 from tests.support.ports import free_port
-from tests.support.waiting import until
+from tests.support.waiting import PATIENCE, until
 
 
 async def test_a_write_that_the_game_refuses_is_no_version(tmp_path: Path) -> None:
@@ -94,12 +97,13 @@ async def test_a_write_asks_for_one_file_and_not_for_the_list(play: Play) -> Non
 class Desk:
     """A writer on a game of its own, and everything that it told."""
 
-    def __init__(self, play: Play) -> None:
+    def __init__(self, play: Play, timeout: float = 60.0) -> None:
         self.game = play.game
         self.history = play.session.history
         self.remote = play.session.remote
         session = play.session
         self.differences = session.differences
+        self.last_seen = session.last_seen
         self.writer = FileWriter(
             session.connection,
             self.remote,
@@ -108,7 +112,7 @@ class Desk:
             session.relay,
             session.last_seen,
             clock=SystemClock(),
-            timeout=60.0,
+            timeout=timeout,
         )
         self.told: list[tuple[str, bool, bool]] = []
         self.writer.on_change.append(
@@ -307,6 +311,18 @@ async def test_an_agent_that_never_read_a_file_is_told_of_the_content_of_another
     assert others.overwritten.author.agent == "p/a"
 
 
+async def test_an_agent_has_seen_what_it_wrote_and_that_a_file_is_gone(desk: Desk) -> None:
+    seen = desk.last_seen.find_seen
+    await desk.writer.apply(Write("home", "new.js", "1"), "p/a")
+    assert seen("p/a", ("home", "new.js")) == digest("1")
+    await desk.writer.apply(Move("home", "new.js", "home", "moved.js"), "p/a")
+    await desk.writer.apply(Delete("home", "notes.txt"), "p/a")
+    assert seen("p/a", ("home", "new.js")) == seen("p/a", ("home", "notes.txt")) == NO_FILE
+
+    await desk.writer.apply(Write("home", "hack.js", "1"))
+    assert seen("", ("home", "hack.js")) is None
+
+
 async def test_a_delete_after_an_older_save_names_what_the_game_lost(desk: Desk) -> None:
     for content in ("1", "2"):
         await desk.writer.apply(Write("home", "new.js", content), "p/a")
@@ -334,6 +350,8 @@ async def test_a_restore_brings_back_what_the_game_lost(desk: Desk) -> None:
     newest = versions_of(desk.history, "new.js")[0].name
     desk.game.servers["home"]["new.js"] = "2"
     assert await desk.differences.check("home", "new.js", "2") is not None
+    await desk.differences.acknowledge(desk.remote)
+    desk.game.servers["home"]["new.js"] = "the player's"
     restored = await desk.writer.apply(Restore("home", "new.js"))
 
     assert (restored.content, restored.restored) == ("3", newest)
@@ -425,6 +443,29 @@ async def test_a_content_that_is_replaced_at_once_is_flushed_first(
     assert second.kept_version not in desk.history.unflushed
 
 
+async def test_closing_ends_the_flushing(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    await desk.writer.close()  # there is none yet
+    monkeypatch.setattr(file_writer, "_FLUSH_SECONDS", 3600.0)
+    await desk.writer.apply(Write("home", "new.js", "1"))
+    flushing = desk.writer._flushing  # noqa: SLF001
+    assert flushing is not None
+    assert not flushing.done()
+    async with asyncio.timeout(PATIENCE):
+        await desk.writer.close()
+
+    assert flushing.cancelled()
+
+
+async def test_a_content_that_an_earlier_process_kept_is_not_kept_twice(tmp_path: Path) -> None:
+    game, kept = Game(3, FILES), list[str | None]()
+    for content in ("1", "2"):
+        async with played(tmp_path, game=game) as play:
+            await Desk(play).writer.apply(Write("home", "new.js", content))
+            kept = [one.content for one in versions_of(play.session.history, "new.js")]
+
+    assert kept == ["2", "1"]
+
+
 @pytest.mark.parametrize("damage", ["deleted", "cut"])
 async def test_a_version_that_was_lost_meanwhile_is_kept_once_more(desk: Desk, damage: str) -> None:
     await desk.writer.apply(Write("home", "new.js", "1"))
@@ -475,6 +516,23 @@ def test_processes_of_two_versions_understand_each_other() -> None:
         "bridgehead/differences",
         "bridgehead/changed",
     )
+
+
+@pytest.mark.parametrize(("ours", "owners"), [(1.0, 30.0), (60.0, 240.0)])
+async def test_an_owner_has_longer_than_one_exchange_with_the_game(
+    play: Play, ours: float, owners: float
+) -> None:
+    given: list[float] = []
+
+    class Owner:
+        async def call(self, _method: str, _params: bytes, seconds: float) -> Raw:
+            given.append(seconds)
+            return Raw(b"[]")
+
+    writer = Desk(play, ours).writer
+    assert await writer.ask_owner(cast("Link", Owner()), DIFFERENCES, {}, list[str]) == []
+
+    assert given == [owners]
 
 
 def test_a_notice_of_another_kind_or_form_is_none() -> None:

@@ -79,6 +79,15 @@ def test_a_page_for_people_is_for_no_other_page_to_read() -> None:
     assert not is_readable_elsewhere(request)
 
 
+def test_a_mistyped_page_is_for_the_dashboard_to_answer() -> None:
+    request = asking("/dashboard/nowhere", origin=ORIGIN)
+
+    assert Gate().admission.route(request) is ROUTES["/dashboard"]
+    assert not is_readable_elsewhere(request)
+    with pytest.raises(HostRejection):
+        Gate().admission.route(asking("/dashboards"))
+
+
 def test_a_path_that_leads_nowhere_is_a_404_that_the_page_may_read() -> None:
     request = asking("/nowhere", origin=ORIGIN)
     with pytest.raises(HostRejection) as rejected:

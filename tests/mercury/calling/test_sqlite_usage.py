@@ -500,15 +500,29 @@ async def test_a_fault_of_ours_in_a_transaction_leaves_nobody_waiting_and_loses_
         assert (await usage.read_today())["mercury-2"].calls == 1
 
 
-async def test_a_folder_that_cannot_be_made_is_told(tmp_path: Path) -> None:
+@pytest.mark.parametrize("names_folder", [False, True])
+async def test_a_folder_that_cannot_be_made_is_told_and_its_path_is_for_the_log_alone(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, *, names_folder: bool
+) -> None:
     def refuse() -> Path:
-        raise PermissionError(13, "Permission denied")
+        denied = PermissionError(13, "Permission denied")
+        if names_folder:
+            raise StorageError(f"{tmp_path} cannot be made.", next_step="Make it.") from denied
+        raise denied
 
     store = SqliteUsage(refuse, Clock(NOON), keep_days=2)
-    with pytest.raises(StorageError, match=f"The usage database {FILE} cannot be used: Permission denied"):
+    with (
+        caplog.at_level("ERROR", "bridgehead"),
+        pytest.raises(
+            StorageError, match=f"The usage database {FILE} cannot be used: Permission denied"
+        ) as told,
+    ):
         await store.submit(lambda _: None)
     await store.close()
+    assert str(tmp_path) not in str(told.value)
     assert list(tmp_path.iterdir()) == []
+    (line,) = caplog.records
+    assert "PermissionError(13" in str(vars(line))
 
 
 async def test_what_is_counted_during_a_transaction_is_written_before_what_is_submitted_after_it(
