@@ -26,7 +26,7 @@ from bridgehead.bitburner.changes.file_writer import (
 )
 from bridgehead.bitburner.changes.history import History, digest
 from bridgehead.bitburner.changes.last_seen import NO_FILE
-from bridgehead.bitburner.errors import BackupFailed, Conflict, Disconnected, RemoteFailure
+from bridgehead.bitburner.errors import BackupFailed, Conflict, Disconnected, NotConnected, RemoteFailure
 from bridgehead.bitburner.game.link import Link
 from bridgehead.bitburner.game.wire import Reply
 from bridgehead.bitburner.simulator import Faults
@@ -34,7 +34,7 @@ from bridgehead.runtime import durable
 from bridgehead.runtime.errors import BridgeError, InvalidArgument
 from bridgehead.runtime.timing import SystemClock
 from tests.bitburner.game.sharing.test_relay import pair
-from tests.bitburner.playing import FILES, PAGE, SCRIPT, Play, played, settings, versions_of
+from tests.bitburner.playing import FILES, PAGE, SCRIPT, Play, bridged, played, settings, versions_of
 from tests.bitburner.serving import HOST, environment, serving
 from tests.support.game import Game
 from tests.support.ports import free_port
@@ -374,6 +374,12 @@ async def test_a_delete_tells_which_versions_were_dropped_for_it(tmp_path: Path)
         done = await desk.writer.apply(Delete("home", "notes.txt"))
 
     assert [one.filename for one in done.dropped] == ["a.js"]
+
+
+async def test_without_a_game_nothing_can_be_changed(tmp_path: Path) -> None:
+    async with bridged(tmp_path) as play:
+        with pytest.raises(NotConnected):
+            await Desk(play).writer.apply(Write("home", "new.js", "1"))
 
 
 def test_who_does_not_know_whether_a_change_was_made_is_told_to_look() -> None:
