@@ -11,6 +11,7 @@ import pytest
 from bridgehead.mcp import Bridge, Limits, ToolError
 from bridgehead.mcp.changes import TOOLS, Listener
 from bridgehead.mcp.connection import Client, Connection
+from bridgehead.mcp.limits import Ledger
 from bridgehead.mcp.revisions import V2025_11_25
 from bridgehead.mcp.server import EMPTY_BODY, Body, Server
 from bridgehead.mcp.tasks.manager import Tasks
@@ -133,3 +134,43 @@ async def test_a_client_that_shakes_hands_again_has_one_listener() -> None:
     assert connection.listener is first
     assert connection.client is not None
     assert connection.client.capabilities == {"roots": {}}
+
+
+class Book(Ledger):
+    """Notes what is given back."""
+
+    def __init__(self) -> None:
+        self.released: list[int] = []
+
+    def release(self, caller: str, size: int) -> None:
+        self.released.append(size)
+
+
+async def test_a_client_that_is_gone_gives_back_once_what_its_subscriptions_took() -> None:
+    server, connection = make_server(), Connection(Limits())
+    book = server.ledger = Book()
+    server.adopt(connection, Client(V2025_11_25, {}, {}))
+    assert connection.listener is not None
+    connection.listener.uris.add("a:b")
+    size = connection.listener.size
+    for _ in range(2):
+        server.disconnect(connection)
+
+    assert book.released == [size, 0]
+    assert size > 0
+
+
+@pytest.mark.parametrize(
+    ("contract", "names_revision", "is_shown"),
+    [("2025-11-25", False, True), ("2025-11-25", True, False), (None, False, False)],
+)
+async def test_a_client_that_names_no_revision_is_shown_the_contract_alone(
+    contract: str | None, *, names_revision: bool, is_shown: bool
+) -> None:
+    server = Server(Bridge[None]("served", "1", changing={"tools"}, contract_revision=contract))
+    connection, client = Connection(Limits()), Client(V2025_11_25, {}, {}, names_revision=names_revision)
+    server.adopt(connection, client)
+
+    assert server.shows_contract(client) is is_shown
+    assert connection.listener is not None
+    assert connection.listener.lists == (set() if is_shown else {TOOLS})

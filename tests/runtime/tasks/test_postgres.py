@@ -9,6 +9,7 @@ import pytest
 from bridgehead.commands import db
 from bridgehead.mcp import Limits
 from bridgehead.mcp.tasks.record import INTERRUPTED, TaskRecord, TooManyTasks
+from bridgehead.runtime.stores import postgres
 from bridgehead.runtime.stores.postgres import parse_address
 from bridgehead.runtime.tasks import postgres as tasks_in_postgres
 from bridgehead.runtime.tasks.postgres import PostgresTaskStore
@@ -44,6 +45,17 @@ async def opened(url: str) -> PostgresTaskStore:
     store = PostgresTaskStore(url)
     await store.open(Limits())
     return store
+
+
+async def test_each_machine_has_a_lease_of_its_own_and_closing_lets_go_of_the_database(url: str) -> None:
+    here, there = await opened(url), await opened(url)
+    await reaches(url, "select count(*) from host_task_runners", [(2,)])
+    assert [database.users for key, database in postgres._open.items() if key[1] == url] == [2]  # noqa: SLF001
+    for store in (here, there):
+        await store.close()
+
+    assert await fetch(url, "select * from host_task_runners") == []
+    assert url not in {key[1] for key in postgres._open}  # noqa: SLF001
 
 
 async def test_another_machine_reads_how_a_task_stands(url: str) -> None:
