@@ -324,6 +324,12 @@ async def test_ends_are_tried_until_they_are_booked_with_pauses_and_each_outage_
     assert pauses.taken == [0, 1, 2, 3, 0], "each outage begins with the shortest pause"
 
 
+def test_no_outage_is_met_with_tries_without_a_pause() -> None:
+    pauses = [postgres_budget._RETRY_BACKOFF.delay(attempt, lambda: 0.5) for attempt in range(20)]  # noqa: SLF001
+
+    assert 0.0 < pauses[0] < pauses[1] < pauses[-1] <= 60.0
+
+
 async def test_a_reservation_pauses_before_each_new_try(
     database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
