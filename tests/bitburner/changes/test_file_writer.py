@@ -428,6 +428,8 @@ async def test_a_new_content_is_in_its_file_at_the_answer(
 
     (version,) = versions_of(desk.history, "new.js")
     assert version.content == "1"
+    for _ in range(50):  # a flush that did not wait would come by now
+        await asyncio.sleep(0.001)
     assert steps == ["push"]
 
 
