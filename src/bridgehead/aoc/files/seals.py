@@ -81,7 +81,7 @@ class Seals:
             try:
                 if is_made and not path.exists():
                     _make_key(path)
-                self._key = path.read_bytes()
+                self._key = durable.read(path)
             except FileNotFoundError:
                 return None  # no server of this user has graded anything yet
             except OSError as failure:
@@ -99,11 +99,11 @@ def _make_key(path: Path) -> None:
     durable.replace(temporary, os.urandom(KEY_BYTES))
     try:
         # A link, not a rename: it fails if there is a key by now, and no reader sees half of one.
-        path.hardlink_to(temporary)
+        durable.retry_while_locked(path.hardlink_to, temporary)
     except FileExistsError:
         pass
     finally:
-        temporary.unlink()
+        durable.remove(temporary)
     durable.flush_folder(path.parent)
 
 
