@@ -106,3 +106,11 @@ def test_a_file_that_was_written_to_is_another_one(tmp_path: Path) -> None:
         file.write(b"more")
 
     assert identify(str(path)) != before
+
+
+def test_a_folder_that_goes_while_it_is_looked_at_is_not_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os.path, "isdir", lambda _path: True)
+
+    assert not layout.find_anchor(str(tmp_path / "gone")).is_there

@@ -18,6 +18,7 @@ from bridgehead.runtime.errors import StorageError
 from tests.aoc.data import SECONDS, Data, locked, new, open_day, times
 from tests.aoc.files.other_user import record_as
 from tests.support.posix import fcntl, is_root
+from tests.support.waiting import PATIENCE
 
 
 def test_removing_every_lock_file_while_many_record_loses_nothing(data: Data) -> None:
@@ -97,12 +98,24 @@ def test_a_folder_of_the_same_name_on_the_mount_point_is_not_written_to(data: Da
         pass
 
 
-def test_a_folder_that_is_removed_and_made_again_while_a_writer_waits_is_locked_anew(data: Data) -> None:
+def test_a_folder_that_is_removed_and_made_again_while_a_writer_waits_is_locked_anew(
+    data: Data, monkeypatch: pytest.MonkeyPatch
+) -> None:
     data.speeds.mkdir()
     held = FolderLock(str(data.speeds), SECONDS)
-    waiting = threading.Thread(target=lambda: open_day(data).append([new(1)]))
+    day = open_day(data)
+    has_opened = threading.Event()
+    lock_folder = FolderLock._lock_folder  # noqa: SLF001
+
+    def lock(self: FolderLock, descriptor: int, what: str, deadline: float) -> bool:
+        has_opened.set()
+        return lock_folder(self, descriptor, what, deadline)
+
+    waiting = threading.Thread(target=lambda: day.append([new(1)]))
     with held.held("day01.json"):
+        monkeypatch.setattr(FolderLock, "_lock_folder", lock)
         waiting.start()
+        assert has_opened.wait(PATIENCE)
         data.speeds.rename(data.folder / "moved")
         data.speeds.mkdir()
         with locked(data.speeds):  # whoever comes next holds the new folder

@@ -201,14 +201,16 @@ def find_anchor(folder: str, required: str | None = None) -> Anchor:
     path = folder
     while not os.path.isdir(path) and path not in {required, os.path.dirname(path)}:
         path = os.path.dirname(path)
-    if not os.path.isdir(path):
-        return Anchor(path)
     below: set[int] = set()
     above = path
-    while above != os.path.dirname(above):
-        above = os.path.dirname(above)
-        below.add(os.stat(above).st_dev)
-    return Anchor(path, frozenset(below - {os.stat(path).st_dev}))
+    try:
+        own = os.stat(path).st_dev
+        while above != os.path.dirname(above):
+            above = os.path.dirname(above)
+            below.add(os.stat(above).st_dev)
+    except OSError:  # it does not exist, or went at this very moment
+        return Anchor(path)
+    return Anchor(path, frozenset(below - {own}))
 
 
 class Folders(Struct, frozen=True):
