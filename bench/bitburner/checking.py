@@ -9,16 +9,7 @@ import asyncio
 import tempfile
 from pathlib import Path
 
-from bench.bitburner.questions import (
-    FRESH,
-    HELD_OUT,
-    HELD_OUT_LATER,
-    INDEPENDENT,
-    INDEPENDENT_LATER,
-    LATER,
-    NEWEST,
-    QUESTIONS,
-)
+from bench.bitburner.questions import SETS, count_answers
 from bridgehead.bitburner.netscript.checking import check_script
 from bridgehead.bitburner.netscript.search import Index
 from bridgehead.bitburner.settings import BitburnerSettings
@@ -28,16 +19,6 @@ from bridgehead.bitburner.typescript.type_checker import TypeChecker
 from bridgehead.bitburner.typescript.typed_findings import find_typed
 from tests.bitburner.netscript.corpus_cases import load
 
-QUESTION_SETS = {
-    "tuned": QUESTIONS,
-    "later": LATER,
-    "fresh": FRESH,
-    "newest": NEWEST,
-    "held out": HELD_OUT,
-    "held out later": HELD_OUT_LATER,
-    "independent": INDEPENDENT,
-    "independent, later": INDEPENDENT_LATER,
-}
 SCRIPT_SETS = (
     "wrong",
     "fresh_wrong",
@@ -65,17 +46,9 @@ async def count_corpus(checker: TypeChecker | None) -> None:
 
 def count_questions(text: str) -> None:
     """Print how often the right declaration comes first, and among the first three."""
-    index = Index(text)
-    for title, questions in QUESTION_SETS.items():
-        first = among = asked = 0
-        for query, paths in questions:
-            answers = [index.definitions.find_path(path) for path in paths.split("|")]
-            wanted = {one.symbol for one in answers if one is not None}
-            if wanted:
-                asked += 1
-                found = [one.symbol for one in index.search.find(query, 3).declarations]
-                first += found[:1] != [] and found[0] in wanted
-                among += not wanted.isdisjoint(found)
+    search = Index(text).search
+    for title in SETS:
+        first, among, asked = count_answers(search, title)
         print(f"questions, {title}: first {first} of {asked}, among three {among} of {asked}")
 
 

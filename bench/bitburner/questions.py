@@ -9,6 +9,8 @@ INDEPENDENT_LATER are by people who had not seen the search; each was committed 
 Answers that only some versions of the game have stand side by side.
 """
 
+from bridgehead.bitburner.netscript.search import DefinitionSearch
+
 QUESTIONS: list[tuple[str, str]] = [
     ("how do I hack a server", "hack"),
     ("make a server's money grow back", "grow"),
@@ -532,3 +534,28 @@ INDEPENDENT_LATER: list[tuple[str, str]] = [
     ("move the log window to a position on screen", "ui.moveTail"),
     ("how much does it cost to graft an augmentation", "grafting.getAugmentationGraftPrice"),
 ]
+
+SETS = {
+    "tuned": QUESTIONS,
+    "later": LATER,
+    "fresh": FRESH,
+    "newest": NEWEST,
+    "held out": HELD_OUT,
+    "held out later": HELD_OUT_LATER,
+    "independent": INDEPENDENT,
+    "independent, later": INDEPENDENT_LATER,
+}
+
+
+def count_answers(search: DefinitionSearch, *titles: str) -> tuple[int, int, int]:
+    """Return how many answers of some sets are first, are among three, and exist in these definitions."""
+    first = among = asked = 0
+    for query, paths in (question for title in titles for question in SETS[title]):
+        answers = [search.definitions.find_path(path) for path in paths.split("|")]
+        wanted = {one.symbol for one in answers if one is not None}
+        if wanted:
+            asked += 1
+            found = [one.symbol for one in search.find(query, 3).declarations]
+            first += found[:1] != [] and found[0] in wanted
+            among += not wanted.isdisjoint(found)
+    return first, among, asked

@@ -121,7 +121,7 @@ def check_script(
             findings = []  # NS1, where the functions of the API are globals
         else:
             subject = Subject(script, source, filename, definitions, search, files)
-            # What is about the API needs no look at a script that does not use it.
+            # Rules about the API find nothing in a script that does not use it.
             rules = (*(_USE_RULES if subject.uses else ()), *_RULES)
             findings = [finding for rule in rules for finding in rule(subject)]
             if further is not None:

@@ -186,7 +186,7 @@ class StreamedAnswer:
 
     @property
     def received(self) -> str:
-        """What has come, for an error: the text and the tool calls, else whatever there is."""
+        """What has been received, to show in an error: text and tool calls, or else anything at all."""
         calls = wire.write(self.tool_calls).decode() if self._tool_calls else ""
         found = "\n\n".join(filter(None, (self.text, calls))) or self.refusal or self.reasoning
         return mend(logs.scrubbed(found)) if found else quote_bytes(self._unread) or ""
