@@ -209,6 +209,17 @@ async def test_requests_that_came_while_answers_are_not_read_wait_for_the_reader
         await until(lambda: reader.answered == [0, 1, 2])
 
 
+async def test_reading_goes_on_when_the_last_waiting_answers_are_read_at_once() -> None:
+    async with serving(Gate(), output_bytes=1000) as (source, reader):
+        source.feed(b"".join(tool("at_once", n, size=size) for n, size in ((1, 2000), (2, 600), (3, 600))))
+        assert is_paused(source)
+
+        # Together the last two exceed the limit, and the flush after them finds a reader that takes both.
+        reader.is_read.set()
+        await until(lambda: reader.answered == [0, 1, 2, 3])
+        await until(lambda: source.is_reading)
+
+
 CHANGED = "notifications/resources/list_changed"
 LISTEN = {"notifications": {"resourcesListChanged": True}}
 

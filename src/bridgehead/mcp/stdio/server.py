@@ -252,7 +252,7 @@ class StdioServer:
             self._is_paused = True
             self._input.pause()
             self._drainer = self._loop.create_task(self._drain())
-        elif self._waiting:
+        elif self._waiting or self._is_paused:  # a fast reader took in one flush what had paused the input
             self._loop.call_soon(self._advance)
 
     async def _drain(self) -> None:
