@@ -160,7 +160,7 @@ class BitburnerDialect(Dialect):
 
 
 def _to_tool_error(error: BridgeError) -> ToolError:
-    from bridgehead.runtime.callers import word_error  # late: the server's first answer does not need it
+    from bridgehead.runtime.callers import word_error  # lazy: the server's first answer does not need it
 
     shown = word_error(error)
     message = shown.removesuffix(f" {error.next_step}")

@@ -184,7 +184,7 @@ class Connection:
             waiting.set_exception(unreadable)
 
     def abandon_asked(self) -> None:
-        """Give up on every request of ours: the client can no longer answer."""
+        """Fail every request of ours: the client can no longer answer."""
         for waiting in tuple(self.asked.values()):
             if not waiting.done():
                 waiting.set_exception(ToolError("The client left before it answered."))
@@ -196,7 +196,7 @@ class _Refusal(Struct):
 
 
 class NullOutlet:
-    """An outlet for a message that has no other messages than its answer."""
+    """The outlet of a request that can send nothing but its answer."""
 
     async def send(self, message: bytes) -> None:
         """Drop the message."""
@@ -210,5 +210,5 @@ def _withdrawn(asked_id: str) -> bytes:
 
 
 def overload() -> ProtocolError:
-    """Make the refusal of a request above the limit."""
+    """Make the error for a request above the limit."""
     return ProtocolError(OVERLOADED, "Too many requests are in flight. Wait for answers, then try again.")

@@ -1,11 +1,11 @@
 """Dispatch: a message comes in, messages come out; no I/O.
 
 `METHODS` lists the protocol's methods. `read` finds a request's method and decodes its parameters without
-judging: a request keeps its problem, because its era decides which mistake is reported first. `client_of`
-finds the era. The dispatcher runs the method, which returns an encoded result body with its `_meta`, or a
-coroutine for one, and puts that into the envelope of the client's revision. A transport calls `handle_bytes`
-or `handle_message`. HTTP calls `read` and `handle_request` itself, because it compares a request with its
-headers in between.
+rejecting anything: a request carries its problem, because its era decides which error is reported first.
+`client_of` finds the era. The dispatcher runs the method, which returns an encoded result body with its
+`_meta`, or a coroutine for one, and puts that into the envelope of the client's revision. A transport calls
+`handle_bytes` or `handle_message`. HTTP calls `read` and `handle_request` itself, because it compares a
+request with its headers in between.
 """
 
 from __future__ import annotations
@@ -141,7 +141,7 @@ class Request(Struct):
 
 
 class _Parts(Struct):
-    """The members of large parameters whose sizes are judged separately."""
+    """The members of large parameters, each of which has its own size limit."""
 
     meta: Raw = field(default=EMPTY, name="_meta")
     arguments: Raw = EMPTY
@@ -175,10 +175,10 @@ def read(request_id: jsonrpc.RequestId, name: str, message: jsonrpc.Message) -> 
     except jsonrpc.UNDECODABLE as error:
         if bytes(raw) == NULL:  # some clients write null for parameters that they leave out
             return read(request_id, name, jsonrpc.Message("2.0"))
-        from .features.argument_errors import reword  # late: only a refused request needs it
+        from .features.argument_errors import reword  # lazy: only a refused request needs it
 
         problem = f"Invalid params for {name}: {reword(str(error))}"
-        try:  # `_meta` alone says which era, and so which status, the refusal belongs to
+        try:  # `_meta` alone decides the era, and so the status of the error
             params = _decoders[Params](raw)
         except jsonrpc.UNDECODABLE:
             return Request(request_id, name, method, Params(), MalformedRequest(INVALID_PARAMS, problem))
@@ -187,7 +187,7 @@ def read(request_id: jsonrpc.RequestId, name: str, message: jsonrpc.Message) -> 
 
 
 def _measure(name: str, raw: Raw) -> str:
-    """Say what is too large in the parameters, except a tool's arguments, which the tool judges itself."""
+    """Name what is too large in the parameters; a tool checks its own arguments."""
     if len(memoryview(raw)) <= _LARGE_BYTES:
         return ""
     try:
@@ -305,7 +305,7 @@ class Dispatcher(Server):
             for item in batch.items:
                 handle(item)
             return None
-        from .batches import BatchRun  # late: only one revision has batches
+        from .batches import BatchRun  # lazy: only one revision has batches
 
         return BatchRun(batch, connection, outlet).run(handle)
 
@@ -428,13 +428,13 @@ class Dispatcher(Server):
                     error = bug
             elif isinstance(error, BecameTask):
                 return answer("task", error.described)
-            from .calls.failures import give_failure  # late: brings logging and secrets
+            from .calls.failures import give_failure  # lazy: brings logging and secrets
 
             return self._envelope(context, give_failure(context, error))
         except ProtocolError as failure:
             self._counted(request, failure)
             forget_frames(failure)
-            del error  # the same one: this frame is in its new traceback
+            del error  # the same exception: its new traceback contains this frame
             raise
 
     def _counted(self, request: Request, failure: ProtocolError) -> ProtocolError:

@@ -41,7 +41,7 @@ class UnweighedMessage(Message):
 
 
 class Malformed(Struct, frozen=True):
-    """Bytes that are no message, and the error that says so. `id` is set where it could be read."""
+    """Bytes that are not a message, and the error to answer with. `id` is set if it could be read."""
 
     error: ProtocolError
     id: RequestId | None = None
@@ -126,7 +126,7 @@ def _explain(data: bytes, problem: Exception, max_built: int) -> Message | Batch
         failure = ProtocolError(PARSE_ERROR, f"Parse error: {error}")
     else:
         if isinstance(value, dict):
-            from .features.argument_errors import reword  # late: only malformed messages need it
+            from .features.argument_errors import reword  # lazy: only malformed messages need it
 
             return _explain_object(value, _not_a_message(reword(str(problem), whole="the message")))
         return Malformed(_not_a_message("it is not an object"))
@@ -146,7 +146,7 @@ def _skim(data: bytes) -> dict[str, Any] | None:
 
 def _explain_unreadable(data: Any, failure: ProtocolError) -> Message | Malformed:
     """Find the id with the standard library's laxer reader, which takes half a surrogate pair and 1e400."""
-    import json  # late: only malformed messages need it
+    import json  # lazy: only malformed messages need it
 
     try:
         value = json.loads(str(data, "utf-8"))  # from bytes it would accept UTF-16 and UTF-32 too
@@ -224,7 +224,7 @@ def result(request_id: RequestId, body: bytes) -> bytes:
 
 
 def large_result(request_id: RequestId, *body: bytes | memoryview) -> bytes:
-    """Do the same for a large object in parts, copied once: 16 MB take 1 ms, and 10 ms with `%b`."""
+    """Wrap a large object given in parts, copying it once: 16 MB take 1 ms, and 10 ms with `%b`."""
     return b"".join((b'{"jsonrpc":"2.0","id":', encode(request_id), b',"result":', *body, b"}"))
 
 

@@ -197,7 +197,7 @@ def serve(manifest: Manifest, environment: Mapping[str, str]) -> int:
     bridge = offer_tools(manifest.make(settings, None), settings, environment)
 
     def open_store() -> TaskStore:
-        from .directories import StateSettings  # late: most servers never have a task
+        from .directories import StateSettings  # lazy: most servers never have a task
         from .tasks import open_task_store
 
         return open_task_store(StateSettings(narrow(environment, StateSettings.declared)), manifest.name)

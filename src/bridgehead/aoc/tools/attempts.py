@@ -197,7 +197,7 @@ def _begin(workspace: Workspace, day: int, phase: int, llm: str, caller: str) ->
     try:
         puzzle_input = instructions.read_input(workspace.folders.inputs, day)
     except NotFound as missing:
-        from bridgehead.runtime.callers import word_error  # late: the first answer does not need it
+        from bridgehead.runtime.callers import word_error  # lazy: the first answer does not need it
 
         puzzle_input = None
         notes.append(word_error(missing))

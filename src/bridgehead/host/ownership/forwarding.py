@@ -152,7 +152,7 @@ class Peers:
         answer = b"" if owner is None else await self.ask(owner, f"{OWN_TASK}?{quote(task_id, safe='')}")
         if not answer:
             return None
-        from bridgehead.mcp import TaskRecord  # late: most hosts never have a task
+        from bridgehead.mcp import TaskRecord  # lazy: most hosts never have a task
 
         return msgspec.msgpack.decode(answer, type=TaskRecord)
 

@@ -136,7 +136,7 @@ def _problems(value: Any, schema: Schema, path: str) -> Iterator[str]:
     if not options:
         yield _wrong_kind(value, schema, path)
         return
-    # It fits if it fits one alternative. Otherwise the problems with the first one are told.
+    # A value fits if it fits one alternative. Otherwise report the problems with the first one.
     first = list(islice(_problems_with(value, options[0], path), _MAX_PROBLEMS + 1))
     if first and all(any(_problems_with(value, option, path)) for option in options[1:]):
         yield from first
@@ -157,7 +157,7 @@ def _wrong_kind(value: Any, schema: Schema, path: str) -> str:
 
 
 def _how_to_send(value: Any, options: list[Schema]) -> str:
-    """Tell how to send a value that is right but for its quotes: models often send numbers and lists so."""
+    """Say how to send a value that is right except for its quotes: models often quote numbers and lists."""
     if not isinstance(value, str):
         return ""
     try:

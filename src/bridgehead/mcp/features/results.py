@@ -1,7 +1,7 @@
 """Results: what a tool's function returns, and how it goes on the wire in each revision.
 
 Text and content blocks are sent as they are. Any other value is structured content, which has to be an
-object: what is not one goes into `{"result": …}`. The same value is in the text as JSON, for clients that
+object: other values are wrapped in `{"result": …}`. The same value is in the text as JSON, for clients that
 read only text.
 """
 
@@ -90,7 +90,7 @@ class ReturnType:
 
     @cached_property
     def _declared(self) -> tuple[Form, Any]:
-        from .signatures import read_hints  # late: a tool that returns text never needs it
+        from .signatures import read_hints  # lazy: a tool that returns text never needs it
 
         return _classify(read_hints(self._function, self._tool).get("return", Any))
 
@@ -201,7 +201,7 @@ def encode_result(
             lines += [f"Next: {step}" for step in value.next]
             content.append(Text("\n".join(lines)))
             if revision.structured_output:
-                # A client that shows the structure alone must not lose the text to the notes.
+                # A client that shows only structured content must see the text too, not just the notes.
                 structured = {"result": text} if structured is None else msgspec.to_builtins(structured)
                 if value.notes:
                     structured["notes"] = value.notes
@@ -220,7 +220,7 @@ def encode_result(
 
 
 def _content_of(value: Any, returns: ReturnType | None) -> list[Content] | None:
-    """Return the content blocks that a value is, or None if it is data."""
+    """Return the value as content blocks, or None if it is structured data."""
     if isinstance(value, _BLOCKS):
         return [value]
     if isinstance(value, list | tuple) and (value or (returns is not None and returns.form == "content")):

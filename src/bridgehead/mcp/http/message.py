@@ -2,7 +2,7 @@
 
 Everything served over HTTP has one entrance: a `Handler` is a function from a `Request` to a `Response`, or
 to a coroutine that gives one. Our own server calls it for every request; `asgi.py` does so for any other
-server. A response that needs no waiting needs no task.
+server. A synchronous response needs no task.
 """
 
 from __future__ import annotations
@@ -167,6 +167,6 @@ _SINGLETONS = frozenset({b"host", b"origin", b"authorization"})
 
 
 def repeats_singleton(pairs: HeaderPairs) -> bool:
-    """Whether a header that decides access comes twice: a proxy may have checked the other one."""
+    """Whether a header that decides access is repeated: a proxy may have checked the other value."""
     names = [name for name, _ in pairs if name in _SINGLETONS]
     return len(set(names)) != len(names)

@@ -45,7 +45,7 @@ def unsubscribe(server: Server, context: Context[Any], params: SubscribeParams) 
 
 
 def _hold(server: Server, context: Context[Any], size: int) -> None:
-    """Charge subscriptions to the caller, or refuse them."""
+    """Charge subscriptions to the caller; raise above its limit."""
     if not server.ledger.hold(context.connection.caller, size):
         raise ProtocolError(
             OVERLOADED,

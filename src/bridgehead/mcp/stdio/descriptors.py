@@ -17,12 +17,12 @@ def is_watchable(descriptor: int) -> bool:
 
 
 def count_unread(descriptor: int) -> int | None:
-    """Return how much the other side of a pipe or socket has not read yet; None if the system does not tell.
+    """Return how much the other side of a pipe or socket has not read yet; None if unknown.
 
     Only zero is exact: for a socket, Linux counts memory, not bytes.
     """
     try:
-        import fcntl  # late: not on Windows, and not needed for the first answer
+        import fcntl  # lazy: not on Windows, and not needed for the first answer
         import termios
 
         # A pipe counts what is in it, at both ends; a socket what its peer has not taken (SIOCOUTQ, which is

@@ -48,7 +48,7 @@ class Output(Protocol):
 
     @property
     def unread(self) -> int | None:
-        """How much the reader has not read yet; only zero is exact. None if the system does not tell."""
+        """How much the reader has not read yet; only zero is exact. None if unknown."""
 
     def write(self, data: bytes) -> None:
         """Keep bytes for the reader."""
@@ -158,7 +158,7 @@ class ThreadedInput:
             except OSError:
                 chunk = b""
             self._is_taken.clear()
-            with suppress(RuntimeError):  # the loop has ended, and with it the wish for more
+            with suppress(RuntimeError):  # the loop has ended: nothing more is needed
                 self._loop.call_soon_threadsafe(self._hand_over, chunk)
                 self._is_taken.wait()
 
@@ -195,7 +195,7 @@ class _BufferedOutput(ABC):
 
     @property
     def unread(self) -> int | None:
-        """How much the reader has not read yet; only zero is exact. None if the system does not tell."""
+        """How much the reader has not read yet; only zero is exact. None if unknown."""
         return self.size or count_unread(self._descriptor)
 
     async def drain(self, below: int) -> None:

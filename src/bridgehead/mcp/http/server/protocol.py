@@ -2,8 +2,8 @@
 
 Three classes share the work. `RequestParser` turns bytes into requests and bounds them (the parsing itself is
 httptools'), `Http1Request` runs the handler and formats its response, `Http1Protocol` owns the transport and
-decides what happens when. Requests have no timers of their own, and a response that needs no waiting needs no
-task. Fair before fast: a connection answers one request when its bytes arrive; anything further waits for its
+decides what happens when. Requests have no timers of their own, and a synchronous response needs no task.
+Fairness comes before speed: a connection answers one request when its bytes arrive; the rest waits for its
 turn among all connections (see `connections`).
 """
 
@@ -338,7 +338,7 @@ class Http1Request(Request):
                 log.debug("a client hung up before it had sent its request")
             except Exception:
                 log.exception("the handler failed")
-            if not self.is_finished:  # not after a cancellation: a server that ends closes the connection
+            if not self.is_finished:  # not after a cancellation: a server that stops closes the connection
                 self._fail()
         finally:
             # Break the cycles with the stream, with the listeners for its end, and with the task, whose
@@ -349,7 +349,7 @@ class Http1Request(Request):
             self.body = b""
 
     def _fail(self) -> None:
-        """Answer 500 if there is no response; cut one off that has begun, so that it does not look whole."""
+        """Answer 500 if there is no response; cut off one that has begun, so that it looks incomplete."""
         if not self.is_gone:
             if self.stream is None:
                 self._protocol.write(STATUS_LINES[500] + b"content-length: 0\r\nconnection: close\r\n\r\n")
@@ -366,7 +366,7 @@ class Http1Request(Request):
         self.wake()
 
     def wake(self) -> None:
-        """Let `read` look again."""
+        """Wake `read`."""
         waiter, self.waiter = self.waiter, None
         if waiter is not None and not waiter.done():
             waiter.set_result(None)
@@ -560,7 +560,7 @@ class Http1Protocol(asyncio.Protocol):
         self._backlog = b""
         self._parser.close()
         if self.writable is not None:
-            self.resume_writing()  # writers find out that the client is gone
+            self.resume_writing()  # wakes writers, which then see that the client is gone
 
     def close_if_idle(self, before: float) -> None:
         """Close if since that time the client read nothing, sent nothing, or did not finish a head."""
