@@ -98,7 +98,7 @@ class HostApplication:
         mount: str = "",
     ) -> None:
         self._mount = mount
-        """The path of the public address: a proxy offers the server under it, and may leave it in or out."""
+        """The path of the public URL, under which a proxy exposes this server; a proxy may strip it."""
         self._registry = registry
         self._views = views
         self._admission = admission
@@ -125,7 +125,7 @@ class HostApplication:
 
     @property
     def accounts(self) -> Accounts:
-        """What each caller has open and holds."""
+        """The accounts of all callers, over all views."""
         return self._views.accounts
 
     def __call__(self, http: Request) -> Handled:
@@ -225,7 +225,7 @@ class HostApplication:
         finally:
             self.metrics.in_flight -= 1
             self._running.discard(request)
-            request.task = None  # the task's context holds the request: a cycle, with the whole body in it
+            request.task = None  # break the cycle: the task's context holds the request with its whole body
         self._record(request, UNAUTHORIZED if request.is_revoked else response.status)
         return response
 
@@ -270,7 +270,7 @@ class HostApplication:
     # --- requests that the server or another worker asks about ---------------------------------------------
 
     async def reject_by_head(self, http: Request) -> Response | None:
-        """Return the rejection of a request by its head alone, so that its body need not be read."""
+        """Return the rejection that the head alone decides, so that the body need not be read."""
         request = self._describe(http)
         try:
             route = self._admission.route(request)

@@ -40,7 +40,8 @@ class AnnouncedTokens:
 
     def revoke(self, name: str) -> Token:
         """Delete a token, announce it, and return it."""
-        # The store first: a host that hears of it reads the store at once, and must not find it there.
+        # The store first: a host that gets the notice reads the store at once and must not find the token
+        # there.
         revoked = self._store.revoke(name)
 
         async def announce() -> None:

@@ -92,7 +92,7 @@ def _write_tokens(snapshot: Snapshot, tokens: Sequence[KnownToken] | None, *, ma
                 number(grant.per_minute) if grant.per_minute else "no limit",
                 number(snapshot.clients.get(name, {}).get("made", 0)),
                 day(token.created),
-                # Not "never": the use of a token is known only since the server notes it.
+                # Not "never": uses before this server recorded them are unknown.
                 "none recorded" if used is None else when(used, snapshot.taken),
                 [ends, " ", badge("expired", "bad")] if has_ended else ends,
                 *([action] if may_act else []),

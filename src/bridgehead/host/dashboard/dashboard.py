@@ -133,7 +133,7 @@ class Dashboard:
     # --- requests ------------------------------------------------------------------------------------------
 
     def answer(self, request: HostRequest) -> Handled:
-        """Answer a browser. A client that does not accept HTML gets 404 at `/` and where there is no page."""
+        """Answer a browser. A client that does not accept HTML gets 404 at `/` and at unknown paths."""
         mount.set(request.http.mount)
         is_page = request.path != layout.OVERVIEW and request.path in self._paths
         if not is_page and b"text/html" not in request.headers.get(b"accept", b""):

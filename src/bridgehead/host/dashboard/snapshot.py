@@ -272,7 +272,7 @@ def merge(snapshots: Iterable[Snapshot]) -> Snapshot:
 
 
 def _merge_bridge(first: BridgeState, parts: list[Snapshot]) -> BridgeState:
-    """Add up one bridge: it serves if every worker's does; the first that does not says why."""
+    """Add up one bridge; it serves if every worker's does, otherwise the first one's problem is shown."""
     states = [bridge for part in parts for bridge in part.bridges if bridge.name == first.name]
     worst = next((state for state in states if not (state.serves and state.is_far_side_up)), first)
     tools: dict[str, Counts] = {}

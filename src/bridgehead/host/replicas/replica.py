@@ -68,7 +68,7 @@ class Replica:
         return {"up": self.redis.is_up, **({"says": self.redis.problem} if self.redis.problem else {})}
 
     async def stop(self) -> None:
-        """Stop listening to the others, and let go of Redis."""
+        """Stop listening to the others, and release Redis."""
         self._changes.stop()
         self._leave_revocations()
         await self.redis.close()

@@ -124,7 +124,7 @@ class HostMetrics:
                 ranked = Counter(by_caller).most_common()
                 for client, count in ranked[:_MAX_SHOWN]:
                     values[client, resource] = float(count)
-                # The rest as one sum: the values still add up, and a page has a bounded length.
+                # The rest as one sum, so that totals are right and the page has a bounded length.
                 if others := ranked[_MAX_SHOWN:]:
                     values[OTHERS, resource] = float(sum(count for _, count in others))
             return values

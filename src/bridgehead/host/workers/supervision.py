@@ -144,7 +144,7 @@ class Supervisor:
         log.info("a worker was started", worker=worker.index, pid=pid)
 
     def _be_worker(self, index: int, beating: int) -> NoReturn:
-        """Serve as the child; never return into the parent's loop."""
+        """Serve as the child; never returns to the parent's loop."""
         signal.set_wakeup_fd(-1)
         for number in _HEARD:
             signal.signal(number, signal.SIG_DFL)
