@@ -81,9 +81,9 @@ def _resolve(text: str, environment: Mapping[str, str]) -> str:
 
 
 def _outside_shell() -> dict[str, str]:
-    """Return this environment without settings of ours: a client does not start from this shell.
+    """Return the environment without Bridgehead settings: a client is not started from this shell.
 
-    The findings about each bridge show what is wrong with them; here they would be blamed on the client.
+    The findings of each bridge report invalid settings; here they would be blamed on the client.
     """
     settings = set()
     for name in plugins.names():

@@ -68,7 +68,7 @@ def parser() -> Parser:
 
 def main(arguments: list[str], environment: Mapping[str, str]) -> int:
     """Serve until the client closes standard input."""
-    if arguments[:1] == [CHILD]:  # this is the process that has the bridge
+    if arguments[:1] == [CHILD]:  # this process runs the bridge
         try:
             bridge = bridge_files.load(arguments[1])
         except bridge_files.BridgeFileError as failure:
@@ -158,7 +158,7 @@ def list_source_folders(folder: Path) -> list[Path]:
     folders = []
     for name, below, files in os.walk(folder):
         if "pyvenv.cfg" in files and name != str(folder):
-            below.clear()  # an environment: what is installed there is not being written
+            below.clear()  # a virtual environment: its packages are not being edited
             continue
         folders.append(Path(name))
         below[:] = [each for each in below if each.isidentifier() and each not in _NOT_SOURCE]

@@ -228,7 +228,7 @@ def _apply(options: argparse.Namespace, machine: Machine, load_manifest: Callabl
         for name in dict.fromkeys(options.bridge or plugins.names()):
             try:
                 manifest = load_manifest(name)
-            except plugins.PluginError:  # the plan's notes say it already
+            except plugins.PluginError:  # the plan's notes already say it
                 continue
             steps = withheld.get(name, [])
             # A bridge that lacks a secret in its only client cannot answer a first question yet.

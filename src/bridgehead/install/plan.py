@@ -72,14 +72,15 @@ def install(
     changes: dict[str, str] = {}
     for name, entry in requested.items():
         is_ours = name in old and entries.is_ours(_known_as(request, name), old[name])
-        # A file may have a bridge that is called like one of ours; neither replaces the other unasked.
+        # A file may declare a bridge with the name of one of ours; neither replaces the other without
+        # --force.
         is_ours = is_ours and bool(entries.starts_file(old[name])) == bool(entries.starts_file(entry))
         if name in old and not request.force and not is_ours and not same(old[name], entry):
             raise InstallError(
                 f"There is a server named {name} that starts something else.",
                 next_step="Choose another name with --name, or replace it with --force.",
             )
-        # Of an entry of someone else, replaced with --force, nothing is kept.
+        # With --force, a foreign entry is replaced without keeping any of its fields.
         new[name] = entries.merged(old[name] if is_ours else None, entry)
         if name not in old:
             changes[name] = "added"
@@ -95,7 +96,7 @@ def remove(text: str | None, request: Request) -> Plan:
     old = edit.servers(text, client.form, client.section)
     names: tuple[str, ...] = (request.name,) if request.name else (*plugins.names(), entries.ALL)
     if request.bridges and not request.name:
-        # By its path and not by its name: that is in the file, which may be gone.
+        # By its path, not by its name, which is inside the file: the file may have been deleted.
         names = tuple(
             name
             for bridge in request.bridges
@@ -112,7 +113,7 @@ def remove(text: str | None, request: Request) -> Plan:
         else:
             changes[name] = "left alone: it starts something else (--force removes it too)"
     removed = [name for name, change in changes.items() if change == "removed"]
-    # Few have the server of all bridges: that it is absent is worth no line.
+    # Few clients have the server of all bridges, so its absence is not reported.
     if not request.bridges and not request.name and changes[entries.ALL] == "not there":
         del changes[entries.ALL]
     after = edit.take(text, client.form, client.section, removed)

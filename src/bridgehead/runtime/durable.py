@@ -50,7 +50,7 @@ def replace(
     temporary = path.with_name(f"{_PREFIX}{os.urandom(8).hex()}{_SUFFIX}")
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), mode)
     try:
-        with suppress(OSError):  # a writer need not be a member of the old group
+        with suppress(OSError):  # the writer may not be a member of the old group
             give_rights(descriptor, like, share)
         try:
             view = memoryview(data)

@@ -53,7 +53,7 @@ def write_metrics(sources: Iterable[tuple[SourceLabels, Metrics]]) -> bytes:
             bounds = (*(f"{bound:g}" for bound in metric.bounds), "+Inf")
             for labels, counts in metric.counts.items():
                 own = tuple(zip(metric.labels, labels, strict=False))
-                # Buckets are cumulative on the page, and counted apart in memory.
+                # Buckets are cumulative on the page, but not in memory.
                 for bound, count in zip(bounds, accumulate(counts), strict=True):
                     lines.append(_line(f"{name}_bucket", source_labels, (*own, ("le", bound)), count))
                 lines.append(_line(f"{name}_sum", source_labels, own, metric.sums[labels]))

@@ -7,8 +7,8 @@ Built on the standard library's logging, which is imported with the first line t
 first answer does not wait for it). A value passed to `hide` never appears in a line, wherever it came from.
 A record is always one line of text.
 
-Logging never blocks for long. A client may start a server and never read its standard error: the pipe takes
-some lines and then no more. Lines are dropped while the pipe is full, and counted.
+Logging never blocks for long. A client may start a server and never read its standard error: the pipe then
+fills up. Lines are dropped while the pipe is full, and counted.
 """
 
 from __future__ import annotations

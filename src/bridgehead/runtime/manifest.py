@@ -121,7 +121,7 @@ class Manifest(Struct, frozen=True, kw_only=True):
     """Takes the settings; returns what the user has to do after a client has the bridge."""
     form: tuple[FormField, ...] = ()
     keywords: tuple[str, ...] = ()
-    """What people search for who would want the bridge."""
+    """Search terms of people who need such a bridge."""
     schema: ReadSchema | None = None
     """Reads the tables for BRIDGEHEAD_DATABASE_URL; `bridgehead db migrate` creates them."""
     single_process: str = ""

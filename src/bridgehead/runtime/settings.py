@@ -238,7 +238,7 @@ def _path(text: str) -> Path:
 # --- names that are nearly ours ----------------------------------------------------------------------------
 
 _LONG_NAME = 12
-"""From this length on, two letters may be wrong; in a shorter name one."""
+"""Names of at least this length may differ by two letters, shorter ones by one."""
 
 
 class Misspelling(Struct, frozen=True):
@@ -254,9 +254,9 @@ class Misspelling(Struct, frozen=True):
 def find_misspelt(
     environment: Mapping[str, str], declared: Iterable[str], bridges: Iterable[str]
 ) -> list[Misspelling]:
-    """Return variables that look like one of the declared names and are none of them.
+    """Return undeclared variables that look like a declared one.
 
-    Only names with the prefix of the product or of a bridge count: others have a LOGLEVEL of their own.
+    Only names with the prefix of the product or of a bridge count: other programs have a LOGLEVEL too.
     """
     known = set(declared)
     prefixes = ("BRIDGEHEAD_", *(f"{bridge.upper().replace('-', '_')}_" for bridge in bridges))

@@ -112,11 +112,11 @@ end
 
 
 Entry = list[float]
-"""The time at which room was taken, and the amount."""
+"""The time of a reservation, and its amount."""
 
 
 class Window:
-    """A sliding window over one limited thing, in this process."""
+    """A sliding window over one limited quantity, in this process."""
 
     def __init__(self, limit: int, seconds: float) -> None:
         self.limit = limit

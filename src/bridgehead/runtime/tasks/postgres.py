@@ -72,11 +72,11 @@ class PostgresTaskStore:
         self._renewing = asyncio.create_task(self._keep_lease())
 
     async def close(self, left: Sequence[TaskRecord] = ()) -> None:
-        """Write these final states, give the lease back, and disconnect."""
+        """Write these final states, release the lease, and disconnect."""
         self._renewing.cancel()
         try:
             for record in left:
-                with suppress(TooManyTasks):  # it reads as interrupted
+                with suppress(TooManyTasks):  # not stored: the task reads as interrupted
                     await self.write(record)
             await self._database.writer.run(
                 lambda writer: writer.execute("delete from host_task_runners where runner = $1", self._runner)
@@ -93,11 +93,11 @@ class PostgresTaskStore:
             await self._renew()  # before the task can be read: it must not look interrupted
             row = (*astuple(record), record.expires, self._runner)
             await self._database.writer.run(lambda writer: writer.execute(_INSERT, *row))
-        except BridgeError as problem:  # so that the call is answered as a call, if the tool allows that
+        except BridgeError as problem:  # makes the manager answer it as a plain call, if the tool allows that
             raise TooManyTasks(f"No task can be made right now: {problem.message}") from problem
 
     async def read(self, task_id: str) -> TaskRecord | None:
-        """Return a task; one whose process has no lease any more has been interrupted."""
+        """Return a task; it is interrupted if its process no longer has a lease."""
         now = self._clock()
         row = await self._database.writer.run(lambda writer: writer.fetchrow(_READ, task_id, now))
         if row is None:
@@ -107,7 +107,7 @@ class PostgresTaskStore:
         return record.interrupt(now) if is_interrupted else record
 
     async def write(self, record: TaskRecord) -> bool:
-        """Store how a task ended, unless it has ended before."""
+        """Store a task's final state, unless it has one."""
         if record.payload:
             check_payload(self._limits, record.payload, *await self._count(record))
         state = (record.id, record.status, record.message, record.payload, record.updated, self._clock())
@@ -134,7 +134,7 @@ class PostgresTaskStore:
 
     async def _keep_lease(self) -> None:
         while True:
-            with suppress(BridgeError):  # tried again long before the lease is over
+            with suppress(BridgeError):  # retried long before the lease expires
                 await self._renew()
                 await self._remove_expired()
             await asyncio.sleep(RENEW_SECONDS)
