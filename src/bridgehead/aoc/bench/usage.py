@@ -10,7 +10,7 @@ from msgspec import Struct
 
 
 class Usage(Struct, frozen=True):
-    """Tokens and cost of a run as its agent reports them; None if it does not."""
+    """Tokens and cost of a run as its agent reports them; None if not reported."""
 
     tokens: int | None = None
     cost_usd: float | None = None
@@ -18,7 +18,7 @@ class Usage(Struct, frozen=True):
 
 
 def read_usage(output: str) -> Usage:
-    """Find tokens, cost and model in an agent's output; text that is not JSON says nothing."""
+    """Find tokens, cost and model in an agent's output; text that is not JSON is ignored."""
     found = Usage()
     for document in _documents(output):
         for read in (_claude, _codex, _gemini, _opencode):
@@ -89,7 +89,7 @@ def _opencode(document: dict[str, Any]) -> Usage | None:
 
 
 def _sum(counts: object) -> int:
-    """Add up all counts of tokens in an object, also below it; a total beside its parts counts alone."""
+    """Add up all counts of tokens in an object, nested ones too; if there is a total, only that counts."""
     if not isinstance(counts, dict):
         return 0
     if "total" in counts:

@@ -20,8 +20,8 @@ from .recorder import RETRY_PAUSE, SETTLE_SECONDS
 if TYPE_CHECKING:
     from bridgehead.runtime.stores import postgres
 
-# Ids grow in the order of the steps (`place`): readers sort by id, and the last step decides. A key that is
-# there already belongs to a step whose answer was lost on the way.
+# Ids grow in the order of the steps (`place`): readers sort by id, and the last step decides. A duplicate key
+# is a step that was sent again because its acknowledgement was lost.
 _APPEND = """\
 insert into aoc_steps (year, day, attempt, step, key)
 select $1, $2, attempt, step::jsonb, key

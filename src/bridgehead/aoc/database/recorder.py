@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 MAX_BATCH = 2000
 """Records per statement; more only make the first one wait longer."""
 SETTLE_SECONDS = 2.0
-"""How long a batch whose connection died is sent again before its callers get an error."""
+"""How long to resend a batch whose connection died before its callers get an error."""
 RETRY_PAUSE = 0.02
 """Seconds between two attempts to send such a batch."""
 UNANSWERED = "unanswered"
@@ -176,7 +176,8 @@ class DatabaseRecorder:
                     raise _unsure(failure.message) from failure
                 raise
             except Unavailable as failure:
-                # Once a connection was lost in the middle, later refusals do not make the first send certain.
+                # Once a connection was lost in the middle, a later refusal does not prove that the first send
+                # failed.
                 is_unsure = is_unsure or failure.code == "connection_lost"
                 if not is_unsure:
                     raise

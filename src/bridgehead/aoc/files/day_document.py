@@ -151,7 +151,7 @@ def decode_day(data: bytes, day: int) -> DecodedDay:
 
 
 def group_entries(entries: list[Entry]) -> dict[Group, Runs]:
-    """Group the times of the entries that count. Where grades matter, `Seals.demote` has seen the entries."""
+    """Group the times of the entries that count. Apply `Seals.demote` first if grades matter."""
     times: dict[tuple[str, int, object, object], list[int]] = {}
     # Up to 300,000 iterations: plain attributes instead of properties, and a `try` that is free on success.
     for entry in entries:

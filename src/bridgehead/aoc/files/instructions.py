@@ -193,7 +193,7 @@ def has_answer(folder: str, day: int, phase: int) -> bool:
 
 
 def _normalise(text: str) -> str:
-    """Remove differences that do not count: surrounding space and the kind of line ends."""
+    """Remove irrelevant differences: surrounding space and the kind of line ends."""
     return "\n".join(line.rstrip() for line in text.strip().splitlines())
 
 

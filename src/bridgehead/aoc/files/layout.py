@@ -180,7 +180,7 @@ def _names(folder: str) -> list[str]:
 
 
 class Anchor(Struct, frozen=True):
-    """A folder that exists, and what is below its disk, to notice when that is unmounted."""
+    """An existing folder and the devices above it, to detect that its disk was unmounted."""
 
     path: str
     below: frozenset[int] = frozenset()
@@ -189,7 +189,7 @@ class Anchor(Struct, frozen=True):
 
     @property
     def is_there(self) -> bool:
-        """Whether the folder still exists, and its disk is mounted."""
+        """Whether the folder still exists and its disk is still mounted."""
         try:
             return os.stat(self.path).st_dev not in self.below
         except OSError:
@@ -208,7 +208,7 @@ def find_anchor(folder: str, required: str | None = None) -> Anchor:
         while above != os.path.dirname(above):
             above = os.path.dirname(above)
             below.add(os.stat(above).st_dev)
-    except OSError:  # it does not exist, or went at this very moment
+    except OSError:  # it does not exist, or was removed just now
         return Anchor(path)
     return Anchor(path, frozenset(below - {own}))
 

@@ -52,7 +52,7 @@ def canonical_name(name: str) -> str:
 def clean_name(name: str) -> str:
     """Return the form of a name for records; refuse control characters, empty and overlong names."""
     stripped = name.strip()
-    # No control character is printable, so hardly any name is looked at letter by letter.
+    # Fast path: control characters are not printable, so printable names need no per-letter check.
     if not stripped.isprintable() and any(is_control(character) for character in stripped):
         raise InvalidArgument(
             "llm_name has control characters in it.", next_step="Give the name as one line of plain text."
@@ -110,7 +110,8 @@ def make_aliases(names: dict[str, str], identity: object) -> Aliases:
 def merge_spellings(aliases: Aliases, runs: Mapping[str, int]) -> Callable[[str], str]:
     """Return a function from a recorded name to the name of its model; `runs` counts each recorded name.
 
-    Names that differ only in case are one model. It is called by its alias, or as most of its runs have it.
+    Names that differ only in case are one model. Its name is its alias's main name, or the most frequent
+    spelling.
     """
     totals: Counter[str] = Counter()
     for name, n in runs.items():
@@ -124,7 +125,7 @@ def merge_spellings(aliases: Aliases, runs: Mapping[str, int]) -> Callable[[str]
         main = mains.get(name)
         if main is None:
             found = aliases.of(name)
-            # A model without runs is called as its first attempt has it.
+            # A model without runs gets the spelling of its first attempt.
             main = mains[name] = shown.setdefault(found.casefold(), found)
         return main
 

@@ -106,7 +106,7 @@ class DayRuns(NamedTuple):
 
 
 class DayCounts(NamedTuple):
-    """How many runs of each group a day has, withdrawn ones too; a group's name is as it was recorded."""
+    """How many runs of each group a day has, withdrawn ones too; names are as recorded."""
 
     counts: Mapping[Group, int]
     revision: Any
@@ -127,7 +127,7 @@ class RecordReader(Protocol):
         ...
 
     def run_counts(self, day: int | None, skipped: list[Skipped]) -> dict[int, DayCounts]:
-        """Return how many runs the days have that have any, or one day."""
+        """Count the runs of each day that has any, or of one day."""
         ...
 
     def newest_runs(
@@ -238,7 +238,7 @@ class Records:
     # --- single runs ---------------------------------------------------------------------------------------
 
     def run_counts(self, day: int | None, skipped: list[Skipped]) -> dict[int, DayCounts]:
-        """Return how many runs the days have, or one day; corrupt files are treated as in `runs`."""
+        """Count the runs of each day, or of one day; corrupt files are treated as in `runs`."""
         read = self._read_days(day, skipped, self._timeline)
         return {number: DayCounts(of_day.timeline.counts, of_day.identity) for number, of_day in read.items()}
 
@@ -254,7 +254,7 @@ class Records:
                 day: self._read_entries(day, of_day, [place for one, place in page if one == day])
                 for day, of_day in read.items()
             }
-            # A file that was replaced meanwhile has its lines elsewhere.
+            # Lines move when a file is replaced, so read the page again.
             if None not in entries.values():
                 in_turn = {day: iter(of_day or ()) for day, of_day in entries.items()}
                 return [(day, next(in_turn[day])) for day, _ in page]

@@ -61,7 +61,7 @@ class Seals:
         return replace(entry, seal=self.sign(day, *fields, entry.details))
 
     def demote(self, day: int, entries: Iterable[Entry]) -> None:
-        """Make claimed what has no fitting seal. A sealed line that was copied counts once."""
+        """Set the grade of entries without a valid seal to claimed. A copied sealed line counts once."""
         seen: set[str] = set()
         for entry in entries:
             if entry.grade_key is None:
@@ -83,7 +83,7 @@ class Seals:
                     _make_key(path)
                 self._key = durable.read(path)
             except FileNotFoundError:
-                return None  # no server of this user has graded anything yet
+                return None  # no key yet: no server of this user has graded anything
             except OSError as failure:
                 raise StorageError(
                     f"The key {path} cannot be used: {failure.strerror or failure}.",

@@ -1,7 +1,8 @@
 """Timeline: the runs of a day in the order of time, so that a page of a history reads only its lines. Pure.
 
-Of each run it keeps the moment, the group and where its line is: 24 bytes, where a decoded entry takes about
-300. Runs that are only in the journal are kept whole; there are few, and folding moves them to the file.
+For each run it keeps the moment, the group and the offsets of its line: 24 bytes instead of about 300 for a
+decoded entry. Runs that are only in the journal are kept whole; there are few, and folding moves them to the
+file.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ MAX_FILTERED = 8
 
 
 Span = tuple[int, int]
-"""Where a run's line begins and ends in the file; for the journal's runs, twice the place in `pending`."""
+"""Start and end of a run's line in the file; for the journal's runs, twice the index in `pending`."""
 
 
 class RunFilter(Struct, frozen=True):
@@ -86,8 +87,8 @@ class Timeline:
         longer._kinds = self._kinds + array("I", kinds)
         longer._starts = self._starts + array("I", [start for start, _ in spans])
         longer._ends = self._ends + array("I", [end for _, end in spans])
-        # Records are written nearly in order, and other programs and imports need not keep to it. The sort is
-        # stable: of runs with the same moment, the later line counts as newer.
+        # Records are nearly in order, but other programs and imports need not keep to it. The sort is stable:
+        # of runs with the same moment, the later line counts as newer.
         first = bisect_right(self._moments, min(moments, default=0))
         places = range(first, len(longer._moments))
         ordered = sorted(places, key=longer._moments.__getitem__)

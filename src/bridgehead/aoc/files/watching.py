@@ -48,7 +48,7 @@ async def watch(
         now = look(folders, paths)
         try:
             found = await look_elsewhere()
-        except BridgeError:  # whoever asks for a board gets the error
+        except BridgeError:  # the next query for a board reports the error
             found = elsewhere
         if found != elsewhere:
             bridge.changed.resource(layout.LEADERBOARD_URI)

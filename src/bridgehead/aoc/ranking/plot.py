@@ -103,7 +103,7 @@ def draw(workspace: Workspace, filters: Filters, path: str, theme: str = "light"
             f"{path} is not a picture.", next_step="Name a file that ends with .svg, .png or .pdf."
         )
     view = workspace.board_now(filters)
-    # Other groups share no puzzle with the first one, so they have no place on its axis.
+    # Other groups share no puzzle with the first one, so they cannot be drawn on its axis.
     rows = [row for row in view.rows if row.n and row.group in {None, 1} and row.unranked != CLAIMED]
     if not rows:
         raise Unavailable(str(no_runs(filters.llm, view.known, filters.day, view.days)))
@@ -126,7 +126,7 @@ def _lines(workspace: Workspace, filters: Filters, board: Board, rows: list[Row]
     A model that shares no puzzle with the leader has no place and is left out.
     """
     times_of = workspace.times_now(filters, board)
-    # Without any rank the model with the most puzzles stands for the leader.
+    # Without ranks, the model with the most puzzles serves as the leader.
     leader = times_of(next((row for row in board.rows if row.slower is not None), rows[0]))
     medians = {puzzle: max(median_of(runs), ZERO_MS) for puzzle, runs in leader.items()}
     times = [(row, times_of(row)) for row in rows]

@@ -1,9 +1,8 @@
-"""Isolation: what a program can see and reach under bubblewrap.
+"""Isolation: the view of the system that a program gets under bubblewrap.
 
 The system is read-only; homes, temporary folders, /run and the hidden folders are empty. The program has a
-process namespace of its own, so everything that it started ends with it. Without bubblewrap, or where the
-system does not let it make namespaces, there is no isolation: `find_bubblewrap` says so, and the caller tells
-the person.
+process namespace of its own, so all its children end with it. Without bubblewrap, or if the system forbids
+namespaces, there is no isolation: `find_bubblewrap` returns None, and the caller tells the user.
 """
 
 from __future__ import annotations
@@ -60,7 +59,7 @@ class View(Struct, frozen=True):
 
 @cache
 def find_bubblewrap() -> str | None:
-    """Return bubblewrap's path; None where it is missing or may not make namespaces."""
+    """Return bubblewrap's path; None if it is missing or may not create namespaces."""
     path = shutil.which("bwrap") if sys.platform == "linux" else None
     if path is None:
         return None
@@ -76,7 +75,7 @@ def isolate(bubblewrap: str, command: list[str], view: View) -> list[str]:
     """Return the command that runs another one in isolation."""
     home = Path.home()
     arguments = [bubblewrap, "--unshare-all", *(("--share-net",) if view.has_network else ())]
-    # Dying with the parent ends the whole namespace when we end bubblewrap, also by SIGKILL.
+    # Die with the parent: killing bubblewrap, even by SIGKILL, ends the whole namespace.
     arguments += ["--die-with-parent", "--new-session", "--cap-drop", "ALL"]
     arguments += ["--ro-bind", "/", "/", "--proc", "/proc", "--dev", "/dev"]
     for path in (*_EMPTY, home):
@@ -84,8 +83,8 @@ def isolate(bubblewrap: str, command: list[str], view: View) -> list[str]:
             arguments += ["--tmpfs", str(path)]
     for path in (*_SHOWN, *(home / name for name in _TOOLCHAINS), *view.readable):
         arguments += ["--ro-bind-try", str(path), str(path)]
-    # After what is shown: a solver may lie in the folder whose answers are hidden. Links are followed, or
-    # the answers could be read where they lead.
+    # After what is shown: a solver may lie in the folder whose answers are hidden. Links are resolved:
+    # otherwise the answers could be read at their targets.
     for path in (hidden.resolve() for hidden in view.hidden):
         if path.is_dir():
             arguments += ["--tmpfs", str(path)]

@@ -1,7 +1,7 @@
 """Attempts: the tools that time a model from puzzle to right answer, by the server's clock.
 
-`start_attempt` hands out text and input as the clock starts, so that the time of a model that saw nothing
-before can be trusted.
+`start_attempt` hands out text and input as the clock starts, so that the time of a model that had not seen
+the puzzle can be trusted.
 """
 
 from __future__ import annotations
@@ -292,7 +292,7 @@ def _hand_in(workspace: Workspace, attempt: TimedAttempt, args: FinishAttempt, c
     if not isinstance(args.answer, UnsetType):
         verdict = workspace.check_answer(attempt.day, started.phase, args.answer)
     if verdict == "right" and started.grade != CLAIMED:
-        # Tries count in all attempts together: others, begun meanwhile, could be used to guess the answer.
+        # Tries are counted over all attempts: parallel attempts could be used to guess the answer.
         past = workspace.past_attempts(attempt.day, started.llm, started.caller, caller)
         is_guessed = past.answers[started.phase] >= MAX_TRIES
     return workspace.stopwatch.hand_in(
