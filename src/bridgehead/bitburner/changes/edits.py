@@ -38,7 +38,7 @@ def apply_replacements(filename: str, content: str, replacements: list[Replaceme
     """Make all replacements in order, or raise and make none."""
     for number, given in enumerate(replacements, start=1):
         # Line ends do not have to match, and the file keeps its own: models write a line feed whatever a file
-        # has. Unless line ends are all that is to be changed, or the file has none.
+        # has. Not if the edit changes only line ends, or the file has none.
         one, plain = given, content
         if "\n" in content and _unify(given.old_text) != _unify(given.new_text):
             one = Replacement(_unify(given.old_text), _unify(given.new_text), given.count)
@@ -106,7 +106,7 @@ def _make_mismatch(filename: str, content: str, one: Replacement, count: int, la
     place = f"line {best + 1}" if last == best + 1 else f"lines {best + 1} to {last}"
     difference = _explain_difference(nearest, wanted, is_one=len(nearest) == 1)
     shown = "\n".join(nearest)[:_MAX_SHOWN]
-    # The file's own text goes into the advice: messages are logged, and contents never are.
+    # Put the file's text into the advice, not the message: messages are logged, and contents never are.
     return InvalidArgument(
         f"{message} Nearest: {place}, which {difference}.",
         next_step=f"{advice}:\n{shown}" if shown else f"{advice}; read_file shows it.",
@@ -123,7 +123,7 @@ def _find_nearest(lines: list[str], wanted: list[str]) -> tuple[int | None, floa
     sought_size = sum(sought.values())
     counts = dict.fromkeys(sought, 0)
     window: deque[tuple[int, list[str]]] = deque()
-    """Of each line its size, and its trigrams that are sought."""
+    """Per line: its size, and which of the sought trigrams it has."""
     size = common = searched = 0
     best, likeness = None, 0.0
     for number, line in enumerate(lines):
@@ -149,7 +149,7 @@ def _find_nearest(lines: list[str], wanted: list[str]) -> tuple[int | None, floa
 
 
 def _trigrams(line: str) -> list[str]:
-    # The spaces around it give even a line of one character a trigram.
+    # Pad with spaces, so that even a line of one character has a trigram.
     text = f" {' '.join(line[:_MAX_LINE].split())} ".translate(_QUOTES).lower()
     return [text[at : at + 3] for at in range(len(text) - 2)]
 

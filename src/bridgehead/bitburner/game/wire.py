@@ -49,7 +49,7 @@ class Failure(Struct, frozen=True):
 
 
 _PRIVATE_USE = 0x100000
-"""Stands for a lone surrogate while it is here: U+D83D is U+10D83D, which nothing else uses."""
+"""Replaces a lone surrogate inside this process: U+D83D becomes U+10D83D, which nothing else uses."""
 _HALVES = re.compile("[\U0010d800-\U0010dfff]")
 _STAND_INS = re.compile(rb"\xf4\x8d[\xa0-\xbf][\x80-\xbf]")
 _SURROGATES = re.compile(

@@ -1,7 +1,7 @@
 """Checking: the problems of a script that the game accepts silently and that show only when it runs.
 
-Each rule is a function over one `Subject` and works on the syntax tree alone. Says nothing where it is not
-certain: a false alarm costs more than a missed problem.
+Each rule is a function over one `Subject` and works on the syntax tree alone. A rule reports only certain
+problems: a false alarm costs more than a missed problem.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _OF_EVERY_OBJECT = frozenset(
     | {"valueOf", "__proto__"}
 )
 _READING = frozenset({"arguments", "binary_expression", "template_substitution", "call_expression"})
-"""Expressions in which a name is certainly read."""
+"""Expressions that certainly read a name."""
 _MIN_NAME, _MAX_NAME = 5, 40
 """Letters of a name that may be misspelt: shorter ones are near to too many others."""
 _PAGE = """
@@ -50,7 +50,7 @@ scrollbars self sessionStorage setImmediate setInterval setTimeout sprintf statu
 unescape viewport vsprintf when window
 """
 _PAGE_NAMES = frozenset(_PAGE.split())
-"""Names that the game's page has, and a script may have a similar one of its own."""
+"""Globals of the game's page, which a script's own names may resemble."""
 _OF_FUNCTIONS = frozenset({"apply", "bind", "call"}) | _OF_EVERY_OBJECT
 UNDOCUMENTED = frozenset(
     {"alterReality", "bypass", "dynamicImport", "exploit", "heart", "iKnowWhatImDoing", "openDevMenu"}
@@ -58,7 +58,7 @@ UNDOCUMENTED = frozenset(
 )
 """Functions that the game has and its definitions leave out on purpose."""
 _WITHOUT_AWAIT = frozenset({"asleep", "nextUpdate"})
-"""Functions whose promise a script may leave alone."""
+"""Functions whose promise need not be awaited."""
 _EXCLUSIVE = frozenset(
     {"hack", "grow", "weaken", "sleep", "share", "installBackdoor", "manualHack", "chargeFragment"}
 )
@@ -144,7 +144,7 @@ def _not_checked(why: str) -> Problem:
 
 
 class Subject:
-    """A script with what the rules ask about it."""
+    """A script with the facts that the rules need."""
 
     def __init__(
         self,
@@ -192,7 +192,7 @@ class Subject:
 
     @cached_property
     def guards(self) -> Guards:
-        """What the script tests before it uses it; most scripts have nothing that would need it."""
+        """The members that the script tests before use; computed lazily, since most scripts need none."""
         return Guards(self.script)
 
     @cached_property
@@ -275,7 +275,7 @@ def _find_undeclared(subject: Subject) -> Iterator[Finding]:
     """
     bindings, names = subject.script.scopes.bindings, subject.script.scopes.names
     reads: list[Node] = []
-    made = set(_PAGE_NAMES)  # also what the script makes or asks for without declaring it
+    made = set(_PAGE_NAMES)  # also names that the script assigns or tests without declaring them
     has_own_ns = False
     for node in subject.nodes:
         parent, binding = node.parent, bindings.get(node)
@@ -393,7 +393,7 @@ def _find_wrong_arguments(subject: Subject) -> Iterator[Finding]:
 
 
 def _find_not_awaited(subject: Subject) -> Iterator[Finding]:
-    """Statements that leave the promise of an API function alone."""
+    """Statements that neither await nor use the promise of an API function."""
     starts = sorted(use.start for use in subject.uses)
     for call, path in subject.calls:
         name = path.rpartition(".")[2]
@@ -403,7 +403,7 @@ def _find_not_awaited(subject: Subject) -> Iterator[Finding]:
         if not all(overload.returns_promise for overload in subject.signatures.of(path)):
             continue
         # It fails if the script calls anything else meanwhile: further down in the block, or in a loop's next
-        # round. At the end of a block nobody can tell.
+        # round. At the end of a block it is uncertain.
         block = statement.parent
         last = block.end if block is not None else statement.end
         is_followed = bisect_right(starts, last) > bisect_right(starts, statement.end)
@@ -453,7 +453,7 @@ def _find_unknown_members(subject: Subject) -> Iterator[Finding]:
 
 
 def _find_called_results(subject: Subject) -> Iterator[Finding]:
-    """Calls of what an API function returns, such as `ns.getHostname()()`."""
+    """Calls of an API function's result, such as `ns.getHostname()()`."""
     calls = dict(subject.calls)
     for node in subject.nodes:
         called = node.field("function") if node.type == "call_expression" else None
@@ -527,7 +527,7 @@ def _find_bad_imports(subject: Subject) -> Iterator[Finding]:
                 exports[target] = Module(tree)
         module = exports[target]
         if module.stars:
-            continue  # what it passes on is not known here
+            continue  # its re-exports are not known here
         if one.default is not None and "default" not in module.exports:
             message = f"{target} has no default export. Write import {{ … }} from {one.module!r}."
             yield Finding("missing_export", message, one.default.start, "start")
@@ -656,7 +656,7 @@ _USE_RULES = (
     _find_promises,
     _find_async_loops,
 )
-"""Rules about what a script does with the API."""
+"""Rules about a script's use of the API."""
 _RULES = (
     _find_missing_ns,
     _find_undeclared,

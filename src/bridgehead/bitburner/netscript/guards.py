@@ -1,10 +1,10 @@
-"""Guards: the ways in which a script says that a member of the API may be missing.
+"""Guards: the ways in which a script handles a missing member of the API.
 
 Players write scripts for several versions of the game: `if (ns.x) ns.x()`, `"x" in ns`, `typeof ns.x`,
 `ns.x?.()`, an early return, try and catch, or a helper such as `isV3(ns)`. A name that is tested anywhere in
-a file counts as guarded in all of it, so that `if (!ns.x) return;` and a test in a helper work too. What runs
-only if another member is missing (`ns.new ? ns.new() : ns.old()`) is for another version of the game, however
-the script asks: in place, by a variable, or by leaving early.
+a file counts as guarded in all of it, so that `if (!ns.x) return;` and a test in a helper work too. Code that
+runs only if another member is missing (`ns.new ? ns.new() : ns.old()`) is for another version of the game,
+whether the test is in place, in a variable or an early return.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class Guards:
                 self._names.add(string_value(node) or "")
 
     def covers(self, node: Node, name: str) -> bool:
-        """Return whether a script may use a name that does not exist here; a version is asked for freely."""
+        """Return whether the use of a missing name is guarded; asking for the version always is."""
         is_known = name in self._names or node in self.protected or _VERSION.search(name) is not None
         return is_known or self._is_kept_and_tested(node)
 
@@ -110,9 +110,9 @@ class Guards:
         return leaves and condition is not None and self._is_for_others(condition, is_taken=False)
 
     def _is_for_others(self, condition: Node, *, is_taken: bool) -> bool:
-        """Return whether what runs if a condition holds, or does not, may be for another game.
+        """Return whether a branch of a condition may be for another version of the game.
 
-        After `ns.x` and `!ns.x` that is what runs without x. Of other questions both answers count.
+        For `ns.x` and `!ns.x` that is the branch without x; for other tests, both branches.
         """
         negated, is_plain = False, True
         node = condition
@@ -125,7 +125,7 @@ class Guards:
         return self._asks(condition)
 
     def _asks(self, node: Node | None, depth: int = 0) -> bool:
-        """Return whether an expression asks if the API has some member."""
+        """Return whether an expression tests if the API has some member."""
         if node is None or depth > _MAX_CHAIN or node.end - node.start > _MAX_CONDITION:
             return False
         if node.type in ("parenthesized_expression", "unary_expression"):
@@ -154,7 +154,7 @@ class Guards:
         return self._script.resolve(value) is not None if key else self._asks(value, depth + 1)
 
     def _asks_softly(self, node: Node | None) -> bool:
-        """Return whether an expression calls or reads the API with `?.`."""
+        """Return whether an expression accesses the API with `?.`."""
         is_optional = False
         for _ in range(_MAX_CHAIN):
             if node is None or node.type not in _ACCESSING:
@@ -164,7 +164,7 @@ class Guards:
         return is_optional and node is not None and self._script.resolve(node) == ""
 
     def _is_switch(self, condition: Node) -> bool:
-        """Return whether a condition is `false` (players charge RAM so), or asks for the game's version."""
+        """Return whether a condition is `false` (a trick to charge RAM), or tests the game's version."""
         if condition.end - condition.start > _MAX_CONDITION:
             return False
         node = condition

@@ -1,6 +1,6 @@
-"""RAM: what a script costs by the game's own rule, and why it refuses one.
+"""RAM: the cost of a script by the game's own rule, and why the game refuses a script.
 
-The rule knows nothing of `ns`: it collects the names that a script mentions and adds up what each costs. The
+The rule knows nothing of `ns`: it collects the names that a script mentions and adds up their costs. The
 sections below follow it in order: references, modules, reachability, prices, override.
 """
 
@@ -141,7 +141,7 @@ class Names(Struct, frozen=True):
 
 
 class Source(Struct, frozen=True):
-    """What the rule takes from one file; it depends on nothing else."""
+    """The data that the rule needs of one file; depends on that file alone."""
 
     imports: list[tuple[str, bool, dict[str, str]]] = []
     """Of each import: the module, whether all of it is taken, and names there by names here."""
@@ -302,7 +302,7 @@ _CORRECTIONS: dict[str, tuple[float | None, float, bool]] = {
 
 
 class Price(Struct, frozen=True):
-    """What a name costs."""
+    """The RAM cost of a name."""
 
     name: str
     """As a script writes it, with `ns.` if it is of the API."""
@@ -343,7 +343,7 @@ def calculate(
     total: float | None = None,
     read: Callable[[str, str], Source] = read_source,
 ) -> Ram:
-    """Return a script's cost; `total` is the game's, which tells how far Source-File 4 is.
+    """Return a script's cost; `total` is the game's, which reveals the level of Source-File 4.
 
     Raises RamRefused if the game would not calculate it. `files` must hold what the script imports.
     """

@@ -74,7 +74,7 @@ class SearchResult(Struct, frozen=True):
 
 
 _Intent = Literal["check", "read", "do"]
-"""What a function is for, and what a query asks for: is it so, how much is it, do it."""
+"""The intent of a function or a query: check something, read a value, or do something."""
 
 
 class _Indexed(Struct, frozen=True):
@@ -82,9 +82,9 @@ class _Indexed(Struct, frozen=True):
     name: frozenset[str]
     """The words of the name that say what it is about: without `get` and the like."""
     spelled: frozenset[str]
-    """The words of the name, not stemmed."""
+    """The words of the name, unstemmed."""
     rate: float
-    """The likelihood that it is meant."""
+    """Prior weight: how likely it is meant."""
     intent: _Intent
 
 
@@ -110,7 +110,7 @@ class DefinitionSearch:
             self._add(declaration)
         self._returning: dict[str, list[Declaration]] = {}
         """For each type, the functions that return it, or a list of it."""
-        # Those that are called most first: of two, the plain function.
+        # The most used first: of two, the plain function.
         for entry in sorted(self._indexed, key=lambda entry: -entry.rate):
             declaration = entry.declaration
             if declaration.is_function and declaration.owner in self._paths:
@@ -288,7 +288,7 @@ class DefinitionSearch:
                 for number, weight in self._places.get(other, {}).items():
                     best[number] = max(best.get(number, 0.0), weight * _AS_SYNONYM)
             # Inverse document frequency: a word that many declarations have says little about any of them.
-            # What only comments have does not count.
+            # Occurrences in comments alone do not count.
             frequency = sum(weight > _IN_COMMENT for weight in best.values()) or 1
             rarity = math.log(1 + len(self._indexed) / frequency)
             for number, weight in best.items():
@@ -317,7 +317,7 @@ class Index:
     def __init__(self, text: str) -> None:
         self.text = text
         self.away_since: float | None = None
-        """The time at which the file was fetched, if the game is away now."""
+        """The time at which the file was fetched, if the game is disconnected now."""
         self.definitions = Definitions(text)
         self.search = DefinitionSearch(self.definitions)
 

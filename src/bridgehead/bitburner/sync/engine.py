@@ -103,7 +103,7 @@ class Sync:
         local = await asyncio.to_thread(self._folder.scan)
         differences = await self._session.writer.list_differences()
         reverted = find_reverted(differences, is_first=not self._has_run)
-        # What cannot be synced on one side at the moment is left alone on both: it is not deleted.
+        # A file that cannot be synced on one side at the moment is not changed or deleted on the other.
         skipped = self._folder.skipped | self._folder.list_oversized(self._game)
         base, local, game = (
             {place: known for place, known in digests.items() if place not in skipped}
@@ -135,7 +135,7 @@ class Sync:
             return actions
 
     async def _copy_to_others(self) -> None:
-        """Copy the folder's files to the further servers where they differ; nothing comes back from there."""
+        """Copy the folder's files to the further servers where they differ; one way only."""
         if not self._copies:
             return
         local = await asyncio.to_thread(self._folder.scan)
@@ -286,7 +286,8 @@ class Sync:
             case "conflict":
                 await self._keep_both(place)
             case "delete_game":
-                # Only what was seen: if the file changed since, the owner refuses, and it is compared again.
+                # Write only over the content seen here: if the file changed since, the owner refuses, and it
+                # is compared again.
                 delete = Delete(*place, "sync", if_match=digest(self._game[place]))
                 await self._session.writer.apply(delete)
                 self._base.pop(place, None)

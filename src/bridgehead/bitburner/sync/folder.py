@@ -356,7 +356,7 @@ class Folder:
     def store_base(self, base: Digests) -> None:
         """Store the digests that both sides agree on."""
         rows = [(server, name, known) for (server, name), known in sorted(base.items())]
-        with contextlib.suppress(OSError):  # a full disk: compared anew the next time
+        with contextlib.suppress(OSError):  # a full disk: the next start compares everything again
             durable.replace(self.root / OWN / "state.json", msgspec.json.encode(rows))
 
     def write_definitions(self, text: str) -> None:

@@ -16,7 +16,7 @@ from ..session import Session
 from .declaring import MAX_QUERY, Filename, Glob, Server, ToolDeclarer
 
 PAGE = 12_000
-"""Characters of a file by default: what every agent CLI shows its model whole.
+"""Characters of a file by default: the most that every agent CLI shows its model in full.
 
 `make agents` measures it. Claude Code diverts 50,000 characters of JSON to a file, and Qwen Code about 30,000
 of text and structure together; Codex cuts the middle out of 48,000, and out of 40,000 of text and structure
@@ -178,7 +178,7 @@ async def read_file(args: ReadFile, ctx: Context[Session]) -> Answer[Content]:
 
 
 def record_seen(ctx: Context[Session], server: str, digests: dict[str, str]) -> None:
-    """Record that the agent has seen these contents; it is told if it later overwrites something else."""
+    """Record that the agent has seen these contents; overwriting something else later adds a note."""
     agent = ctx.state.name_agent(ctx)
     for name, content_digest in digests.items():
         ctx.state.last_seen.record_seen(agent, (server, name), content_digest)
@@ -203,7 +203,7 @@ def _choose_lines(name: str, content: str, args: ReadFile) -> Content:
     chosen = lines.split_lines(content)[first - 1 : last]
     size, fitting = -1, 0
     for line in chosen:
-        size += len(line) + 1  # the line feed before it; the first line has none
+        size += len(line) + 1  # counts the line feed before it; the first line has none
         if size > args.max_characters:
             break
         fitting += 1
@@ -239,7 +239,7 @@ async def _get_all_files(args: GetAllFiles, ctx: Context[Session]) -> Answer[All
 
     raw = await ctx.state.remote.call("getAllFiles", Raw, server=paths.validate_server(args.server))
     all_files = decode_result("getAllFiles", raw, list[File])
-    # Of all files, also those that the glob leaves out.
+    # Of all files, also those that the glob excludes.
     damage = " ".join(describe_damage([(one.filename, one.content) for one in all_files]))
     chosen = [file for file in all_files if paths.matches(file.filename, args.glob)]
     # Most scripts are ASCII, whose bytes need not be made to be counted.

@@ -1,4 +1,4 @@
-"""Scripts: the tool that calculates RAM, and remarks of other tools on a script: cost, problems, importers.
+"""Scripts: the tool that calculates RAM, and notes for other tools: cost, problems, importers.
 
 Parsing takes milliseconds and runs in a thread, so that it does not delay other calls.
 """
@@ -87,7 +87,7 @@ async def calculate_ram(args: CalculateRam, ctx: Context[Session]) -> Answer[Ram
         reason = await explain_refusal(ctx.state, on, name) if is_ram_refusal(failure) else None
         if reason is None:
             raise
-        # The game keeps its reason to itself ("Ram cost could not be calculated"); ours is by the same rule.
+        # The game gives no reason ("Ram cost could not be calculated"); ours follows the same rule.
         text = f"{failure.remote_message.rstrip().rstrip('.')}. {reason}"
         raise RemoteFailure(
             failure.method, text, failure.remote_code, next_step="Correct this, and calculate again."
@@ -175,7 +175,7 @@ async def find_problems(session: Session, on: str, name: str, content: str) -> l
 async def check_one(
     session: Session, index: Index, name: str, files: Mapping[str, str], *, is_draft: bool
 ) -> list[ScriptProblem]:
-    """Check one script among others. Of a draft, a missing import may still be written."""
+    """Check one script among others. In a draft, a missing import is no problem: it may still be written."""
     typed = await session.type_checker.diagnose(files[name], name, index.definitions, index.text)
     return await session.parsing.run_in_thread(partial(_check, index, name, files, typed, is_draft=is_draft))
 
@@ -212,7 +212,7 @@ def _check(
 
 
 def describe_problems(problems: list[ScriptProblem]) -> str:
-    """List the problems, one per line, by what they do to the script."""
+    """List the problems, one per line, grouped by their effect on the script."""
     if not problems:
         return ""
     lines: list[str] = []
@@ -230,7 +230,7 @@ async def find_importers(session: Session, on: str, name: str) -> list[str]:
     try:
         files = await session.remote.read_all(on)
     except BridgeError:
-        return []  # importers are a remark only; the call goes on without it
+        return []  # importers are only a note; the call succeeds without them
     contents = {one.filename: one.content for one in files if paths.is_script(one.filename)}
     contents.setdefault(name, "")
 

@@ -25,7 +25,7 @@ from .files import describe_damage, describe_no_match
 from .matching import Job, Match, MatchResult
 
 SEARCH_SECONDS = 3.0
-"""How long a pattern may run. An honest one takes milliseconds over all files of a game."""
+"""How long a pattern may run. A normal one takes milliseconds over all files of a game."""
 _START_SECONDS = 10.0
 """Time to start the process on a busy machine, beyond the pattern's own limit."""
 

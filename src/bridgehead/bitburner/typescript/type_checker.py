@@ -53,7 +53,7 @@ _OPTIONS = {
     "types": [],
     "paths": {name: ["./ns.d.ts"] for name in paths.DEFINITIONS},
 }
-# What the game's page has besides a browser's.
+# Globals of the game's page beyond those of a browser.
 _PAGE = """
 declare var React: any, ReactDOM: any, _: any, sprintf: any, vsprintf: any, find: any;
 declare var setImmediate: any, clearImmediate: any, Bitburner: any, MathJax: any;
@@ -76,7 +76,7 @@ class Diagnostic(Struct, frozen=True):
 
 
 class TypeChecker:
-    """Checks scripts one after the other; without the installed component it has nothing to say."""
+    """Checks scripts one after the other; does nothing without the installed component."""
 
     def __init__(self, settings: BitburnerSettings) -> None:
         self._settings = settings
@@ -145,7 +145,7 @@ class TypeChecker:
 def _make_folder(definitions: str) -> Path:
     folder = Path(tempfile.mkdtemp(prefix="bridgehead-typescript-")).resolve()
     (folder / "ns.d.ts").write_text(definitions, encoding="utf-8")
-    # The game's editor knows the types without an import, so scripts in JSDoc use them so.
+    # The game's editor knows the types without an import, so JSDoc in scripts uses them without one.
     (folder / "globals.d.ts").write_text(_EXPORT.sub("", definitions) + _PAGE, encoding="utf-8")
     files = [f"script.{extension}" for extension in _EXTENSIONS]
     for name in files:
@@ -160,7 +160,7 @@ def _make_folder(definitions: str) -> Path:
 
 
 class _Prepared(Struct):
-    """The text that is sent, and where it is longer than the script."""
+    """The text to send, and where it is longer than the script."""
 
     source: str
     text: str

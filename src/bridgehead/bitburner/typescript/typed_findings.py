@@ -31,7 +31,7 @@ _READ = frozenset({"identifier", "shorthand_property_identifier"})
 
 
 def find_typed(subject: Subject, diagnostics: list[Diagnostic]) -> Iterator[Finding]:
-    """Yield what the diagnostics mean for the script; what is wrong often is told once."""
+    """Yield the relevant problems behind the diagnostics; a repeated one is reported once."""
     told: set[tuple[str, str]] = set()
     for finding in _interpret(subject, diagnostics):
         if (finding.code, finding.message) not in told:
@@ -46,12 +46,12 @@ def _interpret(subject: Subject, diagnostics: list[Diagnostic]) -> Iterator[Find
     for one in diagnostics:
         node = leaves.get(one.start)
         if node is None or node.type == "comment":
-            continue  # in a comment: JSDoc is nothing to the game
+            continue  # in a comment: the game ignores JSDoc
         if one.code in _SYNTAX:
             yield Finding("syntax_error", f"Syntax error: {one.message}", one.start, "start")
         elif one.code in _UNDECLARED:
             yield from _undeclared(subject, one, node)
-        elif one.code in _PROPERTY and one.start not in uses:  # the rules have judged those
+        elif one.code in _PROPERTY and one.start not in uses:  # already covered by our own rules
             yield from _unknown_property(subject, one, node, calls)
         elif one.code in _TOO_FEW:
             yield from _too_few(one, node, calls)
