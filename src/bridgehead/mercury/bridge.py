@@ -71,7 +71,7 @@ def make_bridge(settings: MercurySettings, metrics: Metrics | None = None) -> Br
         completing.declare(bridge, settings)
     for part in (models, usage, prompts):
         part.declare(bridge)
-    # Late: Mercury has neither, and few configurations name a provider that does.
+    # Lazy: Mercury has neither, and few configurations name a provider that does.
     if settings.embedding_target[1]:
         from .tools import embeddings
 

@@ -65,7 +65,7 @@ class Terms(Protocol):
 
 
 def _read_list(body: bytes) -> list[wire.Model]:
-    """Return the listed models. One that cannot be read must not hide the prices of all the others."""
+    """Return the listed models; skip one that cannot be read, so that the others keep their prices."""
     try:
         return wire.read_models(body).data
     except UNDECODABLE:

@@ -35,7 +35,7 @@ def read_response(body: bytes, request: wire.Request, seconds: float, api: str =
         try:
             response, warnings = read_tolerantly(body, wire.CompletionResponse)
         except UNDECODABLE as problem:
-            if begins_stream(body):  # some servers stream although nobody asked for it
+            if begins_stream(body):  # some servers stream unasked
                 answer = StreamedAnswer(is_diffusing=request.is_diffusing, max_bytes=len(body), api=api)
                 answer.feed(body, seconds)
                 answer.end(seconds)
@@ -129,7 +129,7 @@ def _complete(
             usd = float(reported.cost)
         except (TypeError, ValueError):
             usd = -1.0
-        if 0 <= usd < _USD_LIMIT:  # else it is no plausible amount
+        if 0 <= usd < _USD_LIMIT:  # otherwise implausible
             metadata.cost_usd = usd
     warnings = metadata.warnings or []
     if metadata.usage is _IMPOSSIBLE:
@@ -146,7 +146,7 @@ def _complete(
             try:
                 if arguments:
                     json.decode(arguments)
-            except UNDECODABLE:  # perhaps two calls that cannot be told apart
+            except UNDECODABLE:  # possibly the pieces of two calls, mixed
                 warnings.append(f"The arguments of tool call {number} are not valid JSON.")
             called = CalledFunction(_clean(function.name or ""), arguments)
             tool_calls.append(ToolCall(_clean(call.id or f"call_{number}"), called))

@@ -126,7 +126,7 @@ def list_models(names: tuple[str, ...]) -> str:
 
 
 def broken_off(reason: wire.ApiError, content: str | None, api: str) -> MercuryError:
-    """Return the error for an answer that the API broke off."""
+    """Return the error for an answer that the API aborted."""
     kind = reason.code or reason.type
     return MercuryError(
         "STREAM_ERROR",

@@ -163,9 +163,9 @@ class StreamedAnswer:
         self._events = Events(max_bytes)
         self._max_bytes = max_bytes
         self._size = 0
-        """Size of all that could be read of the answer."""
+        """Size of the readable part of the answer."""
         self._unread = b""
-        """The beginning of what could not be read; an error shows it if there is nothing else."""
+        """The beginning of the unreadable part; an error shows it if there is nothing else."""
 
     @property
     def text(self) -> str:
@@ -186,7 +186,7 @@ class StreamedAnswer:
 
     @property
     def received(self) -> str:
-        """What has been received, to show in an error: text and tool calls, or else anything at all."""
+        """The received text and tool calls, to show in an error; without any, the unreadable part."""
         calls = wire.write(self.tool_calls).decode() if self._tool_calls else ""
         found = "\n\n".join(filter(None, (self.text, calls))) or self.refusal or self.reasoning
         return mend(logs.scrubbed(found)) if found else quote_bytes(self._unread) or ""

@@ -98,7 +98,7 @@ class Audit:
         self._write(len(self._waiting))
 
     def _write(self, limit: int) -> None:
-        """Write that many of the waiting lines; the others follow later."""
+        """Write up to this many queued lines; schedule the rest."""
         entries = list(islice(self._waiting, limit))
         for _ in entries:
             self._waiting.popleft()

@@ -33,7 +33,7 @@ _log = logs.logger("mercury.rate_limits")
 
 
 class Amounts(Struct, frozen=True):
-    """The amount of each limited thing."""
+    """Requests, input tokens and output tokens; the limits or the use of them."""
 
     requests: int = 0
     input_tokens: int = 0
@@ -144,7 +144,7 @@ class RateLimits:
         """Take the worst case of one send; None if nothing is limited.
 
         A client's limit counts calls, so only the first send of a call counts; those of the server and the
-        provider count all sends. Patient sends, which take all that they get, leave the client some calls.
+        provider count all sends. Patient sends (batches) leave `SPARE_SHARE` of the client's calls free.
         """
         output = UNKNOWN if output_tokens is None else output_tokens
         asked: list[tuple[Scope, Amounts]] = []
@@ -187,7 +187,7 @@ class RateLimits:
                 delay, scope, size = taken.wait, parts[taken.blocking][0], len(THINGS)
                 left = scope.left_of(taken.totals[taken.blocking * size : (taken.blocking + 1) * size])
             if not delay:
-                # Count in this process too, so that the windows are right if Redis goes away.
+                # Count in this process too, so that the windows are right if Redis fails.
                 entries = WindowEntries([], taken)
                 for _, _, windows in parts:
                     for thing, window, amount in windows:
@@ -201,7 +201,7 @@ class RateLimits:
                     retry_after=delay,
                     next_step=f"Try again in {format_seconds(delay)}, or raise {scope.setting}.",
                 )
-            await asyncio.sleep(delay)  # then take again: another call may have been faster
+            await asyncio.sleep(delay)  # then retry: another call may have taken the room
 
     def correct(self, entries: WindowEntries | None, input_tokens: int, output_tokens: int) -> None:
         """Replace the tokens taken by those used. The count of requests stays."""
@@ -231,7 +231,7 @@ class RateLimits:
     def _client(self, account: str, *, is_patient: bool = False) -> Scope:
         scope = self._clients.get((account, is_patient))
         if scope is None:
-            # A client without an entry in its windows has nothing to lose.
+            # Drop clients with empty windows: they are recreated without loss.
             if len(self._clients) >= MAX_CLIENTS:
                 now = self._clock.monotonic()
                 self._clients = {name: one for name, one in self._clients.items() if not one.is_idle(now)}

@@ -126,7 +126,7 @@ class Reservations:
                 # The cached price list is wrong: the next send reads a new one.
                 catalogue.expire()
         else:
-            if reservation.worst_usd is None:  # without a budget it is priced only now, for the report
+            if reservation.worst_usd is None:  # without a budget, priced only now for the report
                 reservation.worst_usd = catalogue.worst_cost(
                     call.model, call.max_input_tokens, longest_answer(call, catalogue) or 0
                 )
@@ -146,7 +146,7 @@ class Reservations:
 def longest_answer(call: Call, catalogue: Catalogue) -> int | None:
     """Return the maximum number of tokens in the answer; None if nothing limits it."""
     if call.path == EMBEDDINGS:
-        return 0  # vectors are no tokens
+        return 0  # embeddings produce no output tokens
     return call.max_tokens or catalogue.max_output(call.model)
 
 

@@ -63,7 +63,7 @@ class SqliteBudget:
         return booked
 
     def finish(self, reservation: Reservation) -> None:
-        """Book how a send ended with the next transaction."""
+        """Book the outcome of a send with the next transaction."""
         self._store.submit(partial(_finish, reservation=reservation)).add_done_callback(_log_failure)
 
     async def spending(self, day: str, caps: Sequence[Cap]) -> list[Spending]:
@@ -126,7 +126,7 @@ def _finish(connection: sqlite3.Connection, reservation: Reservation) -> None:
         connection.execute(_ADD_UNCERTAIN, values)
         return
     row = connection.execute("SELECT usd, state FROM sends WHERE id = ?", (reservation.id,)).fetchone()
-    if row is None:  # its end is booked already
+    if row is None:  # its outcome is booked already
         return
     # The payer may have released it before a late settlement: then nothing is committed for it.
     committed = row[0] if row[1] == "open" else 0.0

@@ -166,7 +166,7 @@ def _choose_tool(request: ChatRequest, question: str) -> Tool | None:
 
 
 def _example(schema: dict[str, Any], question: str, param: str) -> list[str]:
-    """Make a value for a schema of plain types, enums, objects, lists and references, as people try them.
+    """Make a value for a schema of plain types, enums, objects, lists and references.
 
     Bounds, patterns and other keywords are not looked at: the bridge says so if the value does not fit.
     """

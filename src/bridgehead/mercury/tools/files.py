@@ -2,8 +2,8 @@
 
 Off unless MERCURY_FILES is set, because the server reads files for any caller. A name is relative to a root,
 or a whole path inside of one. Every step from the root to the file is opened without following links, so
-neither `..`, a link nor a rename in between can lead outside, and only regular files are read. Those of the
-system (`/proc/self/environ` is a regular file, with the keys of this server in it) are not the user's.
+neither `..`, a link nor a rename in between can lead outside, and only regular files are read. System files
+are refused: `/proc/self/environ` is a regular file with the keys of this server in it.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def _split(name: str, folder: str) -> list[str] | None:
     path = name.replace("\\", "/")
     if os.path.isabs(name):  # noqa: PTH117 - pathlib loads slowly
         root = folder.replace("\\", "/").rstrip("/") + "/"
-        # The case counts as little as on the disk: not on Windows.
+        # Compare as the disk does: without case on Windows.
         if os.path.normcase(path[: len(root)]) != os.path.normcase(root):
             return None
         path = path[len(root) :]
