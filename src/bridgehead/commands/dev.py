@@ -45,7 +45,7 @@ POLL_MS = 500
 MAX_LINE_BYTES = 64 * 1024 * 1024
 """Longest message of a bridge; asyncio's own limit is 64 KiB."""
 MAX_FOLDERS = 500
-"""Folders that are watched. More means that the file is in a folder of other things, such as a home."""
+"""Folders that are watched. With more, the file is probably in a home folder and not in a project."""
 _NOT_SOURCE = ("__pycache__", "node_modules")
 _INTERNAL_ERROR = -32603
 _LISTS = ("tools", "resources", "prompts")

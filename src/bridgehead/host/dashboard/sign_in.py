@@ -256,7 +256,7 @@ class SignIn:
 
 
 def make_digest(key: bytes, *parts: str) -> str:
-    """Return the HMAC of the parts; the first names the purpose, so that no digest serves another."""
+    """Return the HMAC of the parts; the first names the purpose, for which alone the digest is valid."""
     return _encode(hmac.digest(key, "\0".join(parts).encode(errors="replace"), "sha256"))
 
 
