@@ -262,7 +262,7 @@ def _apply_to(
             if options.command is None
             else named_command(options.command, is_windows=machine.is_windows)
         )
-    request = plan.Request(
+    request = plan.InstallRequest(
         client=client,
         bridges=tuple(dict.fromkeys(options.bridge)),
         name=options.name,

@@ -24,7 +24,7 @@ _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 _SECRET = re.compile("KEY|TOKEN|SECRET|PASSWORD", re.IGNORECASE)
 
 
-class Request(Struct, frozen=True, kw_only=True):
+class InstallRequest(Struct, frozen=True, kw_only=True):
     """The options of one installation or removal, for one client."""
 
     client: Client
@@ -56,7 +56,7 @@ class Plan(Struct, frozen=True):
 
 def install(
     text: str | None,
-    request: Request,
+    request: InstallRequest,
     environment: Mapping[str, str],
     load_manifest: Callable[[str], Manifest],
 ) -> Plan:
@@ -90,7 +90,7 @@ def install(
     return Plan(text, after, changes, notes, (*hidden, *_secrets(old, new)), withheld)
 
 
-def remove(text: str | None, request: Request) -> Plan:
+def remove(text: str | None, request: InstallRequest) -> Plan:
     """Plan to take servers out of a client's file; entries that are not ours stay unless forced."""
     client = request.client
     old = edit.servers(text, client.form, client.section)
@@ -125,7 +125,7 @@ RequestedEntries = tuple[dict[str, dict[str, Any]], tuple[str, ...], tuple[str, 
 
 
 def _local(
-    request: Request,
+    request: InstallRequest,
     environment: Mapping[str, str],
     load_manifest: Callable[[str], Manifest],
     old: Mapping[str, Any],
@@ -163,7 +163,7 @@ def _local(
 
 
 def _secret_notes(
-    request: Request, manifest: Manifest, need: ServerEnvironment, old: set[str]
+    request: InstallRequest, manifest: Manifest, need: ServerEnvironment, old: set[str]
 ) -> Iterator[str]:
     """Say for each secret whether it is in the file, or where the user must set it."""
     title = request.client.title
@@ -192,7 +192,7 @@ def _secret_notes(
             yield f"{name} is not set, so nothing was written for it. Set it, and run this again."
 
 
-def _remote(request: Request, environment: Mapping[str, str]) -> RequestedEntries:
+def _remote(request: InstallRequest, environment: Mapping[str, str]) -> RequestedEntries:
     client = request.client
     if not client.url_field:
         raise InstallError(
@@ -231,7 +231,7 @@ def _remote(request: Request, environment: Mapping[str, str]) -> RequestedEntrie
     return requested, tuple(notes), (value,) if value else ()
 
 
-def _addresses(request: Request) -> dict[str, str]:
+def _addresses(request: InstallRequest) -> dict[str, str]:
     """Return each server's name and URL; a URL that does not end in /mcp is a host with all bridges."""
     url = request.url.rstrip("/")
     path = urlsplit(url).path
@@ -248,7 +248,7 @@ def _addresses(request: Request) -> dict[str, str]:
     return {request.name or (named[0] if named else entries.ALL): url}
 
 
-def _known_as(request: Request, name: str) -> str:
+def _known_as(request: InstallRequest, name: str) -> str:
     """Return the name by which `is_ours` judges an entry: one named with --name counts as ours."""
     return entries.ALL if request.name else name
 

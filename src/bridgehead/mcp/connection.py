@@ -174,7 +174,7 @@ class Connection:
             return
         try:
             if message.error:
-                refusal = jsonrpc.decode_as(message.error, _Refusal)
+                refusal = jsonrpc.decode_as(message.error, _ErrorAnswer)
                 waiting.set_exception(ToolError(f"The client refused: {refusal.message} ({refusal.code})"))
             else:
                 waiting.set_result(jsonrpc.decode_value(message.result))
@@ -190,7 +190,7 @@ class Connection:
                 waiting.set_exception(ToolError("The client left before it answered."))
 
 
-class _Refusal(Struct):
+class _ErrorAnswer(Struct):
     code: int
     message: str
 

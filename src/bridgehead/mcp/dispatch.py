@@ -130,7 +130,7 @@ METHODS: dict[str, Method] = {
 }
 
 
-class Request(Struct):
+class RpcRequest(Struct):
     """A request: its method, its parameters, and the problem with them."""
 
     id: jsonrpc.RequestId
@@ -161,15 +161,15 @@ class _Decoders(dict[type[Params], Callable[[Raw], Params]]):
 _decoders = _Decoders()
 
 
-def read(request_id: jsonrpc.RequestId, name: str, message: jsonrpc.Message) -> Request:
-    """Find a request's method and decode its parameters. Never raises: see `Request.problem`."""
+def read(request_id: jsonrpc.RequestId, name: str, message: jsonrpc.Message) -> RpcRequest:
+    """Find a request's method and decode its parameters. Never raises: see `RpcRequest.problem`."""
     method = METHODS.get(name)
     raw = EMPTY if isinstance(message.params, UnsetType) else message.params
     if message.__class__ is jsonrpc.UnweighedMessage:
         problem = _measure(name, raw)
         if problem:
             failure = MalformedRequest(INVALID_PARAMS, f"Invalid params for {name}: {problem}")
-            return Request(request_id, name, method, Params(), failure)
+            return RpcRequest(request_id, name, method, Params(), failure)
     try:
         decoded = _decoders[Params if method is None else method.params](raw)
     except jsonrpc.UNDECODABLE as error:
@@ -181,9 +181,9 @@ def read(request_id: jsonrpc.RequestId, name: str, message: jsonrpc.Message) -> 
         try:  # `_meta` alone decides the era, and so the status of the error
             params = _decoders[Params](raw)
         except jsonrpc.UNDECODABLE:
-            return Request(request_id, name, method, Params(), MalformedRequest(INVALID_PARAMS, problem))
-        return Request(request_id, name, method, params, ProtocolError(INVALID_PARAMS, problem))
-    return Request(request_id, name, method, decoded)
+            return RpcRequest(request_id, name, method, Params(), MalformedRequest(INVALID_PARAMS, problem))
+        return RpcRequest(request_id, name, method, params, ProtocolError(INVALID_PARAMS, problem))
+    return RpcRequest(request_id, name, method, decoded)
 
 
 def _measure(name: str, raw: Raw) -> str:
@@ -201,7 +201,7 @@ def _measure(name: str, raw: Raw) -> str:
     return f"more than {jsonrpc.MAX_VALUES} values" if values > jsonrpc.MAX_VALUES else ""
 
 
-def client_of(request: Request, connection: Connection, expected: Revision | None) -> Client:
+def client_of(request: RpcRequest, connection: Connection, expected: Revision | None) -> Client:
     """Return the client that makes a request, and with it the revision.
 
     `expected` is the revision that the transport knows from outside the message (an HTTP header).
@@ -311,7 +311,7 @@ class Dispatcher(Server):
 
     def handle_request(
         self,
-        request: Request,
+        request: RpcRequest,
         connection: Connection,
         outlet: Outlet,
         expected: Revision | None = None,
@@ -371,7 +371,12 @@ class Dispatcher(Server):
         return answer
 
     async def _finish(
-        self, context: Context[Any], request: Request, work: Coroutine[Any, Any, Body], *, encode_errors: bool
+        self,
+        context: Context[Any],
+        request: RpcRequest,
+        work: Coroutine[Any, Any, Body],
+        *,
+        encode_errors: bool,
     ) -> bytes | None:
         """Await a method's result; None if the client cancelled the request, which is then never answered."""
         context.task = asyncio.current_task()
@@ -413,7 +418,7 @@ class Dispatcher(Server):
         tail = b"}" if encoded == b"{}" else b"," + encoded[1:]
         return jsonrpc.result(context.request_id, head + tail)
 
-    def _answer_failure(self, context: Context[Any], request: Request, error: BaseException) -> bytes:
+    def _answer_failure(self, context: Context[Any], request: RpcRequest, error: BaseException) -> bytes:
         """Answer for a handler that did not return: it asks the client, became a task, or failed."""
 
         def answer(kind: str, members: dict[str, Any]) -> bytes:
@@ -437,7 +442,7 @@ class Dispatcher(Server):
             del error  # the same exception: its new traceback contains this frame
             raise
 
-    def _counted(self, request: Request, failure: ProtocolError) -> ProtocolError:
+    def _counted(self, request: RpcRequest, failure: ProtocolError) -> ProtocolError:
         # A client chooses the name of an unknown method, so it must not become a label of a metric.
         if self.on_error is not None:
             self.on_error("(unknown)" if request.method is None else request.name, failure.code)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from opentelemetry.trace import SpanContext
 
 # Private types of the engine; the tests of this module hold the attributes that are read here.
-Request: TypeAlias = Any
+RpcRequest: TypeAlias = Any
 Connection: TypeAlias = Any
 Outlet: TypeAlias = Any
 
@@ -188,7 +188,7 @@ class Tracer:
         )
         return own, parent
 
-    def begin(self, request: Request, connection: Connection, outlet: Outlet) -> RequestSpan:
+    def begin(self, request: RpcRequest, connection: Connection, outlet: Outlet) -> RequestSpan:
         """Begin the span of a request and make it the parent of what the request calls."""
         meta = request.params.meta
         trace: dict[str, str] = getattr(outlet, "trace", {})
@@ -228,7 +228,7 @@ class TracedDispatcher(Dispatcher):
 
     def handle_request(
         self,
-        request: Request,
+        request: RpcRequest,
         connection: Connection,
         outlet: Outlet,
         expected: Revision | None = None,
@@ -254,7 +254,7 @@ class TracedDispatcher(Dispatcher):
     async def _await_within(
         self,
         span: RequestSpan,
-        request: Request,
+        request: RpcRequest,
         work: Coroutine[Any, Any, bytes | None],
         *,
         encode_errors: bool,

@@ -23,8 +23,7 @@ from ..bridge import Bridge
 from ..calls.multi_round import Keys
 from ..calls.params import CallToolParams, GetPromptParams, ReadResourceParams, TaskParams
 from ..connection import Connection, NullOutlet, overload
-from ..dispatch import Dispatcher, read
-from ..dispatch import Request as RpcRequest
+from ..dispatch import Dispatcher, RpcRequest, read
 from ..errors import HEADER_MISMATCH, ProtocolError
 from ..features.tools import TASKS_EXTENSION, Tool
 from ..jsonrpc import UNDECODABLE

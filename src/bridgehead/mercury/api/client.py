@@ -32,7 +32,7 @@ from .completions import read_response, read_stream
 from .refusals import refused
 from .stream import StreamedAnswer, begins_stream
 from .tolerance import quote_bytes
-from .wire import MODELS, Request
+from .wire import MODELS, ApiRequest
 
 Report = Callable[[StreamedAnswer], Awaitable[None] | None]
 """Called when an answer has grown. The result is awaited, so a slow client slows the stream."""
@@ -115,7 +115,7 @@ class ApiClient:
         """Return what is at a path, undecoded. Not for anything that costs money."""
         return await self._fetch(self._exchange("GET", path, b"", key), path, TimeLimit(seconds, _FREE_LIMIT))
 
-    async def complete(self, request: Request, key: str, limit: TimeLimit) -> Completion:
+    async def complete(self, request: ApiRequest, key: str, limit: TimeLimit) -> Completion:
         """Send a request once and return the complete answer."""
         started = self._clock.monotonic()
         exchange = self._exchange(
@@ -128,7 +128,7 @@ class ApiClient:
             request.is_written = exchange.is_written
         return read_response(body, request, self._clock.monotonic() - started, self.name)
 
-    async def stream(self, request: Request, key: str, limit: TimeLimit, report: Report) -> Completion:
+    async def stream(self, request: ApiRequest, key: str, limit: TimeLimit, report: Report) -> Completion:
         """Send a request once, report the answer as it grows, and return the complete one.
 
         Once the answer has begun, a failure carries the text so far and is never retried.

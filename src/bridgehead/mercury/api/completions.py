@@ -24,7 +24,9 @@ _CALLING = COMPLETE - {"stop"}
 _NOT_COUNTED = "The API's token counts cannot be true, so the usage and cost of this answer are not known."
 
 
-def read_response(body: bytes, request: wire.Request, seconds: float, api: str = "Mercury API") -> Completion:
+def read_response(
+    body: bytes, request: wire.ApiRequest, seconds: float, api: str = "Mercury API"
+) -> Completion:
     """Read a complete response; `seconds` is how long it took, `api` names who sent it."""
     warnings: list[str] = []
     may_have_halves = False
@@ -88,7 +90,7 @@ def read_response(body: bytes, request: wire.Request, seconds: float, api: str =
     )
 
 
-def read_stream(answer: StreamedAnswer, request: wire.Request, started: float, now: float) -> Completion:
+def read_stream(answer: StreamedAnswer, request: wire.ApiRequest, started: float, now: float) -> Completion:
     """Read a streamed answer that has ended."""
     used = read_usage(answer.usage)
     first = answer.first_token_at  # tokens per second are counted from here, without the wait before

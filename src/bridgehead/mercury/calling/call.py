@@ -37,7 +37,7 @@ TOOL_CHOICES = ("auto", "none", "required")
 CacheUse = Literal["use", "bypass", "refresh"]
 
 
-class Call(wire.Request, kw_only=True):
+class Call(wire.ApiRequest, kw_only=True):
     """A request, and the policy for it."""
 
     tool: str
