@@ -22,9 +22,9 @@ class Handouts:
         """Remember that a caller has been given phases of a day; return those that are new."""
         if caller not in self._given and len(self._given) >= MAX_CALLERS:
             del self._given[next(iter(self._given))]
-        given = self._given.setdefault(caller, set())
-        new = [phase for phase in phases if (day, phase) not in given]
-        given.update((day, phase) for phase in new)
+        handed_out = self._given.setdefault(caller, set())
+        new = [phase for phase in phases if (day, phase) not in handed_out]
+        handed_out.update((day, phase) for phase in new)
         return new
 
     def has(self, caller: str, day: int, phase: int) -> bool:

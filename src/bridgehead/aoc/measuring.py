@@ -178,13 +178,13 @@ class Solver:
         """Run the program once; return how it ended, what is wrong with it, and its answer."""
         with TemporaryDirectory(ignore_cleanup_errors=True) as fresh:
             folder = Path(fresh).resolve()
-            given = folder / "input.txt"
-            shutil.copyfile(self._input, given)
+            copied_input = folder / "input.txt"
+            shutil.copyfile(self._input, copied_input)
             out, err = BytesIO(), BytesIO()
             places = {"HOME": fresh, "TMPDIR": fresh, "TEMP": fresh, "TMP": fresh}
             job = Job(
                 command=self._command,
-                puzzle_input=given,
+                puzzle_input=copied_input,
                 environment={**self._environment, **places},
                 view=View(folder, tuple(self._needed), self._hidden),
                 bubblewrap=self._bubblewrap,

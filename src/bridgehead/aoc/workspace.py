@@ -509,4 +509,6 @@ def _shown(skipped: list[Skipped]) -> list[Skipped]:
     """Return the skipped files as the caller may see them."""
     from bridgehead.runtime.callers import hide_folder
 
-    return [Skipped(hide_folder(one.file, one.file), hide_folder(one.problem, one.file)) for one in skipped]
+    return [
+        Skipped(hide_folder(file.file, file.file), hide_folder(file.problem, file.file)) for file in skipped
+    ]

@@ -198,7 +198,9 @@ class Session:
             self.writer.announce(change, is_ours=False)
         differences = decode_notice(notice, DIFFERENCES, list[Difference])
         if differences is not None:
-            self._differing = {(one.server, one.filename): one for one in differences}
+            self._differing = {
+                (difference.server, difference.filename): difference for difference in differences
+            }
         told = decode_notice(notice, TOLD, str)
         if told is not None:
             self._notices.append(told)
@@ -233,7 +235,9 @@ class Session:
             # First: an unfinished batch must not count as a difference.
             await self.batches.take_back_all(self._tell_all)
             differences = await self.differences.check_all(self.remote)
-            self._differing = {(one.server, one.filename): one for one in differences}
+            self._differing = {
+                (difference.server, difference.filename): difference for difference in differences
+            }
             if differences:
                 self.relay.broadcast(wire.encode_notification(DIFFERENCES, differences))
 

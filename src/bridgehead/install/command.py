@@ -148,18 +148,20 @@ def _check(parser: Parser, options: argparse.Namespace) -> None:
 
 def _ask_for_client(parser: Parser, machine: Machine) -> str:
     """Ask for the client to change; without a terminal, exit and offer one that is found."""
-    found = [each.client.id for each in detect_clients(machine) if each.is_installed and each.scope == "user"]
-    example = found[0] if found else "cursor"
+    detected = [
+        each.client.id for each in detect_clients(machine) if each.is_installed and each.scope == "user"
+    ]
+    example = detected[0] if detected else "cursor"
     if not sys.stdin.isatty():
-        names = ", ".join(found) or "none"
+        names = ", ".join(detected) or "none"
         step = (
             f"Found on this machine: {names}. `bridgehead install {example} aoc` adds a bridge to a client; "
         )
         parser.error("no client given", step=f"{step}`bridgehead install --list` lists all clients.")
     sys.stdout.write("Which client?\n")
     for client in BY_ID.values():
-        sys.stdout.write(f"  {client.id:15} {client.title}{', found' if client.id in found else ''}\n")
-    chosen = _ask(f"Its name{f' [{example}]' if found else ''}: ") or (example if found else "")
+        sys.stdout.write(f"  {client.id:15} {client.title}{', found' if client.id in detected else ''}\n")
+    chosen = _ask(f"Its name{f' [{example}]' if detected else ''}: ") or (example if detected else "")
     if not chosen:
         parser.error("no client given", step="Nothing was written.")
     if chosen not in (ALL, *BY_ID):

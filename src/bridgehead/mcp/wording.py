@@ -46,8 +46,8 @@ def reword_bridge(bridge: Bridge[Any], wording: Wording) -> None:
     bridge.instructions = wording.reword(bridge.instructions or "") or None
     bridge.tools = {wording.offer(name): _WordedTool(tool, wording) for name, tool in bridge.tools.items()}
     bridge.prompts = {name: _WordedPrompt(prompt, wording) for name, prompt in bridge.prompts.items()}
-    bridge.resources = {uri: _WordedResource(one, wording) for uri, one in bridge.resources.items()}
-    bridge.templates = {uri: _WordedTemplate(one, wording) for uri, one in bridge.templates.items()}
+    bridge.resources = {uri: _WordedResource(resource, wording) for uri, resource in bridge.resources.items()}
+    bridge.templates = {uri: _WordedTemplate(template, wording) for uri, template in bridge.templates.items()}
     if bridge.bridges == (bridge,):
         bridge.dialect = _WordedDialect(bridge.dialect, wording)
     else:
@@ -119,8 +119,8 @@ class Wording:
         content = [match.span() for match in matches if match["name"] is None]
 
         def ends(pattern: re.Pattern[str], start: int, end: int) -> list[re.Match[str]]:
-            found = pattern.finditer(text, start, end)
-            return [one for one in found if not any(a <= one.start() < b for a, b in content)]
+            matches = pattern.finditer(text, start, end)
+            return [match for match in matches if not any(a <= match.start() < b for a, b in content)]
 
         kept: list[_Piece] = []
         starts_sentence = False
@@ -247,19 +247,21 @@ class _WordedPrompt(Prompt):
             return item
         arguments = [
             PromptArgument(
-                one.name, one.description and (self._wording.reword(one.description) or None), one.required
+                argument.name,
+                argument.description and (self._wording.reword(argument.description) or None),
+                argument.required,
             )
-            for one in item.arguments
+            for argument in item.arguments
         ]
         return replace(item, arguments=arguments)
 
     async def messages(self, arguments: Any, context: Context[Any]) -> PromptResult:
         """Make the messages. The client's arguments in them stay as they are, and so does code in fences."""
         result = await self._declared.messages(arguments, context)
-        given = [value for value in msgspec.structs.asdict(arguments).values() if isinstance(value, str)]
+        values = [value for value in msgspec.structs.asdict(arguments).values() if isinstance(value, str)]
         messages = [
             PromptMessage(
-                each.role, replace(each.content, text=self._wording.reword(each.content.text, given))
+                each.role, replace(each.content, text=self._wording.reword(each.content.text, values))
             )
             if isinstance(each.content, Text)
             else each
@@ -283,8 +285,8 @@ class _WordedResource(Resource):
         if not self.is_app:
             return contents
         return [
-            replace(one, text=self._wording.rename(one.text)) if isinstance(one, TextResource) else one
-            for one in contents
+            replace(item, text=self._wording.rename(item.text)) if isinstance(item, TextResource) else item
+            for item in contents
         ]
 
 

@@ -81,10 +81,10 @@ def make_absolute(target: str) -> str:
 def suggestions() -> tuple[str, ...]:
     """Return the targets that a shell can complete: bridges, and the Python files of this folder."""
     try:
-        found = sorted(name for name in os.listdir() if name.endswith(".py"))
+        files = sorted(name for name in os.listdir() if name.endswith(".py"))
     except OSError:
-        found = []
-    return (*plugins.names(), *found)
+        files = []
+    return (*plugins.names(), *files)
 
 
 def find(target: str) -> Source | None:
@@ -128,12 +128,12 @@ def load_source(source: Source) -> Manifest:
     """Import a file and return its manifest, or one that is made for its bridge."""
     shown = source.module or os.path.basename(source.path)
     module = _import(source, shown)
-    found = _choose(vars(module), source, shown)
-    if isinstance(found, Bridge):
-        return _describe(found, source)
-    if found.api != API:
-        raise BridgeFileError(f"{shown} needs API {found.api}, and this Bridgehead has API {API}.")
-    return found
+    loaded = _choose(vars(module), source, shown)
+    if isinstance(loaded, Bridge):
+        return _describe(loaded, source)
+    if loaded.api != API:
+        raise BridgeFileError(f"{shown} needs API {loaded.api}, and this Bridgehead has API {API}.")
+    return loaded
 
 
 def _import(source: Source, shown: str) -> ModuleType:
@@ -233,10 +233,10 @@ def _choose(names: Mapping[str, Any], source: Source, shown: str) -> Manifest | 
                 next_step=_hint(names, shown),
             )
         return value
-    found = _declared(names)
+    declared = _declared(names)
     # A manifest is preferred to the bridge that it makes. Among several, the usual name decides.
-    manifests = {name: value for name, value in found.items() if isinstance(value, Manifest)}
-    candidates = manifests or found
+    manifests = {name: value for name, value in declared.items() if isinstance(value, Manifest)}
+    candidates = manifests or declared
     usual = "manifest" if manifests else "bridge"
     if usual in candidates:
         return candidates[usual]
@@ -268,8 +268,8 @@ def _declared(names: Mapping[str, Any]) -> dict[str, Manifest | Bridge[Any]]:
 
 
 def _hint(names: Mapping[str, Any], shown: str) -> str:
-    found = list(_declared(names))
-    return f"Name one of them: {', '.join(f'{shown}:{name}' for name in found)}." if found else ""
+    declared = list(_declared(names))
+    return f"Name one of them: {', '.join(f'{shown}:{name}' for name in declared)}." if declared else ""
 
 
 def _own_names(names: Mapping[str, Any], limit: int) -> Iterator[str]:

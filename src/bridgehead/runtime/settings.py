@@ -261,13 +261,13 @@ def find_misspelt(
     known = set(declared)
     prefixes = ("BRIDGEHEAD_", *(f"{bridge.upper().replace('-', '_')}_" for bridge in bridges))
     own = [name for name in known if name.startswith(prefixes)]
-    found = []
+    misspelt = []
     for name, value in environment.items():
         if value.strip() and name.isupper() and name not in known:
             meant = closest(name, own)
             if meant:
-                found.append(Misspelling(name, meant))
-    return sorted(found, key=lambda one: one.word)
+                misspelt.append(Misspelling(name, meant))
+    return sorted(misspelt, key=lambda misspelling: misspelling.word)
 
 
 def closest(word: str, known: Iterable[str]) -> str:
@@ -280,15 +280,15 @@ def closest(word: str, known: Iterable[str]) -> str:
     return best[1] if best[0] <= limit else ""
 
 
-def count_edits(one: str, other: str, limit: int) -> int:
+def count_edits(first: str, second: str, limit: int) -> int:
     """Count the letters that are missing, added, wrong or swapped; anything above the limit is limit + 1."""
     before: list[int] = []
-    row = list(range(len(other) + 1))
-    for at, letter in enumerate(one):
+    row = list(range(len(second) + 1))
+    for at, letter in enumerate(first):
         earlier, before, row = before, row, [at + 1]
-        for place, wanted in enumerate(other):
+        for place, wanted in enumerate(second):
             edits = min(before[place] + (letter != wanted), before[place + 1] + 1, row[place] + 1)
-            if at and place and letter == other[place - 1] and one[at - 1] == wanted:
+            if at and place and letter == second[place - 1] and first[at - 1] == wanted:
                 edits = min(edits, earlier[place - 1] + 1)
             row.append(edits)
         if min(row) > limit:

@@ -114,7 +114,7 @@ def find_unmatched(
 
     `only_misspelt` leaves out patterns that may be for the tools of another bridge.
     """
-    found = []
+    problems = []
     for setting in (ToolFilterSettings.allow_tools, ToolFilterSettings.deny_tools):
         for pattern in settings.values[setting.name]:
             if _matches(names, (pattern,)):
@@ -122,8 +122,8 @@ def find_unmatched(
             meant = closest(pattern, names)
             if meant or not only_misspelt:
                 advice = f"Did you mean {meant!r}?" if meant else "`bridgehead tools` lists them."
-                found.append(f"{setting.name}: no tool is called {pattern!r}. {advice}")
-    return found
+                problems.append(f"{setting.name}: no tool is called {pattern!r}. {advice}")
+    return problems
 
 
 class Toolsets(Struct, frozen=True):

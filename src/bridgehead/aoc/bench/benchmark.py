@@ -78,7 +78,7 @@ def run_benchmark(plan: Plan, around: Surroundings, watcher: Watcher) -> tuple[l
     remove_leftovers()
     journal = Journal(around.folder)
     known = journal.results()
-    done = [known[one.id] for one in plan.assignments if one.id in known]
+    done = [known[assignment.id] for assignment in plan.assignments if assignment.id in known]
     # A crash may have happened after the journal was written and before the records were.
     for result in done:
         record(around.workspace, result)

@@ -116,10 +116,10 @@ def main(arguments: list[str]) -> int:
 
 
 def _find(pattern: str, prompt: str) -> str:
-    found = re.search(pattern, prompt)
-    if found is None:
+    match = re.search(pattern, prompt)
+    if match is None:
         raise SystemExit(f"The prompt says nothing like {pattern}.")
-    return found[1]
+    return match[1]
 
 
 if __name__ == "__main__":

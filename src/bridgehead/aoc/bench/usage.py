@@ -19,18 +19,18 @@ class Usage(Struct, frozen=True):
 
 def read_usage(output: str) -> Usage:
     """Find tokens, cost and model in an agent's output; text that is not JSON is ignored."""
-    found = Usage()
+    total = Usage()
     for document in _documents(output):
         for read in (_claude, _codex, _gemini, _opencode):
             more = read(document)
             if more is not None:
-                found = Usage(
-                    _add(found.tokens, more.tokens),
-                    _add(found.cost_usd, more.cost_usd),
-                    more.model or found.model,
+                total = Usage(
+                    _add(total.tokens, more.tokens),
+                    _add(total.cost_usd, more.cost_usd),
+                    more.model or total.model,
                 )
                 break
-    return found
+    return total
 
 
 def _documents(output: str) -> Iterator[dict[str, Any]]:
@@ -112,5 +112,5 @@ def _number(value: object) -> float | None:
     return float(value) if is_number else None  # type: ignore[arg-type]
 
 
-def _add(one: Any, other: Any) -> Any:
-    return other if one is None else one if other is None else one + other
+def _add(first: Any, second: Any) -> Any:
+    return second if first is None else first if second is None else first + second

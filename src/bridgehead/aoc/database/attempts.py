@@ -78,7 +78,7 @@ class DatabaseAttempts:
                 # Sent again after a lost connection: the step is there already.
                 stored = {row["key"] for row in await connection.fetch(_KEYED, self._year, step.attempt)}
                 new = [] if keys[0] in stored else follow(known, step)
-                texts = [msgspec.json.encode(one).decode() for one in new]
+                texts = [msgspec.json.encode(step).decode() for step in new]
                 names = [step.attempt] * len(new)
                 await connection.execute(_APPEND, self._year, day, names, texts, keys[: len(new)])
                 return known + new

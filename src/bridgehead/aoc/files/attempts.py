@@ -132,7 +132,7 @@ class Attempts:
         """Write a step unless the attempt has ended; return the attempt's steps."""
         path = self._path(day)
         with self._locked(path):
-            known = [one for one in self.steps(day) if one.attempt == step.attempt]
+            known = [earlier for earlier in self.steps(day) if earlier.attempt == step.attempt]
             new = follow(known, step)
             if new:
                 self._write(day, path, new)
@@ -225,7 +225,7 @@ def follow(steps: list[AttemptStep], step: AttemptStep) -> list[AttemptStep]:
     """Return the steps to store for a new step: none after the end, and the end after the last wrong try."""
     if steps and steps[-1].outcome in ENDED:
         return []
-    wrong = sum(one.outcome == "wrong" for one in steps)
+    wrong = sum(earlier.outcome == "wrong" for earlier in steps)
     if step.outcome == "wrong" and wrong + 1 >= MAX_TRIES:
         return [step, replace(step, outcome="failed")]
     return [step]
@@ -252,11 +252,11 @@ def count_attempts(
                 by_puzzle[puzzle] = Tries(solved + (end.step.outcome == "solved"), attempts + 1)
         tokens = [end.step.tokens for end in of_model if end.step.tokens is not None]
         costs = [end.step.cost_usd for end in of_model if end.step.cost_usd is not None]
-        solved = sum(one.solved for one in by_puzzle.values())
+        solved = sum(tries.solved for tries in by_puzzle.values())
         by_measure.setdefault(measure, {})[llm] = AttemptCounts(
             attempts=len(of_model),
             solved=solved,
-            failed=sum(one.attempts for one in by_puzzle.values()) - solved,
+            failed=sum(tries.attempts for tries in by_puzzle.values()) - solved,
             wrong=sum(end.wrong for end in of_model),
             tokens=sum(tokens) / len(tokens) if tokens else None,
             cost_usd=sum(costs) / len(costs) if costs else None,

@@ -139,15 +139,15 @@ def decode_day(data: bytes, day: int) -> DecodedDay:
     """Decode a day's file; raises `CorruptDay`. The only place that decides what is valid."""
     text = data.removeprefix(BYTE_ORDER_MARK)
     try:
-        found = _decode_day(text)
+        decoded = _decode_day(text)
         if not text.isascii():
             text.decode()  # msgspec does not check the text of keys it skips
     except UNDECODABLE as error:
         raise explain(error, text) from error
-    if found.day != day:
-        raise CorruptDay(f"it says day {found.day}, but its name says day {day}")
-    _refuse_repeated_keys(text, _check_times(text, found.entries))
-    return DecodedDay(found.entries, len(data) - len(text) + _insert_at(text))
+    if decoded.day != day:
+        raise CorruptDay(f"it says day {decoded.day}, but its name says day {day}")
+    _refuse_repeated_keys(text, _check_times(text, decoded.entries))
+    return DecodedDay(decoded.entries, len(data) - len(text) + _insert_at(text))
 
 
 def group_entries(entries: list[Entry]) -> dict[Group, Runs]:
@@ -168,14 +168,14 @@ def group_entries(entries: list[Entry]) -> dict[Group, Runs]:
         except TypeError:  # another program's measure or grade that cannot be hashed
             times.setdefault((entry.llm, entry.phase, entry.measure, entry.grade), []).append(milliseconds)
     groups: dict[Group, Runs] = {}
-    for (llm, phase, measure, grade), found in times.items():
+    for (llm, phase, measure, grade), of_group in times.items():
         group = Group(
             canonical_name(llm) or llm,
             phase,
             EXECUTION if measure == EXECUTION else SOLVING,
             grade if grade in GRADES else CLAIMED,
         )
-        runs = Runs(sorted(found), len(found) if group.grade == CLAIMED else 0)
+        runs = Runs(sorted(of_group), len(of_group) if group.grade == CLAIMED else 0)
         groups[group] = runs if group not in groups else groups[group].merged(runs)
     return groups
 

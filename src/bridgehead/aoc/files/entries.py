@@ -95,8 +95,8 @@ class Entry(Struct, gc=False):
     @property
     def time(self) -> int:
         """The time in milliseconds; decoding has made sure that there is one."""
-        found = self.original_speed_ms if isinstance(self.speed_ms, UnsetType) else self.speed_ms
-        return 0 if isinstance(found, UnsetType) else found
+        time = self.original_speed_ms if isinstance(self.speed_ms, UnsetType) else self.speed_ms
+        return 0 if isinstance(time, UnsetType) else time
 
     @property
     def measure(self) -> Measure:

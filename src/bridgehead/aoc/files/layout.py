@@ -104,14 +104,14 @@ def attempts_name(day: int) -> str:
 
 def day_of_instruction_file(name: str) -> int | None:
     """Return the day of an instruction file; None for any other name."""
-    found = _INSTRUCTION_FILE.fullmatch(name)
-    return None if found is None else parse_day(found[1] or found[3])
+    match = _INSTRUCTION_FILE.fullmatch(name)
+    return None if match is None else parse_day(match[1] or match[3])
 
 
 def day_of_speeds_file(name: str) -> int | None:
     """Return the day of a records file; None for any other name."""
-    found = _SPEEDS_FILE.fullmatch(name)
-    return None if found is None else parse_day(found[1])
+    match = _SPEEDS_FILE.fullmatch(name)
+    return None if match is None else parse_day(match[1])
 
 
 class Identity(NamedTuple):
@@ -163,13 +163,13 @@ def has_puzzle(folder: str, day: int) -> bool:
 
 def list_inputs(folder: str) -> dict[int, Identity]:
     """List the days that have an input, each with the identity of its file."""
-    found: list[tuple[int, Identity]] = []
+    inputs: list[tuple[int, Identity]] = []
     for name in _names(folder):
         day = _INPUT_DAYS.get(name)
         identity = None if day is None else identify(os.path.join(folder, name))
         if day is not None and identity is not None:
-            found.append((day, identity))
-    return dict(sorted(found))
+            inputs.append((day, identity))
+    return dict(sorted(inputs))
 
 
 def _names(folder: str) -> list[str]:

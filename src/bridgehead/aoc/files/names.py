@@ -124,9 +124,9 @@ def merge_spellings(aliases: Aliases, runs: Mapping[str, int]) -> Callable[[str]
     def name_of(name: str) -> str:
         main = mains.get(name)
         if main is None:
-            found = aliases.of(name)
+            resolved = aliases.of(name)
             # A model without runs gets the spelling of its first attempt.
-            main = mains[name] = shown.setdefault(found.casefold(), found)
+            main = mains[name] = shown.setdefault(resolved.casefold(), resolved)
         return main
 
     return name_of

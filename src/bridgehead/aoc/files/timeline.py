@@ -93,24 +93,24 @@ class Timeline:
         places = range(first, len(longer._moments))
         ordered = sorted(places, key=longer._moments.__getitem__)
         if ordered != list(places):
-            for one in (longer._moments, longer._kinds, longer._starts, longer._ends):
-                one[first:] = array(one.typecode, [one[place] for place in ordered])
+            for column in (longer._moments, longer._kinds, longer._starts, longer._ends):
+                column[first:] = array(column.typecode, [column[place] for place in ordered])
         return longer
 
     def order(self, wanted: RunFilter) -> Order:
         """Return the runs that pass a filter."""
-        found = self._filtered.get(wanted)
-        if found is None:
+        order = self._filtered.get(wanted)
+        if order is None:
             passing = {kind for kind, group in enumerate(self.groups) if wanted.passes(group)}
-            found = Order(self._moments, range(len(self._moments)))
+            order = Order(self._moments, range(len(self._moments)))
             if len(passing) < len(self.groups):
                 places = array("I", [place for place, kind in enumerate(self._kinds) if kind in passing])
-                found = Order(array("q", [self._moments[place] for place in places]), places)
+                order = Order(array("q", [self._moments[place] for place in places]), places)
             # In threads, but without a lock: at worst one is made twice.
             if len(self._filtered) >= MAX_FILTERED:
                 self._filtered.clear()
-            self._filtered[wanted] = found
-        return found
+            self._filtered[wanted] = order
+        return order
 
     def span(self, place: int) -> Span:
         """Return where the line of a run is."""

@@ -140,7 +140,10 @@ def failure_costs(
     for llm in llms:
         own = tries[llm]
         expected = {puzzle: attempts * rates[puzzle] for puzzle, (_, attempts) in own.items()}
-        solved, attempts = sum(one.solved for one in own.values()), sum(one.attempts for one in own.values())
+        solved, attempts = (
+            sum(tries.solved for tries in own.values()),
+            sum(tries.attempts for tries in own.values()),
+        )
         smoothed, total, k = solved + 0.5, sum(expected.values()), len(own)
         # Two estimates of the variance, and the larger counts: independent attempts, or puzzles that a model
         # solves always or never.

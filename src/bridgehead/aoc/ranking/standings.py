@@ -76,7 +76,10 @@ def rank(
     if filters.order == "solve_rate":
         rows = _order_by_solve_rate(rows)
     shown = (VERIFIED, MEASURED) if grade is None else (grade,)
-    rows = [replace(row, **{one: _count(chosen[one].get(row.llm, {})) for one in shown}) for row in rows]
+    rows = [
+        replace(row, **{shown_grade: _count(chosen[shown_grade].get(row.llm, {})) for shown_grade in shown})
+        for row in rows
+    ]
     rows += [
         replace(
             _row(llm, puzzles, None if llm in ranked else counts.get(llm), unranked=CLAIMED),

@@ -110,14 +110,14 @@ def find_parts(command: list[str], folder: Path) -> tuple[list[str], list[Path]]
         is_file = os.path.isfile(path) and (place > 0 or os.sep in word)  # noqa: PTH113
         # Without a slash, `1` may mean something else than the folder of that name.
         is_folder = place > 0 and os.sep in word and os.path.isdir(path)  # noqa: PTH112
-        found = str(path) if is_file or is_folder else shutil.which(word) if place == 0 else None
+        program = str(path) if is_file or is_folder else shutil.which(word) if place == 0 else None
         # Windows starts `claude.cmd` only by its whole name.
         is_whole = is_file or is_folder or (sys.platform == "win32" and place == 0)
-        words.append(found if is_whole and found else word)
-        if found is None:
+        words.append(program if is_whole and program else word)
+        if program is None:
             continue
         # Both ends of a link: a virtual environment's Python is a link to the real one.
-        for end in (Path(found), Path(found).resolve()):
+        for end in (Path(program), Path(program).resolve()):
             around = end if is_folder else end.parent.parent if end.parent.name == "bin" else end.parent
             # A program from npm needs the packages beside its own.
             if "node_modules" in end.parts:

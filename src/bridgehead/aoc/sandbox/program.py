@@ -91,10 +91,10 @@ class _Run:
         ours, theirs = socket.socketpair()
         begin = time.perf_counter()
         try:
-            with job.puzzle_input.open("rb") as given:
+            with job.puzzle_input.open("rb") as input_file:
                 self._process = subprocess.Popen(  # noqa: S603 - what the person typed
                     command,
-                    stdin=given if sys.platform == "win32" else theirs.fileno(),
+                    stdin=input_file if sys.platform == "win32" else theirs.fileno(),
                     stdout=subprocess.PIPE,
                     stderr=subprocess.PIPE,
                     cwd=job.view.start,
@@ -201,9 +201,9 @@ def _take_time(shell: socket.socket) -> tuple[float, int] | None:
             report += more
         # The second of two lines is user and system time of the shell's children: 0m0.28s 0m0.01s
         # bash writes the decimal point of the person's language.
-        found = re.fullmatch(rb"[^\n]+\n(\d+)m([\d.]+)s (\d+)m([\d.]+)s\n", report.replace(b",", b"."))
-        if found:
-            user, more_user, system, more_system = map(float, found.groups())
+        match = re.fullmatch(rb"[^\n]+\n(\d+)m([\d.]+)s (\d+)m([\d.]+)s\n", report.replace(b",", b"."))
+        if match:
+            user, more_user, system, more_system = map(float, match.groups())
             return end - begin, round((60 * (user + system) + more_user + more_system) * 1000)
     return None
 
@@ -217,13 +217,13 @@ def descendants(pid: int) -> list[int]:
                 # The name in parentheses may have spaces in it; the parent is the second field after it.
                 parent = int(file.read().rpartition(b")")[2].split()[1])
                 children.setdefault(parent, []).append(int(entry))
-    found: list[int] = []
+    pids: list[int] = []
     waiting = [pid]
     while waiting:
         below = children.get(waiting.pop(), [])
-        found += below
+        pids += below
         waiting += below
-    return found
+    return pids
 
 
 def _resident_pages(pid: int) -> int:
@@ -235,10 +235,10 @@ def _resident_pages(pid: int) -> int:
 
 def _marked(mark: str) -> list[int]:
     wanted = f"{_MARK}={mark}".encode()
-    found = []
+    pids = []
     for entry in os.listdir("/proc"):  # noqa: PTH208 - as above
         if entry.isdigit():
             with suppress(OSError):
                 if wanted in Path(f"/proc/{entry}/environ").read_bytes().split(b"\0"):
-                    found.append(int(entry))
-    return found
+                    pids.append(int(entry))
+    return pids

@@ -94,15 +94,15 @@ class Journal:
 
     def load(self) -> list[Rollback]:
         """Return the unfinished batches of this game."""
-        found = []
+        rollbacks = []
         for path in sorted(self._folder.glob(f"*{_SUFFIX}")):
             try:
                 rollback = msgspec.json.decode(durable.read(path), type=Rollback)
             except (OSError, msgspec.DecodeError, UnicodeDecodeError):
                 continue  # finished by another process, or not a batch
             if rollback.game == self.game:
-                found.append(rollback)
-        return found
+                rollbacks.append(rollback)
+        return rollbacks
 
 
 class BatchWriter:
@@ -122,7 +122,7 @@ class BatchWriter:
 
     async def write(self, writes: list[Write], agent: str) -> list[ChangeResult]:
         """Write all files, or none; if the outcome is uncertain, the error lists the state of each file."""
-        batch = Batch([self._writer.sign(one, agent) for one in writes])
+        batch = Batch([self._writer.sign(write, agent) for write in writes])
         link = self._connection.link or await self._connection.require_link()
         if link.is_shared:
             try:
@@ -131,8 +131,8 @@ class BatchWriter:
                 raise mark_unknown(lost) from None
         else:
             results = await self._write_here(batch.writes)
-        for one in writes:
-            self._last_seen.record_seen(agent, (one.server, one.filename), digest(one.content))
+        for write in writes:
+            self._last_seen.record_seen(agent, (write.server, write.filename), digest(write.content))
         return results
 
     async def serve(self, params: Raw) -> bytes:
@@ -142,23 +142,23 @@ class BatchWriter:
 
     async def _write_here(self, writes: list[Write]) -> list[ChangeResult]:
         writer = self._writer
-        async with writer.locked({(one.server, one.filename) for one in writes}):
+        async with writer.locked({(write.server, write.filename) for write in writes}):
             # Check everything before the first file is written.
-            previous = await asyncio.gather(*(writer.read(one.server, one.filename) for one in writes))
+            previous = await asyncio.gather(*(writer.read(write.server, write.filename) for write in writes))
             overwritten = [
-                None if content == one.content else await writer.find_overwritten(one, content)
-                for one, content in zip(writes, previous, strict=True)
+                None if content == write.content else await writer.find_overwritten(write, content)
+                for write, content in zip(writes, previous, strict=True)
             ]
             files = [
-                OldFile(one.filename, content, digest(one.content))
-                for one, content in zip(writes, previous, strict=True)
+                OldFile(write.filename, content, digest(write.content))
+                for write, content in zip(writes, previous, strict=True)
             ]
             rollback = Rollback(secrets.token_hex(8), self._journal.game, writes[0].server, files)
             await asyncio.to_thread(self._journal.store, rollback)
             results: list[ChangeResult] = []
             try:
-                for one, old, lost in zip(writes, previous, overwritten, strict=True):
-                    results.append(await writer.put(one, old, one.content, overwritten=lost))
+                for write, old, lost in zip(writes, previous, overwritten, strict=True):
+                    results.append(await writer.put(write, old, write.content, overwritten=lost))
             except BridgeError as error:
                 raise await self._fail(rollback, len(results), error) from None
             except asyncio.CancelledError:

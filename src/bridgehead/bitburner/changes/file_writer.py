@@ -413,14 +413,14 @@ class FileWriter:
         """Keep the content that is about to be replaced; return its version, or raise `BackupFailed`."""
         if previous is None or not self._history.is_on:
             return None
-        found = Version(change.server, change.filename, self._clock.now(), change.because, previous)
+        version = Version(change.server, change.filename, self._clock.now(), change.because, previous)
         # An agent mostly replaces what it wrote itself: then no thread is needed before the game is asked.
-        name = self._history.recall(found)
+        name = self._history.recall(version)
         if name is None:
-            name = await asyncio.to_thread(self._history.record, found, unless_kept=True)
+            name = await asyncio.to_thread(self._history.record, version, unless_kept=True)
         elif name in self._history.unflushed:
             await asyncio.to_thread(self._history.flush)
-        return replace(found, name=name)
+        return replace(version, name=name)
 
     def _record(
         self, change: Change, content: str | None, previous: Version | None, restored: str = ""

@@ -199,8 +199,8 @@ class VersionIndex:
 
     def find_last_write(self, server: str, filename: str) -> Entry | None:
         """Return the last content of a file that the bridge wrote, or its deletion."""
-        found = self._select("place = ? AND is_last_write = 1", make_key(server, filename))
-        return found[0] if found else None
+        entries = self._select("place = ? AND is_last_write = 1", make_key(server, filename))
+        return entries[0] if entries else None
 
     def has_excess(self, max_count: int, max_size: int) -> bool:
         """Return whether there are versions beyond the limits."""

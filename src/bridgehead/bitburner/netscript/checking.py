@@ -134,8 +134,8 @@ def check_script(
             script.tree.close()
     findings.sort(key=lambda finding: finding.start)
     return [
-        Problem(one.code, one.message, *script.tree.place_of(one.start), one.when)
-        for one in findings[:_MAX_PROBLEMS]
+        Problem(finding.code, finding.message, *script.tree.place_of(finding.start), finding.when)
+        for finding in findings[:_MAX_PROBLEMS]
     ]
 
 
@@ -304,7 +304,7 @@ def _find_undeclared(subject: Subject) -> Iterator[Finding]:
             message = "ns is not defined here. Add it as a parameter, and pass it."
             yield Finding("undeclared", message, node.start)
         elif name not in names and name[0].islower():
-            meant = next((near[one] for one in _shorten(name) if one in near), None)
+            meant = next((near[shorter] for shorter in _shorten(name) if shorter in near), None)
             if meant is not None:
                 yield Finding("undeclared", f"{name} is not defined. Nearest: {meant}.", node.start)
 
@@ -359,36 +359,40 @@ def _find_wrong_arguments(subject: Subject) -> Iterator[Finding]:
             continue
         arguments = passed.named
         overloads = subject.signatures.of(path)
-        if any(one.type == "spread_element" for one in arguments):
+        if any(argument.type == "spread_element" for argument in arguments):
             continue
-        least = min(overload.required for overload in overloads)
-        if len(arguments) < least:
+        minimum = min(overload.required for overload in overloads)
+        if len(arguments) < minimum:
             if call in subject.guards.protected:
                 continue
             shortest = min(overloads, key=lambda overload: overload.required)
-            names = ", ".join(one.name for one in shortest.parameters if one.is_required)
-            wanted = f"{least} argument{'s' if least != 1 else ''} ({names})"
+            names = ", ".join(parameter.name for parameter in shortest.parameters if parameter.is_required)
+            wanted = f"{minimum} argument{'s' if minimum != 1 else ''} ({names})"
             message = f"ns.{path} needs {wanted}, got {len(arguments)}."
             yield Finding("too_few_arguments", message, call.start)
             continue
         for index, argument in enumerate(arguments):
-            accepted = [one.parameters[index] for one in overloads if index < len(one.parameters)]
+            accepted = [
+                overload.parameters[index] for overload in overloads if index < len(overload.parameters)
+            ]
             # A rest parameter, or an argument too many, which JavaScript ignores.
             if len(accepted) < len(overloads) or any(
-                fits(argument, one.kinds)
-                and subject.results.fits(argument, one.kinds, is_required=one.is_required)
-                for one in accepted
+                fits(argument, parameter.kinds)
+                and subject.results.fits(argument, parameter.kinds, is_required=parameter.is_required)
+                for parameter in accepted
             ):
                 continue
             if call in subject.guards.protected:
                 break
             kinds = accepted[0].kinds
-            for one in accepted[1:]:
-                kinds |= one.kinds
+            for parameter in accepted[1:]:
+                kinds |= parameter.kinds
             message = f"ns.{path}: {accepted[0].name} takes {describe(kinds)}, not {argument.text[:30]}."
             # Some versions of the game take "Long" for "L".
-            given = simplify(string_value(argument) or "")
-            is_near = any(one.startswith(given) or given.startswith(one) for one in kinds.values if given)
+            literal = simplify(string_value(argument) or "")
+            is_near = any(
+                value.startswith(literal) or literal.startswith(value) for value in kinds.values if literal
+            )
             yield Finding("wrong_argument", message, argument.start, "maybe" if is_near else "line")
 
 
@@ -430,7 +434,9 @@ def _find_unknown_members(subject: Subject) -> Iterator[Finding]:
             if subject.results.type_of(value):
                 reads += [(name, value) for name, key in list_pattern(node) if key == name.text]
     # A script may import what adds methods to every array.
-    imports_scripts = any(not is_definitions(one.module, subject.filename) for one in subject.module.imports)
+    imports_scripts = any(
+        not is_definitions(imported.module, subject.filename) for imported in subject.module.imports
+    )
     for name, value in reads:
         parts = subject.results.type_of(value)
         has = {subject.results.has_member(part, name.text) for part in parts}
@@ -509,17 +515,17 @@ def _find_bad_imports(subject: Subject) -> Iterator[Finding]:
     if files is None:
         return
     exports: dict[str, Module] = {}
-    for one in subject.module.imports:
-        if is_definitions(one.module, subject.filename):
+    for imported in subject.module.imports:
+        if is_definitions(imported.module, subject.filename):
             continue
-        target = resolve_module(one.module, subject.filename, files.__contains__)
+        target = resolve_module(imported.module, subject.filename, files.__contains__)
         if target is None:
-            message = f"{one.module!r} is not on the server. Write it first, or correct the path."
-            if one.module in paths.DEFINITIONS:
-                message = f"{one.module!r} can be imported in .ts and .tsx files only."
-            yield Finding("missing_import", message, one.node.start, "start")
+            message = f"{imported.module!r} is not on the server. Write it first, or correct the path."
+            if imported.module in paths.DEFINITIONS:
+                message = f"{imported.module!r} can be imported in .ts and .tsx files only."
+            yield Finding("missing_import", message, imported.node.start, "start")
             continue
-        if one.is_type or target == subject.filename or len(files[target]) > MAX_CHARACTERS:
+        if imported.is_type or target == subject.filename or len(files[target]) > MAX_CHARACTERS:
             continue
         if target not in exports:
             subject.script.spend(len(files[target]))
@@ -528,10 +534,10 @@ def _find_bad_imports(subject: Subject) -> Iterator[Finding]:
         module = exports[target]
         if module.stars:
             continue  # its re-exports are not known here
-        if one.default is not None and "default" not in module.exports:
-            message = f"{target} has no default export. Write import {{ … }} from {one.module!r}."
-            yield Finding("missing_export", message, one.default.start, "start")
-        for name in one.names:
+        if imported.default is not None and "default" not in module.exports:
+            message = f"{target} has no default export. Write import {{ … }} from {imported.module!r}."
+            yield Finding("missing_export", message, imported.default.start, "start")
+        for name in imported.names:
             if name.name and name.name not in module.exports:
                 exports_listed = ", ".join(sorted(module.exports)[:8]) or "nothing"
                 message = f"{target} does not export {name.name}. It exports {exports_listed}."
@@ -564,12 +570,12 @@ def _find_main(subject: Subject) -> Iterator[Finding]:
         return
     for node in subject.script.tree.root.children:
         declared = node.named if node.type in ("lexical_declaration", "variable_declaration") else [node]
-        for one in declared:
-            name = one.field("name")
-            value = one.field("value") or one
+        for declarator in declared:
+            name = declarator.field("name")
+            value = declarator.field("value") or declarator
             if name is not None and name.text == "main" and value.type in FUNCTIONS:
                 message = "main is not exported; write export before it."
-                yield Finding("main_not_exported", message, one.start, "start")
+                yield Finding("main_not_exported", message, declarator.start, "start")
 
 
 # --- the language -------------------------------------------------------------------------------------------

@@ -106,7 +106,7 @@ class Guards:
     def _leaves_early(self, node: Node) -> bool:
         condition, taken = node.field("condition"), node.field("consequence")
         last = taken.named[-1:] if taken is not None and taken.type == "statement_block" else [taken]
-        leaves = any(one is not None and one.type in _LEAVING for one in last)
+        leaves = any(statement is not None and statement.type in _LEAVING for statement in last)
         return leaves and condition is not None and self._is_for_others(condition, is_taken=False)
 
     def _is_for_others(self, condition: Node, *, is_taken: bool) -> bool:
@@ -129,7 +129,7 @@ class Guards:
         if node is None or depth > _MAX_CHAIN or node.end - node.start > _MAX_CONDITION:
             return False
         if node.type in ("parenthesized_expression", "unary_expression"):
-            return any(self._asks(one, depth + 1) for one in node.named)
+            return any(self._asks(part, depth + 1) for part in node.named)
         if node.type in _MEMBERS:
             return self._script.resolve(node.field("object")) is not None and property_of(node) not in _VALUES
         if node.type == "binary_expression":
@@ -143,10 +143,12 @@ class Guards:
             if called is None or arguments is None:
                 return False
             if property_of(called) in _LISTING:
-                return any(self._script.resolve(one) is not None for one in (owner, *arguments.named[:2]))
+                return any(self._script.resolve(part) is not None for part in (owner, *arguments.named[:2]))
             if owner is not None:
                 return owner.type == "call_expression" and self._asks(owner, depth + 1)
-            return called.text == "Boolean" and any(self._asks(one, depth + 1) for one in arguments.named)
+            return called.text == "Boolean" and any(
+                self._asks(argument, depth + 1) for argument in arguments.named
+            )
         binding = self._script.scopes.bindings.get(node) if node.type == "identifier" else None
         if binding is None or len(binding.values) != 1:
             return False
@@ -175,12 +177,14 @@ class Guards:
         if node.type == "false" or _VERSION.search(condition.text):
             return True
         operands = [node.field("left"), node.field("right")] if node.type == "binary_expression" else [node]
-        if any(one is not None and self._is_version(one) for one in operands):
+        if any(operand is not None and self._is_version(operand) for operand in operands):
             return True
         if node.type == "identifier":
             node = self._value_of(node) or node
         arguments = node.field("arguments") if node.type == "call_expression" else None
-        return arguments is not None and any(self._script.resolve(one) == "" for one in arguments.named[:3])
+        return arguments is not None and any(
+            self._script.resolve(argument) == "" for argument in arguments.named[:3]
+        )
 
     def _is_version(self, node: Node) -> bool:
         """Return whether a variable was computed from the game's version."""

@@ -154,8 +154,8 @@ class Tree:
         """Return line and column of an offset in bytes, both counted from 1, the column in characters."""
         if self._lines is None:
             self._lines = [0]
-            while (found := self.source.find(b"\n", self._lines[-1])) != -1:
-                self._lines.append(found + 1)
+            while (line_end := self.source.find(b"\n", self._lines[-1])) != -1:
+                self._lines.append(line_end + 1)
         line = bisect_right(self._lines, offset)
         before = self.source[self._lines[line - 1] : offset]
         return line, len(before.decode("utf-8", "replace")) + 1

@@ -165,13 +165,16 @@ def read_source(filename: str, text: str) -> Source:
         return Source(
             [
                 (
-                    one.module,
-                    one.takes_all,
-                    {name.local: name.name for name in one.names if not name.is_literal},
+                    imported.module,
+                    imported.takes_all,
+                    {name.local: name.name for name in imported.names if not name.is_literal},
                 )
-                for one in module.imports
+                for imported in module.imports
             ],
-            [(one.module, [(name.local, name.name) for name in one.names]) for one in module.lists],
+            [
+                (exported.module, [(name.local, name.name) for name in exported.names])
+                for exported in module.lists
+            ],
             list(dict.fromkeys(_list_references(tree, filename))),
             _find_override(tree),
         )
@@ -347,21 +350,23 @@ def calculate(
 
     Raises RamRefused if the game would not calculate it. `files` must hold what the script imports.
     """
-    found = collect_names(filename, files, server, read)
-    if found.override_gb is not None:
-        return Ram([], found.override_gb, is_override=True)
-    priced = [prices[name] for name in found.names if name in prices]
+    reached = collect_names(filename, files, server, read)
+    if reached.override_gb is not None:
+        return Ram([], reached.override_gb, is_override=True)
+    priced = [prices[name] for name in reached.names if name in prices]
     computed = [_add_up(priced, scale) for scale in SCALES]
     if total is not None:
         # If no factor gives the game's total, the first one is shown: a player without Source-File 4.
-        return next((one for one in computed if abs(one.total_gb - total) < 0.005), computed[0])  # noqa: PLR2004 - half a hundredth
+        return next((ram for ram in computed if abs(ram.total_gb - total) < 0.005), computed[0])  # noqa: PLR2004 - half a hundredth
     return computed[0]
 
 
 def _add_up(priced: list[Price], scale: int) -> Ram:
-    items = [Price(one.name, round(one.ram_gb * (scale if one.is_scaled else 1), 2)) for one in priced]
-    total = min(BASE_GB + sum(one.ram_gb for one in items), MAX_GB)
-    return Ram(sorted(items, key=lambda one: (-one.ram_gb, one.name)), round(total, 2))
+    items = [
+        Price(price.name, round(price.ram_gb * (scale if price.is_scaled else 1), 2)) for price in priced
+    ]
+    total = min(BASE_GB + sum(price.ram_gb for price in items), MAX_GB)
+    return Ram(sorted(items, key=lambda price: (-price.ram_gb, price.name)), round(total, 2))
 
 
 # --- override -----------------------------------------------------------------------------------------------

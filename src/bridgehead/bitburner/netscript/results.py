@@ -171,7 +171,7 @@ class Results:
 
     def _enter(self, owner: Type, name: str) -> Type:
         """Return the type of a member or an element."""
-        found: set[str] = set()
+        types: set[str] = set()
         for part in owner:
             if name == ELEMENT:
                 inner = _read(part.removesuffix("[]")) if part.endswith("[]") else UNKNOWN
@@ -182,8 +182,8 @@ class Results:
                 inner = UNKNOWN
             if not inner:
                 return UNKNOWN
-            found |= inner
-        return frozenset(found)
+            types |= inner
+        return frozenset(types)
 
 
 def _read(text: str) -> Type:

@@ -160,7 +160,7 @@ class Scopes:
         if function is None or passed is None:
             return
         if function.type == "member_expression":
-            self.callbacks |= {one.text for one in passed.named if one.type == "identifier"}
+            self.callbacks |= {argument.text for argument in passed.named if argument.type == "identifier"}
         if function.type != "identifier":
             return
         name = function.text
@@ -221,9 +221,9 @@ class Scopes:
                 for name in self._declared.get(opened.pop(), ()):
                     visible[name].pop()
             if node.type in _NAMES:
-                found = visible.get(node.text)
-                if found:
-                    self.bindings[node] = found[-1]
+                candidates = visible.get(node.text)
+                if candidates:
+                    self.bindings[node] = candidates[-1]
             if node.type in SCOPES:
                 opened.append(node)
                 for name, binding in self._declared.get(node, {}).items():

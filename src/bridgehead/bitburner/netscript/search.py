@@ -134,7 +134,11 @@ class DefinitionSearch:
         exact += returning
         exact += [match for matches in named for match in matches[1:]]
         # A symbol is no sentence: ranking its words would only add noise.
-        is_symbol = len(listed) > 1 or "." in query or query.strip() in {one.name for one in exact[:1]}
+        is_symbol = (
+            len(listed) > 1
+            or "." in query
+            or query.strip() in {declaration.name for declaration in exact[:1]}
+        )
         ranked = [] if exact and is_symbol else self._rank(query)
         merged = list({match.symbol: match for match in (*exact, *ranked)}.values())
         # What was named is shown, each once, and for a type where scripts get it; further declarations of the
@@ -216,8 +220,8 @@ class DefinitionSearch:
         number = len(self._indexed)
         for weight, words in places:
             for word in words:
-                found = self._places.setdefault(word, {})
-                found[number] = max(weight, found.get(number, 0.0))
+                weights = self._places.setdefault(word, {})
+                weights[number] = max(weight, weights.get(number, 0.0))
         spelled = frozenset(word.lower() for word in _WORDS.findall(declaration.name))
         first = next(iter(_WORDS.findall(declaration.name)), "")
         intent: _Intent = "check" if first in _CHECKS else "read" if first in _READS else "do"
@@ -255,7 +259,7 @@ class DefinitionSearch:
             alias = by_symbol.get(type_name)
             signature = "" if alias is None else alias.signature
             enums = [type_name] if "enum " in signature.partition("{")[0] else []
-            for enum in [*enums, *(one for one in _TYPES.findall(signature) if one.endswith("EnumType"))]:
+            for enum in [*enums, *(name for name in _TYPES.findall(signature) if name.endswith("EnumType"))]:
                 for value in members.get(enum, ()):
                     yield from _split(value)
         for type_name in _TYPES.findall(returned):

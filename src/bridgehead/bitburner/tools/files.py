@@ -240,7 +240,7 @@ async def _get_all_files(args: GetAllFiles, ctx: Context[Session]) -> Answer[All
     raw = await ctx.state.remote.call("getAllFiles", Raw, server=paths.validate_server(args.server))
     all_files = decode_result("getAllFiles", raw, list[File])
     # Of all files, also those that the glob excludes.
-    damage = " ".join(describe_damage([(one.filename, one.content) for one in all_files]))
+    damage = " ".join(describe_damage([(file.filename, file.content) for file in all_files]))
     chosen = [file for file in all_files if paths.matches(file.filename, args.glob)]
     # Most scripts are ASCII, whose bytes need not be made to be counted.
     texts = [file.content for file in chosen]
@@ -269,9 +269,9 @@ async def _get_all_files(args: GetAllFiles, ctx: Context[Session]) -> Answer[All
     notes = [damage]
     next_steps: tuple[str, ...] = ()
     if left_out:
-        count, total = len(left_out), sum(one.bytes for one in left_out)
+        count, total = len(left_out), sum(file.bytes for file in left_out)
         left_out = left_out[:MAX_NAMED]
-        names = ", ".join(f"{one.filename} ({one.bytes} bytes)" for one in left_out)
+        names = ", ".join(f"{file.filename} ({file.bytes} bytes)" for file in left_out)
         more = f" and {count - MAX_NAMED} more" if count > MAX_NAMED else ""
         notes.append(f"Left out of {len(chosen)} files, with {total} bytes: {names}{more}.")
         next_steps = ("Read those that you need with read_file.",)
@@ -327,12 +327,12 @@ async def get_file_metadata(args: GetFileMetadata, ctx: Context[Session]) -> Ans
         metadata = [await remote.get_metadata(paths.validate_filename(args.filename), on)]
     files = [
         FileTimes(
-            one.filename,
-            timestamps.format_utc(one.btime / 1000),
-            timestamps.format_utc(one.mtime / 1000),
-            timestamps.format_utc(one.atime / 1000),
-            one.size,
+            file.filename,
+            timestamps.format_utc(file.btime / 1000),
+            timestamps.format_utc(file.mtime / 1000),
+            timestamps.format_utc(file.atime / 1000),
+            file.size,
         )
-        for one in metadata
+        for file in metadata
     ]
     return Answer(_json(files), AllFileTimes(files))

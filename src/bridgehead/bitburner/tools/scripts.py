@@ -96,7 +96,7 @@ async def calculate_ram(args: CalculateRam, ctx: Context[Session]) -> Answer[Ram
     answer = Answer(format_cost(cost), RamCost(cost))
     if itemised is None:
         return answer
-    answer.structured.items = [RamItem(one.name, one.ram_gb) for one in itemised.items]
+    answer.structured.items = [RamItem(item.name, item.ram_gb) for item in itemised.items]
     answer.structured.items_sum_gb = itemised.total_gb
     return replace(answer, notes=(describe_items(itemised, cost),))
 
@@ -106,7 +106,7 @@ def describe_items(itemised: Ram, cost: float | None) -> str:
     if itemised.is_override:
         return f"The script sets its cost itself, by ramOverride({format_cost(itemised.total_gb)})."
     lines = [f"{format_cost(1.6):>8} GB  base"]
-    lines += [f"{format_cost(one.ram_gb):>8} GB  {one.name}" for one in itemised.items]
+    lines += [f"{format_cost(item.ram_gb):>8} GB  {item.name}" for item in itemised.items]
     if cost is not None and abs(itemised.total_gb - cost) >= _ROUNDING:
         lines.append(
             f"The sum is {format_cost(itemised.total_gb)} GB by the definitions; the game says "
@@ -201,13 +201,13 @@ def _check(
     )
     return [
         ScriptProblem(
-            one.code,
-            one.message,
-            one.line,
-            one.column,
-            "maybe" if is_draft and one.code == "missing_import" else one.when,
+            problem.code,
+            problem.message,
+            problem.line,
+            problem.column,
+            "maybe" if is_draft and problem.code == "missing_import" else problem.when,
         )
-        for one in problems
+        for problem in problems
     ]
 
 
@@ -217,9 +217,12 @@ def describe_problems(problems: list[ScriptProblem]) -> str:
         return ""
     lines: list[str] = []
     for when, heading in _HEADINGS.items():
-        found = [one for one in problems if one.when == when]
-        if found:
-            lines += [heading, *(f"line {one.line}, column {one.column}: {one.message}" for one in found)]
+        in_group = [problem for problem in problems if problem.when == when]
+        if in_group:
+            lines += [
+                heading,
+                *(f"line {problem.line}, column {problem.column}: {problem.message}" for problem in in_group),
+            ]
     return "\n".join(lines)
 
 
@@ -231,7 +234,7 @@ async def find_importers(session: Session, on: str, name: str) -> list[str]:
         files = await session.remote.read_all(on)
     except BridgeError:
         return []  # importers are only a note; the call succeeds without them
-    contents = {one.filename: one.content for one in files if paths.is_script(one.filename)}
+    contents = {file.filename: file.content for file in files if paths.is_script(file.filename)}
     contents.setdefault(name, "")
 
     def list_importers() -> list[str]:
@@ -292,6 +295,6 @@ async def read_sources(session: Session, on: str, name: str, content: str | None
         if modules and names is None:
             names = set(await session.remote.list_names(on))
         if names is not None:
-            found = (resolve_module(module, current, names.__contains__) for module in modules)
-            waiting += [file for file in found if file is not None]
+            targets = (resolve_module(module, current, names.__contains__) for module in modules)
+            waiting += [file for file in targets if file is not None]
     return sources

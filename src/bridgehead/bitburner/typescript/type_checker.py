@@ -101,14 +101,19 @@ class TypeChecker:
             # One at a time: the server answers one file after the other anyway.
             async with self._lock:
                 server = await self._open(definitions_text)
-                found = await server.diagnose(prepared.text, extension)
+                diagnostics = await server.diagnose(prepared.text, extension)
         except (ServerFailed, OSError) as problem:
             self._failures += 1
             self._server = None
             log.warn("type check failed", problem=str(problem), filename=filename)
             return None
         self._failures = 0
-        return prepared.map_back([(one.code, one.message, one.range.start, one.range.end) for one in found])
+        return prepared.map_back(
+            [
+                (diagnostic.code, diagnostic.message, diagnostic.range.start, diagnostic.range.end)
+                for diagnostic in diagnostics
+            ]
+        )
 
     def _is_installed(self) -> bool:
         # Asked for each script, so that a checker works as soon as it is installed. One look at the disk
@@ -167,7 +172,7 @@ class _Prepared(Struct):
     insertions: list[tuple[int, int]]
     """Offsets in the sent text, in characters, each with the length of what was inserted there."""
 
-    def map_back(self, found: list[tuple[int, str, Position, Position]]) -> list[Diagnostic]:
+    def map_back(self, diagnostics: list[tuple[int, str, Position, Position]]) -> list[Diagnostic]:
         lines = self.text.split("\n")
         starts = [0]
         for line in lines:
@@ -182,7 +187,9 @@ class _Prepared(Struct):
             shift = sum(min(length, at - where) for where, length in self.insertions if where < at)
             return len(self.source[: at - shift].encode("utf-8", "replace"))
 
-        return [Diagnostic(code, message, offset(start), offset(end)) for code, message, start, end in found]
+        return [
+            Diagnostic(code, message, offset(start), offset(end)) for code, message, start, end in diagnostics
+        ]
 
 
 def _prepare(source: str, filename: str, definitions: Definitions) -> _Prepared | None:

@@ -165,8 +165,8 @@ class TokenFile:
 
     def read(self) -> TokenList:
         """Return all tokens; none if the file does not exist. Raises StorageError for a broken file."""
-        found = self._read()
-        for token in found.tokens:
+        token_list = self._read()
+        for token in token_list.tokens:
             old = [name for name in token.bridges if name.startswith(_OLD_RIGHT)]
             if old:  # read as bridge names they would open nothing: the token would lose rights silently
                 raise StorageError(
@@ -175,7 +175,7 @@ class TokenFile:
                     next_step=f"Run bridgehead token revoke {token.name} and add it again with its rights. "
                     'To keep the token itself, edit its entry: "events": true instead of "right:events".',
                 )
-        return found
+        return token_list
 
     def _read(self) -> TokenList:
         """Return the entries as they are, so that one in an old form can be revoked."""
@@ -235,10 +235,10 @@ class TokenFile:
     def _changing(self) -> Iterator[list[Token]]:
         """Yield the tokens as a list, under the file's lock, and write the list back."""
         with self._locked():
-            found = self._read()
-            tokens = list(found.tokens)
+            token_list = self._read()
+            tokens = list(token_list.tokens)
             yield tokens
-            data = msgspec.json.format(msgspec.json.encode(replace(found, tokens=tuple(tokens))))
+            data = msgspec.json.format(msgspec.json.encode(replace(token_list, tokens=tuple(tokens))))
             durable.replace(self.path, data + b"\n")
 
     @contextmanager

@@ -174,7 +174,7 @@ class Supervisor:
 
     def _reap(self) -> None:
         for pid, status in _ended():
-            worker = next((one for one in self._running() if one.pid == pid), None)
+            worker = next((running for running in self._running() if running.pid == pid), None)
             if worker is None:
                 continue
             os.close(worker.beats)

@@ -113,8 +113,8 @@ def choose(value: Any, schema: Schema) -> list[Schema]:
 
 def alternatives(schema: Schema) -> list[Schema]:
     """Return what a schema lets a value be: its `anyOf`, or itself."""
-    found: list[Schema] = schema.get("anyOf", [schema])
-    return found
+    schemas: list[Schema] = schema.get("anyOf", [schema])
+    return schemas
 
 
 def _has_kind(value: Any, schema: Schema) -> bool:
@@ -214,11 +214,11 @@ def _array_problems(value: list[Any], schema: Schema, path: str) -> Iterator[str
 
 
 def _size_problems(size: int, schema: Schema, path: str, word: str, unit: str) -> Iterator[str]:
-    least, most = schema.get(f"min{word}"), schema.get(f"max{word}")
-    if least is not None and size < least:
-        yield f"{path or _WHOLE} must have at least {_counted(least, unit)} (got {size})"
-    if most is not None and size > most:
-        yield f"{path or _WHOLE} must have at most {_counted(most, unit)} (got {size})"
+    minimum, maximum = schema.get(f"min{word}"), schema.get(f"max{word}")
+    if minimum is not None and size < minimum:
+        yield f"{path or _WHOLE} must have at least {_counted(minimum, unit)} (got {size})"
+    if maximum is not None and size > maximum:
+        yield f"{path or _WHOLE} must have at most {_counted(maximum, unit)} (got {size})"
 
 
 def _counted(number: int, unit: str) -> str:

@@ -94,12 +94,12 @@ def _find_rest(function: Callable[..., Any]) -> dict[str, str]:
         return {}
     named = code.co_argcount + code.co_kwonlyargcount
     rest = list(code.co_varnames[named:])
-    found = {"": code.co_varnames[0]} if code.co_posonlyargcount else {}
+    unusable = {"": code.co_varnames[0]} if code.co_posonlyargcount else {}
     if code.co_flags & _VARARGS:
-        found["*"] = rest.pop(0)
+        unusable["*"] = rest.pop(0)
     if code.co_flags & _VARKEYWORDS:
-        found["**"] = rest.pop(0)
-    return found
+        unusable["**"] = rest.pop(0)
+    return unusable
 
 
 def _read_defaults(function: Callable[..., Any]) -> dict[str, Any]:

@@ -271,8 +271,8 @@ class Accounts(Ledger):
         if self.sessions.total >= self._limits.sessions:
             counts = self.sessions.by_caller
             idlest = min(
-                (one for of_caller in self._sessions.values() for one in of_caller),
-                key=lambda one: (-counts[one.caller], one.in_use > 0, one.idle_since),
+                (candidate for of_caller in self._sessions.values() for candidate in of_caller),
+                key=lambda candidate: (-counts[candidate.caller], candidate.in_use > 0, candidate.idle_since),
             )
             # A caller with no more sessions than this one keeps its busy ones: otherwise equals would close
             # each other's in turn.

@@ -147,9 +147,9 @@ class Catalogue:
     def find_longer(self, names: Sequence[str], model: str) -> str | None:
         """Return the listed model with the next longer context than a model's; None if there is none."""
         known = self._models.get(model)
-        least = 0 if known is None else known.context_length or 0
+        minimum = 0 if known is None else known.context_length or 0
         lengths = {name: self._models[name].context_length or 0 for name in names if name in self._models}
-        longer = [name for name, length in lengths.items() if length > least and name != model]
+        longer = [name for name, length in lengths.items() if length > minimum and name != model]
         return min(longer, key=lengths.__getitem__, default=None)
 
     async def list_able(self, endpoint: str) -> tuple[str, ...]:

@@ -48,10 +48,10 @@ def read_response(
     # Decisions and vectors come instead of choices. They become the text, so that the rest works as for a
     # chat.
     if request.path in (wire.DECISIONS, wire.EMBEDDINGS):
-        found: Any = response.answers
+        data: Any = response.answers
         if request.path == wire.EMBEDDINGS and response.data:
-            found = [item.embedding for item in sorted(response.data, key=lambda item: item.index)]
-        text = None if found is None else wire.write(found).decode()
+            data = [item.embedding for item in sorted(response.data, key=lambda item: item.index)]
+        text = None if data is None else wire.write(data).decode()
         response.choices = None if text is None else [wire.Choice(text=text, finish_reason="stop")]
     if not response.choices:
         # Some compatible servers report an error inside a 200.

@@ -188,8 +188,8 @@ class StreamedAnswer:
     def received(self) -> str:
         """The received text and tool calls, to show in an error; without any, the unreadable part."""
         calls = wire.write(self.tool_calls).decode() if self._tool_calls else ""
-        found = "\n\n".join(filter(None, (self.text, calls))) or self.refusal or self.reasoning
-        return mend(logs.scrubbed(found)) if found else quote_bytes(self._unread) or ""
+        received = "\n\n".join(filter(None, (self.text, calls))) or self.refusal or self.reasoning
+        return mend(logs.scrubbed(received)) if received else quote_bytes(self._unread) or ""
 
     @property
     def tool_calls(self) -> list[wire.ToolCall]:

@@ -278,11 +278,11 @@ class PostgresBudget:
     async def _finish(self, connection: postgres.Connection, batch: list[Reservation]) -> None:
         booked = [reservation for reservation in batch if reservation.is_booked]
         if booked:
-            columns = [(one.id, one.state, one.settled_usd) for one in booked]
+            columns = [(send.id, send.state, send.settled_usd) for send in booked]
             await connection.execute(_FINISH, *(list(column) for column in zip(*columns, strict=True)))
         if len(booked) < len(batch):
             unbooked = [reservation for reservation in batch if not reservation.is_booked]
-            rows = [(one.day, one.model, one.client, one.worst_usd or 0.0) for one in unbooked]
+            rows = [(send.day, send.model, send.client, send.worst_usd or 0.0) for send in unbooked]
             await connection.execute(_ADD_UNCERTAIN, *(list(column) for column in zip(*rows, strict=True)))
         now = asyncio.get_running_loop().time()
         if now - self._pruned_at > _PRUNE_SECONDS:

@@ -234,7 +234,9 @@ class RateLimits:
             # Drop clients with empty windows: they are recreated without loss.
             if len(self._clients) >= MAX_CLIENTS:
                 now = self._clock.monotonic()
-                self._clients = {name: one for name, one in self._clients.items() if not one.is_idle(now)}
+                self._clients = {
+                    name: client for name, client in self._clients.items() if not client.is_idle(now)
+                }
             key = (
                 f"client:{self._process}:{account}" if account.startswith(CONNECTION) else f"client:{account}"
             )

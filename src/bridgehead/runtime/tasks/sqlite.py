@@ -165,9 +165,9 @@ class SqliteTaskStore:
     def _count(self, caller: str, without: str = "") -> tuple[Kept, Kept]:
         """Count the tasks and bytes of a caller and of all callers, without one task."""
         sums = "SELECT count(*), coalesce(sum(size), 0) FROM tasks WHERE expires > ? AND id != ?"
-        given = (self._clock(), without)
-        of_caller = self._connection.execute(f"{sums} AND caller = ?", (*given, caller)).fetchone()
-        return Kept(*of_caller), Kept(*self._connection.execute(sums, given).fetchone())
+        arguments = (self._clock(), without)
+        of_caller = self._connection.execute(f"{sums} AND caller = ?", (*arguments, caller)).fetchone()
+        return Kept(*of_caller), Kept(*self._connection.execute(sums, arguments).fetchone())
 
     def _select(self, task_id: str) -> TaskRecord | None:
         query = f"SELECT {_FIELDS}, runner FROM tasks WHERE id = ? AND expires > ?"  # noqa: S608
