@@ -81,6 +81,7 @@ order by id desc"""
 _REWRITE = """\
 insert into aoc_days (year, day, revision, rewritten) values ($1, $2, 1, 1)
 on conflict (year, day) do update set revision = aoc_days.revision + 1, rewritten = aoc_days.revision + 1"""
+# Runs under the day's row lock, which `_REWRITE` takes, so the candidate cannot change meanwhile.
 _WITHDRAW = "update aoc_records set withdrawn = $2 where id = $1 and withdrawn is null returning id"
 
 

@@ -45,6 +45,7 @@ _SCHEMA = (
     ) WITHOUT ROWID""",
     "CREATE INDEX versions_of_a_file ON versions (place, name)",
     "CREATE INDEX versions_by_age ON versions (is_last_write, name)",
+    # At most one last write per file; queries for it need no sort.
     "CREATE UNIQUE INDEX last_write_of_a_file ON versions (place) WHERE is_last_write = 1",
     # Counting 20,000 rows takes a millisecond, and every write asks whether there is room.
     "CREATE TABLE totals (is_last_write INTEGER PRIMARY KEY, count INTEGER, size INTEGER)",
@@ -255,6 +256,7 @@ def _insert(connection: sqlite3.Connection, entry: Entry) -> None:
 
 def _mark_last_write(connection: sqlite3.Connection, place: str) -> None:
     """Mark the last write of a file again, after the previous one was removed."""
+    # A found content is the game's own, never a write of the bridge.
     newest = connection.execute(
         "SELECT name FROM versions WHERE place = ? AND kind <> 'found' ORDER BY name DESC LIMIT 1", (place,)
     ).fetchone()

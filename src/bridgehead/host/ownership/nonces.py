@@ -89,7 +89,8 @@ class SqliteNonces:
                 self._uses += 1
                 if self._uses % _PRUNE_EVERY == 1:
                     connection.execute("DELETE FROM used WHERE expires < ?", (self._now(),))
-                # Committed at once, before the confirmed action begins.
+                # The primary key decides: of several processes, one inserts the row. Committed at once,
+                # before the confirmed action begins.
                 added = connection.execute("INSERT OR IGNORE INTO used VALUES (?, ?)", (nonce, expires))
                 return added.rowcount == 1
         except (sqlite3.Error, OSError, StorageError) as problem:

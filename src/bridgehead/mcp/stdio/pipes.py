@@ -281,6 +281,7 @@ class ThreadedOutput(_BufferedOutput):
     def __init__(self, descriptor: int, on_break: Callable[[], None]) -> None:
         super().__init__(descriptor)
         self._on_break = on_break
+        # Protects `_chunks` and `_is_closed`, which the loop and the thread share, and wakes the thread.
         self._work = threading.Condition()
         self._chunks: list[bytes] = []
         self._is_closed = False

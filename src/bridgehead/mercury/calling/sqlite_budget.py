@@ -101,6 +101,8 @@ def _reserve(
     connection: sqlite3.Connection, reservation: Reservation, caps: Sequence[Cap]
 ) -> list[Spending] | OverBudget:
     usd = reservation.worst_usd or 0.0
+    # The transaction of `SqliteUsage` holds the write lock, so no process can book between these sums and the
+    # insert. Rounded to a trillionth of a dollar, against the noise of float sums.
     query = "SELECT total(committed_usd) FROM budget WHERE period = ? AND payer = ?"
     spendings = []
     for cap in caps:

@@ -39,6 +39,7 @@ select count(*) filter (where caller = $1) as own_tasks,
     coalesce(sum(length(payload)) filter (where caller = $1), 0)::bigint as own_bytes,
     count(*) as all_tasks, coalesce(sum(length(payload)), 0)::bigint as all_bytes
 from host_tasks where expires > $2 and id <> $3"""
+# A missing lease counts as expired; `now()` is the database's clock.
 _READ = f"""
 select {_FIELDS}, {_RUNNING} and not exists (
     select from host_task_runners
@@ -144,6 +145,7 @@ class PostgresTaskStore:
         await self._database.writer.run(
             lambda writer: writer.execute("delete from host_tasks where expires <= $1", now)
         )
+        # A missing lease reads like an expired one, so old rows are not needed.
         await self._database.writer.run(
             lambda writer: writer.execute(
                 "delete from host_task_runners where leased_until < now() - interval '1 day'"

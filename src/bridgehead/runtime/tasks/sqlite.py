@@ -154,6 +154,7 @@ class SqliteTaskStore:
     def _insert(self, record: TaskRecord) -> None:
         with transaction(self._connection):
             self._connection.execute("DELETE FROM tasks WHERE expires <= ?", (self._clock(),))
+            # Counted and inserted in one transaction, so that processes cannot pass a limit together.
             check_new_task(self._limits, *self._count(record.caller))
             values = (*astuple(record), len(record.payload), record.expires, self._runner)
             marks = ", ".join("?" * len(values))
@@ -177,11 +178,14 @@ class SqliteTaskStore:
         record, runner = TaskRecord(*row[:-1]), row[-1]
         if record.has_ended or self._is_alive(runner):
             return record
+        # Its process died without a final state: mark all its tasks, then read the result.
         self._interrupt_all(runner)
         return self._select(task_id)
 
     def _update(self, record: TaskRecord) -> bool:
         with transaction(self._connection):
+            # The first final state counts. Check and write are one transaction, which takes the write lock at
+            # its start, so two processes cannot both pass.
             query = f"SELECT 1 FROM tasks WHERE id = ? AND expires > ? AND {_RUNNING}"  # noqa: S608
             if self._connection.execute(query, (record.id, self._clock())).fetchone() is None:
                 return False
