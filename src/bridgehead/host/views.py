@@ -28,10 +28,10 @@ from .telemetry.tracing import TracedDispatcher, Tracer
 NAME = "bridgehead"
 Key = tuple[str | None, tuple[tuple[str, bool], ...], bool]
 """The bridge (None: all), the open bridges each with `may_write`, and `may_spend`."""
-READ_ONLY = "This token is read-only. Ask whoever runs the server for one that may write."
+READ_ONLY = "This token is read-only. Ask the server's operator for one that may write."
 NO_SPENDING = (
     "This token is read-only and may not call tools that cost money. "
-    "Ask whoever runs the server for one with --may-spend."
+    "Ask the server's operator for one with --may-spend."
 )
 
 

@@ -259,7 +259,7 @@ class Records:
                 in_turn = {day: iter(of_day or ()) for day, of_day in entries.items()}
                 return [(day, next(in_turn[day])) for day, _ in page]
         raise Unavailable(
-            f"The records in {self._folder} changed again and again while they were read.",
+            f"The records in {self._folder} kept changing while they were read.",
             next_step="Ask again in a moment.",
             path=self._folder,
         )

@@ -17,7 +17,7 @@ from ..game import paths, timestamps
 Place = tuple[str, str]
 """Server and path."""
 NO_FILE = ""
-"""Stands for the digest of a file that does not exist."""
+"""Used as the digest of a file that does not exist."""
 _MAX_ENTRIES = 20_000
 _MAX_AGENTS = 200
 _MAX_NOTICES = 20
@@ -107,7 +107,7 @@ def describe_overwritten(overwritten: Overwritten) -> str:
     place = _name_place(overwritten)
     kept = "It is not kept, because backups are off."
     if overwritten.is_older:
-        kept = "What was written before is not kept any more."
+        kept = "The content written before is no longer kept."
     if overwritten.version is not None:
         what = "What was written before" if overwritten.is_older else "The replaced content"
         kept = f"{what} is version {overwritten.version}: give it to restore_file to bring it back."

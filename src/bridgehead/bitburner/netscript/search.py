@@ -27,7 +27,7 @@ from .words import PURPOSES, STOP, SYNONYMS
 # Found by random search over the questions of bench/bitburner/questions.py that are not held out.
 _IN_NAME, _IN_PURPOSE, _IN_OWNER, _IN_SUMMARY, _IN_TYPES, _IN_COMMENT = 10.0, 8.0, 7.0, 6.0, 2.5, 0.5
 _STRONG = 5.5
-"""The weight from which on a word says what a declaration is about."""
+"""From this weight on, a word describes the subject of a declaration."""
 _AS_SYNONYM = 0.55
 _COVERAGE, _EXACTNESS = 2.0, 1.0
 _AS_SPELLED = 1.08
@@ -141,8 +141,8 @@ class DefinitionSearch:
         )
         ranked = [] if exact and is_symbol else self._rank(query)
         merged = list({match.symbol: match for match in (*exact, *ranked)}.values())
-        # What was named is shown, each once, and for a type where scripts get it; further declarations of the
-        # same name are among the rest.
+        # Show each named declaration once, and for a type the functions that return it; further declarations
+        # of the same name go to the rest.
         firsts = len({matches[0].symbol for matches in named if matches})
         shown = firsts + len(returning) if exact and is_symbol else limit
         if merged:
@@ -327,7 +327,7 @@ class Index:
 
     @cached_property
     def prices(self) -> dict[str, Price]:
-        """What each name adds to a script's RAM."""
+        """The RAM cost of each name."""
         return list_prices(self.definitions)
 
     @property
@@ -335,7 +335,7 @@ class Index:
         """A note that these definitions are from an earlier connection; empty if they are current."""
         if self.away_since is None:
             return ""
-        return f"The game is away; these are the definitions of {timestamps.format_utc(self.away_since)}."
+        return f"No game is connected; these definitions are from {timestamps.format_utc(self.away_since)}."
 
 
 @lru_cache(maxsize=4096)
@@ -357,7 +357,7 @@ def _stem(word: str) -> str:
         stem = word[: -len(ending)] + replacement
         if word.endswith(ending) and len(stem) >= _MIN_STEM and not _VOWELS.isdisjoint(stem):
             is_doubled = ending in ("ing", "ed") and stem[-1] == stem[-2] and stem[-1] not in "ls"
-            word = stem[:-1] if is_doubled else stem  # planning, stopped
+            word = stem[:-1] if is_doubled else stem  # as in planning, stopped
     return word
 
 

@@ -44,7 +44,7 @@ class Issuer(Protocol):
         """Tell by its form whether a token is one of this issuer's."""
 
     def check(self, token: str) -> PendingGrant:
-        """Return what a token opens. Raises InvalidToken, at once or when awaited."""
+        """Return the grant of a token. Raises InvalidToken, at once or when awaited."""
 
 
 class FileIssuer:
@@ -72,7 +72,7 @@ class FileIssuer:
             raise InvalidToken("The token is not known here, or was revoked.", UNKNOWN)
         now = self._clock.now()
         if grant.expires is not None and grant.expires <= now:
-            raise InvalidToken("The token has expired. Ask whoever runs the server for a new one.", EXPIRED)
+            raise InvalidToken("The token has expired. Ask the server's operator for a new one.", EXPIRED)
         self._tokens.note_use(grant.token_id, now)
         return grant
 

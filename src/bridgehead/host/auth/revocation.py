@@ -56,7 +56,7 @@ class AnnouncedTokens:
         try:
             asyncio.run(announce())
         except BridgeError as problem:
-            log.warn("hosts could not be told; they find out within a second", problem=str(problem))
+            log.warn("hosts could not be notified; they notice within a second", problem=str(problem))
         return revoked
 
     def merge_uses(self, uses: Mapping[str, float]) -> dict[str, float]:

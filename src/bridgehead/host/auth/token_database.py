@@ -116,7 +116,7 @@ class SharedTokens(Tokens):
             self._replace(self._store.read())
         except (Unavailable, TimedOut) as failure:
             self.problem = str(failure)
-            log.error("the tokens cannot be read yet, so nobody is let in", problem=self.problem)
+            log.error("the tokens cannot be read yet, so all callers are rejected", problem=self.problem)
 
     def refresh(self) -> None:
         """Make `wait` read the tokens now; a request cannot wait for the database here."""

@@ -48,7 +48,7 @@ class Replica:
             self._leave_revocations = follow_revocations(self.redis, self.tokens)
         if not self._settings.state_keys:
             log.warn(
-                "sessions and open questions are this process's alone: BRIDGEHEAD_STATE_KEYS is not set",
+                "sessions and open questions are not shared: BRIDGEHEAD_STATE_KEYS is not set",
                 next_step="Set it to the same random key on all replicas.",
             )
 

@@ -133,11 +133,11 @@ class HostMetrics:
             ("client", resource): float(share.limit) for resource, share in shares.items()
         }
         """Limits by scope (`client` or `all`) and resource."""
-        about = "What one caller has open: a token, or an address where nobody needs one, and of connections."
+        about = "Open resources of one caller: a token, or an address (connections, or without tokens)."
         metrics.gauge("bridgehead_client_open", about, read_open, "client", "what")
         metrics.gauge(
             "bridgehead_limit",
-            "What may be open at once, of one caller (client) or of all.",
+            "The limit of open resources, for one caller (client) or for all.",
             lambda: dict(self.limits),
             "scope",
             "what",

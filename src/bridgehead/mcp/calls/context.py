@@ -181,7 +181,7 @@ class Context(Generic[State]):
 
     @property
     def idempotency_key(self) -> str | None:
-        """The same for a request that a client sends again, so that a handler acts once."""
+        """The client's key; equal for a repeated request, so that a handler can act once."""
         meta = self._meta
         return None if meta is None or meta.idempotency_key is UNSET else meta.idempotency_key
 
@@ -315,7 +315,7 @@ class Context(Generic[State]):
                 raise InputRequired(missing)
             return answers
         if not self.is_open:
-            raise ToolError("The request is over; there is nobody to ask any more.")
+            raise ToolError("The request has ended, so the client can no longer be asked.")
         if not requests:
             return {}
         asked = [asyncio.ensure_future(self._ask_now(request)) for request in requests.values()]

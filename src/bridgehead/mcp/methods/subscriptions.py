@@ -49,7 +49,7 @@ def _hold(server: Server, context: Context[Any], size: int) -> None:
     if not server.ledger.hold(context.connection.caller, size):
         raise ProtocolError(
             OVERLOADED,
-            "The server keeps as much for you as it may. Unsubscribe or end a session, then try again.",
+            "You have reached the memory limit for one caller. Unsubscribe or end a session, then try again.",
         )
 
 

@@ -144,7 +144,7 @@ class Tasks:
         size = run.input_bytes
         if not self.ledger.hold(terms.caller, size):
             raise TooManyTasks(
-                f"The server keeps as much for you as it may, and the arguments have {size} bytes. "
+                f"You have reached the memory limit for one caller, and the arguments have {size} bytes. "
                 "Wait until some of your tasks have ended, then try again."
             )
         try:
@@ -177,7 +177,7 @@ class Tasks:
                 final = self._conclude(run, run.record or record, work)
                 run.close()
                 # Stored first: only the store knows whether there is room for the result. If the store fails,
-                # the result is shown all the same, and stored later.
+                # the result is shown anyway and stored later.
                 self._keep(final)
                 try:
                     await self._write(final)
