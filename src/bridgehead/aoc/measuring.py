@@ -164,7 +164,7 @@ class Solver:
         self._command, self._needed = find_parts(wanted.command, Path.cwd())
         self._limits = wanted.limits
         self._input = puzzle_input
-        # Settings of ours would tell the program where the answers are.
+        # Our settings would reveal to the program where the answers are.
         self._environment = {
             name: value for name, value in environment.items() if not name.startswith(("AOC_", "BRIDGEHEAD_"))
         }
@@ -175,7 +175,7 @@ class Solver:
         self._bubblewrap = bubblewrap
 
     def run(self) -> tuple[EndedProgram, str, str]:
-        """Run the program once; return how it ended, what is wrong with it, and its answer."""
+        """Run the program once; return its end, its problem and its answer."""
         with TemporaryDirectory(ignore_cleanup_errors=True) as fresh:
             folder = Path(fresh).resolve()
             copied_input = folder / "input.txt"

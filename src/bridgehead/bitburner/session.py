@@ -135,7 +135,7 @@ class Session:
             if self._index is None or self._index.text != text:
 
                 def make_index() -> Index:
-                    from .netscript.search import Index  # loads the parser, in the thread too
+                    from .netscript.search import Index  # also loads the parser in the thread
 
                     return Index(text)
 
@@ -181,7 +181,7 @@ class Session:
         return text, None
 
     def _handle_change(self, change: FileChange) -> None:
-        # A file that was written since does not differ any more.
+        # A file written since then no longer differs.
         self._differing.pop((change.server, change.filename), None)
         if self._bridge is not None:
             self._bridge.changed.resource(paths.make_uri(change.server, change.filename))

@@ -96,7 +96,7 @@ async def _start(entry: Mapping[str, Any], environment: Mapping[str, str]) -> st
     """Start a server and return its name and version."""
     words = [entry["command"], *map(str, entry.get("args") or ())]
     own = {name: _resolve(str(value), environment) for name, value in entries.mapping(entry, "env").items()}
-    # Codex passes variables of its own environment on, those that its entry names.
+    # Codex passes on the variables of its own environment that the entry names.
     own |= {name: environment[name] for name in entries.variables_of(entry) - {*own} if name in environment}
     try:
         process = await asyncio.create_subprocess_exec(

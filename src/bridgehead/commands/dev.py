@@ -72,7 +72,7 @@ def main(arguments: list[str], environment: Mapping[str, str]) -> int:
         try:
             bridge = bridge_files.load(arguments[1])
         except bridge_files.BridgeFileError as failure:
-            if failure.__cause__ is not None:  # the author needs every frame
+            if failure.__cause__ is not None:  # the author needs the whole traceback
                 traceback.print_exception(failure.__cause__)
             raise
         return serve(bridge, environment)

@@ -202,7 +202,7 @@ class HostApplication:
         self, request: HostRequest, work: Coroutine[Any, Any, Response | ResponseStream]
     ) -> Response | ResponseStream:
         """Await the response; `_revoke_ended` may cut it off."""
-        current_request.set(request)  # again: `__call__` reset it before this coroutine runs
+        current_request.set(request)  # set again: `__call__` reset it before this coroutine runs
         request.task = asyncio.current_task()
         self._running.add(request)
         self.metrics.in_flight += 1
@@ -241,7 +241,7 @@ class HostApplication:
     def _record(self, request: HostRequest, status: int) -> None:
         """Count and log a finished request."""
         seconds = self._now() - request.started
-        # The engine answers some rejections itself, with a status and no exception: it has no reason yet.
+        # Some rejections come from the engine as a plain status, without an exception and its reason.
         if status in REASONS and not request.reason:
             request.reason = REASONS[status]
             self.metrics.rejections.add(request.reason)
@@ -352,8 +352,8 @@ class HostApplication:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
         self._access_log.settle()
-        # Before the bridges: what runs in a session or task still uses them. The stores are last, because
-        # the tasks save their final state and the bridges may write.
+        # Before the bridges: sessions and tasks still use them. The stores are last, because the tasks save
+        # their final state and the bridges may write.
         self._views.close()
         await self._views.tasks.stop()
         await self._registry.stop(self._shutdown_seconds)

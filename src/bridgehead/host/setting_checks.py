@@ -19,7 +19,7 @@ from .settings import HostSettings
 def find_problems(
     environment: Mapping[str, str], settings: HostSettings, manifests: Mapping[str, Manifest]
 ) -> list[str]:
-    """Return a sentence for each setting that does nothing, with what was probably meant."""
+    """Return a sentence for each setting without effect, with the name that was probably meant."""
     # Bridges that are not served count too: their variables are not misspellings.
     known = {name: plugins.load(name) for name in plugins.built_in_names()} | dict(manifests)
     declared = {each.name for each in HostSettings.declared}

@@ -43,7 +43,7 @@ class Client(Struct, frozen=True, kw_only=True):
     """Empty if its file takes no remote servers."""
     http_type: str = ""
     trust: str = ""
-    """What a person must do in the client before it starts a server; empty if nothing."""
+    """The step a user must take in the client before it starts a server; empty if none."""
     prefix_tools: bool = False
     """Whether servers prefix their tools, because readers of the file may not namespace tools by server."""
     sign: str = ""

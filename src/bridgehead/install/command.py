@@ -72,7 +72,8 @@ def run(arguments: list[str], machine: Machine, load_manifest: Callable[[str], M
         if is_every:
             options.bridge = []
         _check(command, options)
-        # --url offers what the server's operator serves, and --remove removes every entry of ours.
+        # With --url, the server's operator decides which bridges are served, and --remove removes every entry
+        # of ours.
         if not (options.bridge or is_every or options.remove or options.url):
             options.bridge = _ask_for_bridges(command, options.client, machine.environment)
         # Reading, planning and writing are one step: two installations would overwrite each other's entries.

@@ -43,7 +43,7 @@ class ServerEnvironment(Struct, frozen=True):
 
 
 def read_server_environment(declared: type[Settings], environment: Mapping[str, str]) -> ServerEnvironment:
-    """Return what a server with these settings needs; raises SettingError if it could not start."""
+    """Return the environment for a server with these settings; raises SettingError if it could not start."""
     settings = declared(narrow(environment, declared.declared))
     secrets = [setting.name for setting in declared.declared if setting.is_secret]
     needs = ServerEnvironment({}, {}, tuple(name for name in secrets if name not in settings.configured))

@@ -73,7 +73,7 @@ def same(left: Any, right: Any) -> bool:
 
 
 def _canonical(value: Any) -> str:
-    return json.dumps(value, sort_keys=True, default=str)  # TOML has dates
+    return json.dumps(value, sort_keys=True, default=str)  # `default`: TOML has dates
 
 
 def _find(members: tuple[Member, ...], key: str) -> Member | None:

@@ -90,7 +90,7 @@ class Connection:
         self.limits = limits
         self.principal = principal
         self.caller = caller
-        """Whose account is charged with what is kept for this client."""
+        """The account that is charged for memory held for this client."""
         self.client: Client | None = None
         self.in_flight: dict[jsonrpc.RequestId, InFlight] = {}
         """Requests being served; the dispatcher adds and removes them."""
@@ -102,7 +102,7 @@ class Connection:
         self.listener: Listener | None = None
         """That of a client of the handshake era; made by its `initialize`."""
         self.listeners: list[Listener] = []
-        """The one above, and those of open listen streams."""
+        """That listener, and those of open listen streams."""
         self._last_asked = 0
 
     @property
@@ -120,7 +120,7 @@ class Connection:
         if request is not None:
             request.cancel()
             return
-        for message in self.waiting:  # at most `requests_in_flight` of them
+        for message in self.waiting:  # a linear search: at most `requests_in_flight` messages
             if isinstance(message, jsonrpc.Message) and message.id == request_id:
                 self.waiting.remove(message)
                 return

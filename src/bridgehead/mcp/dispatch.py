@@ -341,7 +341,7 @@ class Dispatcher(Server):
             raise self._counted(request, request.problem)
         bridge = self.bridge
         if not bridge.logging:
-            client.log_level = None  # a capability that is not offered is not used
+            client.log_level = None  # no log messages without the capability
         context: Context[Any] = Context(
             request.id,
             request.name,

@@ -74,7 +74,7 @@ class Limits(Struct, frozen=True, kw_only=True):
     task_seconds: float = 3600.0
     """How long a task is kept from its creation on; work that takes longer is stopped."""
     task_poll_seconds: float = 0.5
-    """Poll interval that clients are told for a task."""
+    """Poll interval suggested to clients of a task."""
     bytes_per_caller: int = 128 * 1024 * 1024
     """Bytes held for one HTTP caller: bodies, unread answers, events kept for resuming, tasks and so on."""
     thread_seconds_per_caller: float = 30.0

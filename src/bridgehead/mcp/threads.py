@@ -101,7 +101,7 @@ class FairThreads(ThreadPoolExecutor):
         with self._lock:
             waiting = self._waiting.get(worker)
             if waiting and not self._is_closed:
-                self._start(worker, waiting.popleft())  # behind the jobs of others
+                self._start(worker, waiting.popleft())  # queued behind the jobs of others
                 return
             self._waiting.pop(worker, None)
             self._running[worker] -= 1

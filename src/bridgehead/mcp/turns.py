@@ -97,7 +97,7 @@ class Turns:
             queue = self._waiting.pop(caller)
             turn = queue.popleft()
             if queue:
-                self._waiting[caller] = queue  # behind the others
+                self._waiting[caller] = queue  # moved behind the other callers
             if not turn.cancelled():
                 self._begin(caller)
                 turn.set_result(None)

@@ -45,7 +45,7 @@ def write_metrics(sources: Iterable[tuple[SourceLabels, Metrics]]) -> bytes:
         lines.append(f"# HELP {name} {_escaped(first.about, quotes=False)}\n# TYPE {name} {first.kind}\n")
         for source_labels, metric in members:
             if metric.kind != first.kind:
-                continue  # a family has one type
+                continue  # a family can have only one type
             if not isinstance(metric, Histogram):
                 for labels, value in metric.values.items():
                     lines.append(_line(name, source_labels, zip(metric.labels, labels, strict=False), value))

@@ -87,7 +87,7 @@ def exit_code(findings: Iterable[Finding]) -> int:
 
 
 def _origin(name: str, settings: Settings, environment: Mapping[str, str]) -> str:
-    """Name where a setting's value comes from."""
+    """Name the origin of a setting's value."""
     if name not in settings.configured:
         return _DEFAULT
     from_file: frozenset[str] = getattr(environment, "from_file", frozenset())

@@ -118,7 +118,7 @@ class Manifest(Struct, frozen=True, kw_only=True):
     serve: Callable[[Bridge[Any], Any], int] | None = None
     """Takes the bridge and its settings and serves one client; None means plain stdio."""
     first_step: Callable[[Any], str] | None = None
-    """Takes the settings; returns what the user has to do after a client has the bridge."""
+    """Takes the settings; returns the user's next step after a client has the bridge."""
     form: tuple[FormField, ...] = ()
     keywords: tuple[str, ...] = ()
     """Search terms of people who need such a bridge."""

@@ -242,7 +242,7 @@ _LONG_NAME = 12
 
 
 class Misspelling(Struct, frozen=True):
-    """A word that is not known, and the known one that was probably meant."""
+    """An unknown word, and the known one that was probably meant."""
 
     word: str
     meant: str

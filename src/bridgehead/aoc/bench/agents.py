@@ -104,7 +104,7 @@ PRESETS = {
 
 
 def read_agents(path: Path) -> list[Agent]:
-    """Read a file of agents. Raises `InvalidArgument` with what is wrong and what is expected."""
+    """Read a file of agents. Raises `InvalidArgument` with the problem and the expected form."""
     try:
         document = tomllib.loads(path.read_text(encoding="utf-8"))
         agents = msgspec.convert(document.get("agent", []), list[Agent])

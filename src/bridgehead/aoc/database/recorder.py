@@ -90,7 +90,7 @@ class _Waiting(NamedTuple):
     entry: NewEntry
     key: UUID
     is_new: bool
-    """Whether this process made the key, so that it cannot be stored yet."""
+    """Whether this process has just made the key, so that it cannot be in the database yet."""
     client: int | None
     answer: asyncio.Future[Recorded]
 

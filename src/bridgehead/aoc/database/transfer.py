@@ -189,7 +189,8 @@ def export_folder(workspace: Workspace, folders: layout.Folders, database: postg
             NewEntry(
                 *content_of(entry),  # type: ignore[arg-type]
                 entry.grade,
-                None if entry.details_key is None else entry.details,  # in one order; JSONB has its own
+                # Decoded, for a fixed order of keys: JSONB has its own.
+                None if entry.details_key is None else entry.details,
                 source=entry.source_key,
                 withdrawn=str(entry.withdrawn) if entry.is_withdrawn else None,
             )

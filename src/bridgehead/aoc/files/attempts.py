@@ -234,7 +234,7 @@ def follow(steps: list[AttemptStep], step: AttemptStep) -> list[AttemptStep]:
 def count_attempts(
     ends: Iterable[AttemptEnd], filters: Filters, name_of: Callable[[str], str], now: float
 ) -> dict[Measure, dict[str, AttemptCounts]]:
-    """Count attempts by measure and model. One that is open does not count until it is abandoned."""
+    """Count attempts by measure and model. An open attempt does not count until it is abandoned."""
     by_model: dict[tuple[Measure, str], list[AttemptEnd]] = {}
     for end in ends:
         step = end.step

@@ -84,7 +84,7 @@ class DayDocument(Struct):
         space = _end_of_space(self.rest, 0)
         is_first = self.rest[space : space + 1] == b"]"
         joint = b"" if is_first else b","
-        if not space:  # a minified file: new entries get lines of their own all the same
+        if not space:  # a minified file: new entries still get their own lines
             joint += b"\n  " if is_first else _INDENT
         lines = [_INDENT + encode_entry(entry, key) for entry in entries]
         return DayDocument(self.head, b",".join(lines) + joint + self.rest)

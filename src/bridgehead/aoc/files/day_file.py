@@ -86,7 +86,7 @@ def describe_run(groups: dict[Group, Runs], entry: NewEntry) -> Recorded:
     """Return the figures for a record that is already counted."""
     group = entry.group
     llm, phase, measure, _ = group
-    # Built anew: `_replace` takes five times as long, and every record does this six times.
+    # Constructed directly: `_replace` takes five times as long, and every record does this six times.
     same = [runs for grade in GRADES if (runs := groups.get(Group(llm, phase, measure, grade)))]
     # If the record was withdrawn since, its group may be empty: use the record alone.
     same = same or [Runs([entry.time])]
@@ -258,7 +258,7 @@ class DayFile:
                     with suppress(OSError):
                         durable.give_rights(descriptor, None, self._share())
                 elif _lacks_end(descriptor):
-                    data = b"\n" + data  # behind the half line of a writer that was killed
+                    data = b"\n" + data  # a killed writer left half a line
                 view = memoryview(data)
                 while view:
                     view = view[os.write(descriptor, view) :]

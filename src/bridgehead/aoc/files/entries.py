@@ -158,7 +158,7 @@ class Wanted(NamedTuple):
     timestamp: str | None = None
 
     def __str__(self) -> str:
-        """Say what was looked for."""
+        """Describe the wanted record for error messages."""
         if self.id is not None:
             return f"with the id {self.id}"
         return f"of {self.llm} in phase {self.phase} at {self.timestamp}"

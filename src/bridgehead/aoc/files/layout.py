@@ -176,7 +176,7 @@ def _names(folder: str) -> list[str]:
     try:
         return os.listdir(folder)
     except OSError:
-        return []  # no folder, no puzzles; it may come later
+        return []  # no folder means no puzzles; it may be created later
 
 
 class Anchor(Struct, frozen=True):
@@ -184,8 +184,8 @@ class Anchor(Struct, frozen=True):
 
     path: str
     below: frozenset[int] = frozenset()
-    """Devices of the folders above it, its own excepted: it is on one of them once its disk is unmounted. A
-    disk that is mounted again may have another device."""
+    """Devices of the folders above it, except its own. Once its disk is unmounted, the path is on one of
+    these; a disk that is mounted again may have a new device."""
 
     @property
     def is_there(self) -> bool:

@@ -93,7 +93,7 @@ class FolderLock:
             self._threads.release()
 
     def _make_folder(self, what: str) -> None:
-        """Create the folder, unless it has been there before: then opening it tells whether it still is."""
+        """Create the folder unless it has existed before; then opening it shows whether it still does."""
         if self._anchor.path == self.folder and sys.platform != "win32":
             return
         # Never on the mount point of a disk that was unmounted: the next mount would hide what was written

@@ -41,7 +41,7 @@ def canonical_name(name: str) -> str:
         category = unicodedata.category(character)
         if category == "Zs":
             kept.append(" ")
-        # A joiner behind an emoji changes what is seen, so it is kept; other format characters are invisible.
+        # A joiner after an emoji changes how it looks, so it is kept; other format characters are invisible.
         elif category != "Cf" or (
             character == _JOINER and kept and unicodedata.category(kept[-1]) in {"So", "Sk", "Mn"}
         ):
@@ -102,7 +102,7 @@ class Aliases(Struct, frozen=True):
 
 def make_aliases(names: dict[str, str], identity: object) -> Aliases:
     """Make aliases from the main name of each."""
-    # A main name leads to itself, in any case.
+    # A main name maps to itself, whatever its case.
     folded = {llm.casefold(): llm for llm in names.values()}
     return Aliases(names, identity, folded | {other.casefold(): llm for other, llm in names.items()})
 

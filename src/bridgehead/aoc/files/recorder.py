@@ -121,7 +121,7 @@ def key_of(principal: str | None, key: str) -> UUID:
 
 
 def key_of_attempt(attempt: str) -> UUID:
-    """Return the key of the record of an attempt; no key of a caller is the same."""
+    """Return the key of the record of an attempt; it never equals a caller's key."""
     from hashlib import sha256
 
     return UUID(bytes=sha256(f"attempt\0{attempt}".encode()).digest()[:16])

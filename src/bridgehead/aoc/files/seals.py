@@ -98,7 +98,7 @@ def _make_key(path: Path) -> None:
     temporary = path.with_name(f"{path.name}.{os.urandom(4).hex()}")
     durable.replace(temporary, os.urandom(KEY_BYTES))
     try:
-        # A link, not a rename: it fails if there is a key by now, and no reader sees half of one.
+        # A link, not a rename: it fails if a key exists meanwhile, and no reader sees half a key.
         durable.retry_while_locked(path.hardlink_to, temporary)
     except FileExistsError:
         pass

@@ -113,7 +113,7 @@ class Timeline:
         return order
 
     def span(self, place: int) -> Span:
-        """Return where the line of a run is."""
+        """Return the offsets of a run's line."""
         return self._starts[place], self._ends[place]
 
     def group(self, place: int) -> Group:
@@ -142,7 +142,7 @@ def _count_oldest(moments: list[Sequence[int]], count: int) -> list[int]:
     moment = at_rank([of_day for of_day in moments if of_day], count - 1)
     ends = [bisect_left(of_day, moment) for of_day in moments]
     left = count - sum(ends)
-    # Of runs with the same moment, those of a later day count as older: so does the merge.
+    # Among runs with the same moment, those of a later day count as older, as in the merge.
     for rank in reversed(range(len(moments))):
         same = min(left, bisect_right(moments[rank], moment) - ends[rank])
         ends[rank] += same

@@ -40,7 +40,7 @@ ROW, NOTE, MARGIN, GAP, RANK = 0.52, 0.2, 0.32, 0.26, 0.58
 
 
 class Format(Struct, frozen=True):
-    """The size of a picture, in inches unless it says otherwise, and what has room in it."""
+    """The size of a picture (in inches unless noted) and the columns that fit."""
 
     width: float
     head: float
@@ -384,7 +384,8 @@ def _draw_key(figure: Figure, height: float, theme: Theme, form: Format) -> None
 
 def round_times(low: float, high: float, limit: int) -> list[float]:
     """Choose up to `limit` round times within a range, for the axis."""
-    small = [digit * 10.0**power for power in range(5) for digit in (1, 2, 5)][:-1]  # 50 s is next to 1 min
+    # Without 50 s, which is too close to 1 min.
+    small = [digit * 10.0**power for power in range(5) for digit in (1, 2, 5)][:-1]
     minutes = [60_000.0 * number for number in (1, 2, 5, 10, 30)]
     hours = [3_600_000.0 * digit * 10**power for power in range(13) for digit in (1, 2, 5)]
     units = [1, 10, 100, 1000, 10_000, 60_000, 600_000, *(3_600_000.0 * 10**power for power in range(13))]
@@ -493,7 +494,7 @@ def _font_files() -> dict[str, str]:
     )
     files: dict[str, str] = {}
     for font in plain:
-        if "Last Resort" not in font.name:  # which has a box for every character
+        if "Last Resort" not in font.name:  # that font has a box for every character
             files.setdefault(font.name, font.fname)
     return files
 

@@ -35,7 +35,7 @@ _TOOLCHAINS = (
 # Services listen on sockets in /run: through that of Docker, a program could leave any isolation.
 _EMPTY = tuple(map(Path, ("/tmp", "/var/tmp", "/dev/shm", "/run", "/home", "/root")))  # noqa: S108 - hidden
 _SHOWN = tuple(map(Path, ("/run/systemd/resolve", "/run/NetworkManager/resolv.conf", "/run/current-system")))
-"""Where names are looked up, and where NixOS keeps its programs."""
+"""Needed for DNS, and the programs of NixOS."""
 
 
 class View(Struct, frozen=True):
@@ -83,8 +83,8 @@ def isolate(bubblewrap: str, command: list[str], view: View) -> list[str]:
             arguments += ["--tmpfs", str(path)]
     for path in (*_SHOWN, *(home / name for name in _TOOLCHAINS), *view.readable):
         arguments += ["--ro-bind-try", str(path), str(path)]
-    # After what is shown: a solver may lie in the folder whose answers are hidden. Links are resolved:
-    # otherwise the answers could be read at their targets.
+    # Hidden folders come after visible ones: a solver may be in the folder whose answers are hidden. Links
+    # are resolved: otherwise the answers could be read at their targets.
     for path in (hidden.resolve() for hidden in view.hidden):
         if path.is_dir():
             arguments += ["--tmpfs", str(path)]
@@ -100,7 +100,7 @@ def find_parts(command: list[str], folder: Path) -> tuple[list[str], list[Path]]
     A word that names a file relative to `folder`, or a folder with a slash (`./day01`), becomes its path, so
     that it works from another directory.
     """
-    # Never shown as a whole.
+    # Folders that are never made visible as a whole.
     shared = {*_EMPTY, Path(gettempdir()), Path.home(), *Path.home().parents}
     words, needed = [], []
     for place, word in enumerate(command):

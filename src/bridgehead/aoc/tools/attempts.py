@@ -250,7 +250,7 @@ async def read_input(args: ReadInput, ctx: Context[Workspace]) -> Answer[InputPa
     def read() -> str:
         day = workspace.stopwatch.look_up(args.attempt).day
         text = instructions.read_input(workspace.folders.inputs, day)
-        # The attempt may be another caller's.
+        # Record it for this caller: the attempt may belong to another one.
         caller = workspace.caller_of(ctx)
         workspace.store_handout(caller, day, workspace.handouts.note(caller, day, 1))
         return text

@@ -58,7 +58,7 @@ class Rollback(Struct, frozen=True):
 
     id: str
     game: str
-    """Where the game connects: another game must not get these contents."""
+    """The address the game connects to: another game must not get these contents."""
     server: str
     files: list[OldFile]
 

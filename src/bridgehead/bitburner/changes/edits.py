@@ -15,7 +15,7 @@ from ..game.lines import split_lines
 _MAX_SEARCHED = 300_000
 """Characters of the file that are searched for a similar text: about 50 ms."""
 _LINE_COST = 10
-"""What a line costs besides its characters, in characters."""
+"""Fixed cost of a line, in characters, on top of its own."""
 _MAX_LINE = 500
 """Characters of a line that are compared."""
 _MAX_SOUGHT = 30
@@ -37,8 +37,8 @@ class Replacement(Struct, frozen=True):
 def apply_replacements(filename: str, content: str, replacements: list[Replacement]) -> str:
     """Make all replacements in order, or raise and make none."""
     for number, edit in enumerate(replacements, start=1):
-        # Line ends do not have to match, and the file keeps its own: models write a line feed whatever a file
-        # has. Not if the edit changes only line ends, or the file has none.
+        # Line ends do not have to match, and the file keeps its own: models always write a line feed.
+        # Exceptions: the edit changes only line ends, or the file has none.
         replacement, plain = edit, content
         if "\n" in content and _unify(edit.old_text) != _unify(edit.new_text):
             replacement = Replacement(_unify(edit.old_text), _unify(edit.new_text), edit.count)
@@ -65,7 +65,7 @@ def _replace_in_lines(content: str, plain: str, replacement: Replacement) -> str
     ends = content.count("\r\n")
     end = "\r\n" if 2 * ends > content.count("\n") else "\n"
     new_text = replacement.new_text.replace("\n", end)
-    # Where a `\r` is missing in the plain text. An offset there is one less for each of them before it.
+    # Offsets at which the plain text lacks a `\r`; each one before a position shifts it by one.
     returns: list[int] = []
     at = content.find("\r\n")
     while at >= 0:

@@ -199,7 +199,7 @@ class History:
             return
         folder = self.folder
         for name in names:
-            with suppress(FileNotFoundError):  # dropped meanwhile
+            with suppress(FileNotFoundError):  # the version was dropped meanwhile
                 durable.flush_file(folder / f"{name}{SUFFIX}")
         durable.flush_folder(folder)
         for name in names:
@@ -299,7 +299,7 @@ class History:
         return msgspec.structs.replace(version, name=name)
 
     def _read_entry(self, name: str) -> Entry | None:
-        """Return what the index has to know of a version's file; None if it is not a version."""
+        """Return the index entry for a version's file; None if it is not a version."""
         version = self._read(name)
         if version is None:
             return None

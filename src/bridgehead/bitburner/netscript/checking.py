@@ -105,7 +105,7 @@ def check_script(
     files: Mapping[str, str] | None = None,
     further: Callable[[Subject], Iterable[Finding]] | None = None,
 ) -> list[Problem]:
-    """Return the problems of a script in order; of one that cannot be parsed, the syntax error alone.
+    """Return the problems of a script in order; if it cannot be parsed, only the syntax error.
 
     `files` are the scripts that it can import; None if they are not known. `further` finds more in it.
     """
@@ -206,7 +206,7 @@ class Subject:
 
     @cached_property
     def results(self) -> Results:
-        """The types of what the API returns."""
+        """The types of the API's return values."""
         return Results(self.script.scopes, dict(self.calls), self.signatures, self.definitions)
 
 
@@ -634,7 +634,8 @@ def _find_endless_loops(subject: Subject) -> Iterator[Finding]:
         is_left = node.type in _LEAVING or _ends(node) or (called is not None and called.text in ending)
         is_left |= node.type == "for_in_statement" and node.has_token("await")
         around: Node | None = node if is_left else None
-        # Up to the function, or to what another way out has marked already: each node is marked once.
+        # Stop at the function, or at a node that another exit has marked already, so that each is marked
+        # once.
         while around is not None and around not in left and around.type not in FUNCTIONS:
             left.add(around)
             around = around.parent

@@ -19,10 +19,10 @@ _TESTS = frozenset({"if_statement", "while_statement", "do_statement", "ternary_
 _OPERATORS = frozenset({"&&", "||", "??", "===", "!==", "==", "!=", "in", "instanceof"})
 _ACCESSING = frozenset({"member_expression", "subscript_expression", "call_expression"})
 _PASSING = frozenset({"parenthesized_expression", "ternary_expression", "binary_expression"})
-"""Expressions whose value may be that of a part of them."""
+"""Expressions whose value may be that of an operand."""
 _MEMBERS = frozenset({"member_expression", "subscript_expression"})
 _VALUES = frozenset({"args", "pid"})
-"""Members that every version has; a test of them is about something else."""
+"""Members that every version has; testing them is not a version check."""
 _LISTING = frozenset({"keys", "getOwnPropertyNames", "has", "hasOwn", "hasOwnProperty"})
 _LEAVING = frozenset({"return_statement", "throw_statement", "continue_statement", "break_statement"})
 _MAX_CONDITION = 300
@@ -67,7 +67,7 @@ class Guards:
         return is_known or self._is_kept_and_tested(node)
 
     def _is_kept_and_tested(self, node: Node) -> bool:
-        """Return whether a member goes into a variable that is tested: `const buy = ns.buy; if (buy) …`."""
+        """Return whether a member is kept in a variable that is tested: `const buy = ns.buy; if (buy) …`."""
         around = node.parent
         for _ in range(_MAX_CHAIN):
             if around is None or around.type not in _PASSING:

@@ -94,7 +94,7 @@ class Node:
         self.scope: Node | None = None
         """The scope around it."""
         self.previous: Node | None = None
-        """The sibling before it, a comment too, but no keyword or sign."""
+        """The previous sibling; may be a comment, but not a keyword or sign."""
         if parent is not None:
             self.function = parent if parent.type in FUNCTIONS else parent.function
             self.scope = parent if parent.type in SCOPES else parent.scope

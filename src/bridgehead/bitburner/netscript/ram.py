@@ -257,7 +257,7 @@ def _add_references(
 def _reach(filename: str, references: dict[str, dict[str, None]]) -> Names:
     """Follow the references breadth first from every key that starts with the file's name.
 
-    So functions that nothing calls count in the script itself, but in an imported file only what is reached.
+    So uncalled functions count in the script itself, but imported files count only what is reached.
     """
     override = references.get(filename + _OVERRIDE)
     if override is not None:
@@ -289,8 +289,8 @@ def _reach(filename: str, references: dict[str, dict[str, None]]) -> Names:
 
 _PAGE = {"document": 25.0, "window": 25.0}
 _HACKNET_GB = 4.0
-# Functions whose comment in the definitions states another cost than the game adds: what it states, the cost,
-# and whether Source-File 4 scales it. Applied only while the comment states just that.
+# Functions whose comment in the definitions states a wrong cost: the stated cost, the real one, and whether
+# Source-File 4 scales it. Applied only while the comment states exactly that.
 _CORRECTIONS: dict[str, tuple[float | None, float, bool]] = {
     "getPurchasedServers": (None, 1.05, False),
     "deleteServer": (None, 2.25, False),

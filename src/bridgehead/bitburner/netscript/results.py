@@ -22,7 +22,7 @@ UNKNOWN: Type = frozenset()
 _MAX_CHAIN = 200
 """Expressions followed in a row, each by recursion."""
 _PART = re.compile(r"(?:\w+|Promise<[\w |]+>|\w+ & \{[^{}]*\})(?:\[\])*")
-"""What is read of a union: names, promises, interfaces with further fields, and lists of these."""
+"""The understood parts of a union: names, promises, interfaces with further fields, lists of these."""
 _BETWEEN_PARTS = re.compile(r"\|(?![^<{]*[>}])")
 _NOTHING = frozenset({"null", "undefined"})
 _WRAPPERS = frozenset({"parenthesized_expression", "non_null_expression"})

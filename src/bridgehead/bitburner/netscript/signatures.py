@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from .definitions import Definitions
 
 _MAX_ALIASES = 5
-"""How far a type that is an alias of an alias is followed."""
+"""Limit of a chain of type aliases."""
 _SIMPLE = {"string": "string", "number": "number", "boolean": "boolean", "object": "object"}
 _LETTERS = re.compile(r"[^a-z0-9]")
 _VALUES_OF = re.compile(r"_?ValueOf<(\w+)>")
@@ -26,7 +26,7 @@ _TEXT_VALUE = re.compile(r"[:=]\s*[\"']([^\"'\n]*)[\"']")
 
 
 class Kinds(Struct, frozen=True):
-    """What a parameter accepts."""
+    """The kinds of values that a parameter accepts."""
 
     names: frozenset[str] = frozenset()
     """Of string, number, boolean, array, object, function; "any" accepts everything."""
@@ -180,7 +180,7 @@ def simplify(text: str) -> str:
 
 
 def fits(argument: Node, kinds: Kinds) -> bool:
-    """Return whether a literal argument fits; what is no literal always does.
+    """Return whether a literal argument fits; anything but a literal fits.
 
     The game turns numbers into strings and numeric strings into numbers, and takes anything for a boolean.
     """

@@ -44,7 +44,7 @@ class Member(Struct, frozen=True):
 
     @property
     def cost(self) -> float:
-        """What it adds to a script's RAM in a fresh game."""
+        """The RAM it adds to a script in a fresh game."""
         text = self.real or self.stated
         if text == "-":
             return 0.0

@@ -102,7 +102,7 @@ _NONSENSE = (None, True, {"not": "this"}, [1, [2]])
 
 
 class Frame(msgspec.Struct, frozen=True):
-    """What is sent, as text or as binary."""
+    """A frame to send, text or binary."""
 
     content: bytes
     is_text: bool = True

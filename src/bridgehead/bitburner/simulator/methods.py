@@ -131,7 +131,7 @@ class Call(Struct):
         return host, path
 
     def check_extension(self, path: str, filename: str) -> None:
-        """Refuse what can have no contents."""
+        """Refuse a file type that has no contents."""
         if not is_script(path) and not is_text(path, self.world.generation):
             self.refuse(Case.EXTENSION, filename)
 

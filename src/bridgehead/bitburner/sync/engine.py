@@ -66,7 +66,7 @@ class Sync:
         """`ask` confirms many deletes at once, held back without it; `copies` are further servers."""
         self._session = session
         self._ask = ask or _refuse
-        """Asks whether these files may be deleted, of so many."""
+        """Called with the files to delete and the total number; returns whether to delete them."""
         self._copies = copies
         self._copied: Digests | None = None
         """The folder's files as the further servers last got them; None if that is not known."""
@@ -121,7 +121,7 @@ class Sync:
         async with self._turn:
             actions = await self.plan()
             deletes = [action for action in actions if action.kind in ("delete_game", "delete_local")]
-            # `files` is what both sides agreed on before.
+            # `files` counts what both sides agreed on before.
             if need_consent(len(deletes), self.files) and not await self._ask(deletes, self.files):
                 actions = [
                     Action("held", action.place, f"{action.why}; too many deletes at once")

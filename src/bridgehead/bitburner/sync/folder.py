@@ -296,7 +296,7 @@ class Folder:
                 after = path.stat()
             except OSError:
                 return None
-            # The same before and after, and as long as what was read: no editor wrote in between.
+            # Equal stats before and after, and the size that was read: no editor wrote in between.
             is_unchanged = (before.st_mtime_ns, before.st_size) == (after.st_mtime_ns, after.st_size)
             if is_unchanged and before.st_size == len(data):
                 try:
@@ -387,7 +387,7 @@ def find_spelling(folder: Path) -> Path:
     """Return a folder's path as the disk spells it, which is how macOS reports changes."""
     try:
         from fcntl import F_GETPATH, fcntl  # type: ignore[attr-defined,unused-ignore]
-    except ImportError:  # elsewhere case matters, or `resolve` has corrected it
+    except ImportError:  # on other systems case matters, or `resolve` has corrected it
         return folder
     descriptor = os.open(folder, os.O_RDONLY)
     try:

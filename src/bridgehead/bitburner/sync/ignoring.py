@@ -75,7 +75,7 @@ def _translate(text: str) -> str:
             at += 2
         elif rest[0] == "*":
             parts.append("[^/]*")
-            at += len(rest) - len(rest.lstrip("*"))  # several equal one
+            at += len(rest) - len(rest.lstrip("*"))  # several stars mean one
         elif rest[0] == "?":
             parts.append("[^/]")
             at += 1

@@ -27,7 +27,7 @@ PAGE_OF_ALL = 10_000
 MAX_RESULT = 500_000
 """Characters that Claude Code may show, for an agent that asks for more than a page."""
 MAX_ALL = 8_000_000
-"""Bytes of files in one answer, whatever is asked for: encoding more would hold up everybody else's calls."""
+"""Bytes of files in one answer, whatever is asked for: encoding more would delay all other callers."""
 MAX_NAMED = 30
 """Files that are named when they are left out."""
 PAGE_NAMES = 500

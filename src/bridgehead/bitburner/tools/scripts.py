@@ -289,7 +289,7 @@ async def read_sources(session: Session, on: str, name: str, content: str | None
         is_main = current == name and content is not None
         text = content if is_main and content is not None else await session.remote.read(current, on)
         sources[current] = text
-        if "import" not in text and "from" not in text:  # most scripts: they need not be parsed for it
+        if "import" not in text and "from" not in text:  # most scripts: no need to parse them
             continue
         modules = await session.parsing.run_in_thread(partial(list_modules, text, current))
         if modules and names is None:

@@ -90,7 +90,7 @@ async def connection_status(_: NoArguments, ctx: Context[Session]) -> Answer[Con
     status.differences = [
         DifferingFile(difference.filename, difference.server, difference.state) for difference in differences
     ]
-    session.forget_differences()  # this answer lists them
+    session.forget_differences()  # reported in this answer
     note = describe_differences(differences)
     if note:
         status.next_step = (

@@ -206,7 +206,7 @@ def _prepare(source: str, filename: str, definitions: Definitions) -> _Prepared 
         for node in script.list_untyped_ns():
             if is_typescript:
                 pieces.append((node.end, ": NS"))
-            elif node.parent is not None and node.parent.type == "arrow_function":  # without parentheses
+            elif node.parent is not None and node.parent.type == "arrow_function":  # ns => …
                 pieces += [(node.start, "(/** @type {NS} */ "), (node.end, ")")]
             else:
                 pieces.append((node.start, "/** @type {NS} */ "))

@@ -164,7 +164,7 @@ class CodeFlow:
             if self._known is not None:
                 return self._known[1]
             raise self._issuer_unreachable(failure) from failure
-        # The browser is sent to one of them and the client secret to the other.
+        # One gets the user's browser and the other the client secret.
         if not (is_secure(metadata.authorization_endpoint) and is_secure(metadata.token_endpoint)):
             raise self._reject_answer("its endpoints are not https:// addresses")
         self._known = (self._now() + FRESH_SECONDS, metadata)

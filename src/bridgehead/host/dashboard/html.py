@@ -25,7 +25,7 @@ _IMAGE = (
 
 
 class Html(str):
-    """Markup that was made here. Nothing else may be put into a page as it is."""
+    """Markup made by this module; only this goes into a page unescaped."""
 
     __slots__ = ()
 

@@ -276,7 +276,7 @@ def read_cookies(request: HostRequest) -> dict[str, str]:
 
 
 def is_cross_site(request: HostRequest) -> bool:
-    """Tell whether a link on another site led here, so that the browser kept its strict cookies back.
+    """Tell whether a link on another site led here, so that the browser withheld its strict cookies.
 
     False for the OAuth paths: a sign-in may only begin on our own page.
     """

@@ -48,7 +48,7 @@ class SessionState(Struct):
     """One session of a client."""
 
     handle: str
-    """Stands for the session id, which is a secret of the client."""
+    """Replaces the session id, which is a secret of the client."""
     worker: int
     caller: str
     client: str
@@ -83,7 +83,7 @@ class Snapshot(Struct):
     open: dict[str, int]
     """How many sessions, streams, connections and requests are open."""
     clients: dict[str, dict[str, int]]
-    """Per caller: what it has open, its requests (`made`), its time in threads (`thread_ms`)."""
+    """Per caller: its open resources, requests (`made`) and time in threads (`thread_ms`)."""
     limits: dict[str, int]
     """Limits of one caller, by the same names."""
     tasks: dict[str, int]

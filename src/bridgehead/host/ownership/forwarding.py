@@ -157,7 +157,7 @@ class Peers:
         return msgspec.msgpack.decode(answer, type=TaskRecord)
 
     async def follow_events(self, put: Callable[[Event], None]) -> None:
-        """Hand over the events of the other workers until cancelled; one that dies is asked again."""
+        """Pass on the events of the other workers until cancelled; reconnect to a worker that dies."""
         await asyncio.gather(*(self._follow(name, put) for name in self.owners.siblings))
 
     async def _follow(self, name: str, put: Callable[[Event], None]) -> None:

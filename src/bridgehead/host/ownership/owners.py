@@ -46,7 +46,7 @@ def node_key(name: str) -> str:
 
 
 class Owners:
-    """The processes that own sessions and tasks, as one of them sees them."""
+    """The owners of sessions and tasks, from the view of one process."""
 
     def __init__(
         self, host: str, index: int = 0, addresses: Sequence[str] = (), redis: Redis | None = None

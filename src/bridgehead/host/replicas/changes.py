@@ -84,7 +84,7 @@ class ChangeRelay:
     def _apply(self, message: bytes) -> None:
         try:
             notice = msgspec.json.decode(message, type=ChangeNotice)
-        except msgspec.MsgspecError:  # from another version
+        except msgspec.MsgspecError:  # sent by another version
             log.warn("a notice of a change cannot be read", bytes=len(message))
             return
         bridge = self._bridges.get(notice.bridge)

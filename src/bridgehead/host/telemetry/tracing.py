@@ -95,7 +95,7 @@ class RequestSpan:
         """Mark it as failed; the first reason wins, because it is the nearest to the cause."""
         if not self._has_failed:
             self._has_failed = True
-            self.attributes.setdefault("error.type", kind)  # a bridge's own word comes first
+            self.attributes.setdefault("error.type", kind)  # keeps an error type set by the bridge
 
     def end(self) -> None:
         """End the span and export it."""
@@ -259,7 +259,7 @@ class TracedDispatcher(Dispatcher):
         *,
         encode_errors: bool,
     ) -> bytes | None:
-        current_span.set(span)  # again: it was reset before this coroutine runs
+        current_span.set(span)  # set again: it was reset before this coroutine runs
         try:
             answer = await work
         except ProtocolError as failure:

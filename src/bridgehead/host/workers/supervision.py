@@ -130,7 +130,8 @@ class Supervisor:
         hearing, beating = os.pipe()
         for end in (hearing, beating):
             os.set_blocking(end, False)
-        signal.pthread_sigmask(signal.SIG_BLOCK, _HEARD)  # until parent and child have set their handlers
+        # Blocked until parent and child have set their handlers.
+        signal.pthread_sigmask(signal.SIG_BLOCK, _HEARD)
         pid = os.fork()
         if pid == 0:
             os.close(hearing)

@@ -33,9 +33,9 @@ class Invocation(Struct):
 
 
 Run = Callable[[], Any]
-"""Runs the call: returns what its handler returned, or a coroutine that will, or raises what it raised."""
+"""Runs the call: returns the handler's result, or a coroutine for it, and passes on its exception."""
 CallHook = Callable[[Invocation, Run], Any]
-"""Gets a call and its `run`; returns what `run` returned, or something in its place, or a coroutine.
+"""Gets a call and its `run`; returns the result of `run`, a replacement, or a coroutine for either.
 
 A plain hook returns the coroutine of a call that waits as it is, so a call that does not wait needs no task.
 """

@@ -28,7 +28,7 @@ class InputRequest(Struct, frozen=True):
     params: dict[str, Any]
     capability: tuple[str, ...]
     read: Callable[[Any], Any]
-    """Turns the client's result into what the tool gets, or raises `msgspec.ValidationError`."""
+    """Converts the client's result to the value for the tool, or raises `msgspec.ValidationError`."""
 
     def is_defined_in(self, revision: Revision) -> bool:
         """Whether the revision defines this kind of request."""

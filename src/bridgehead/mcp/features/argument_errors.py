@@ -46,7 +46,7 @@ _KINDS: dict[type, str] = {
 
 
 def describe(value: Any, schema: Schema, refusal: str) -> str:
-    """Say what is wrong with a value; `refusal` is what the decoder said, in case the schema cannot tell."""
+    """Say what is wrong with a value; `refusal` is the decoder's own message, the fallback."""
     problems = list(islice(_problems(value, schema, ""), _MAX_PROBLEMS + 1))
     if len(problems) > _MAX_PROBLEMS:
         problems[_MAX_PROBLEMS:] = ["there are more problems"]
@@ -64,7 +64,7 @@ def describe_strings(value: Any, schema: Schema, refusal: str) -> str:
 
 
 def _from_string(text: str, schema: Schema) -> Any:
-    """Read a string as the decoder does where the type is not a string; what cannot be read stays one."""
+    """Convert a string as the decoder does for a type other than string; unreadable ones stay strings."""
     kinds = {kind for option in alternatives(schema) for kind in kinds_of(option)}
     for kind, read in (("integer", int), ("number", float)):
         if kind in kinds:
@@ -112,7 +112,7 @@ def choose(value: Any, schema: Schema) -> list[Schema]:
 
 
 def alternatives(schema: Schema) -> list[Schema]:
-    """Return what a schema lets a value be: its `anyOf`, or itself."""
+    """Return the alternatives that a schema allows: its `anyOf`, or itself."""
     schemas: list[Schema] = schema.get("anyOf", [schema])
     return schemas
 
@@ -124,7 +124,7 @@ def _has_kind(value: Any, schema: Schema) -> bool:
 
 
 def kinds_of(schema: Schema) -> tuple[str, ...]:
-    """Name the types a schema allows; none where it allows any."""
+    """Name the types a schema allows; empty if it allows any."""
     kind = schema.get("type", ())
     if not kind and "enum" in schema:
         return tuple(dict.fromkeys(kind_of(value) for value in schema["enum"]))
@@ -267,7 +267,7 @@ def _short(text: str) -> str:
 
 
 def _shown(value: Any) -> str:
-    """Show a value as it stands in JSON; of a large one only what it is."""
+    """Show a value as JSON; only the type of a large one."""
     if isinstance(value, str):
         return repr(_short(value))
     if isinstance(value, bool):

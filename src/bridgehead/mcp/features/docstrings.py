@@ -14,7 +14,7 @@ _SPHINX = re.compile(r"^\s*:param\s+(?:[^:]*\s)?(\w+)\s*:\s*(.+)$")
 
 
 def read_docstring(function: Callable[..., Any]) -> tuple[str, dict[str, str]]:
-    """Split a docstring into the description and what it says of each parameter.
+    """Split a docstring into the description and the text of each parameter.
 
     Google's and NumPy's sections and Sphinx's `:param name:` are understood.
     """

@@ -50,7 +50,7 @@ class Answer(Struct, Generic[Output], frozen=True):
     """None if the text is the whole answer."""
     meta: dict[str, Any] | None = None
     notes: tuple[str, ...] = ()
-    """What the reader must know, a sentence each."""
+    """Facts that the reader must know, a sentence each."""
     next: tuple[str, ...] = ()
     """What to do now, a sentence each."""
 
@@ -82,7 +82,7 @@ DONE = "Done."
 
 
 class ReturnType:
-    """What a tool's function is declared to return; evaluated on first use, which takes about 50 µs."""
+    """The declared return type of a tool's function; evaluated on first use, which takes about 50 µs."""
 
     def __init__(self, function: Callable[..., Any], tool: str) -> None:
         self._function = function
@@ -111,7 +111,7 @@ class ReturnType:
             return None
         schema = output_schema(self.kind)
         if self.form == "object":
-            schema.pop("additionalProperties", None)  # notes may stand beside the members
+            schema.pop("additionalProperties", None)  # notes are added beside the members
             return schema
         return {"type": "object", "properties": {"result": schema}, "required": ["result"]}
 
@@ -227,7 +227,7 @@ def _content_of(value: Any, returns: ReturnType | None) -> list[Content] | None:
         return list(value) if all(isinstance(item, _BLOCKS) for item in value) else None
     if value is None and (returns is None or returns.form != "wrapped"):
         return [Text(DONE)]
-    if returns is not None and returns.form == "content":  # an enum of strings, a date
+    if returns is not None and returns.form == "content":  # such as an enum of strings or a date
         return [Text(str(msgspec.to_builtins(value)))]
     return None
 

@@ -49,7 +49,7 @@ def output_outline(kind: Any) -> dict[str, Any]:
     """
     schema = _flatten(kind, with_docstrings=False)
     if isinstance(kind, type) and issubclass(kind, msgspec.Struct) and kind.__struct_config__.omit_defaults:
-        schema = _without_nulls(schema)  # such a struct is encoded without its nulls
+        schema = _without_nulls(schema)  # `omit_defaults` leaves its nulls out
     if "properties" not in schema:
         return _shallow(schema)
     properties = {name: _shallow(inner) for name, inner in schema["properties"].items()}

@@ -79,7 +79,7 @@ def input_type(function: Callable[..., Any], name: str, base: type[Struct]) -> t
         if parameter not in defaults:
             fields.append((parameter, kind))
         elif isinstance(default := defaults[parameter], list | dict | set):
-            copy = functools.partial(type(default), default)  # each call gets one of its own
+            copy = functools.partial(type(default), default)  # each call gets its own copy
             fields.append((parameter, kind, msgspec.field(default_factory=copy)))
         else:
             fields.append((parameter, kind, defaults[parameter]))
@@ -132,7 +132,7 @@ def read_hints(function: Callable[..., Any], name: str) -> dict[str, Any]:
 
 
 def check_function(function: Callable[..., Any], name: str) -> None:
-    """Refuse what cannot be called as a tool."""
+    """Refuse a function that cannot be called as a tool."""
     names = parameter_names(function)
     if names[:1] == ("self",) or names[:1] == ("cls",):
         raise DeclarationError(

@@ -119,7 +119,7 @@ class Tool:
         self.is_paid = paid
         """Whether a call costs money."""
         self.effect = effect
-        """What a call does to the far side, in a few words for people; empty if the hints say it all."""
+        """What a call does to the far side, in a few words for people; empty if the hints are enough."""
         self.visible_to: Visibility = visible_to
         self._hints = hints
         self._icons = icons

@@ -118,7 +118,7 @@ class ThreadTime:
             if all(name in ("", caller) for _, part in self._minute for name in part):
                 return
             left, retry = used, 0.0
-            for began, part in self._minute:  # until enough of the minute is over
+            for began, part in self._minute:  # find when enough old parts leave the window
                 if left <= self._limit:
                     break
                 left -= part.get(caller, 0.0)
@@ -186,7 +186,7 @@ class Accounts(Ledger):
             self.look()
 
     def release(self, caller: str, size: int) -> None:
-        """Count bytes that are held no more."""
+        """Stop counting bytes that were held for a caller."""
         if size:
             self.bytes.give_back(caller, size)
 

@@ -52,7 +52,7 @@ class Guard:
     def _is_allowed_host(self, host: str) -> bool:
         host = host.lower()
         name, colon, port = host.rpartition(":")
-        without_port = name if colon and port.isdigit() else host  # "[::1]" ends in no port
+        without_port = name if colon and port.isdigit() else host  # "[::1]" has no port
         return "*" in self._hosts or host in self._hosts or without_port in self._hosts
 
     def _is_allowed_origin(self, origin: str) -> bool:

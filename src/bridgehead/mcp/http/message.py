@@ -105,7 +105,7 @@ class Request(ABC):
         self.is_gone = False
         """Whether the client has hung up."""
         self.extra_headers: HeaderPairs = ()
-        """Headers to add to whatever response it gets."""
+        """Headers to add to its response, whichever that is."""
         self.stream: ResponseStream | None = None
         """Its response, if that is a stream and has begun."""
         self._when_gone: Callable[[], object] | None = None
@@ -128,7 +128,7 @@ class Request(ABC):
             self._when_gone()
 
     def abort(self) -> None:
-        """Close the connection after what was sent so far, to simulate a broken far side.
+        """Close the connection after the bytes sent so far, to simulate a broken far side.
 
         The handler's return value is then ignored.
         """

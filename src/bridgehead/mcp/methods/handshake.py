@@ -25,7 +25,7 @@ class Capability(Wire, frozen=True):
 
 
 class Capabilities(Wire, frozen=True):
-    """A server's capabilities; None where it has no such feature."""
+    """A server's capabilities; None if it lacks the feature."""
 
     resources: Capability | None = None
     tools: Capability | None = None

@@ -17,7 +17,7 @@ from typing import Protocol
 from .descriptors import count_unread, is_watchable
 
 CHUNK = 64 * 1024
-"""What is read at once: as much as a pipe holds, and little enough that no pages are mapped for it."""
+"""Bytes read at once: the capacity of a pipe, and small enough that malloc does not map pages for it."""
 
 
 class Input(Protocol):
@@ -40,7 +40,7 @@ class Output(Protocol):
     """Where bytes go."""
 
     is_broken: bool
-    """True once the reader is gone; what is written then is dropped."""
+    """True once the reader is gone; later writes are dropped."""
 
     @property
     def size(self) -> int:
@@ -54,7 +54,7 @@ class Output(Protocol):
         """Keep bytes for the reader."""
 
     def flush(self) -> None:
-        """Hand over what can be handed over without waiting."""
+        """Write as much as possible without waiting."""
 
     async def drain(self, below: int) -> None:
         """Wait until no more than this many bytes wait, or the reader is gone."""
@@ -187,11 +187,11 @@ class _BufferedOutput(ABC):
 
     @abstractmethod
     def flush(self) -> None:
-        """Hand over what can be handed over without waiting."""
+        """Write as much as possible without waiting."""
 
     @abstractmethod
     def _stop(self) -> None:
-        """Let go of the descriptor."""
+        """Stop using the descriptor."""
 
     @property
     def unread(self) -> int | None:
@@ -239,7 +239,7 @@ class WatchedOutput(_BufferedOutput):
         self._watching = False
 
     def flush(self) -> None:
-        """Hand over what can be handed over without waiting."""
+        """Write as much as possible without waiting."""
         if not self._watching:  # else the pipe is full, and the loop calls when it has room
             self._write()
 
@@ -288,7 +288,7 @@ class ThreadedOutput(_BufferedOutput):
         self._thread: threading.Thread | None = None
 
     def flush(self) -> None:
-        """Hand over what was written to the thread."""
+        """Pass the queued bytes to the thread."""
         if not self._parts:
             return
         if self._thread is None:

@@ -123,7 +123,7 @@ class StdioServer:
             self._receive(received)
         if not self._has_input_ended:
             self._input.start(self._receive)
-            if self._is_paused:  # the first input was too much already
+            if self._is_paused:  # the first input alone reached a limit
                 self._input.pause()
         self._dispatcher.start()
         await self._stopped.wait()
@@ -203,7 +203,7 @@ class StdioServer:
         """Start waiting requests while there is room."""
         while self._waiting and self._has_room:
             self._handle(self._waiting.popleft())
-        # Ending the server waits for the last of them; a call that answers at once has no task.
+        # Shutdown waits for the last task; a call that answers at once has none.
         self._progress.set()
         self._balance()
 

@@ -130,7 +130,7 @@ class TaskRun:
         try:
             return request.read(response)
         except msgspec.ValidationError as error:
-            from ..features.argument_errors import reword  # which only an answer that does not fit needs
+            from ..features.argument_errors import reword  # lazy: only an invalid answer needs it
 
             problem = reword(str(error), "the answer")
             message = f"inputResponses.{key} does not fit what was asked: {problem}"

@@ -161,8 +161,8 @@ class Catalogue:
         await self.load()
         kind = endpoint.split("/")[1]
         if not self.names_endpoints:
-            # The older API does not list what a model can do. It has a list per endpoint instead, which other
-            # compatible APIs lack, so a failure is normal. Ask once per refresh.
+            # The older API does not list the capabilities of a model. It has a list per endpoint instead,
+            # which other compatible APIs lack, so a failure is normal. Ask once per refresh.
             if self._models and endpoint not in self._asked:
                 self._asked.add(endpoint)
                 try:
@@ -174,7 +174,7 @@ class Catalogue:
                 return self._by_endpoint[endpoint]
         able = []
         for model in self._models.values():
-            # Without the field only the name tells: the vendor's edit models have `edit` in it.
+            # Without the field, go by the name: the vendor's edit models have `edit` in it.
             if model.supported_endpoints is None:
                 serves = (kind == EDITING) == (EDITING in model.id)
             else:

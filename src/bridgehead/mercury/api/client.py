@@ -112,7 +112,7 @@ class ApiClient:
         return await self.fetch(endpoint + MODELS, key, seconds)
 
     async def fetch(self, path: str, key: str, seconds: float) -> bytes:
-        """Return what is at a path, undecoded. Not for anything that costs money."""
+        """GET a path and return the undecoded body. Not for anything that costs money."""
         return await self._fetch(self._exchange("GET", path, b"", key), path, TimeLimit(seconds, _FREE_LIMIT))
 
     async def complete(self, request: ApiRequest, key: str, limit: TimeLimit) -> Completion:

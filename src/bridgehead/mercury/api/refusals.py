@@ -139,7 +139,7 @@ def broken_off(reason: wire.ApiError, content: str | None, api: str) -> MercuryE
 def read_reason(response: wire.ErrorResponse | wire.CompletionResponse) -> wire.ApiError:
     """Return the reason in any of the known forms: the vendor's, a text, FastAPI's `detail`."""
     error, detail = response.error, response.detail
-    if error is None and isinstance(detail, dict):  # FastAPI around the vendor's form
+    if error is None and isinstance(detail, dict):  # the vendor's form wrapped by FastAPI
         error = detail.get("error", detail)
     if isinstance(error, dict):
         known = ((name, error.get(name)) for name in wire.ApiError.__struct_fields__)

@@ -124,8 +124,8 @@ class _StreamedCall:
             return True
         if piece.function.name != self.name:
             return not self._has_arguments  # a name may come in pieces too, but only before the arguments
-        # Without ids, the name begins another call after one that came in one piece. With an index it may
-        # only be repeated: then no arguments come with it.
+        # Without ids, a name begins a new call if the previous one arrived complete. With an index the name
+        # may just be repeated: then it has no arguments.
         return not (self._is_whole and (piece.index is None or piece.function.arguments_text))
 
 
@@ -221,7 +221,7 @@ class StreamedAnswer:
         return self._chunks != before
 
     def add_whole(self, completion: Completion) -> None:
-        """Take a complete answer that came instead of a stream, so that it is reported like one."""
+        """Accept a complete answer in place of a stream, and report it like one."""
         self._pieces.append(completion.content)
 
     def end(self, now: float) -> None:

@@ -47,7 +47,7 @@ class Entry(Struct):
     def end(self, outcome: str, seconds: float, completion: Completion | None = None) -> None:
         """Record the outcome of the call."""
         self.outcome, self.seconds, self.completion = outcome, seconds, completion
-        self.ended_at = time.time()  # the line itself is written a little later
+        self.ended_at = time.time()  # now, because the line is written later
 
 
 def audit_calls(bridge: Bridge[Any]) -> None:

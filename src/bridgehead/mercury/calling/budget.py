@@ -232,8 +232,8 @@ class Budget:
         except OverBudget as over:
             raise await self._refuse(reservation, over.cap) from None
         except asyncio.CancelledError:
-            # The booking goes on although nothing will be sent: release it as soon as it is done. Cancelling
-            # it instead could leave a reservation whose answer is lost.
+            # The booking continues although nothing will be sent: release it once it is done. Cancelling it
+            # instead could leave a reservation whose answer is lost.
             def release(booking: asyncio.Future[list[Spending]]) -> None:
                 if not booking.cancelled() and booking.exception() is None:
                     reservation.is_booked, reservation.state = True, "released"

@@ -145,7 +145,7 @@ class Completer:
         return completion
 
     async def _choose_targets(self, call: Call) -> list[Target]:
-        """Return where a call goes, in order: the targets of its route, or its model at Mercury."""
+        """Return the targets of a call, in order: those of its route, or its model at Mercury."""
         if call.path == EMBEDDINGS:
             return [Target(call.provider, call.model)]
         if routed := self._routes.find(call):
@@ -207,7 +207,7 @@ class Completer:
                         deadline = self._clock.monotonic() + call.seconds
                         continue
                     # At once, and not as a retry: nothing is wrong with the service.
-                    if error.status in COOLDOWN_SECONDS:  # because of the key
+                    if error.status in COOLDOWN_SECONDS:  # the key was refused
                         refused_keys.add(key)
                         provider.keys.cool_down(key, error.status, error.retry_after)
                         another = provider.keys.find_other(refused_keys)

@@ -179,7 +179,7 @@ def make_provider(
             "REQUEST_TIMEOUT": entry.timeout_ms or settings.request_timeout,
         }
         for text in (entry.key_header, entry.url.partition("?")[2], *entry.headers, *entry.headers.values()):
-            # Neither may end a line of the request.
+            # A line break would inject headers.
             if not (text.isascii() and text.isprintable()):
                 raise ValueError(text)  # noqa: TRY301
     except ValueError:

@@ -83,7 +83,7 @@ class Reservations:
                 is_first=not call.is_counted,
                 is_patient=call.is_patient,
                 input_tokens=call.max_input_tokens,
-                # Only looked up if it is limited.
+                # Looked up only if output tokens are limited.
                 output_tokens=longest_answer(call, catalogue) if self._rate_limits.needs_output_length else 0,
                 deadline=deadline,
             )

@@ -96,7 +96,7 @@ class Journal:
         return iter(tuple(self._requests))
 
     def add(self, request: ReceivedRequest) -> None:
-        """Take a request in."""
+        """Number a request and add it."""
         self.total += 1
         request.number = self.total
         self._requests.append(request)

@@ -42,7 +42,7 @@ async def read_files(names: list[str], ctx: Context[Service]) -> list[str]:
         if url.scheme != "file" or url.netloc not in ("", "localhost"):
             continue
         folder = url2pathname(url.path)
-        if folder and not folder.startswith("\\\\"):  # on Windows a share of another machine
+        if folder and not folder.startswith("\\\\"):  # not a network share (Windows)
             folders.append(folder)
     return [await asyncio.to_thread(_read, folders, name, settings.max_file_size) for name in names]
 

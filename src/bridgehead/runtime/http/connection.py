@@ -104,7 +104,7 @@ class Response:
                 if size > max_bytes:
                     raise BodyTooLarge(max_bytes)
                 pieces.append(piece)
-                if self.is_complete and not self.pieces:  # saves one more call of read
+                if self.is_complete and not self.pieces:  # saves another call of `read`
                     break
         except ConnectionBroken as problem:
             problem.received = b"".join(pieces)
@@ -280,7 +280,7 @@ class Connection(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Keep the transport; abort it if the request was abandoned meanwhile."""
-        self._transport = cast("asyncio.Transport", transport)  # TCP, TLS and Unix sockets all have one
+        self._transport = cast("asyncio.Transport", transport)  # true for TCP, TLS and Unix sockets
         if self._lost is not None:
             self._transport.abort()
 

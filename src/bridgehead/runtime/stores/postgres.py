@@ -69,7 +69,7 @@ _REASONS = {
     "42501": "this user lacks a right",
     "58030": "its disk fails",
 }
-"""What a client may see of a refusal, by PostgreSQL's code; the log has the details."""
+"""The reason that a client may see, by PostgreSQL's error code; the log has the details."""
 
 log = logs.logger("postgres")
 
@@ -151,7 +151,7 @@ class ReconnectingConnection:
         return result
 
     async def _wait_until_open(self) -> None:
-        # A thread may still use the database after it was closed, and nobody would close what it opens.
+        # A thread may still use the database after `close`; a connection opened now would never be closed.
         if self._is_closed:
             raise self._unavailable()
         is_known_lost = bool(self.problem)

@@ -205,7 +205,7 @@ class SharedWindows:
         try:
             return await self._run(entry, asked)
         except asyncio.CancelledError:
-            # The script may have run all the same: release the unused reservation.
+            # The script may have run anyway: release the unused reservation.
             names = tuple(limit.name for limit in asked)
             self.correct(Taken(entry, names), [0] * len(asked[0].amounts))
             raise

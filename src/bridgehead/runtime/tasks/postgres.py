@@ -121,7 +121,7 @@ class PostgresTaskStore:
         )
 
     async def _count(self, record: TaskRecord) -> tuple[Kept, Kept]:
-        """Count what is stored for the record's caller and for all, apart from the record itself."""
+        """Count the tasks and bytes of the record's caller and of all, without the record itself."""
         counted = (record.caller, self._clock(), record.id)
         row = await self._database.writer.run(lambda writer: writer.fetchrow(_COUNT, *counted))
         assert row is not None  # noqa: S101 - an aggregate always has one row
