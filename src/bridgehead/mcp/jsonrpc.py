@@ -1,8 +1,8 @@
 """JSON-RPC 2.0: bytes to messages and back. Independent of MCP's methods.
 
-Whatever the bytes are, `decode` returns a value: a message, a batch, or a `Malformed` that says which answer
-it deserves. Encoding works on bytes that are already JSON, so that a result is encoded once and never copied
-through Python objects.
+`decode` never raises: it returns a message, a batch, or a `Malformed` with the error to answer. Encoding
+works on bytes that are already JSON, so that a result is encoded once and never copied through Python
+objects.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Modules: what a script imports and exports, and the file that an import means in the game."""
+"""Modules: the imports and exports of a script, and the file that an import refers to in the game."""
 
 from __future__ import annotations
 

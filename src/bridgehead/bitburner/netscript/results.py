@@ -1,7 +1,8 @@
 """Results: the types of the values that a script gets from the API, as far as they are certain.
 
 Follows the result of a call through `await`, variables, destructuring, fields, elements, `for … of` and the
-callbacks of an array's methods. Whatever may have another type is unknown. Each expression is resolved once.
+callbacks of an array's methods. A value that may have another type counts as unknown. Each expression is
+resolved once.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ JSDoc, or called with it), variables, destructuring, `this.ns` and namespaces su
 Anything uncertain is ignored: a false alarm costs more than a missed problem.
 
 Each expression and each declaration is resolved once, so the work is linear in the script. `MAX_STEPS` bounds
-it all the same; a script beyond it is not checked.
+it anyway; a script beyond it is not checked.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Signatures: what a function of the API takes and returns, read from its declaration.
+"""Signatures: parameters and return type of an API function, read from its declaration.
 
 Only as much of TypeScript's types as a literal argument can contradict: `string`, `number`, `boolean`,
 arrays, functions, objects, and the values of enums and literal types. Everything else accepts anything.

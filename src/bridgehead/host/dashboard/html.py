@@ -2,8 +2,8 @@
 
     tag("a", name, href="/tools", class_="quiet")
 
-A child that is `Html` is put in as it is; anything else becomes text, whatever is in it. Attributes are
-always quoted. Addresses come from `link`, which encodes its query and leads to this server only.
+A child of type `Html` is inserted unescaped; anything else becomes text. Attributes are always quoted.
+Addresses come from `link`, which encodes its query and leads to this server only.
 """
 
 from __future__ import annotations

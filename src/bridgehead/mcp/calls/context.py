@@ -1,7 +1,7 @@
 """Context: one request being served, as its handler sees it.
 
-Progress, log messages, questions to the client, cancellation. The same calls work in every revision; what a
-revision does not define is not sent.
+Progress, log messages, questions to the client, cancellation. The same calls work in every revision; features
+that a revision lacks are not sent.
 """
 
 from __future__ import annotations

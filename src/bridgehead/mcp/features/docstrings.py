@@ -1,4 +1,4 @@
-"""Docstrings: what a function's docstring says of it and of each parameter, for a model."""
+"""Docstrings: the descriptions of a function and its parameters, for a model."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Parameters: the names of a function's parameters, and which is the context; a declaration needs no more."""
+"""Parameters: the names of a function's parameters, and which is the context; enough for a declaration."""
 
 from __future__ import annotations
 

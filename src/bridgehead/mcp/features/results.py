@@ -1,4 +1,4 @@
-"""Results: what a tool's function returns, and how it goes on the wire in each revision.
+"""Results: the return value of a tool's function, and its wire form in each revision.
 
 Text and content blocks are sent as they are. Any other value is structured content, which has to be an
 object: other values are wrapped in `{"result": …}`. The same value is in the text as JSON, for clients that

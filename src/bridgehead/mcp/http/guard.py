@@ -1,7 +1,7 @@
 """Guard: checks before a request is handled.
 
-Host and Origin (against DNS rebinding), Accept and Content-Type, the size and duration of the body. What a
-caller has open is checked by `accounts`.
+Host and Origin (against DNS rebinding), Accept and Content-Type, the size and duration of the body. Limits
+per caller are checked by `accounts`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Methods that run what a bridge declares: `tools/call`, `resources/read`, `prompts/get`, completion."""
+"""Methods that run the parts of a bridge: `tools/call`, `resources/read`, `prompts/get`, completion."""
 
 from __future__ import annotations
 

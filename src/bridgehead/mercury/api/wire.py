@@ -1,7 +1,7 @@
 """Wire: requests to the Mercury API, and its responses, decoded without secrets. Pure.
 
 Both forms of `usage` are accepted, unknown fields are ignored, and nearly every field may be missing or null.
-What these types refuse, `tolerance` reads; `completions` decides what a response means for a call.
+`tolerance` reads responses that these types refuse; `completions` decides what a response means for a call.
 
 An upstream may echo the key that it was sent: in a refusal, a warning, an answer, a model's name. Secrets are
 removed as soon as a response is read. Results, notifications, log lines and audit lines are made from

@@ -1,7 +1,7 @@
 """Provider: one API with its keys, models, prices, rate limit and circuit breaker.
 
-The settings describe one, Mercury. A routes file can add others, which are OpenAI-compatible. Each fails by
-itself; budgets and the limits of clients count over all of them.
+The settings describe one, Mercury. A routes file can add others, which are OpenAI-compatible. Each fails
+independently; budgets and the limits of clients count across all.
 """
 
 from __future__ import annotations
