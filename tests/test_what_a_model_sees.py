@@ -230,4 +230,4 @@ async def test_definitions_of_a_game_that_is_away_say_so_in_both_parts(tmp_path:
         result = await play.client.call("search_definitions", {"query": "hack"})
 
     assert find_differences("search_definitions", result) == []
-    assert any("away" in note for note in result["structuredContent"]["notes"])
+    assert any("No game is connected" in note for note in result["structuredContent"]["notes"])

@@ -1,8 +1,7 @@
 """The `bridgehead` command.
 
-Owns the reading of the command line: nothing else in the distribution looks at `sys.argv` or at the
-environment. It passes them on as values. Deliberately imports nothing at the top that takes time,
-because every server starts through this module; a command imports what it needs when it is chosen.
+Only this module reads `sys.argv` and the environment; it passes them on as values. It imports nothing slow at
+the top, because every server starts through it; a command imports what it needs when it runs.
 
 The name of a bridge alone, or the path of its file, serves it to the client that started this process;
 further words are one of its own commands. Every other command is in `bridgehead.commands`.
@@ -72,7 +71,7 @@ def _open_closed_streams() -> None:
         try:
             os.fstat(descriptor)
         except OSError:
-            os.open(os.devnull, os.O_RDWR)  # gets the lowest free number, which is this one
+            os.open(os.devnull, os.O_RDWR)  # gets the lowest free descriptor, which is this one
     sys.stdin = sys.stdin or os.fdopen(0, closefd=False)
     sys.stdout = sys.stdout or os.fdopen(1, "w", closefd=False)
     sys.stderr = sys.stderr or os.fdopen(2, "w", closefd=False)
@@ -117,7 +116,7 @@ def _choose(name: str, arguments: list[str], environment: "Mapping[str, str]") -
     except plugins.UnknownBridge:
         return _refuse(f"Unknown command {name!r}.", like=name)
     if not arguments:
-        # Windows takes an input of nothing (NUL) for a terminal too; nobody reads a greeting in a pipe.
+        # On Windows `isatty` is true for NUL as well, so standard error must be a terminal too.
         if os.isatty(0) and (os.name != "nt" or os.isatty(2)):
             sys.stderr.write(
                 f"Bridgehead {__version__}: {bridge.title}, waiting for an MCP client on standard input.\n"
@@ -168,7 +167,7 @@ def _help() -> str:
     from bridgehead.runtime.command_line import wrap
 
     bridges = [(name, plugins.load(name).summary) for name in plugins.built_in_names()]
-    # Of a plugin only its package: its summary would mean importing it, and it may be broken or slow.
+    # For a plugin, show only its package: its summary needs an import, which may be slow or fail.
     bridges += [
         (plugin.name, f"from {plugin.source}") for plugin in plugins.installed_plugins() if not plugin.problem
     ]

@@ -117,7 +117,7 @@ async def test_a_read_only_token_is_offered_what_only_reads(tmp_path: Path) -> N
         assert "alpha_write" not in await host.tools("/alpha/mcp", token)
         assert refused["error"]["message"] == (
             "Unknown tool: alpha_write. This token is read-only. "
-            "Ask whoever runs the server for one that may write."
+            "Ask the server's operator for one that may write."
         )
 
 

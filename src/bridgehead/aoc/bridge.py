@@ -30,7 +30,7 @@ NAME = "aocMCP"
 VERSION = "1.0.0"
 """Fixed by the contract; `bridgehead --version` prints the distribution's."""
 PREPARE_AFTER_SECONDS = 0.5
-# A sentence that names a tool is left out where the tool is not offered.
+# A sentence that names a tool is left out if the tool is not offered.
 INSTRUCTIONS = (
     "Advent of Code puzzle texts, and how fast models solve them. To time yourself, call start_attempt "
     "before you read the puzzle: it starts the server's clock and returns the text and your input. Hand "

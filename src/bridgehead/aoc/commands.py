@@ -349,7 +349,7 @@ def _run(workspace: Workspace, chosen: Namespace, settings: AocSettings) -> int:
     def report(line: str) -> None:
         sys.stderr.write(f"{line}\n")
 
-    # The whole environment, not ours alone: a solver's language has variables of its own.
+    # The whole environment, not just our settings: a solver's language may need its own variables.
     outcome = measure(workspace, wanted, report, os.environ, secret_paths(settings))
     sys.stdout.write(f"{outcome.summary}\n")
     return 0 if outcome.outcome != "failed" else 1

@@ -53,7 +53,7 @@ class AocDialect(Dialect):
 
 
 def _word(error: BridgeError) -> str:
-    from bridgehead.runtime.callers import word_error  # late: the server's first answer does not need it
+    from bridgehead.runtime.callers import word_error  # lazy: the server's first answer does not need it
 
     return word_error(error)
 

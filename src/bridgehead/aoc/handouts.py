@@ -1,8 +1,9 @@
 """Handouts: which callers have been given the text or the input of which puzzle.
 
 A time counts as measured only if its caller saw nothing of the phase before the clock started. A caller is a
-token, or an address that needs none; over stdio the process serves one caller. What a caller is given over
-HTTP is stored among the attempts as well, so that every process knows it; this memory saves storing it twice.
+token or, without authentication, an address; over stdio the process serves one caller. What a caller is given
+over HTTP is stored among the attempts as well, so that every process knows it; this memory saves storing it
+twice.
 """
 
 from __future__ import annotations
@@ -21,9 +22,9 @@ class Handouts:
         """Remember that a caller has been given phases of a day; return those that are new."""
         if caller not in self._given and len(self._given) >= MAX_CALLERS:
             del self._given[next(iter(self._given))]
-        given = self._given.setdefault(caller, set())
-        new = [phase for phase in phases if (day, phase) not in given]
-        given.update((day, phase) for phase in new)
+        handed_out = self._given.setdefault(caller, set())
+        new = [phase for phase in phases if (day, phase) not in handed_out]
+        handed_out.update((day, phase) for phase in new)
         return new
 
     def has(self, caller: str, day: int, phase: int) -> bool:

@@ -1,7 +1,7 @@
 """Measuring: run a solver on a day's input until its time is known well, check and record it. Blocks.
 
-Every run has a fresh folder with nothing but the input, in isolation where the system has bubblewrap. What a
-run leaves behind (caches, files, processes) is gone before the next one begins.
+Every run has a fresh folder with nothing but the input, in isolation where the system has bubblewrap.
+Leftovers of a run (caches, files, processes) are removed before the next one begins.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class Measurement(Struct, frozen=True):
     phase: int
     command: list[str]
     runs: int = 5
-    """The least; more follow until the interval is small."""
+    """The minimum; more follow until the interval is small."""
     max_runs: int = MAX_RUNS
     warm_up: int = 1
     limits: Limits = Limits()
@@ -124,7 +124,8 @@ def measure(
                 _milliseconds(ended),
                 EXECUTION,
                 grade,
-                # Named one by one: equal times of one moment would look like copies of one record.
+                # Each run gets its own id: equal times at the same moment would look like copies of one
+                # record.
                 Details(attempt=f"{batch}-{place}", cpu_ms=ended.cpu_ms, host=host),
             )
             for place, ended in enumerate(ends, start=1)
@@ -144,7 +145,7 @@ def measure(
 
 
 class Solver:
-    """A program that is run again and again, each time as if for the first time."""
+    """A program that is run repeatedly, each time in a fresh folder."""
 
     def __init__(
         self,
@@ -163,27 +164,27 @@ class Solver:
         self._command, self._needed = find_parts(wanted.command, Path.cwd())
         self._limits = wanted.limits
         self._input = puzzle_input
-        # Settings of ours would tell the program where the answers are.
+        # Our settings would reveal to the program where the answers are.
         self._environment = {
             name: value for name, value in environment.items() if not name.startswith(("AOC_", "BRIDGEHEAD_"))
         }
         folders = workspace.folders
-        # Transcripts of agents have answers in them, too.
+        # Transcripts of agents contain answers too.
         ours = (folders.answers, folders.speeds, folders.attempts, folders.inputs, folders.bench)
         self._hidden = (*map(Path, ours), *hidden)
         self._bubblewrap = bubblewrap
 
     def run(self) -> tuple[EndedProgram, str, str]:
-        """Run the program once; return how it ended, what is wrong with it, and its answer."""
+        """Run the program once; return its end, its problem and its answer."""
         with TemporaryDirectory(ignore_cleanup_errors=True) as fresh:
             folder = Path(fresh).resolve()
-            given = folder / "input.txt"
-            shutil.copyfile(self._input, given)
+            copied_input = folder / "input.txt"
+            shutil.copyfile(self._input, copied_input)
             out, err = BytesIO(), BytesIO()
             places = {"HOME": fresh, "TMPDIR": fresh, "TEMP": fresh, "TMP": fresh}
             job = Job(
                 command=self._command,
-                puzzle_input=given,
+                puzzle_input=copied_input,
                 environment={**self._environment, **places},
                 view=View(folder, tuple(self._needed), self._hidden),
                 bubblewrap=self._bubblewrap,

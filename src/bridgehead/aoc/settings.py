@@ -92,7 +92,7 @@ class AocSettings(LogSettings, DatabaseSettings, StateSettings):
     )
 
     def check(self) -> None:
-        """Refuse a folder that is named but not there, or that is a file."""
+        """Refuse a configured folder that does not exist or is a file."""
         if self.data_dir is not None and not os.path.isdir(self.data_dir):
             raise SettingError("AOC_DATA_DIR", self.data_dir, FOLDER.wanted)
 
@@ -105,7 +105,7 @@ def find_session_file(settings: AocSettings) -> Path:
 
 
 def secret_paths(settings: AocSettings) -> tuple[Path, ...]:
-    """Return what no program that we run may read: keys, tokens and the cookie, wherever they are."""
+    """Return the paths that no sandboxed program may read: keys, tokens and the cookie."""
     from bridgehead.runtime.directories import open_state
 
     keys = () if settings.grade_key_file is None else (settings.grade_key_file,)

@@ -84,7 +84,7 @@ class _Chosen(NamedTuple):
 
 
 class PastAttempts(NamedTuple):
-    """What earlier attempts at a day say about a model."""
+    """A model's earlier attempts at a day."""
 
     given: set[int]
     """The phases that it has been given."""
@@ -110,11 +110,11 @@ class Workspace:
     ) -> None:
         self.year = year
         self.seals = seals
-        """Proves the grades of records in files; None believes no grade above claimed."""
+        """Proves the grades of records in files; None treats every grade as claimed."""
         self.database = database
         """Holds records, attempts and aliases; None if they are in the folders."""
         self.folders = folders
-        # Looked for at the start, before a disk can be unmounted.
+        # Determined at the start, before a disk can be unmounted.
         self._anchors = {
             path: layout.find_anchor(path, folders.required) for path in (folders.speeds, folders.attempts)
         }
@@ -183,7 +183,7 @@ class Workspace:
         return Stopwatch(self.attempts, self.clock)
 
     def past_attempts(self, day: int, llm: str, *callers: str | None) -> PastAttempts:
-        """Return what a model has done on a day, or one of these callers for any model. Blocks."""
+        """Return what a model, or any of these callers, has done on a day. Blocks."""
         from .files.attempts import ANSWERED
         from .files.names import canonical_name
 
@@ -205,7 +205,7 @@ class Workspace:
         return past
 
     def store_handout(self, caller: str, day: int, phases: list[int]) -> None:
-        """Store that a caller was given phases, for every process that it may reach to know. Blocks."""
+        """Store that a caller was given phases, so that every process knows it. Blocks."""
         if caller == self.process or not phases:
             return
         try:
@@ -213,11 +213,11 @@ class Workspace:
         except (StorageError, Unavailable) as failure:
             import logging
 
-            # Puzzles can be read while records cannot be written. This process remembers it nevertheless.
+            # Puzzles can be read while records cannot be written. This process still remembers it.
             logging.getLogger("bridgehead.aoc").warning("a handout of day %d is not stored: %s", day, failure)
 
     def caller_of(self, ctx: Context[Workspace]) -> str:
-        """Return who is asking: a token, an address that needs none, or over stdio this process."""
+        """Return who is asking: a token, an address (without authentication), or over stdio this process."""
         return ctx.principal or ctx.connection.caller or self.process
 
     async def record_attempt(self, attempt: TimedAttempt, client: int | None = None) -> bool:
@@ -228,7 +228,7 @@ class Workspace:
         end = attempt.end
         if end is None or end.outcome not in {"solved", "unchecked"}:
             return False
-        if end.verdict is not None:  # else it ended in version 0.2, which recorded it without its attempt
+        if end.verdict is not None:  # otherwise version 0.2 ended it and recorded it without its attempt
             details = Details(
                 end.attempt, attempt.tries, attempt.wrong, tokens=end.tokens, cost_usd=end.cost_usd
             )
@@ -256,7 +256,7 @@ class Workspace:
                 for name, steps in by_attempt.items()
                 if steps[-1].outcome in {"solved", "unchecked"} and steps[-1].verdict is not None
             }
-            if ended:  # else the day's records need not be read
+            if ended:  # otherwise the day's records need not be read
                 recorded = self.records.attempts(day)
                 missing += [
                     TimedAttempt(day, steps, 0) for name, steps in ended.items() if name not in recorded
@@ -355,7 +355,7 @@ class Workspace:
         return view
 
     def times_now(self, filters: Filters, board: Board) -> Callable[[Row], dict[Puzzle, list[int]]]:
-        """Return a function from a row of a board to its times by puzzle, sorted. Blocks."""
+        """Return a function that maps a row of a board to its sorted times by puzzle. Blocks."""
         from .files.entries import CLAIMED, MEASURED, VERIFIED
         from .files.names import merge_spellings
         from .ranking.standings import merge, tally
@@ -509,4 +509,6 @@ def _shown(skipped: list[Skipped]) -> list[Skipped]:
     """Return the skipped files as the caller may see them."""
     from bridgehead.runtime.callers import hide_folder
 
-    return [Skipped(hide_folder(one.file, one.file), hide_folder(one.problem, one.file)) for one in skipped]
+    return [
+        Skipped(hide_folder(file.file, file.file), hide_folder(file.problem, file.file)) for file in skipped
+    ]

@@ -76,7 +76,7 @@ def make_bridge(
     resources.declare(bridge)
     prompts.declare(bridge)
     if settings.read_only:
-        from bridgehead.mcp import hide_tools  # late: most servers hide nothing
+        from bridgehead.mcp import hide_tools  # lazy: most servers hide nothing
 
         hide_tools(bridge, lambda tool: tool.is_read_only, lambda _tool: "BITBURNER_READ_ONLY hides it.")
     TOOLSETS.restrict(bridge, settings.toolsets)

@@ -8,7 +8,7 @@ from bridgehead.mcp import Dialect, Failure, ToolError
 from bridgehead.runtime.errors import BridgeError, InvalidArgument, StorageError, TimedOut, Unavailable
 
 NOTHING_CHANGED = "Nothing was changed."
-"""Said by every failed change that is certain of it."""
+"""Added by every failed change that certainly changed nothing."""
 
 
 class NotConnected(Unavailable):
@@ -102,7 +102,7 @@ class Conflict(BridgeError):
 
 
 class BackupFailed(StorageError):
-    """The previous content could not be kept, so the file was left as it is."""
+    """The previous content could not be kept, so the file was not changed."""
 
     code = "backup_failed"
 
@@ -160,7 +160,7 @@ class BitburnerDialect(Dialect):
 
 
 def _to_tool_error(error: BridgeError) -> ToolError:
-    from bridgehead.runtime.callers import word_error  # late: the server's first answer does not need it
+    from bridgehead.runtime.callers import word_error  # lazy: the server's first answer does not need it
 
     shown = word_error(error)
     message = shown.removesuffix(f" {error.next_step}")

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 _DEFINITIONS_FILE = "definitions.d.ts"
 
 TOLD = "bridgehead/told"
-"""The owner's notification with a sentence for the agents of a guest."""
+"""Method of the owner's notification with a sentence for the agents of its guests."""
 
 
 class Session:
@@ -64,7 +64,7 @@ class Session:
         self.settings = settings
         self._clock = clock
         self._bridge = bridge
-        """Its clients are told of changed files; None outside of a server."""
+        """Notifies its clients of changed files; None outside of a server."""
         self.connection = connection
         self.relay = relay
         self.remote = Remote(connection, timeout, clock)
@@ -94,8 +94,8 @@ class Session:
         self._kept_definitions: str | None = None
         """The definitions as last stored on this machine."""
         self._differing: dict[tuple[str, str], Difference] = {}
-        """Files that differ from what was written, until an agent is told."""
-        # Weak, so that an agent's number goes with its connection.
+        """Files that differ from their last write, until reported to an agent."""
+        # Weak, so that an agent's number is dropped with its connection.
         self._agents: WeakKeyDictionary[object, int] = WeakKeyDictionary()
         self._last_agent = 0
         self._background: set[asyncio.Task[None]] = set()
@@ -135,7 +135,7 @@ class Session:
             if self._index is None or self._index.text != text:
 
                 def make_index() -> Index:
-                    from .netscript.search import Index  # loads the parser, in the thread too
+                    from .netscript.search import Index  # also loads the parser in the thread
 
                     return Index(text)
 
@@ -144,9 +144,9 @@ class Session:
             return self._index
 
     async def load_definitions(self) -> tuple[str, float | None]:
-        """Return the definitions, and the time at which they were stored if the game is away.
+        """Return the definitions, and the time at which they were stored if the game is disconnected.
 
-        They are stored on this machine, so that an agent can look things up while the game is away.
+        They are stored on this machine, so that an agent can search them while no game is connected.
         """
         import asyncio
 
@@ -173,7 +173,7 @@ class Session:
 
             def store() -> None:
                 path = directories.open_state(self.settings, "bitburner") / _DEFINITIONS_FILE
-                with suppress(OSError):  # the stored copy matters only while the game is away
+                with suppress(OSError):  # the stored copy matters only while no game is connected
                     if not path.exists() or durable.read(path) != text.encode():
                         durable.replace(path, text.encode())
 
@@ -181,7 +181,7 @@ class Session:
         return text, None
 
     def _handle_change(self, change: FileChange) -> None:
-        # A file that was written since does not differ any more.
+        # A file written since then no longer differs.
         self._differing.pop((change.server, change.filename), None)
         if self._bridge is not None:
             self._bridge.changed.resource(paths.make_uri(change.server, change.filename))
@@ -198,13 +198,15 @@ class Session:
             self.writer.announce(change, is_ours=False)
         differences = decode_notice(notice, DIFFERENCES, list[Difference])
         if differences is not None:
-            self._differing = {(one.server, one.filename): one for one in differences}
+            self._differing = {
+                (difference.server, difference.filename): difference for difference in differences
+            }
         told = decode_notice(notice, TOLD, str)
         if told is not None:
             self._notices.append(told)
 
     def take_notices(self, agent: str) -> list[str]:
-        """Return what an agent has to be told with its next answer, once."""
+        """Return the notices for an agent's next answer, once."""
         from .changes.differences import describe_differences
 
         notices = [*self.last_seen.take_notices(agent), *self._notices]
@@ -215,7 +217,7 @@ class Session:
         return notices
 
     def forget_differences(self) -> None:
-        """Mark the differences as told; the owner then records the contents that the game holds instead."""
+        """Mark the differences as reported; the owner then records the contents that the game holds."""
         told, self._differing = self._differing, {}
         if told and self.connection.link is not None and not self.connection.link.is_shared:
             self._start(self.differences.acknowledge(self.remote))
@@ -230,10 +232,12 @@ class Session:
             from .changes.file_writer import DIFFERENCES
             from .game import wire
 
-            # First: what was not finished is no difference.
+            # First: an unfinished batch must not count as a difference.
             await self.batches.take_back_all(self._tell_all)
             differences = await self.differences.check_all(self.remote)
-            self._differing = {(one.server, one.filename): one for one in differences}
+            self._differing = {
+                (difference.server, difference.filename): difference for difference in differences
+            }
             if differences:
                 self.relay.broadcast(wire.encode_notification(DIFFERENCES, differences))
 

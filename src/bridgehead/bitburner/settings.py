@@ -133,7 +133,7 @@ class BitburnerSettings(StateSettings, LogSettings):
         URL,
         None,
         "Connect to this address instead of listening: a relay, or a shared game.",
-        secret=True,  # it may name a password
+        secret=True,  # it may contain a password
     )
     allowed_origins = Setting(
         "BITBURNER_ALLOWED_ORIGINS",

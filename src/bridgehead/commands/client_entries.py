@@ -81,9 +81,9 @@ def _resolve(text: str, environment: Mapping[str, str]) -> str:
 
 
 def _outside_shell() -> dict[str, str]:
-    """Return this environment without settings of ours: a client does not start from this shell.
+    """Return the environment without Bridgehead settings: a client is not started from this shell.
 
-    The findings about each bridge show what is wrong with them; here they would be blamed on the client.
+    The findings of each bridge report invalid settings; here they would be blamed on the client.
     """
     settings = set()
     for name in plugins.names():
@@ -96,7 +96,7 @@ async def _start(entry: Mapping[str, Any], environment: Mapping[str, str]) -> st
     """Start a server and return its name and version."""
     words = [entry["command"], *map(str, entry.get("args") or ())]
     own = {name: _resolve(str(value), environment) for name, value in entries.mapping(entry, "env").items()}
-    # Codex passes variables of its own environment on, those that its entry names.
+    # Codex passes on the variables of its own environment that the entry names.
     own |= {name: environment[name] for name in entries.variables_of(entry) - {*own} if name in environment}
     try:
         process = await asyncio.create_subprocess_exec(

@@ -51,7 +51,7 @@ async def examine(url: str, environment: Mapping[str, str]) -> list[Finding]:
         async with asyncio.timeout(4 * SECONDS):
             await _Session(url, environment.get("BRIDGEHEAD_TOKEN", ""), environment).examine(findings)
     except _Refused as refused:
-        # The user asks whether this server works; a note would end in "everything works".
+        # An error: the user asks whether this server works, and a note would end in "everything works".
         findings.append(msgspec.structs.replace(refused.finding, verdict="wrong"))
     except TimeoutError:
         findings.append(Finding("time", "wrong", f"it took more than {4 * SECONDS:.0f} s", _SEE_LOG))
@@ -126,7 +126,7 @@ class _Session:
             await self._pool.close()
 
     async def _end_session(self, headers: list[tuple[str, str]]) -> None:
-        # A session that is not ended expires: a connection that breaks here is no finding.
+        # A session that is not ended expires, so a connection that breaks here is not reported.
         with suppress(ConnectFailed, ConnectionBroken):
             async with self._pool.request("DELETE", self._path, headers) as response:
                 await response.read_body(MAX_BYTES)

@@ -45,7 +45,7 @@ POLL_MS = 500
 MAX_LINE_BYTES = 64 * 1024 * 1024
 """Longest message of a bridge; asyncio's own limit is 64 KiB."""
 MAX_FOLDERS = 500
-"""Folders that are watched. More means that the file is in a folder of other things, such as a home."""
+"""Folders that are watched. With more, the file is probably in a home folder and not in a project."""
 _NOT_SOURCE = ("__pycache__", "node_modules")
 _INTERNAL_ERROR = -32603
 _LISTS = ("tools", "resources", "prompts")
@@ -68,11 +68,11 @@ def parser() -> Parser:
 
 def main(arguments: list[str], environment: Mapping[str, str]) -> int:
     """Serve until the client closes standard input."""
-    if arguments[:1] == [CHILD]:  # this is the process that has the bridge
+    if arguments[:1] == [CHILD]:  # this process runs the bridge
         try:
             bridge = bridge_files.load(arguments[1])
         except bridge_files.BridgeFileError as failure:
-            if failure.__cause__ is not None:  # the author needs every frame
+            if failure.__cause__ is not None:  # the author needs the whole traceback
                 traceback.print_exception(failure.__cause__)
             raise
         return serve(bridge, environment)
@@ -158,7 +158,7 @@ def list_source_folders(folder: Path) -> list[Path]:
     folders = []
     for name, below, files in os.walk(folder):
         if "pyvenv.cfg" in files and name != str(folder):
-            below.clear()  # an environment: what is installed there is not being written
+            below.clear()  # a virtual environment: its packages are not being edited
             continue
         folders.append(Path(name))
         below[:] = [each for each in below if each.isidentifier() and each not in _NOT_SOURCE]

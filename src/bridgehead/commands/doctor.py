@@ -74,7 +74,7 @@ def main(arguments: list[str], environment: Mapping[str, str]) -> int:
             noun = "problem" if wrong == 1 else "problems"
             console.print(f"\n[bold red]{wrong} {noun}.[/] The lines with → say how to fix them.")
         else:
-            # A client's entry without its token is in use and was not tried: "Cursor: aoc".
+            # A client's entry whose token is not set here is in use but was not tried: "Cursor: aoc".
             entries = [finding for finding in report.get("clients", ()) if ": " in finding.what]
             untried = ", ".join(finding.what for finding in entries if finding.verdict == "note")
             told = (
@@ -109,7 +109,7 @@ async def examine(
             Finding("version", "right", versions),
             *_examine_path(environment),
             _examine_tool_filter(environment),
-            # Plugins whose name makes them unusable; the others are parts of their own.
+            # Plugins with an unusable name; the others are examined as parts of their own.
             *(
                 Finding("plugin", "wrong", plugin.problem)
                 for plugin in plugins.installed_plugins()

@@ -2,6 +2,6 @@
 
 `app` is the application: it identifies the caller (`auth/`) and passes the request to the view of the bridges
 that the caller may use (`views`). `pages` has health, metrics and events for operators, `dashboard/` the
-pages for people. `workers/` runs the application in one process or several. Of a bridge the host knows only
-its `runtime.manifest`.
+pages for people. `workers/` runs the application in one process or several. The host depends only on a
+bridge's `runtime.manifest`.
 """

@@ -98,7 +98,7 @@ class HostApplication:
         mount: str = "",
     ) -> None:
         self._mount = mount
-        """The path of the public address: a proxy offers the server under it, and may leave it in or out."""
+        """The path of the public URL, under which a proxy exposes this server; a proxy may strip it."""
         self._registry = registry
         self._views = views
         self._admission = admission
@@ -125,7 +125,7 @@ class HostApplication:
 
     @property
     def accounts(self) -> Accounts:
-        """What each caller has open and holds."""
+        """The accounts of all callers, over all views."""
         return self._views.accounts
 
     def __call__(self, http: Request) -> Handled:
@@ -202,7 +202,7 @@ class HostApplication:
         self, request: HostRequest, work: Coroutine[Any, Any, Response | ResponseStream]
     ) -> Response | ResponseStream:
         """Await the response; `_revoke_ended` may cut it off."""
-        current_request.set(request)  # again: `__call__` reset it before this coroutine runs
+        current_request.set(request)  # set again: `__call__` reset it before this coroutine runs
         request.task = asyncio.current_task()
         self._running.add(request)
         self.metrics.in_flight += 1
@@ -225,7 +225,7 @@ class HostApplication:
         finally:
             self.metrics.in_flight -= 1
             self._running.discard(request)
-            request.task = None  # the task's context holds the request: a cycle, with the whole body in it
+            request.task = None  # break the cycle: the task's context holds the request with its whole body
         self._record(request, UNAUTHORIZED if request.is_revoked else response.status)
         return response
 
@@ -241,7 +241,7 @@ class HostApplication:
     def _record(self, request: HostRequest, status: int) -> None:
         """Count and log a finished request."""
         seconds = self._now() - request.started
-        # The engine answers some rejections itself, with a status and no exception: it has no reason yet.
+        # Some rejections come from the engine as a plain status, without an exception and its reason.
         if status in REASONS and not request.reason:
             request.reason = REASONS[status]
             self.metrics.rejections.add(request.reason)
@@ -270,7 +270,7 @@ class HostApplication:
     # --- requests that the server or another worker asks about ---------------------------------------------
 
     async def reject_by_head(self, http: Request) -> Response | None:
-        """Return the rejection of a request by its head alone, so that its body need not be read."""
+        """Return the rejection that the head alone decides, so that the body need not be read."""
         request = self._describe(http)
         try:
             route = self._admission.route(request)
@@ -352,8 +352,8 @@ class HostApplication:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
         self._access_log.settle()
-        # Before the bridges: what runs in a session or task still uses them. The stores are last, because
-        # the tasks save their final state and the bridges may write.
+        # Before the bridges: sessions and tasks still use them. The stores are last, because the tasks save
+        # their final state and the bridges may write.
         self._views.close()
         await self._views.tasks.stop()
         await self._registry.stop(self._shutdown_seconds)

@@ -50,7 +50,7 @@ def main(
     """Serve until a signal ends it, and return the exit status."""
     command = parser()
     options = command.parse_args(arguments)
-    named: list[str] = vars(options).pop("bridge")  # no setting: a path may have a comma
+    named: list[str] = vars(options).pop("bridge")  # an argument, not a setting: a path may contain a comma
     if named and options.bridges:
         command.error("name the bridges either as arguments or with --bridges")
     for target in named:
@@ -85,7 +85,7 @@ def main(
         if sys.stderr.isatty():
             token = "" if settings.needs_auth else " --no-token"
             url = job.address
-            # Without names `install` adds the bridges that are installed; that in a file has to be named.
+            # Without names, `install` adds the installed bridges; a bridge in a file has to be named.
             if in_files := [name for name in served if name not in plugins.names()]:
                 url = f"{url}/{in_files[0]}/mcp --name {in_files[0]}"
             unenforced = ""
@@ -123,7 +123,7 @@ def parser() -> Parser:
     command.add_argument("--workers", metavar="N", help="how many processes serve (default: 1)")
     command.add_argument("--tls-cert", metavar="FILE", help="certificate chain, to serve https")
     command.add_argument("--tls-key", metavar="FILE", help="the certificate's key")
-    # A text and not True: options pass through the same parser as the variables of the environment.
+    # A string, not True: options go through the same parser as environment variables.
     command.add_argument(
         "--read-only", action="store_const", const="1", help="offer only tools that change nothing"
     )
@@ -159,7 +159,7 @@ def open_listener(settings: HostSettings, environment: Mapping[str, str]) -> soc
 
 def _serve_together(job: Job) -> None:
     """Serve with several processes, each with an inner port at which the others reach it."""
-    # Replicas on other machines must reach the inner ports too; workers alone use loopback.
+    # Replicas on other machines must reach the inner ports too; without replicas, loopback is enough.
     is_replica = bool(job.settings.redis_url and job.settings.state_keys)
     numbers = range(job.settings.workers)
     inner = [bind_peer_socket(job.settings, n) if is_replica else listen("127.0.0.1", 0) for n in numbers]

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 WRITE_SECONDS = 0.2
 """How long audit lines are collected for one statement."""
 MAX_LINES = 10_000
-"""Audit lines queued while the database is down; further ones push out the oldest, which only the log has."""
+"""Audit lines queued while the database is down; beyond that the oldest are only in the log."""
 RETRY_SECONDS = 1.0
 _MAX_BATCH = 1000
 _FIELDS = ("at", "replica", "bridge", "tool", "client", "outcome", "ms", "request", "key")

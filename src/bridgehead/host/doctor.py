@@ -22,9 +22,9 @@ from .telemetry.exporting import find_endpoint, wanted_signals
 _CONNECT_SECONDS = 3.0
 
 SHARED = "request limits, changes, who has which session or task, used confirmations, revoked tokens"
-"""Shared through Redis by all replicas, with and without BRIDGEHEAD_STATE_KEYS."""
+"""What replicas share through Redis, with and without BRIDGEHEAD_STATE_KEYS."""
 APART = "connections and streams open at once, and metrics"
-"""Separate in each replica."""
+"""What each replica keeps for itself."""
 
 
 async def examine(environment: Mapping[str, str]) -> list[Finding]:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from .settings import Network
 
 UNKNOWN = "unknown"
-"""Stands for the address of a peer that has none, such as one on a Unix socket."""
+"""The address of a peer without one, such as on a Unix socket."""
 _MAX_HOPS = 32
 
 

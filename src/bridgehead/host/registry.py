@@ -221,7 +221,7 @@ def _make_status(manifest: Manifest, environment: Mapping[str, str]) -> BridgeSt
         settings = read_settings(manifest, environment)
         prefix = prefix_of(settings)
         made = manifest.make(settings, metrics)
-        add_prefix(made, settings, prefix)  # refuses one that is too long before anything is served
+        add_prefix(made, settings, prefix)  # fails early if a prefix is too long
         bridge = made
     except Exception as failure:  # noqa: BLE001  (one bridge's failure must not stop the others)
         problem, cause = _reason(failure), failure

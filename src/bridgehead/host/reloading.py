@@ -57,6 +57,6 @@ class Reloader:
         if changed & CHANGEABLE:
             settings.configure_logs()
             self._access_log.set_level(settings.access_log)
-        # Also those that need a restart, so that the next reload warns only of what has changed since.
+        # Also values that need a restart, so that the next reload warns only of newer changes.
         self._settings = settings
         log.info("reloaded")

@@ -19,8 +19,8 @@ from .settings import HostSettings
 def find_problems(
     environment: Mapping[str, str], settings: HostSettings, manifests: Mapping[str, Manifest]
 ) -> list[str]:
-    """Return a sentence for each setting that does nothing, with what was probably meant."""
-    # Bridges that are not served count too: their variables are no misspellings of those of the others.
+    """Return a sentence for each setting without effect, with the name that was probably meant."""
+    # Bridges that are not served count too: their variables are not misspellings.
     known = {name: plugins.load(name) for name in plugins.built_in_names()} | dict(manifests)
     declared = {each.name for each in HostSettings.declared}
     declared |= {each.name for manifest in known.values() for each in manifest.settings.declared}
@@ -49,7 +49,7 @@ def check_prefix(
 ) -> None:
     """Raise SettingError for a prefix that makes the name of a tool too long.
 
-    Called before workers start: each would fail with it, and be started again for ever.
+    Called before workers start: each would fail and be restarted for ever.
     """
     for manifest in manifests.values() if settings.tool_prefix else ():
         try:
@@ -71,7 +71,8 @@ def _check_patterns(
                 names |= tool_names(manifest.make(own, None), prefix_of(own), settings.tool_prefix)
                 break
             except BridgeError as problem:
-                # A wrong value of one bridge must not hide that DENY_TOOLS denies nothing: go on without it.
+                # An invalid setting of one bridge must not hide that DENY_TOOLS matches nothing: skip that
+                # bridge.
                 if not isinstance(problem, SettingError) or usable.pop(problem.name, None) is None:
                     return []  # its tools are not known, and a pattern may be for one of them
     return find_unmatched(settings, names)

@@ -94,7 +94,7 @@ def _listen_host(text: str) -> str:
     host = text.strip("[]")
     if not host or "/" in host or any(sign.isspace() for sign in host):
         raise ValueError(text)
-    if ":" in host:  # an address of IPv6; a port is a setting of its own
+    if ":" in host:  # an IPv6 address: the port has its own setting
         ipaddress.IPv6Address(host.partition("%")[0])
     return text
 

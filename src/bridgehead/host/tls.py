@@ -80,7 +80,7 @@ class Certificate:
         connection.context = self._current
 
     def _signature(self) -> list[tuple[int, int]]:
-        """Return what changes with the files: a renewal may replace them or write into them."""
+        """Return a value that differs after a renewal, whether it replaces the files or writes into them."""
         stats = [path.stat() for path in (self._chain, self._key) if path is not None]
         return [(stat.st_ino, stat.st_mtime_ns) for stat in stats]
 

@@ -28,10 +28,10 @@ from .telemetry.tracing import TracedDispatcher, Tracer
 NAME = "bridgehead"
 Key = tuple[str | None, tuple[tuple[str, bool], ...], bool]
 """The bridge (None: all), the open bridges each with `may_write`, and `may_spend`."""
-READ_ONLY = "This token is read-only. Ask whoever runs the server for one that may write."
+READ_ONLY = "This token is read-only. Ask the server's operator for one that may write."
 NO_SPENDING = (
     "This token is read-only and may not call tools that cost money. "
-    "Ask whoever runs the server for one with --may-spend."
+    "Ask the server's operator for one with --may-spend."
 )
 
 
@@ -55,7 +55,7 @@ class Views:
         self._registry = registry
         self._settings = settings
         for bridge in registry.bridges.values():
-            add_prefix(bridge, settings, settings.tool_prefix)  # refuses one that is too long, now
+            add_prefix(bridge, settings, settings.tool_prefix)  # fails early if a prefix is too long
         self._guard = guard
         self._limits = limits
         self.tasks = tasks
@@ -68,7 +68,7 @@ class Views:
         self._on_error = on_error
         self._views: dict[Key, Application] = {}
         self.accounts = Accounts(limits)
-        """What each caller has open and holds, over all views."""
+        """The accounts of all callers, over all views."""
         tasks.ledger = self.accounts
         self._by_grant: dict[tuple[str | None, frozenset[str], frozenset[str], bool], Application] = {}
 
@@ -104,8 +104,9 @@ class Views:
             lifespans=self._registry.lifespans,
             on_error=self._on_error,
             tasks=self.tasks,
-            # Part of the owner of each task. Equal in every process, so that any of them finds the task;
-            # different once a caller has fewer rights, so that it no longer finds the tasks of before.
+            # Part of the owner of each task. The same in every process, so that any of them finds the task.
+            # It changes with the caller's rights, so that a caller who lost some no longer finds earlier
+            # tasks.
             scope=repr(key),
         )
         dispatcher.multi_round.nonces = self._nonces

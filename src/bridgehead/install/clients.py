@@ -43,9 +43,9 @@ class Client(Struct, frozen=True, kw_only=True):
     """Empty if its file takes no remote servers."""
     http_type: str = ""
     trust: str = ""
-    """What a person must do in the client before it starts a server; empty if nothing."""
+    """The step a user must take in the client before it starts a server; empty if none."""
     prefix_tools: bool = False
-    """Whether servers prefix their tools, because what reads the file may not keep servers apart."""
+    """Whether servers prefix their tools, because readers of the file may not namespace tools by server."""
     sign: str = ""
     """A place that shows that the client is there; by default the folder of its file."""
 
@@ -169,8 +169,9 @@ CLIENTS = (
         project="project/mcp.json",
         reference="${{{}}}",
         http_type="http",
-        # Any program may read it. The others in this table put the server's name before a tool, or do where
-        # names collide; OpenAI Agents refuses servers with a tool of the same name, Continue shows no server.
+        # Any program may read it. The other clients in this table prefix a tool with its server's name,
+        # always or on collision; OpenAI Agents refuses two servers with a tool of the same name, and Continue
+        # does not show the server.
         prefix_tools=True,
     ),
 )

@@ -72,7 +72,8 @@ def run(arguments: list[str], machine: Machine, load_manifest: Callable[[str], M
         if is_every:
             options.bridge = []
         _check(command, options)
-        # --url offers what the server's operator serves, and --remove removes every entry of ours.
+        # With --url, the server's operator decides which bridges are served, and --remove removes every entry
+        # of ours.
         if not (options.bridge or is_every or options.remove or options.url):
             options.bridge = _ask_for_bridges(command, options.client, machine.environment)
         # Reading, planning and writing are one step: two installations would overwrite each other's entries.
@@ -148,18 +149,20 @@ def _check(parser: Parser, options: argparse.Namespace) -> None:
 
 def _ask_for_client(parser: Parser, machine: Machine) -> str:
     """Ask for the client to change; without a terminal, exit and offer one that is found."""
-    found = [each.client.id for each in detect_clients(machine) if each.is_installed and each.scope == "user"]
-    example = found[0] if found else "cursor"
+    detected = [
+        each.client.id for each in detect_clients(machine) if each.is_installed and each.scope == "user"
+    ]
+    example = detected[0] if detected else "cursor"
     if not sys.stdin.isatty():
-        names = ", ".join(found) or "none"
+        names = ", ".join(detected) or "none"
         step = (
             f"Found on this machine: {names}. `bridgehead install {example} aoc` adds a bridge to a client; "
         )
         parser.error("no client given", step=f"{step}`bridgehead install --list` lists all clients.")
     sys.stdout.write("Which client?\n")
     for client in BY_ID.values():
-        sys.stdout.write(f"  {client.id:15} {client.title}{', found' if client.id in found else ''}\n")
-    chosen = _ask(f"Its name{f' [{example}]' if found else ''}: ") or (example if found else "")
+        sys.stdout.write(f"  {client.id:15} {client.title}{', found' if client.id in detected else ''}\n")
+    chosen = _ask(f"Its name{f' [{example}]' if detected else ''}: ") or (example if detected else "")
     if not chosen:
         parser.error("no client given", step="Nothing was written.")
     if chosen not in (ALL, *BY_ID):
@@ -228,7 +231,7 @@ def _apply(options: argparse.Namespace, machine: Machine, load_manifest: Callabl
         for name in dict.fromkeys(options.bridge or plugins.names()):
             try:
                 manifest = load_manifest(name)
-            except plugins.PluginError:  # the plan's notes say it already
+            except plugins.PluginError:  # the plan's notes already say it
                 continue
             steps = withheld.get(name, [])
             # A bridge that lacks a secret in its only client cannot answer a first question yet.
@@ -262,7 +265,7 @@ def _apply_to(
             if options.command is None
             else named_command(options.command, is_windows=machine.is_windows)
         )
-    request = plan.Request(
+    request = plan.InstallRequest(
         client=client,
         bridges=tuple(dict.fromkeys(options.bridge)),
         name=options.name,

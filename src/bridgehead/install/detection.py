@@ -41,7 +41,7 @@ def detect_clients(machine: Machine) -> Iterator[DetectedClient]:
                 # A client that was never configured has no file yet, only its folder.
                 is_installed = path.exists() or any(files.exists(sign) for sign in client.signs(machine))
                 yield _inspect(client, scope, path, is_installed=is_installed)
-            elif path.exists() and path != of_user:  # in the home directory they are one file
+            elif path.exists() and path != of_user:  # in the home directory both scopes are one file
                 yield _inspect(client, scope, path, is_installed=True)
 
 

@@ -43,7 +43,7 @@ class ServerEnvironment(Struct, frozen=True):
 
 
 def read_server_environment(declared: type[Settings], environment: Mapping[str, str]) -> ServerEnvironment:
-    """Return what a server with these settings needs; raises SettingError if it could not start."""
+    """Return the environment for a server with these settings; raises SettingError if it could not start."""
     settings = declared(narrow(environment, declared.declared))
     secrets = [setting.name for setting in declared.declared if setting.is_secret]
     needs = ServerEnvironment({}, {}, tuple(name for name in secrets if name not in settings.configured))
@@ -156,7 +156,7 @@ def _list(entry: Any, field: str) -> list[str]:
 
 
 def starts_file(entry: Any) -> str:
-    """Return the path of the bridge that a local entry starts, with its object; empty if it names none."""
+    """Return the path and object of the bridge file that a local entry starts; empty without a file."""
     last = _list(entry, "args")[-1:]
     return last[0] if last and bridge_files.is_file(last[0]) else ""
 
@@ -171,7 +171,7 @@ def is_ours(name: str, entry: Any) -> bool:
         return bool({*arguments[-1:]} & {*plugins.names()}) or any(
             program.startswith(ALL) for program in programs
         )
-    # Any server may be at /mcp, so there only the entry's name says that it is ours.
+    # Any server may be at /mcp, so only the entry's name shows that it is ours.
     ends = tuple(f"/{bridge}/mcp" for bridge in plugins.names()) + (("/mcp",) if name == ALL else ())
     for field in URLS:
         with suppress(ValueError):  # a URL that urlsplit refuses, such as one with a variable, is not ours

@@ -73,7 +73,7 @@ def same(left: Any, right: Any) -> bool:
 
 
 def _canonical(value: Any) -> str:
-    return json.dumps(value, sort_keys=True, default=str)  # TOML has dates
+    return json.dumps(value, sort_keys=True, default=str)  # `default`: TOML has dates
 
 
 def _find(members: tuple[Member, ...], key: str) -> Member | None:
@@ -193,7 +193,7 @@ class _Page:
             else (self.text[end : member.comma] + self.text[member.comma + 1 : stop])
         )
         outer = self.indent(owner.start)
-        if self.comments(end, stop):  # someone else wrote them, so the object stays
+        if self.comments(end, stop):  # not written by us, so the object stays
             return self.text[:start] + tail + self.text[stop:]
         if not self.comments(owner.start, member.start) and tail in ("", self.newline + outer):
             return None  # no mark: the object came with our member

@@ -118,7 +118,7 @@ class _Reader:
         self.at = match.end()
         try:
             return Value(start, self.at, json.loads(match.group()))
-        except ValueError:  # more digits than Python turns into a number
+        except ValueError:  # more digits than Python converts
             raise malformed("this number is too long", self.text, start) from None
 
     def string(self) -> str:

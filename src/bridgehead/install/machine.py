@@ -102,7 +102,7 @@ def make_lasting(command: tuple[str, ...]) -> tuple[str, ...]:
     uvx = shutil.which("uvx")
     if uvx is None:
         raise InstallError(
-            "This installation is in uv's cache and may be gone tomorrow.",
+            "This installation is in uv's cache and may be deleted at any time.",
             next_step="Run `uv tool install bridgehead` first, or name what to start with --command.",
         )
     return uvx, "bridgehead"

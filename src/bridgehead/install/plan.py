@@ -24,7 +24,7 @@ _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 _SECRET = re.compile("KEY|TOKEN|SECRET|PASSWORD", re.IGNORECASE)
 
 
-class Request(Struct, frozen=True, kw_only=True):
+class InstallRequest(Struct, frozen=True, kw_only=True):
     """The options of one installation or removal, for one client."""
 
     client: Client
@@ -56,7 +56,7 @@ class Plan(Struct, frozen=True):
 
 def install(
     text: str | None,
-    request: Request,
+    request: InstallRequest,
     environment: Mapping[str, str],
     load_manifest: Callable[[str], Manifest],
 ) -> Plan:
@@ -72,14 +72,15 @@ def install(
     changes: dict[str, str] = {}
     for name, entry in requested.items():
         is_ours = name in old and entries.is_ours(_known_as(request, name), old[name])
-        # A file may have a bridge that is called like one of ours; neither replaces the other unasked.
+        # A file may declare a bridge with the name of one of ours; neither replaces the other without
+        # --force.
         is_ours = is_ours and bool(entries.starts_file(old[name])) == bool(entries.starts_file(entry))
         if name in old and not request.force and not is_ours and not same(old[name], entry):
             raise InstallError(
                 f"There is a server named {name} that starts something else.",
                 next_step="Choose another name with --name, or replace it with --force.",
             )
-        # Of an entry of someone else, replaced with --force, nothing is kept.
+        # With --force, a foreign entry is replaced without keeping any of its fields.
         new[name] = entries.merged(old[name] if is_ours else None, entry)
         if name not in old:
             changes[name] = "added"
@@ -89,13 +90,13 @@ def install(
     return Plan(text, after, changes, notes, (*hidden, *_secrets(old, new)), withheld)
 
 
-def remove(text: str | None, request: Request) -> Plan:
+def remove(text: str | None, request: InstallRequest) -> Plan:
     """Plan to take servers out of a client's file; entries that are not ours stay unless forced."""
     client = request.client
     old = edit.servers(text, client.form, client.section)
     names: tuple[str, ...] = (request.name,) if request.name else (*plugins.names(), entries.ALL)
     if request.bridges and not request.name:
-        # By its path and not by its name: that is in the file, which may be gone.
+        # By its path, not by its name, which is inside the file: the file may have been deleted.
         names = tuple(
             name
             for bridge in request.bridges
@@ -112,7 +113,7 @@ def remove(text: str | None, request: Request) -> Plan:
         else:
             changes[name] = "left alone: it starts something else (--force removes it too)"
     removed = [name for name, change in changes.items() if change == "removed"]
-    # Few have the server of all bridges: that it is absent is worth no line.
+    # Few clients have the server of all bridges, so its absence is not reported.
     if not request.bridges and not request.name and changes[entries.ALL] == "not there":
         del changes[entries.ALL]
     after = edit.take(text, client.form, client.section, removed)
@@ -124,7 +125,7 @@ RequestedEntries = tuple[dict[str, dict[str, Any]], tuple[str, ...], tuple[str, 
 
 
 def _local(
-    request: Request,
+    request: InstallRequest,
     environment: Mapping[str, str],
     load_manifest: Callable[[str], Manifest],
     old: Mapping[str, Any],
@@ -162,7 +163,7 @@ def _local(
 
 
 def _secret_notes(
-    request: Request, manifest: Manifest, need: ServerEnvironment, old: set[str]
+    request: InstallRequest, manifest: Manifest, need: ServerEnvironment, old: set[str]
 ) -> Iterator[str]:
     """Say for each secret whether it is in the file, or where the user must set it."""
     title = request.client.title
@@ -191,7 +192,7 @@ def _secret_notes(
             yield f"{name} is not set, so nothing was written for it. Set it, and run this again."
 
 
-def _remote(request: Request, environment: Mapping[str, str]) -> RequestedEntries:
+def _remote(request: InstallRequest, environment: Mapping[str, str]) -> RequestedEntries:
     client = request.client
     if not client.url_field:
         raise InstallError(
@@ -230,7 +231,7 @@ def _remote(request: Request, environment: Mapping[str, str]) -> RequestedEntrie
     return requested, tuple(notes), (value,) if value else ()
 
 
-def _addresses(request: Request) -> dict[str, str]:
+def _addresses(request: InstallRequest) -> dict[str, str]:
     """Return each server's name and URL; a URL that does not end in /mcp is a host with all bridges."""
     url = request.url.rstrip("/")
     path = urlsplit(url).path
@@ -247,7 +248,7 @@ def _addresses(request: Request) -> dict[str, str]:
     return {request.name or (named[0] if named else entries.ALL): url}
 
 
-def _known_as(request: Request, name: str) -> str:
+def _known_as(request: InstallRequest, name: str) -> str:
     """Return the name by which `is_ours` judges an entry: one named with --name counts as ours."""
     return entries.ALL if request.name else name
 

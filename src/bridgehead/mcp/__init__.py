@@ -1,4 +1,4 @@
-"""The protocol engine: MCP itself, for servers. Knows no bridge.
+"""The protocol engine: MCP itself, for servers. Independent of any bridge.
 
 Declare a `Bridge` with its tools, resources and prompts; serve it with `stdio.run` or as the application of
 `bridgehead.mcp.http`; put several together with `combine`; test them with `in_memory.connect`. This package

@@ -1,7 +1,7 @@
 """Batches: the messages of one array, handled in order and answered with an array (revision 2025-03-26).
 
-A batch is one turn's worth of work after the other, a few calls at a time, and ends where its answers reach
-`batch_bytes`: a small array of calls could otherwise block the loop and fill the memory.
+A batch is handled in slices of one loop turn, a few calls at a time, and ends when its answers reach
+`batch_bytes`: otherwise a small array of calls could block the loop and fill the memory.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
     from .connection import Connection, Outlet, Reply
 
 CALLS_AT_ONCE = 16
-"""Calls of one batch that wait at the same time; their answers may come on top of `batch_bytes`."""
+"""Calls of one batch awaited at once; their answers may exceed `batch_bytes`."""
 _TURN_SECONDS = 0.002
-"""How long messages are handled before others get their turn."""
+"""How long to handle messages before yielding to the loop."""
 
 
 class BatchRun:
-    """One batch while it is handled; in flight like a request, so that it ends with its client."""
+    """One batch being handled; in flight like a request, so that it is cancelled when its client goes."""
 
     def __init__(self, batch: jsonrpc.Batch, connection: Connection, outlet: Outlet) -> None:
         self.request_id: jsonrpc.RequestId = f"\0batch {id(self):x}"  # no client sends a control character
@@ -39,7 +39,7 @@ class BatchRun:
         self._is_cancelled = False
 
     def cancel(self) -> None:
-        """Begin none of the messages that are left."""
+        """Do not start the remaining messages."""
         self._is_cancelled = True
 
     async def run(self, handle: Callable[[jsonrpc.Message | jsonrpc.Malformed], Reply]) -> bytes | None:
@@ -82,7 +82,7 @@ class BatchRun:
         self._size += len(answer)
 
     def _refuse(self, item: jsonrpc.Message | jsonrpc.Malformed) -> bytes | None:
-        """Answer a message that comes after too many answers."""
+        """Answer a message after the limit of `batch_bytes` with an error."""
         if isinstance(item, jsonrpc.Malformed):
             return jsonrpc.error(item.id, item.error)
         if item.id is UNSET or item.method is UNSET:

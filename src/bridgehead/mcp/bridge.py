@@ -70,8 +70,8 @@ class Bridge(BridgeBase, Generic[State]):
 
         `tool_meta` is in the `_meta` of every tool, such as `{"anthropic/searchHint": "weather forecast"}`.
 
-        Every declaration is checked when it is made, unless `checked` is false: for a bridge whose tests do
-        that, since it takes up to 5 ms of the start.
+        Every declaration is checked when it is made. `checked=False` skips that, for a bridge whose tests do
+        it: the check takes up to 5 ms at startup.
         """
         info = Implementation(name, version, title, description, website_url, icons or None)
         super().__init__(
@@ -207,8 +207,8 @@ class Bridge(BridgeBase, Generic[State]):
 
         `input_schema` is listed instead of the generated schema, or changes that one if it is a function;
         clients of the bridge's `contract_revision` see `contract_schema` instead of it, and
-        `contract_description`. Those that name no revision see tools with a `contract_schema` alone.
-        `defaults` are put into the schema: defaults known only when the bridge is made.
+        `contract_description`. Clients that name no revision see only the tools that have a
+        `contract_schema`. `defaults` are put into the schema: defaults known only when the bridge is made.
 
         `recall` runs first and may return the answer before the arguments are decoded. A tool whose calls
         cost money is `paid`, even if it changes nothing. `effect` says in a few words what a call changes,
@@ -271,7 +271,7 @@ class Bridge(BridgeBase, Generic[State]):
 
         Its parameter, if it has one, gets the context.
 
-        `meta` is listed, and goes with text and bytes; ready-made contents have a `meta` of their own.
+        `meta` is listed, and is sent with text and bytes; ready-made contents have their own `meta`.
         """
         item = ResourceItem(
             uri, name, title, description, mime_type, size=size, icons=icons or None, meta=meta
@@ -287,8 +287,8 @@ class Bridge(BridgeBase, Generic[State]):
     def app(self, uri: str, page: str, *, name: str, description: str | None = None) -> None:
         """Declare an app: a page in a file, which hosts show beside the answers of the tools that name it.
 
-        The page has everything in it and asks for nothing from outside; it may have up to 30,000 bytes. Only
-        hosts that show apps find it in the list of resources.
+        The page is self-contained (it loads nothing from elsewhere) and has at most 30,000 bytes. Only hosts
+        that show apps find it in the list of resources.
         """
         if not uri.startswith(UI_SCHEME):
             message = f"{uri!r} cannot be an app: its URI begins with {UI_SCHEME}"

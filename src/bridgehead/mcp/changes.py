@@ -60,7 +60,7 @@ class Listener:
         return measure_subscriptions(self.uris)
 
     def close(self) -> None:
-        """End: `wait` returns at once from now on."""
+        """Close: `wait` returns at once from now on."""
         self._closed = True
         self._rouse()
 
@@ -144,7 +144,7 @@ class Changes:
             listener.offer(change)
 
     def hear_everything(self) -> None:
-        """Notify every client of everything it listens to, because changes of other processes may be lost."""
+        """Notify every client of all its subscriptions, because changes of other processes may be lost."""
         self._generation += 1
         for listener in tuple(self._listeners):
             for method in tuple(listener.lists):

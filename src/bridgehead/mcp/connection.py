@@ -90,7 +90,7 @@ class Connection:
         self.limits = limits
         self.principal = principal
         self.caller = caller
-        """Whose account is charged with what is kept for this client."""
+        """The account that is charged for memory held for this client."""
         self.client: Client | None = None
         self.in_flight: dict[jsonrpc.RequestId, InFlight] = {}
         """Requests being served; the dispatcher adds and removes them."""
@@ -102,7 +102,7 @@ class Connection:
         self.listener: Listener | None = None
         """That of a client of the handshake era; made by its `initialize`."""
         self.listeners: list[Listener] = []
-        """The one above, and those of open listen streams."""
+        """That listener, and those of open listen streams."""
         self._last_asked = 0
 
     @property
@@ -120,7 +120,7 @@ class Connection:
         if request is not None:
             request.cancel()
             return
-        for message in self.waiting:  # at most `requests_in_flight` of them
+        for message in self.waiting:  # a linear search: at most `requests_in_flight` messages
             if isinstance(message, jsonrpc.Message) and message.id == request_id:
                 self.waiting.remove(message)
                 return
@@ -174,7 +174,7 @@ class Connection:
             return
         try:
             if message.error:
-                refusal = jsonrpc.decode_as(message.error, _Refusal)
+                refusal = jsonrpc.decode_as(message.error, _ErrorAnswer)
                 waiting.set_exception(ToolError(f"The client refused: {refusal.message} ({refusal.code})"))
             else:
                 waiting.set_result(jsonrpc.decode_value(message.result))
@@ -184,19 +184,19 @@ class Connection:
             waiting.set_exception(unreadable)
 
     def abandon_asked(self) -> None:
-        """Give up on every request of ours: the client can no longer answer."""
+        """Fail every request of ours: the client can no longer answer."""
         for waiting in tuple(self.asked.values()):
             if not waiting.done():
                 waiting.set_exception(ToolError("The client left before it answered."))
 
 
-class _Refusal(Struct):
+class _ErrorAnswer(Struct):
     code: int
     message: str
 
 
 class NullOutlet:
-    """An outlet for a message that has no other messages than its answer."""
+    """The outlet of a request that can send nothing but its answer."""
 
     async def send(self, message: bytes) -> None:
         """Drop the message."""
@@ -210,5 +210,5 @@ def _withdrawn(asked_id: str) -> bytes:
 
 
 def overload() -> ProtocolError:
-    """Make the refusal of a request above the limit."""
+    """Make the error for a request above the limit."""
     return ProtocolError(OVERLOADED, "Too many requests are in flight. Wait for answers, then try again.")

@@ -1,11 +1,11 @@
 """Dispatch: a message comes in, messages come out; no I/O.
 
 `METHODS` lists the protocol's methods. `read` finds a request's method and decodes its parameters without
-judging: a request keeps its problem, because its era decides which mistake is reported first. `client_of`
-finds the era. The dispatcher runs the method, which returns an encoded result body with its `_meta`, or a
-coroutine for one, and puts that into the envelope of the client's revision. A transport calls `handle_bytes`
-or `handle_message`. HTTP calls `read` and `handle_request` itself, because it compares a request with its
-headers in between.
+rejecting anything: a request carries its problem, because its era decides which error is reported first.
+`client_of` finds the era. The dispatcher runs the method, which returns an encoded result body with its
+`_meta`, or a coroutine for one, and puts that into the envelope of the client's revision. A transport calls
+`handle_bytes` or `handle_message`. HTTP calls `read` and `handle_request` itself, because it compares a
+request with its headers in between.
 """
 
 from __future__ import annotations
@@ -130,7 +130,7 @@ METHODS: dict[str, Method] = {
 }
 
 
-class Request(Struct):
+class RpcRequest(Struct):
     """A request: its method, its parameters, and the problem with them."""
 
     id: jsonrpc.RequestId
@@ -141,7 +141,7 @@ class Request(Struct):
 
 
 class _Parts(Struct):
-    """The members of large parameters whose sizes are judged separately."""
+    """The members of large parameters, each of which has its own size limit."""
 
     meta: Raw = field(default=EMPTY, name="_meta")
     arguments: Raw = EMPTY
@@ -161,33 +161,33 @@ class _Decoders(dict[type[Params], Callable[[Raw], Params]]):
 _decoders = _Decoders()
 
 
-def read(request_id: jsonrpc.RequestId, name: str, message: jsonrpc.Message) -> Request:
-    """Find a request's method and decode its parameters. Never raises: see `Request.problem`."""
+def read(request_id: jsonrpc.RequestId, name: str, message: jsonrpc.Message) -> RpcRequest:
+    """Find a request's method and decode its parameters. Never raises: see `RpcRequest.problem`."""
     method = METHODS.get(name)
     raw = EMPTY if isinstance(message.params, UnsetType) else message.params
     if message.__class__ is jsonrpc.UnweighedMessage:
         problem = _measure(name, raw)
         if problem:
             failure = MalformedRequest(INVALID_PARAMS, f"Invalid params for {name}: {problem}")
-            return Request(request_id, name, method, Params(), failure)
+            return RpcRequest(request_id, name, method, Params(), failure)
     try:
         decoded = _decoders[Params if method is None else method.params](raw)
     except jsonrpc.UNDECODABLE as error:
         if bytes(raw) == NULL:  # some clients write null for parameters that they leave out
             return read(request_id, name, jsonrpc.Message("2.0"))
-        from .features.argument_errors import reword  # late: only a refused request needs it
+        from .features.argument_errors import reword  # lazy: only a refused request needs it
 
         problem = f"Invalid params for {name}: {reword(str(error))}"
-        try:  # `_meta` alone says which era, and so which status, the refusal belongs to
+        try:  # `_meta` alone decides the era, and so the status of the error
             params = _decoders[Params](raw)
         except jsonrpc.UNDECODABLE:
-            return Request(request_id, name, method, Params(), MalformedRequest(INVALID_PARAMS, problem))
-        return Request(request_id, name, method, params, ProtocolError(INVALID_PARAMS, problem))
-    return Request(request_id, name, method, decoded)
+            return RpcRequest(request_id, name, method, Params(), MalformedRequest(INVALID_PARAMS, problem))
+        return RpcRequest(request_id, name, method, params, ProtocolError(INVALID_PARAMS, problem))
+    return RpcRequest(request_id, name, method, decoded)
 
 
 def _measure(name: str, raw: Raw) -> str:
-    """Say what is too large in the parameters, except a tool's arguments, which the tool judges itself."""
+    """Name what is too large in the parameters; a tool checks its own arguments."""
     if len(memoryview(raw)) <= _LARGE_BYTES:
         return ""
     try:
@@ -201,7 +201,7 @@ def _measure(name: str, raw: Raw) -> str:
     return f"more than {jsonrpc.MAX_VALUES} values" if values > jsonrpc.MAX_VALUES else ""
 
 
-def client_of(request: Request, connection: Connection, expected: Revision | None) -> Client:
+def client_of(request: RpcRequest, connection: Connection, expected: Revision | None) -> Client:
     """Return the client that makes a request, and with it the revision.
 
     `expected` is the revision that the transport knows from outside the message (an HTTP header).
@@ -305,13 +305,13 @@ class Dispatcher(Server):
             for item in batch.items:
                 handle(item)
             return None
-        from .batches import BatchRun  # late: only one revision has batches
+        from .batches import BatchRun  # lazy: only one revision has batches
 
         return BatchRun(batch, connection, outlet).run(handle)
 
     def handle_request(
         self,
-        request: Request,
+        request: RpcRequest,
         connection: Connection,
         outlet: Outlet,
         expected: Revision | None = None,
@@ -341,7 +341,7 @@ class Dispatcher(Server):
             raise self._counted(request, request.problem)
         bridge = self.bridge
         if not bridge.logging:
-            client.log_level = None  # a capability that is not offered is not used
+            client.log_level = None  # no log messages without the capability
         context: Context[Any] = Context(
             request.id,
             request.name,
@@ -371,7 +371,12 @@ class Dispatcher(Server):
         return answer
 
     async def _finish(
-        self, context: Context[Any], request: Request, work: Coroutine[Any, Any, Body], *, encode_errors: bool
+        self,
+        context: Context[Any],
+        request: RpcRequest,
+        work: Coroutine[Any, Any, Body],
+        *,
+        encode_errors: bool,
     ) -> bytes | None:
         """Await a method's result; None if the client cancelled the request, which is then never answered."""
         context.task = asyncio.current_task()
@@ -413,7 +418,7 @@ class Dispatcher(Server):
         tail = b"}" if encoded == b"{}" else b"," + encoded[1:]
         return jsonrpc.result(context.request_id, head + tail)
 
-    def _answer_failure(self, context: Context[Any], request: Request, error: BaseException) -> bytes:
+    def _answer_failure(self, context: Context[Any], request: RpcRequest, error: BaseException) -> bytes:
         """Answer for a handler that did not return: it asks the client, became a task, or failed."""
 
         def answer(kind: str, members: dict[str, Any]) -> bytes:
@@ -428,16 +433,16 @@ class Dispatcher(Server):
                     error = bug
             elif isinstance(error, BecameTask):
                 return answer("task", error.described)
-            from .calls.failures import give_failure  # late: brings logging and secrets
+            from .calls.failures import give_failure  # lazy: brings logging and secrets
 
             return self._envelope(context, give_failure(context, error))
         except ProtocolError as failure:
             self._counted(request, failure)
             forget_frames(failure)
-            del error  # the same one: this frame is in its new traceback
+            del error  # the same exception: its new traceback contains this frame
             raise
 
-    def _counted(self, request: Request, failure: ProtocolError) -> ProtocolError:
+    def _counted(self, request: RpcRequest, failure: ProtocolError) -> ProtocolError:
         # A client chooses the name of an unknown method, so it must not become a label of a metric.
         if self.on_error is not None:
             self.on_error("(unknown)" if request.method is None else request.name, failure.code)

@@ -43,7 +43,7 @@ class DeclarationError(ValueError):
 
 
 def missing_capability(what: str, required: dict[str, Any]) -> ProtocolError:
-    """Make the refusal for a missing capability; `required` has the shape in which it is declared."""
+    """Make the error for a missing capability; `required` has the shape in which it is declared."""
     message = f"This needs a client with the '{what}' capability, and yours has not declared it."
     return ProtocolError(MISSING_CAPABILITY, message, {"requiredCapabilities": required})
 
@@ -88,7 +88,7 @@ class Dialect:
     def bug(self, reference: str) -> Failure:
         """Word an unexpected error; `reference` is also in the log, beside the traceback.
 
-        Nothing of the exception is in it, which may hold secrets.
+        It contains nothing of the exception, which may hold secrets.
         """
         return ToolError(f"Internal error (reference {reference}). The server's log has the details.")
 
@@ -96,8 +96,8 @@ class Dialect:
 def forget_frames(error: BaseException | None) -> None:
     """Drop the tracebacks of a failure that is answered, and of its causes.
 
-    A frame that holds the failure, directly or through a future or a group of tasks, is in a cycle with its
-    traceback. The arguments of the whole call would stay in memory until the garbage collector runs.
+    A frame that refers to the exception, directly or through a future or task group, forms a cycle with its
+    traceback, which would keep the arguments of the whole call in memory until the garbage collector runs.
     """
     while error is not None and error.__traceback__ is not None:
         error.__traceback__ = None

@@ -12,14 +12,14 @@ class Ledger:
     """Bytes kept for callers. This one charges nothing, for transports that serve a single caller."""
 
     def hold(self, caller: str, size: int) -> bool:
-        """Charge what nobody waits for yet; False, and nothing charged, if the caller may not keep more."""
+        """Charge bytes that may be refused; False, and nothing charged, if the caller may not keep more."""
         return True
 
     def charge(self, caller: str, size: int) -> None:
-        """Charge what is there already, such as a result that may be paid for; it is never refused."""
+        """Charge bytes that exist already, such as a result that may be paid for; never refused."""
 
     def release(self, caller: str, size: int) -> None:
-        """Give back what was charged."""
+        """Release charged bytes."""
 
 
 class Limits(Struct, frozen=True, kw_only=True):
@@ -74,14 +74,14 @@ class Limits(Struct, frozen=True, kw_only=True):
     task_seconds: float = 3600.0
     """How long a task is kept from its creation on; work that takes longer is stopped."""
     task_poll_seconds: float = 0.5
-    """How often clients are asked to look how a task stands."""
+    """Poll interval suggested to clients of a task."""
     bytes_per_caller: int = 128 * 1024 * 1024
     """Bytes held for one HTTP caller: bodies, unread answers, events kept for resuming, tasks and so on."""
     thread_seconds_per_caller: float = 30.0
     """CPU seconds that blocking work of one HTTP caller may take in a minute if others need threads too."""
     memory_bytes: int = 1 << 62
-    """Memory of the process; above this, events kept for resuming go, then new work is refused."""
+    """Memory of the process; above this, events kept for resuming are dropped, then new work is refused."""
     batch_bytes: int = 16 * 1024 * 1024
-    """Answers of one batch; the messages after them are refused."""
+    """Answers of one batch; further messages of it are refused."""
     body_seconds: float = 30.0
     """How long an HTTP client may take to send its body."""

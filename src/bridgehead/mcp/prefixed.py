@@ -1,4 +1,4 @@
-"""Prefixed: a bridge whose tools have a prefix, for clients that do not tell the tools of servers apart.
+"""Prefixed: a bridge whose tools have a prefix, for clients that do not namespace tools by server.
 
 Clients list and call a tool by its key in `Bridge.tools`, which has the prefix.
 """

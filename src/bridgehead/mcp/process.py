@@ -1,7 +1,7 @@
 """Process: runs a server's main coroutine and ends in bounded time, even if handlers still run.
 
 `asyncio.run` waits without limit for tasks that ignore their cancellation and for threads that never return;
-a server that is told to end must not.
+a server that gets a signal must not.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Result = TypeVar("Result")
 TURN_SECONDS = 0.1
 """How often a loop that is shutting down is checked for being stuck."""
 THREAD_SECONDS = 1.0
-"""How long threads that still run may keep a process that has ended otherwise."""
+"""How long running threads may delay the exit of a process."""
 CONSOLE_ENDS = frozenset({2, 5, 6})
 """Windows console events: closed, user logs off, machine shuts down."""
 
@@ -101,7 +101,7 @@ def task_starter(loop: asyncio.AbstractEventLoop) -> Callable[[Coroutine[Any, An
 
 
 def run_to_end(main: Coroutine[Any, Any, None], loop_factory: LoopFactory | None, within: float) -> None:
-    """Run a coroutine on its own loop, then wait for threads, but not for long.
+    """Run a coroutine on its own loop, then wait for threads for at most `THREAD_SECONDS`.
 
     `main` has given calls time to finish; the result of a thread whose call was given up is not needed.
     """
@@ -113,7 +113,8 @@ def run_to_end(main: Coroutine[Any, Any, None], loop_factory: LoopFactory | None
             try:
                 loop.run_until_complete(serving)
             except SystemExit:
-                # Raised in a handler's task, it stops the loop: that call fails, and the server continues.
+                # Raised in a handler's task, SystemExit stops the loop: let that call fail, and continue to
+                # serve.
                 if serving.done():
                     raise
     finally:
@@ -141,7 +142,7 @@ _console_handlers: list[Any] = []
 def hear_end(act: Callable[[], None], within: float) -> None:
     """Call `act` in the loop when a signal asks the process to end.
 
-    If a handler then blocks the loop for longer than `within` seconds, the process exits all the same.
+    If a handler then blocks the loop for longer than `within` seconds, the process exits anyway.
     """
     loop = asyncio.get_running_loop()
 

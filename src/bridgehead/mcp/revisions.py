@@ -28,7 +28,7 @@ class Revision(Struct, frozen=True, kw_only=True):
     sampling_tools: bool = True
     priming_events: bool = True
     missing_resource_code: int = -32002
-    """The error code for a URI under which there is nothing; the newest revision has none of its own."""
+    """The error code for an unknown resource URI; the newest revision has no code of its own for it."""
 
     def __str__(self) -> str:
         return self.name

@@ -54,7 +54,7 @@ class Server:
         self.on_error = on_error
         """Called with the method and the code of each protocol error that answers a request."""
         self.ledger = Ledger()
-        """Charges what a request leaves behind to its caller; a transport with accounts sets it."""
+        """Charges bytes that outlive a request to its caller; a transport with accounts sets it."""
         self.streams: set[Listener] = set()
         """The open `subscriptions/listen` streams."""
         self.multi_round = MultiRound(state_key, self.limits.request_state_seconds)
@@ -75,7 +75,7 @@ class Server:
         if self._shared_tasks is not None:
             return self._shared_tasks
         if self._own_tasks is None:
-            from .tasks.manager import Tasks  # late: most servers have no tasks
+            from .tasks.manager import Tasks  # lazy: most servers have no tasks
 
             self._own_tasks = Tasks(self.limits, self.bridge.task_store)
             self._own_tasks.ledger = self.ledger
@@ -112,7 +112,7 @@ class Server:
         return body
 
     def shows_contract(self, client: Client) -> bool:
-        """Whether a client gets the bridge's contract and nothing more: it named no revision."""
+        """Whether a client gets only the bridge's contract, because it named no revision."""
         return not client.names_revision and self.bridge.contract_revision is not None
 
     def adopt(self, connection: Connection, client: Client) -> None:
@@ -152,7 +152,7 @@ class Server:
             self.bridge.changed.leave(connection.listener)
             connection.listener.close()
             self.ledger.release(connection.caller, connection.listener.size)
-            connection.listener.uris.clear()  # a second call gives nothing back
+            connection.listener.uris.clear()  # a second call releases nothing
         connection.abandon_asked()
         connection.cancel_all()
 

@@ -1,7 +1,8 @@
 """Threads: where blocking work runs. Each bridge has its own threads, and no caller gets all of them.
 
 `FairThreads` is the event loop's default executor, so `asyncio.to_thread` and `in_thread` use it without
-knowing. Work beyond a caller's share waits for its own, then queues behind others'.
+knowing. Work beyond a caller's share waits until a job of that caller ends, then queues behind other callers'
+jobs.
 """
 
 from __future__ import annotations
@@ -21,11 +22,11 @@ T = TypeVar("T")
 Worker = tuple[str, str]
 """The bridge that work is for, and the caller; empty for work of the process itself."""
 current_worker: ContextVar[Worker] = ContextVar("worker", default=("", ""))
-"""Whose work the running task does. Tasks inherit it from the task that makes them."""
+"""Bridge and caller that the running task works for; tasks inherit it from their creator."""
 
 
 def work_for_all() -> None:
-    """Count the blocking work of the current task as its bridge's: several callers wait for it.
+    """Count the current task's blocking work as its bridge's, not its caller's: several callers wait for it.
 
     Call it first in a task that works for many callers, such as a writer of a shared queue.
     Otherwise that work would wait its turn with the caller that happened to start it.
@@ -39,8 +40,8 @@ THREADS = 6
 THREADS_PER_CALLER = 2
 
 _Job = list[Any]
-"""A future and the function whose result it gets. `FairThreads._run` empties the list: otherwise a failure
-would keep itself alive through the frames of its traceback, with the arguments of the whole call, until the
+"""A future and the function whose result it gets. `FairThreads._run` empties the list: otherwise an exception
+would keep itself and the arguments of the whole call alive, through the frames of its traceback, until the
 garbage collector runs."""
 
 
@@ -69,7 +70,7 @@ class FairThreads(ThreadPoolExecutor):
             if self._is_closed:
                 raise RuntimeError("cannot schedule new futures after shutdown")
             running = self._running.get(worker, 0)
-            # Work of the process itself has no caller, and all threads of its bridge.
+            # Work of the process itself has no caller and may use all threads of its bridge.
             if worker[1] and running >= THREADS_PER_CALLER:
                 self._waiting.setdefault(worker, deque()).append(job)
             else:
@@ -88,7 +89,7 @@ class FairThreads(ThreadPoolExecutor):
         future, work = job
         job.clear()
         if future.set_running_or_notify_cancel():
-            started = thread_time()  # CPU time: waiting for a disk or for other threads takes nothing away
+            started = thread_time()  # CPU time: waiting takes nothing from others
             try:
                 result = work()
             except BaseException as error:  # noqa: BLE001 - whoever waits for the future gets it
@@ -100,7 +101,7 @@ class FairThreads(ThreadPoolExecutor):
         with self._lock:
             waiting = self._waiting.get(worker)
             if waiting and not self._is_closed:
-                self._start(worker, waiting.popleft())  # behind the jobs of others
+                self._start(worker, waiting.popleft())  # queued behind the jobs of others
                 return
             self._waiting.pop(worker, None)
             self._running[worker] -= 1

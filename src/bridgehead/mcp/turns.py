@@ -1,7 +1,7 @@
-"""Turns: heavy work of which little may run at once, shared fairly between callers.
+"""Turns: limits concurrent heavy work and shares it fairly between callers.
 
-A semaphore serves whoever asked first, so a caller that asks a hundred times makes everybody else wait for
-all of it. Here a caller has little of its work running, and the next piece queues behind those of the others.
+A semaphore is first come, first served, so a caller with a hundred requests makes everybody else wait for all
+of them. Here each caller has few pieces running, and its next one queues behind those of other callers.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ T = TypeVar("T")
 
 
 class Turns:
-    """At most `limit` pieces of work at once, few of each caller; without a caller, only `limit` counts."""
+    """At most `limit` pieces of work at once, few per caller; without a caller, only `limit` applies."""
 
     def __init__(self, limit: int, per_caller: int = 1) -> None:
         self._free = limit
@@ -34,7 +34,7 @@ class Turns:
         """Wait for a turn of the current caller, and keep it for the block."""
         _, caller = current_worker.get()
         turn: asyncio.Future[None] | None = None
-        # Nobody is overtaken: those who wait have their share already, or no turn is free.
+        # Overtakes nobody: waiting callers have reached their share, or no turn is free.
         if self._may_start(caller):
             self._begin(caller)
         else:
@@ -45,7 +45,7 @@ class Turns:
                 await turn
             yield
         finally:
-            # It had its turn, even if the task was cancelled before it ran again.
+            # The turn was granted, even if the task was cancelled before it resumed.
             if turn is None or not turn.cancelled():
                 self._end(caller)
 
@@ -66,7 +66,7 @@ class Turns:
                 return cast("T", await asyncio.shield(running))
             except asyncio.CancelledError:
                 is_wanted = False  # work that still waits for a thread does not begin
-                # The thread's own turn, in place of the one that ends with this block.
+                # The thread keeps a turn of its own; the one of this block ends now.
                 _, caller = current_worker.get()
                 self._begin(caller)
                 running.add_done_callback(partial(self._end_abandoned, caller))
@@ -74,7 +74,7 @@ class Turns:
 
     def _end_abandoned(self, caller: str, thread: asyncio.Future[Any]) -> None:
         if not thread.cancelled():
-            thread.exception()  # asyncio complains of one that nobody looked at
+            thread.exception()  # asyncio logs an exception that is never retrieved
         self._end(caller)
 
     def _begin(self, caller: str) -> None:
@@ -97,7 +97,7 @@ class Turns:
             queue = self._waiting.pop(caller)
             turn = queue.popleft()
             if queue:
-                self._waiting[caller] = queue  # behind the others
+                self._waiting[caller] = queue  # moved behind the other callers
             if not turn.cancelled():
                 self._begin(caller)
                 turn.set_result(None)

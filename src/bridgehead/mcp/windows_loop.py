@@ -24,10 +24,10 @@ if sys.platform == "win32":
 
     class _Proactor(asyncio.IocpProactor):
         _made: socket.socket | None = None
-        """The socket made for the next client."""
+        """Pre-made socket for the next client (AcceptEx needs one)."""
 
         def accept(self, listener: socket.socket) -> asyncio.Future[Accepted]:
-            if listener.fileno() == -1:  # a socket would be made for the next client, and left open
+            if listener.fileno() == -1:  # would make a socket for the next client and leak it
                 raise OSError(errno.EBADF, "The listening socket is closed")
             loop, accepting = asyncio.get_running_loop(), self._accept(listener)
             if sys.version_info >= (3, 12):

@@ -1,4 +1,4 @@
-"""Wording: every text about a bridge's tools speaks of the tools as this client has them.
+"""Wording: texts about a bridge's tools name only the tools this client has, by their offered names.
 
 A tool may be offered under a longer name (`prefixed`), or not at all (`combined.hide_tools`). So in
 descriptions, instructions, prompts, pages, errors, notes and next steps, names get their prefix, and a
@@ -42,12 +42,12 @@ _LIST_ITEM = re.compile(r"\s*(?:[-*]|\d+\.)[ \t]")
 
 
 def reword_bridge(bridge: Bridge[Any], wording: Wording) -> None:
-    """Let a bridge, and all that it offers, speak of its tools in these words."""
+    """Apply a wording to all texts of a bridge and its parts."""
     bridge.instructions = wording.reword(bridge.instructions or "") or None
     bridge.tools = {wording.offer(name): _WordedTool(tool, wording) for name, tool in bridge.tools.items()}
     bridge.prompts = {name: _WordedPrompt(prompt, wording) for name, prompt in bridge.prompts.items()}
-    bridge.resources = {uri: _WordedResource(one, wording) for uri, one in bridge.resources.items()}
-    bridge.templates = {uri: _WordedTemplate(one, wording) for uri, one in bridge.templates.items()}
+    bridge.resources = {uri: _WordedResource(resource, wording) for uri, resource in bridge.resources.items()}
+    bridge.templates = {uri: _WordedTemplate(template, wording) for uri, template in bridge.templates.items()}
     if bridge.bridges == (bridge,):
         bridge.dialect = _WordedDialect(bridge.dialect, wording)
     else:
@@ -86,7 +86,7 @@ class Wording:
         return self._offered.get(declared, declared)
 
     def reword(self, text: str, content: Iterable[str] = (), *, keep_first: bool = False) -> str:
-        """Return a text of the bridge in these words, except inside the pieces of `content`.
+        """Return a text with tool names reworded, except inside the pieces of `content`.
 
         With `keep_first` the first sentence stays even if it names a hidden tool: it says what happened.
         """
@@ -119,8 +119,8 @@ class Wording:
         content = [match.span() for match in matches if match["name"] is None]
 
         def ends(pattern: re.Pattern[str], start: int, end: int) -> list[re.Match[str]]:
-            found = pattern.finditer(text, start, end)
-            return [one for one in found if not any(a <= one.start() < b for a, b in content)]
+            matches = pattern.finditer(text, start, end)
+            return [match for match in matches if not any(a <= match.start() < b for a, b in content)]
 
         kept: list[_Piece] = []
         starts_sentence = False
@@ -144,7 +144,8 @@ class Wording:
                     kept.append(piece)
                     starts_sentence = False
                 elif kept and kept[-1].rank < rank:
-                    # What was left out ended more than the piece before it does: that one ends it now.
+                    # The removed piece may have ended a sentence or line: the piece before it takes over that
+                    # ending.
                     if kept[-1].rank == 0:
                         kept[-1].text += "."
                     kept[-1].end, kept[-1].rank = piece.end, rank
@@ -154,7 +155,7 @@ class Wording:
         return "".join(piece.text + piece.end for piece in kept).rstrip()
 
     def reword_all(self, value: Any, *, keep_first: bool = False) -> Any:
-        """Return a JSON value in these words; names of members stay, and items that became empty go."""
+        """Return a JSON value with its strings reworded; member names stay, emptied items are removed."""
         if isinstance(value, str):
             return self.reword(value, keep_first=keep_first)
         if isinstance(value, list | tuple):
@@ -164,7 +165,7 @@ class Wording:
         return value
 
     def reword_schema(self, schema: Any) -> Any:
-        """Return a JSON Schema in these words; only descriptions change, and allowed values stay."""
+        """Return a JSON Schema with its descriptions reworded; allowed values stay."""
         if isinstance(schema, list | tuple):
             return [self.reword_schema(item) for item in schema]
         if not isinstance(schema, dict):
@@ -181,10 +182,10 @@ class Wording:
 
 
 class _WordedTool(Tool):
-    """A tool in the words of the bridge that offers it."""
+    """A tool reworded for the bridge that offers it."""
 
     def __init__(self, tool: Tool, wording: Wording) -> None:
-        # No call of the parent's: a copy, without what is computed from the declaration.
+        # Copies the tool without calling the parent's constructor; cached properties are not copied.
         vars(self).update(vars(tool))
         vars(self).pop("input_schema", None)
         self._declared = tool
@@ -214,7 +215,7 @@ class _WordedTool(Tool):
 def _reword_answers(handler: Callable[[Any, Any], Any], wording: Wording) -> Callable[[Any, Any], Any]:
     def reword(value: Any) -> Any:
         if isinstance(value, Answer) and (value.notes or value.next):
-            # A warning is never lost, even if it names what is not offered; a step that cannot be taken is.
+            # A note is kept even if it names a hidden tool; a next step that names one is dropped.
             notes = tuple(wording.reword(note, keep_first=True) for note in value.notes)
             steps = tuple(said for step in value.next if (said := wording.reword(step)))
             return replace(value, notes=notes, next=steps)
@@ -231,7 +232,7 @@ def _reword_answers(handler: Callable[[Any, Any], Any], wording: Wording) -> Cal
 
 
 class _WordedPrompt(Prompt):
-    """A prompt in the words of the bridge that offers it."""
+    """A prompt reworded for the bridge that offers it."""
 
     def __init__(self, prompt: Prompt, wording: Wording) -> None:
         vars(self).update(vars(prompt))
@@ -246,19 +247,21 @@ class _WordedPrompt(Prompt):
             return item
         arguments = [
             PromptArgument(
-                one.name, one.description and (self._wording.reword(one.description) or None), one.required
+                argument.name,
+                argument.description and (self._wording.reword(argument.description) or None),
+                argument.required,
             )
-            for one in item.arguments
+            for argument in item.arguments
         ]
         return replace(item, arguments=arguments)
 
     async def messages(self, arguments: Any, context: Context[Any]) -> PromptResult:
         """Make the messages. The client's arguments in them stay as they are, and so does code in fences."""
         result = await self._declared.messages(arguments, context)
-        given = [value for value in msgspec.structs.asdict(arguments).values() if isinstance(value, str)]
+        values = [value for value in msgspec.structs.asdict(arguments).values() if isinstance(value, str)]
         messages = [
             PromptMessage(
-                each.role, replace(each.content, text=self._wording.reword(each.content.text, given))
+                each.role, replace(each.content, text=self._wording.reword(each.content.text, values))
             )
             if isinstance(each.content, Text)
             else each
@@ -268,7 +271,7 @@ class _WordedPrompt(Prompt):
 
 
 class _WordedResource(Resource):
-    """A resource in the words of the bridge that offers it. Of contents, only a page names tools to call."""
+    """A resource reworded for the bridge that offers it. Of its contents, only an app's page is changed."""
 
     def __init__(self, resource: Resource, wording: Wording) -> None:
         vars(self).update(vars(resource))
@@ -282,13 +285,13 @@ class _WordedResource(Resource):
         if not self.is_app:
             return contents
         return [
-            replace(one, text=self._wording.rename(one.text)) if isinstance(one, TextResource) else one
-            for one in contents
+            replace(item, text=self._wording.rename(item.text)) if isinstance(item, TextResource) else item
+            for item in contents
         ]
 
 
 class _WordedTemplate(Template):
-    """A resource template in the words of the bridge that offers it."""
+    """A resource template reworded for the bridge that offers it."""
 
     def __init__(self, template: Template, wording: Wording) -> None:
         vars(self).update(vars(template))
@@ -302,7 +305,7 @@ def _reword_item(item: Any, wording: Wording) -> Any:
 
 
 class _WordedDialect(Dialect):
-    """Words failures as another dialect does, and names tools as the bridge that offers them."""
+    """Wraps a dialect; names tools as the bridge that offers them does."""
 
     def __init__(self, dialect: Dialect, wording: Wording) -> None:
         self._dialect = dialect

@@ -71,7 +71,7 @@ def make_bridge(settings: MercurySettings, metrics: Metrics | None = None) -> Br
         completing.declare(bridge, settings)
     for part in (models, usage, prompts):
         part.declare(bridge)
-    # Late: Mercury has neither, and few configurations name a provider that does.
+    # Lazy: Mercury has neither, and few configurations name a provider that does.
     if settings.embedding_target[1]:
         from .tools import embeddings
 
@@ -128,13 +128,13 @@ def _declare_metrics(metrics: Metrics, find_services: Callable[[], list[Service]
     )
     metrics.gauge(
         "bridgehead_mercury_breaker_open",
-        "Whether a provider has failed so often that nothing is sent to it for a while.",
+        "Whether a provider's circuit breaker is open.",
         partial(read_providers, lambda provider: provider.breaker.is_open),
         "provider",
     )
     metrics.gauge(
         "bridgehead_mercury_budget_left_usd",
-        "What is left of everybody's budget, in US dollars.",
+        "The rest of the shared budget, in US dollars.",
         read_budget,
         "period",
     )
@@ -186,7 +186,7 @@ def serve(bridge: Bridge[Service], settings: MercurySettings) -> int:
         def find_services() -> list[Service]:
             lifespans = app.dispatcher.lifespans
             values = [lifespans[part].value for part in bridge.bridges]
-            return [value for value in values if isinstance(value, Service)]  # none until it is open
+            return [value for value in values if isinstance(value, Service)]  # empty until it is open
 
         metrics = Metrics()
         _declare_metrics(metrics, find_services)

@@ -1,7 +1,7 @@
 """Pages: health, readiness and metrics beside `/mcp`, in the contract's HTTP mode (`MCP_TRANSPORT=http`).
 
-With the paths and rules of `bridgehead serve`: readiness fails only where nothing can be served, because an
-API that is down is down for every replica. Imported by a server over HTTP alone.
+With the paths and rules of `bridgehead serve`: readiness fails only if nothing can be served, because an API
+that is down is down for every replica. Imported by a server over HTTP alone.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ def make_pages(far_side: Callable[[], FarSide], metrics: Metrics) -> dict[str, C
         return Response(200, b'{"status":"ok"}', _NOT_STORED)
 
     def show_readiness() -> Response:
-        found = far_side()
-        bridge = {"serves": True, "far_side": found.is_up, "says": found.detail}
-        report = {"status": "ready" if found.is_up else "degraded", "bridges": {"mercury": bridge}}
+        state = far_side()
+        bridge = {"serves": True, "far_side": state.is_up, "says": state.detail}
+        report = {"status": "ready" if state.is_up else "degraded", "bridges": {"mercury": bridge}}
         return Response(200, msgspec.json.encode(report), _NOT_STORED)
 
     def show_metrics() -> Response:

@@ -3,7 +3,7 @@ r"""Bridge files: loads a bridge from a Python file or module that its author na
 A target is the name of a bridge (`aoc`), a path (`server.py`, `C:\mine\server.py`) or a module
 (`weather_bridge.bridge`); after a path or module, `:name` picks an object in it. A file is imported as Python
 itself would import it: with the files beside it, and as a part of its package if it is in one. A plain
-`Bridge` gets a manifest made for it, so that commands handle one kind of thing.
+`Bridge` is wrapped in a manifest, so that commands only handle manifests.
 """
 
 # ruff: noqa: PTH100, PTH109, PTH111, PTH112, PTH113, PTH118, PTH119, PTH208 - pathlib would delay a server's first answer
@@ -35,7 +35,7 @@ _MAX_LISTED = 8
 
 
 class BridgeFileError(BridgeError):
-    """A file or module is not there, cannot be imported, or does not have exactly one bridge."""
+    """A file or module is missing, cannot be imported, or does not have exactly one bridge."""
 
     code = "bridge_file"
 
@@ -57,11 +57,11 @@ class Source(Struct, frozen=True):
 
 
 class _NoSettings(Settings):
-    """Of a plain bridge: it declares none."""
+    """The settings of a plain bridge, which declares none."""
 
 
 def is_file(target: str) -> bool:
-    """Return whether a target is written as a path, for any system: with .py or a separator."""
+    """Return whether a target is written as a path (ends in .py or has a separator of any system)."""
     path, _ = split(target)
     return path.lower().endswith(".py") or "/" in path or "\\" in path
 
@@ -73,7 +73,7 @@ def split(target: str) -> tuple[str, str]:
 
 
 def make_absolute(target: str) -> str:
-    """Return a path as it is from any folder, with its object; the file need not exist."""
+    """Make the path in a target absolute and keep its `:name`; the file need not exist."""
     path, attribute = split(target)
     return Source(os.path.abspath(os.path.expanduser(path)), attribute).target
 
@@ -81,16 +81,16 @@ def make_absolute(target: str) -> str:
 def suggestions() -> tuple[str, ...]:
     """Return the targets that a shell can complete: bridges, and the Python files of this folder."""
     try:
-        found = sorted(name for name in os.listdir() if name.endswith(".py"))
+        files = sorted(name for name in os.listdir() if name.endswith(".py"))
     except OSError:
-        found = []
-    return (*plugins.names(), *found)
+        files = []
+    return (*plugins.names(), *files)
 
 
 def find(target: str) -> Source | None:
     """Find the file of a path or module, without importing it; None for the name of a bridge.
 
-    Raises BridgeFileError if there is no such file, and UnknownBridge if there is nothing of that name.
+    Raises BridgeFileError if there is no such file, and UnknownBridge for an unknown name.
     """
     if is_file(target):
         path, attribute = split(make_absolute(target))
@@ -128,16 +128,16 @@ def load_source(source: Source) -> Manifest:
     """Import a file and return its manifest, or one that is made for its bridge."""
     shown = source.module or os.path.basename(source.path)
     module = _import(source, shown)
-    found = _choose(vars(module), source, shown)
-    if isinstance(found, Bridge):
-        return _describe(found, source)
-    if found.api != API:
-        raise BridgeFileError(f"{shown} needs API {found.api}, and this Bridgehead has API {API}.")
-    return found
+    loaded = _choose(vars(module), source, shown)
+    if isinstance(loaded, Bridge):
+        return _describe(loaded, source)
+    if loaded.api != API:
+        raise BridgeFileError(f"{shown} needs API {loaded.api}, and this Bridgehead has API {API}.")
+    return loaded
 
 
 def _import(source: Source, shown: str) -> ModuleType:
-    """Import a file once; standard output belongs to the protocol, so what it prints goes elsewhere."""
+    """Import a file once; redirect its prints, since standard output belongs to the protocol."""
     from contextlib import redirect_stdout
     from importlib import import_module, invalidate_caches
     from importlib.util import module_from_spec, spec_from_file_location
@@ -147,7 +147,7 @@ def _import(source: Source, shown: str) -> ModuleType:
     origin = getattr(known, "__file__", None)
     is_another = origin is None or os.path.realpath(origin) != os.path.realpath(source.path)
     if known is not None and is_another:
-        name = _unique_name(source.path)  # the module of that name stays what its users expect
+        name = _unique_name(source.path)  # other importers of that name keep their module
         known = sys.modules.get(name)
     if known is not None:
         return known
@@ -185,8 +185,8 @@ def _module_name(path: str) -> str:
         folder, package = os.path.split(folder)
         parts.insert(0, package)
     if parts == [stem] and ("." in stem or stem in sys.stdlib_module_names):
-        # A calendar.py must not become the `calendar` of the standard library: neither this module, nor by
-        # being found first.
+        # A calendar.py must not shadow the standard library's `calendar`, neither in sys.modules nor by
+        # coming first in sys.path.
         if folder not in sys.path:
             sys.path.append(folder)
         return _unique_name(path)
@@ -233,10 +233,10 @@ def _choose(names: Mapping[str, Any], source: Source, shown: str) -> Manifest | 
                 next_step=_hint(names, shown),
             )
         return value
-    found = _declared(names)
-    # A manifest says more than the bridge that it makes. Of several, the usual name decides.
-    manifests = {name: value for name, value in found.items() if isinstance(value, Manifest)}
-    candidates = manifests or found
+    declared = _declared(names)
+    # A manifest is preferred to the bridge that it makes. Among several, the usual name decides.
+    manifests = {name: value for name, value in declared.items() if isinstance(value, Manifest)}
+    candidates = manifests or declared
     usual = "manifest" if manifests else "bridge"
     if usual in candidates:
         return candidates[usual]
@@ -259,7 +259,7 @@ def _choose(names: Mapping[str, Any], source: Source, shown: str) -> Manifest | 
 
 
 def _declared(names: Mapping[str, Any]) -> dict[str, Manifest | Bridge[Any]]:
-    """Return the bridges and manifests; one that has two names is listed by its first."""
+    """Return the bridges and manifests; an object with two names is listed once, by its first."""
     by_identity: dict[int, tuple[str, Any]] = {}
     for name, value in names.items():
         if isinstance(value, Manifest | Bridge):
@@ -268,12 +268,12 @@ def _declared(names: Mapping[str, Any]) -> dict[str, Manifest | Bridge[Any]]:
 
 
 def _hint(names: Mapping[str, Any], shown: str) -> str:
-    found = list(_declared(names))
-    return f"Name one of them: {', '.join(f'{shown}:{name}' for name in found)}." if found else ""
+    declared = list(_declared(names))
+    return f"Name one of them: {', '.join(f'{shown}:{name}' for name in declared)}." if declared else ""
 
 
 def _own_names(names: Mapping[str, Any], limit: int) -> Iterator[str]:
-    """Yield what a module itself defines, with its kind."""
+    """Yield the public names that a module itself defines, with their types."""
     own = names.get("__name__")
     for name, value in names.items():
         if name.startswith("_") or getattr(value, "__module__", own) != own:
@@ -303,7 +303,7 @@ def _describe(bridge: Bridge[Any], source: Source) -> Manifest:
 
 
 def _name_for_commands(name: str) -> str:
-    """Turn a name into one that addresses and clients accept (`plugins.NAME`); empty if nothing is left."""
+    """Turn a name into one that URLs and clients accept (`plugins.NAME`); empty if that is impossible."""
     slug = re.sub(r"[^a-z0-9_-]+", "-", name.lower()).strip("-_")
     if slug in plugins.RESERVED:
         return f"{slug}-bridge"

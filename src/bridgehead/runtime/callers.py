@@ -1,4 +1,4 @@
-"""Callers: what the current caller may see of the machine and of other callers. The host sets it.
+"""Callers: whether the current caller may see details of the machine and of other callers. The host sets it.
 
 Without a host there is one user, who may see everything.
 """
@@ -27,7 +27,7 @@ def hide_folder(text: str, path: str) -> str:
 
 
 def word_error(error: BridgeError) -> str:
-    """Return the message and the next step of an error as the caller may read them; log what is left out."""
+    """Return the message and the next step of an error as the caller may read them; log the omitted part."""
     text = str(error)
     shown = hide_folder(text, error.path)
     if shown != text and isinstance(error, StorageError):

@@ -45,10 +45,10 @@ def wrap(text: str, width: int = 0) -> str:
 
     width = max(20, width or shutil.get_terminal_size().columns)
     if any(len(line) > width for line in text.split("\n")):
-        text = re.sub(r"(?m)(?<=\S)\n(?=\S)", " ", text)  # lines of a paragraph, to be broken anew
+        text = re.sub(r"(?m)(?<=\S)\n(?=\S)", " ", text)  # lines of a paragraph, to be rewrapped
     lines = []
     for line in text.split("\n"):
-        # In "  install     write bridges", the text begins behind the gap.
+        # In " install write bridges", the text begins after the gap.
         gap = re.match(r" *\S.*?  +(?=\S)", line)
         indent = len(gap[0]) if gap else len(line) - len(line.lstrip())
         hanging = " " * (indent if indent <= width // 2 else 6)
@@ -80,7 +80,7 @@ class Parser(argparse.ArgumentParser):
         super().__init__(**options)
 
     def _print_message(self, message: str, file: Any = None) -> None:
-        """Override argparse, which ignores that its help could not be written."""
+        """Override argparse, which ignores an error while it writes its help."""
         if message:
             (file or sys.stderr).write(message)
 
@@ -104,7 +104,7 @@ class Parser(argparse.ArgumentParser):
         valid = f"{words[0]} to {words[-1]}" if isinstance(known, range) else ", ".join(words)
         close: list[str] = []
         if isinstance(word, str):
-            # `mercury_chat` means `mercury_chat_completion`, although `mercury_batch` has more letters of it.
+            # `mercury_chat` means `mercury_chat_completion`, although `mercury_batch` is more similar.
             close = [each for each in words if word and each.startswith(word.lower())]
             close = close or get_close_matches(word.lower(), words, n=1)
         step = f"Did you mean {close[0]!r}?" if close else f"Valid values are {valid}."
@@ -112,7 +112,7 @@ class Parser(argparse.ArgumentParser):
 
     def error(self, message: str, expected: str = "", *, step: str = "") -> NoReturn:
         """Exit with one line: what is wrong, then `step`, or what is expected, or the usage."""
-        self.color = False  # or Python 3.14 puts colours into the usage
+        self.color = False  # otherwise Python 3.14 puts colours into the usage
         usage = " ".join(self.format_usage().removeprefix("usage: ").split())
         step = step or (f"Expected {expected}." if expected else f"Usage: {usage}")
         sys.stderr.write(f"{self.prog}: {_one_line(message.rstrip('.'))}. {_one_line(step)}\n")
@@ -141,7 +141,7 @@ class Subcommand(Parser):
 
 
 class _Line:
-    """A partly typed command line: which arguments may still come."""
+    """A partly typed command line; knows which arguments may follow."""
 
     def __init__(self, actions: Iterable[argparse.Action], environment: Mapping[str, str]) -> None:
         actions = list(actions)

@@ -104,7 +104,7 @@ class ReplicaSettings(Settings):
     def derive_keys(self, purpose: str) -> tuple[bytes, ...]:
         """Derive the keys of one purpose; a random one if none is set.
 
-        Each purpose has its own, so that something sealed for one cannot be presented for another.
+        Each purpose has its own, so that data sealed for one purpose is invalid for another.
         """
         import hmac
         from secrets import token_bytes
@@ -116,7 +116,7 @@ class ReplicaSettings(Settings):
 
 def user_data(part: str) -> Path:
     """Return the folder for data that belongs to the user; it need not exist."""
-    # Imported late, here and below: a server's first answer does not need it.
+    # Lazy imports, here and below: a server's first answer does not need them.
     from platformdirs import user_data_path
 
     return user_data_path(APPLICATION, appauthor=False) / part

@@ -50,7 +50,7 @@ def replace(
     temporary = path.with_name(f"{_PREFIX}{os.urandom(8).hex()}{_SUFFIX}")
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), mode)
     try:
-        with suppress(OSError):  # a writer need not be a member of the old group
+        with suppress(OSError):  # the writer may not be a member of the old group
             give_rights(descriptor, like, share)
         try:
             view = memoryview(data)
@@ -90,7 +90,8 @@ def retry_while_locked(act: Callable[P, Result], *args: P.args, **kwargs: P.kwar
 
 def read(path: Path) -> bytes:
     """Return the content of a file, also while it is being replaced."""
-    is_folder = sys.platform == "win32" and path.is_dir()  # refused with the same code, and for good
+    # Reading a folder always fails, with the error code of a locked file: do not retry.
+    is_folder = sys.platform == "win32" and path.is_dir()
     return path.read_bytes() if is_folder else retry_while_locked(path.read_bytes)
 
 
@@ -103,7 +104,7 @@ def give_rights(descriptor: int, like: os.stat_result | None, share: int) -> Non
     """Give an open file the group and mode of another, or rights that the umask took away."""
     own = os.fstat(descriptor)
     if like is not None and like.st_gid != own.st_gid and hasattr(os, "fchown"):
-        os.fchown(descriptor, -1, like.st_gid)  # before the mode, some bits of which it clears
+        os.fchown(descriptor, -1, like.st_gid)  # before the mode: chown clears some of its bits
     mode = own.st_mode | share if like is None else like.st_mode
     if mode != own.st_mode and hasattr(os, "fchmod"):
         os.fchmod(descriptor, mode & 0o7777)

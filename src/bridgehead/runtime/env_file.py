@@ -33,7 +33,7 @@ def parse(text: str) -> dict[str, str]:
         opening = line.partition("=")[2].strip()
         quote = opening[:1]
         if not line.lstrip().startswith("#") and quote in _QUOTES and quote not in opening[1:]:
-            # The quote stays open: take the lines up to the one that closes it. Without one it is just text.
+            # The quote stays open: take the lines up to the closing quote. Without one it is plain text.
             closing = (at for at in range(start + 1, len(lines)) if lines[at].rstrip().endswith(quote))
             following = next(closing, start) + 1
             line = "\n".join(lines[start:following])

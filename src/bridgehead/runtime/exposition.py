@@ -45,7 +45,7 @@ def write_metrics(sources: Iterable[tuple[SourceLabels, Metrics]]) -> bytes:
         lines.append(f"# HELP {name} {_escaped(first.about, quotes=False)}\n# TYPE {name} {first.kind}\n")
         for source_labels, metric in members:
             if metric.kind != first.kind:
-                continue  # a family has one type
+                continue  # a family can have only one type
             if not isinstance(metric, Histogram):
                 for labels, value in metric.values.items():
                     lines.append(_line(name, source_labels, zip(metric.labels, labels, strict=False), value))
@@ -53,7 +53,7 @@ def write_metrics(sources: Iterable[tuple[SourceLabels, Metrics]]) -> bytes:
             bounds = (*(f"{bound:g}" for bound in metric.bounds), "+Inf")
             for labels, counts in metric.counts.items():
                 own = tuple(zip(metric.labels, labels, strict=False))
-                # Buckets are cumulative on the page, and counted apart in memory.
+                # Buckets are cumulative on the page, but not in memory.
                 for bound, count in zip(bounds, accumulate(counts), strict=True):
                     lines.append(_line(f"{name}_bucket", source_labels, (*own, ("le", bound)), count))
                 lines.append(_line(f"{name}_sum", source_labels, own, metric.sums[labels]))

@@ -44,7 +44,7 @@ def table(findings: Iterable[Finding]) -> Table:
 
     grid = Table.grid(padding=(0, 1))
     for finding in findings:
-        # Readers look for what to do: it is bold, the fact before it is dim.
+        # Readers look for the next step: it is bold, and the fact before it is dim.
         advice = [_Prose(f"→ {finding.advice}", "bold")] if finding.advice else []
         grid.add_row(
             _MARKS[finding.verdict], escape(finding.what), Group(_Prose(finding.text, "dim"), *advice)
@@ -82,12 +82,12 @@ class _Prose:
 
 
 def exit_code(findings: Iterable[Finding]) -> int:
-    """Return 1 if something is wrong; a note is not."""
+    """Return 1 if a check failed; notes do not count."""
     return int(any(finding.verdict == "wrong" for finding in findings))
 
 
 def _origin(name: str, settings: Settings, environment: Mapping[str, str]) -> str:
-    """Name where a setting's value comes from."""
+    """Name the origin of a setting's value."""
     if name not in settings.configured:
         return _DEFAULT
     from_file: frozenset[str] = getattr(environment, "from_file", frozenset())
@@ -108,7 +108,7 @@ def settings_finding(settings: Settings, environment: Mapping[str, str]) -> Find
 def settings_table(settings: Settings, environment: Mapping[str, str]) -> Table:
     """List all settings for a terminal: the variable, its value and origin, then what it does.
 
-    One below the other, and not in columns: four columns of a narrow terminal would cut words.
+    Stacked rather than in columns: four columns on a narrow terminal would cut words.
     """
     from rich.markup import escape
     from rich.padding import Padding

@@ -7,8 +7,8 @@ Built on the standard library's logging, which is imported with the first line t
 first answer does not wait for it). A value passed to `hide` never appears in a line, wherever it came from.
 A record is always one line of text.
 
-Logging never blocks for long. A client may start a server and never read its standard error: the pipe takes
-some lines and then no more. Lines are dropped while the pipe is full, and counted.
+Logging never blocks for long. A client may start a server and never read its standard error: the pipe then
+fills up. Lines are dropped while the pipe is full, and counted.
 """
 
 from __future__ import annotations
@@ -361,8 +361,8 @@ def _json_line(head: dict[str, str], fields: dict[str, Any]) -> str:
         line = msgspec.json.encode(head | fields, enc_hook=str).decode()
     except UnicodeEncodeError:  # lone surrogates, which `clean` escapes
         line = ""
-    # Nearly every line is clean, and a search of the encoded line proves it: in ASCII without escapes a
-    # secret looks like itself, and only an address can contain a password that nobody passed to `hide`.
+    # Fast path: nearly every line is clean, and a search of the encoded line proves it. In ASCII without
+    # escapes a secret appears verbatim, and only an address can contain a password not passed to `hide`.
     is_verbatim = line.isascii() and "\\" not in line and not ("@" in line and "://" in line)
     if line and is_verbatim and not any(secret in line for secret in (*_hidden, *_short)):
         return line

@@ -118,10 +118,10 @@ class Manifest(Struct, frozen=True, kw_only=True):
     serve: Callable[[Bridge[Any], Any], int] | None = None
     """Takes the bridge and its settings and serves one client; None means plain stdio."""
     first_step: Callable[[Any], str] | None = None
-    """Takes the settings; returns what the user has to do after a client has the bridge."""
+    """Takes the settings; returns the user's next step after a client has the bridge."""
     form: tuple[FormField, ...] = ()
     keywords: tuple[str, ...] = ()
-    """What people search for who would want the bridge."""
+    """Search terms of people who need such a bridge."""
     schema: ReadSchema | None = None
     """Reads the tables for BRIDGEHEAD_DATABASE_URL; `bridgehead db migrate` creates them."""
     single_process: str = ""
@@ -197,7 +197,7 @@ def serve(manifest: Manifest, environment: Mapping[str, str]) -> int:
     bridge = offer_tools(manifest.make(settings, None), settings, environment)
 
     def open_store() -> TaskStore:
-        from .directories import StateSettings  # late: most servers never have a task
+        from .directories import StateSettings  # lazy: most servers never have a task
         from .tasks import open_task_store
 
         return open_task_store(StateSettings(narrow(environment, StateSettings.declared)), manifest.name)

@@ -238,11 +238,11 @@ def _path(text: str) -> Path:
 # --- names that are nearly ours ----------------------------------------------------------------------------
 
 _LONG_NAME = 12
-"""From this length on, two letters may be wrong; in a shorter name one."""
+"""Names of at least this length may differ by two letters, shorter ones by one."""
 
 
 class Misspelling(Struct, frozen=True):
-    """A word that is not known, and the known one that was probably meant."""
+    """An unknown word, and the known one that was probably meant."""
 
     word: str
     meant: str
@@ -254,20 +254,20 @@ class Misspelling(Struct, frozen=True):
 def find_misspelt(
     environment: Mapping[str, str], declared: Iterable[str], bridges: Iterable[str]
 ) -> list[Misspelling]:
-    """Return variables that look like one of the declared names and are none of them.
+    """Return undeclared variables that look like a declared one.
 
-    Only names with the prefix of the product or of a bridge count: others have a LOGLEVEL of their own.
+    Only names with the prefix of the product or of a bridge count: other programs have a LOGLEVEL too.
     """
     known = set(declared)
     prefixes = ("BRIDGEHEAD_", *(f"{bridge.upper().replace('-', '_')}_" for bridge in bridges))
     own = [name for name in known if name.startswith(prefixes)]
-    found = []
+    misspelt = []
     for name, value in environment.items():
         if value.strip() and name.isupper() and name not in known:
             meant = closest(name, own)
             if meant:
-                found.append(Misspelling(name, meant))
-    return sorted(found, key=lambda one: one.word)
+                misspelt.append(Misspelling(name, meant))
+    return sorted(misspelt, key=lambda misspelling: misspelling.word)
 
 
 def closest(word: str, known: Iterable[str]) -> str:
@@ -280,15 +280,15 @@ def closest(word: str, known: Iterable[str]) -> str:
     return best[1] if best[0] <= limit else ""
 
 
-def count_edits(one: str, other: str, limit: int) -> int:
+def count_edits(first: str, second: str, limit: int) -> int:
     """Count the letters that are missing, added, wrong or swapped; anything above the limit is limit + 1."""
     before: list[int] = []
-    row = list(range(len(other) + 1))
-    for at, letter in enumerate(one):
+    row = list(range(len(second) + 1))
+    for at, letter in enumerate(first):
         earlier, before, row = before, row, [at + 1]
-        for place, wanted in enumerate(other):
+        for place, wanted in enumerate(second):
             edits = min(before[place] + (letter != wanted), before[place + 1] + 1, row[place] + 1)
-            if at and place and letter == other[place - 1] and one[at - 1] == wanted:
+            if at and place and letter == second[place - 1] and first[at - 1] == wanted:
                 edits = min(edits, earlier[place - 1] + 1)
             row.append(edits)
         if min(row) > limit:

@@ -28,8 +28,8 @@ def _parse_prefix(text: str) -> str:
     # What every model API accepts in the name of a function.
     if not (text.isascii() and text.replace("-", "_").isidentifier()) or text.startswith("-"):
         raise ValueError(text)
-    # A name may have 64 characters, and ours have up to 25: so a prefix that is too long is refused with
-    # the settings, before a host starts its workers. `add_prefix` looks at the tools of bridges of others.
+    # A name may have 64 characters, and ours have up to 25: so the settings refuse a longer prefix, before a
+    # host starts its workers. `add_prefix` checks the tools of third-party bridges.
     if len(text) > MAX_PREFIX:
         raise ValueError(text)
     return text
@@ -114,7 +114,7 @@ def find_unmatched(
 
     `only_misspelt` leaves out patterns that may be for the tools of another bridge.
     """
-    found = []
+    problems = []
     for setting in (ToolFilterSettings.allow_tools, ToolFilterSettings.deny_tools):
         for pattern in settings.values[setting.name]:
             if _matches(names, (pattern,)):
@@ -122,8 +122,8 @@ def find_unmatched(
             meant = closest(pattern, names)
             if meant or not only_misspelt:
                 advice = f"Did you mean {meant!r}?" if meant else "`bridgehead tools` lists them."
-                found.append(f"{setting.name}: no tool is called {pattern!r}. {advice}")
-    return found
+                problems.append(f"{setting.name}: no tool is called {pattern!r}. {advice}")
+    return problems
 
 
 class Toolsets(Struct, frozen=True):

@@ -157,7 +157,7 @@ async def test_the_definitions_answer_while_the_game_is_away(tmp_path: Path) -> 
     async with bridged(tmp_path) as play:
         away, found = await play.ok("search_definitions", query="hack", limit=1)
 
-        assert found["notes"][0].startswith("The game is away; these are the definitions of 20")
+        assert found["notes"][0].startswith("No game is connected; these definitions are from 20")
         assert away == text
         assert found["definitions"][0]["symbol"] == "ns.hack"
         assert (await play.ok("get_netscript_definitions"))[0] == whole

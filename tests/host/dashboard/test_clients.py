@@ -91,9 +91,7 @@ async def test_a_session_is_ended(tmp_path: Path) -> None:
         assert "No session is open." in text
         answer = await host.in_session("/mcp", session, "tools/list")
         assert "The session is unknown" in answer["error"]["message"]
-        assert "There is no such session" in await browser.submit(
-            "/dashboard/end-session", {"handle": str(handle)}
-        )
+        assert "Session not found" in await browser.submit("/dashboard/end-session", {"handle": str(handle)})
 
 
 async def test_what_a_client_calls_itself_is_text(tmp_path: Path) -> None:

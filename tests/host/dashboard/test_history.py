@@ -110,7 +110,7 @@ def test_the_counts_of_several_processes_are_added_up() -> None:
             ("An unexpected failure (RuntimeError).", "The log has the details."),
         ),
         (Outcome("error", CallResult([Text("It failed.")], is_error=True)), ("It failed.", "")),
-        (Outcome("error", CallResult([], is_error=True)), ("The tool says no more.", "")),
+        (Outcome("error", CallResult([], is_error=True)), ("The tool gave no details.", "")),
     ],
 )
 def test_a_failure_is_told_in_the_words_of_its_bridge(outcome: Outcome, told: tuple[str, str]) -> None:

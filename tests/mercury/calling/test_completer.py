@@ -16,7 +16,7 @@ import msgspec
 import pytest
 from msgspec import Struct
 
-from bridgehead.mercury.simulator import NAMED, Fault, Request, Simulator
+from bridgehead.mercury.simulator import NAMED, Fault, ReceivedRequest, Simulator
 from tests.mercury.process import KEY, MODEL, BridgeProcess, bridge_process, error_of
 from tests.support.posix import read_title
 from tests.support.waiting import until
@@ -161,9 +161,9 @@ def kind_of(tag: str) -> int:
     return int(tag[1:5]) % KINDS
 
 
-def by_tag(api: Simulator) -> dict[str, list[Request]]:
+def by_tag(api: Simulator) -> dict[str, list[ReceivedRequest]]:
     """Find the requests that were made for each call."""
-    found: dict[str, list[Request]] = {}
+    found: dict[str, list[ReceivedRequest]] = {}
     for request in api.requests:
         if request.content:
             text = request.content.decode()
@@ -171,7 +171,7 @@ def by_tag(api: Simulator) -> dict[str, list[Request]]:
     return found
 
 
-def judge(done: Done, requests: list[Request], api: Simulator, closings: list[float]) -> None:
+def judge(done: Done, requests: list[ReceivedRequest], api: Simulator, closings: list[float]) -> None:
     """Make sure that a call came to the end that its last request deserves."""
     last = requests[-1] if requests else None
     fault = plain(last.fault if last else None)
@@ -203,7 +203,7 @@ def judge(done: Done, requests: list[Request], api: Simulator, closings: list[fl
         assert error["content"] or fault.kind == "cut", (error, fault)
 
 
-def without_replaced(requests: list[Request], closings: list[float]) -> list[Request]:
+def without_replaced(requests: list[ReceivedRequest], closings: list[float]) -> list[ReceivedRequest]:
     """Leave out requests whose connection closed under them, and that went out again at once on another.
 
     A retry comes after a delay of almost a second; this is no retry, because the API never took the request.
@@ -217,11 +217,11 @@ def without_replaced(requests: list[Request], closings: list[float]) -> list[Req
     ]
 
 
-def _is_closed_under(request: Request, following: Request, closings: list[float]) -> bool:
+def _is_closed_under(request: ReceivedRequest, following: ReceivedRequest, closings: list[float]) -> bool:
     return any(request.arrived - CLOSED_SECONDS <= at <= following.arrived for at in closings)
 
 
-def judge_repetitions(done: Done, requests: list[Request], closings: list[float]) -> None:
+def judge_repetitions(done: Done, requests: list[ReceivedRequest], closings: list[float]) -> None:
     """Make sure that nothing was repeated too often, or that must not be repeated."""
     assert len(requests) <= 1 + RETRIES
     for request, following in itertools.pairwise(requests):
@@ -234,7 +234,7 @@ def judge_repetitions(done: Done, requests: list[Request], closings: list[float]
             pytest.fail(f"a request that may be billed was sent again after {fault}")
 
 
-def most_it_can_cost(request: Request, api: Simulator) -> float:
+def most_it_can_cost(request: ReceivedRequest, api: Simulator) -> float:
     """Give what the service may charge for a request that it did not refuse, even if its answer was lost."""
     fault = plain(request.fault)
     if fault.status != 200:

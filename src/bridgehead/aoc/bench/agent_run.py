@@ -1,7 +1,7 @@
 """Agent run: one agent on one day, from an empty home directory to the result. Blocks.
 
-The agent's bridge serves a folder that has this day alone. What counts is what that bridge saw: when it
-handed out the puzzle, which answers came, and when the right one did.
+The agent's bridge serves a folder that has only this day. Only what that bridge saw counts: when it handed
+out the puzzle, which answers were handed in, and when the right one was.
 """
 
 from __future__ import annotations
@@ -49,11 +49,11 @@ MAX_OUTPUT = 64 * MEGABYTE
 VERSION_SECONDS = 30.0
 SCRATCH = "bridgehead-bench-"
 IN_USE = "lock"
-"""A file that is locked while a run goes on; the system releases it when the benchmark is killed."""
+"""Locked during a run; the system releases the lock if the benchmark is killed."""
 
 
 class Assignment(Struct, frozen=True):
-    """What one run is of."""
+    """The agent, day and repeat of one run."""
 
     agent: Agent
     day: int
@@ -61,18 +61,18 @@ class Assignment(Struct, frozen=True):
 
     @property
     def id(self) -> str:
-        """The id of the run; another one once the prompt or the agent is changed."""
+        """The id of the run; it changes with the prompt and the agent."""
         agent = self.agent
         setup = [PROMPT_HASH, agent.command, agent.model, agent.language, agent.set]
         return run_id(agent.name, self.day, self.repeat, json.dumps(setup, sort_keys=True))
 
 
 class Surroundings(Struct, frozen=True):
-    """What all runs of a benchmark have in common."""
+    """Settings common to all runs of a benchmark."""
 
     workspace: Workspace
     folder: Path
-    """Where journal, transcripts and report are."""
+    """The folder of the journal, transcripts and report."""
     environment: Mapping[str, str]
     hidden: tuple[Path, ...]
     bubblewrap: str | None
@@ -81,20 +81,21 @@ class Surroundings(Struct, frozen=True):
 
 
 def run_agent(assignment: Assignment, around: Surroundings, version: str | None) -> RunResult:
-    """Run an agent once, and return what came of it."""
+    """Run an agent once, and return the result."""
     agent, day = assignment.agent, assignment.day
     with ExitStack() as stack:
         scratch = stack.enter_context(TemporaryDirectory(prefix=SCRATCH, ignore_cleanup_errors=True))
         root = Path(scratch).resolve()
         stack.enter_context(FileLock(root / IN_USE))
         settings = _lay_out_puzzle(around.workspace, day, root / "bridge")
-        # The bridge has the answers, and temporary folders need not be among those that isolation hides.
+        # The bridge's folder has the answers: hide it explicitly, since isolation may not hide temporary
+        # folders.
         around = replace(around, hidden=(*around.hidden, root / "bridge"))
         folder = root / "agent"
         home, current = folder / "home", folder / "work"
         current.mkdir(parents=True)
         transcript = around.folder / "transcripts" / f"{assignment.id}.out"
-        transcript.parent.mkdir(exist_ok=True)  # not its parent: that may be on a disk that was unmounted
+        transcript.parent.mkdir(exist_ok=True)  # not its parent, which may be on an unmounted disk
         with (
             Gateway(settings, root / "bridge") as gateway,
             transcript.open("w+b") as out,
@@ -137,10 +138,10 @@ def run_agent(assignment: Assignment, around: Surroundings, version: str | None)
 
 
 def remove_leftovers() -> None:
-    """Remove what killed benchmarks left: folders with the answers and with copies of credentials."""
+    """Remove folders that killed benchmarks left: they hold answers and copies of credentials."""
     for lock in Path(gettempdir()).glob(f"{SCRATCH}*/{IN_USE}"):
         with suppress(OSError, Timeout):
-            # Another user's file could be a link to one of ours, which locking would empty.
+            # Another user's file could be a link to one of ours, and locking would truncate that.
             if sys.platform != "win32" and lock.parent.lstat().st_uid != os.geteuid():
                 continue
             FileLock(lock).acquire(timeout=0).lock.release()
@@ -159,7 +160,7 @@ def phases_of(workspace: Workspace, day: int) -> list[int]:
 
 
 def _lay_out_puzzle(workspace: Workspace, day: int, folder: Path) -> dict[str, str]:
-    """Copy one day to a folder; return the settings of a bridge that serves it, records and all."""
+    """Copy one day to a folder; return the settings of a bridge that serves and records there."""
     data = folder / "data"
     ours, theirs = workspace.folders, layout.folders_in(str(data), workspace.year)
     texts = [layout.legacy_name(day), *(layout.markdown_name(day, phase) for phase in (1, 2))]
@@ -209,9 +210,9 @@ def _job(agent: Agent, command: list[str], home: Path, current: Path, around: Su
 
 
 def judge(steps: list[AttemptStep], phase: int, wall_ms: float, *, is_isolated: bool) -> PhaseResult:
-    """Say what became of a phase. Only the first attempt counts: a second one has seen the puzzle.
+    """Return the outcome of a phase. Only the first attempt counts: a second one has seen the puzzle.
 
-    Answers in other attempts are tries too: they could be used to guess the answer for the first.
+    Answers in other attempts count as tries too: they could be used to guess the answer for the first.
     """
     of_phase = [step for step in steps if step.phase == phase]
     if not of_phase:
@@ -223,13 +224,13 @@ def judge(steps: list[AttemptStep], phase: int, wall_ms: float, *, is_isolated: 
     tries = sum(step.outcome in ANSWERED for step in until_end)
     if end is None or end.outcome != "solved" or tries > MAX_TRIES:
         return PhaseResult(phase, "failed", round(wall_ms) if end is None else end.time, wrong, CLAIMED)
-    # The bridge was ours and the answer checked; with isolation nothing else could tell the agent anything.
+    # The bridge was ours and the answer checked; in isolation the agent had no other source.
     grade: Grade = CLAIMED if end.grade != MEASURED else VERIFIED if is_isolated else MEASURED
     return PhaseResult(phase, "solved", end.time, wrong, grade)
 
 
 def find_version(agent: Agent, around: Surroundings) -> str | None:
-    """Ask an agent for its version; None if it does not say."""
+    """Ask an agent for its version; None if unknown."""
     if agent.version is not None or agent.preset is None:
         return agent.version
     from io import BytesIO

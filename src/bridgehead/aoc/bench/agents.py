@@ -1,14 +1,10 @@
-"""Agents: which programs are benchmarked, how each is started and configured, from a TOML file or a preset.
+"""Agents: the programs to benchmark, and how each is started, from a TOML file or a preset.
 
-[[agent]]
-preset = "claude"          # claude, codex, gemini or opencode
-model = "claude-opus-4-5"
+[[agent]] preset = "claude" # claude, codex, gemini or opencode model = "claude-opus-4-5"
 
-[[agent]]
-name = "mine"              # how it is called on the board
-command = ["my-agent", "--mcp", "{mcp_config}", "{prompt}"]
-env = ["MY_API_*"]         # variables that it gets from yours
-files = ["~/.my/key"]      # copied to the same place in its home directory
+[[agent]] name = "mine" # how it is called on the board command = ["my-agent", "--mcp", "{mcp_config}",
+"{prompt}"] env = ["MY_API_*"] # variables that it gets from yours files = ["~/.my/key"] # copied to the same
+place in its home directory
 """
 
 from __future__ import annotations
@@ -38,7 +34,7 @@ PASSED_ON = (
 
 
 class Agent(Struct, frozen=True, forbid_unknown_fields=True):
-    """One agent as the file has it; a preset fills in what is missing."""
+    """One agent as declared in the file; a preset supplies missing fields."""
 
     preset: str | None = None
     name: str = ""
@@ -52,11 +48,11 @@ class Agent(Struct, frozen=True, forbid_unknown_fields=True):
     """Variables with these values."""
     files: list[str] = []
     version: str | None = None
-    """What `COMMAND --version` says, unless it is given."""
+    """Defaults to the output of `COMMAND --version`."""
 
 
 class Preset(Struct, frozen=True):
-    """How one of the well-known agents is started without a person."""
+    """How to start a well-known agent unattended."""
 
     command: list[str]
     model_option: str
@@ -108,7 +104,7 @@ PRESETS = {
 
 
 def read_agents(path: Path) -> list[Agent]:
-    """Read a file of agents. Raises `InvalidArgument` with what is wrong and what is expected."""
+    """Read a file of agents. Raises `InvalidArgument` with the problem and the expected form."""
     try:
         document = tomllib.loads(path.read_text(encoding="utf-8"))
         agents = msgspec.convert(document.get("agent", []), list[Agent])
@@ -156,7 +152,7 @@ def _fill_in(agent: Agent) -> Agent:
 
 
 def environment_of(agent: Agent, ours: Mapping[str, str], home: Path) -> dict[str, str]:
-    """Return an agent's variables: a few of ours, those that it asks for, and its own HOME."""
+    """Return an agent's environment: a few of our variables, those in its `env`, and its own HOME."""
     patterns = (*PASSED_ON, *agent.env)
     passed = {
         name: value for name, value in ours.items() if any(fnmatchcase(name, pattern) for pattern in patterns)
@@ -203,7 +199,7 @@ def furnish_home(home: Path, server: list[str], agent: Agent) -> Path:
     (home / "tmp").mkdir(exist_ok=True)
     for name in agent.files:
         source = Path(name).expanduser()
-        # Only what is in the home directory has a place in another one.
+        # Only files below the home directory can be copied to the same place in another home.
         if source.is_file() and source.is_relative_to(Path.home()):
             target = home / source.relative_to(Path.home())
             target.parent.mkdir(parents=True, exist_ok=True)

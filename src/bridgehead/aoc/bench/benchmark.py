@@ -31,7 +31,7 @@ class Plan(Struct, frozen=True):
 
     @property
     def assignments(self) -> list[Assignment]:
-        """Every run, in an order in which a benchmark that is cut short has treated all agents alike."""
+        """Every run, ordered so that an interrupted benchmark has run all agents equally often."""
         return [
             Assignment(agent, day, repeat)
             for repeat in range(1, self.repeats + 1)
@@ -41,7 +41,7 @@ class Plan(Struct, frozen=True):
 
 
 class Watcher(Protocol):
-    """Who is told how it goes: a table on a terminal, or lines in a pipe."""
+    """Shows the progress: as a table on a terminal, or as lines in a pipe."""
 
     def show(self, results: list[RunResult], current: Assignment | None) -> None:
         """Show the runs that have ended, and the one that begins."""
@@ -53,7 +53,7 @@ class Watcher(Protocol):
 
 
 def check_plan(plan: Plan, workspace: Workspace) -> None:
-    """Refuse a plan that cannot work before anything is paid for. Raises `InvalidArgument`."""
+    """Refuse a plan that cannot work, before it costs anything. Raises `InvalidArgument`."""
     for agent in plan.agents:
         if shutil.which(agent.command[0]) is None:
             raise InvalidArgument(
@@ -74,12 +74,12 @@ def check_plan(plan: Plan, workspace: Workspace) -> None:
 
 
 def run_benchmark(plan: Plan, around: Surroundings, watcher: Watcher) -> tuple[list[RunResult], str]:
-    """Do all runs of a plan that the journal does not have; return all results, and why it ended early."""
+    """Do all runs of a plan that are not in the journal; return all results, and why it ended early."""
     remove_leftovers()
     journal = Journal(around.folder)
     known = journal.results()
-    done = [known[one.id] for one in plan.assignments if one.id in known]
-    # A crash may have come between the journal and the records.
+    done = [known[assignment.id] for assignment in plan.assignments if assignment.id in known]
+    # A crash may have happened after the journal was written and before the records were.
     for result in done:
         record(around.workspace, result)
     versions: dict[str, str | None] = {}
@@ -108,7 +108,7 @@ def run_benchmark(plan: Plan, around: Surroundings, watcher: Watcher) -> tuple[l
 
 
 def exhausted(plan: Plan, done: list[RunResult]) -> str:
-    """Say which budget is used up; empty if none is."""
+    """Name the budget that is used up; empty if none is."""
     dollars = sum(result.cost_usd or 0.0 for result in done)
     if plan.budget_usd is not None and dollars >= plan.budget_usd:
         return f"The budget of ${plan.budget_usd:g} is used up (${dollars:.2f})."
@@ -119,12 +119,12 @@ def exhausted(plan: Plan, done: list[RunResult]) -> str:
 
 
 def record(workspace: Workspace, result: RunResult) -> None:
-    """Store attempts and times of a run among all others. Doing it again changes nothing."""
+    """Store the attempts and times of a run in the workspace. Idempotent."""
     tried = [phase for phase in result.phases if phase.outcome != "not started"]
     for phase in tried:
         attempt = f"bench-{result.id}-{phase.phase}"
         _, there = workspace.attempts.find(attempt)
-        # An agent reports what the whole run used; its phases share that equally.
+        # An agent reports the usage of the whole run; split it equally among the phases.
         tokens = None if result.tokens is None else result.tokens // len(tried)
         cost = None if result.cost_usd is None else result.cost_usd / len(tried)
         if not there:

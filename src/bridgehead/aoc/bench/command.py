@@ -122,7 +122,7 @@ def run(workspace: Workspace, chosen: Namespace, settings: AocSettings) -> int:
         around = Surroundings(
             workspace=workspace,
             folder=folder,
-            # The keys of model APIs are in the person's environment, not among our settings.
+            # The keys of model APIs are in the user's environment, not in our settings.
             environment=os.environ,
             hidden=secret_paths(settings),
             bubblewrap=bubblewrap,
@@ -132,7 +132,7 @@ def run(workspace: Workspace, chosen: Namespace, settings: AocSettings) -> int:
 
 
 def _demo_workspace(stack: ExitStack, chosen: Namespace) -> Workspace:
-    """Open a temporary folder with invented puzzles: a demo never meets the user's own records."""
+    """Open a temporary folder with invented puzzles: a demo never touches the user's own records."""
     from ..settings import AocSettings
     from ..workspace import open_workspace
     from .demo import TEXTS, make_puzzles
@@ -155,7 +155,7 @@ def _run_plan(plan: Plan, around: Surroundings, *, is_kept: bool) -> int:
     if around.bubblewrap is None:
         sys.stderr.write("Not isolated: times count as measured at best.\n")
     progress = LiveProgress(plan) if out.isatty() else PlainProgress(plan)
-    # Ended like this, too, it removes the agent's home directory, which has credentials in it.
+    # So that the agent's home directory, which holds credentials, is removed on SIGTERM as well.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         with progress:

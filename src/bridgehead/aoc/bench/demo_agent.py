@@ -1,4 +1,4 @@
-"""Demo agent: a script that stands for an agent. It speaks MCP over stdio, and solves invented puzzles.
+"""Demo agent: a script in place of an agent. It speaks MCP over stdio and solves invented puzzles.
 
 Started like any agent of a benchmark, with a prompt and a file of MCP servers. Only the standard library,
 because this file is run alone, in isolation.
@@ -85,7 +85,7 @@ class Server:
 
 
 def main(arguments: list[str]) -> int:
-    """Do what the prompt says, as well as this agent can."""
+    """Follow the prompt, with this agent's skill."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--mcp", required=True)
     parser.add_argument("--pause", type=float, default=0.0, help="seconds of thought for each phase")
@@ -116,10 +116,10 @@ def main(arguments: list[str]) -> int:
 
 
 def _find(pattern: str, prompt: str) -> str:
-    found = re.search(pattern, prompt)
-    if found is None:
+    match = re.search(pattern, prompt)
+    if match is None:
         raise SystemExit(f"The prompt says nothing like {pattern}.")
-    return found[1]
+    return match[1]
 
 
 if __name__ == "__main__":

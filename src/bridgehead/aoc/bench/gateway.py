@@ -1,4 +1,4 @@
-"""Gateway: serves the bridge to one agent through relays. Threads; ends everything that it started.
+"""Gateway: serves the bridge to one agent through relays. Uses threads; ends every process that it started.
 
 Each connection gets a bridge process of its own, as an MCP client over stdio expects.
 """
@@ -22,7 +22,7 @@ from . import relay
 _GREETING_SECONDS = 10.0
 _END_SECONDS = 10.0
 MAX_CONNECTIONS = 32
-"""Of one run: an agent that connects without end gets no more bridges."""
+"""Per run: bounds the bridge processes of an agent that keeps reconnecting."""
 
 
 class Gateway:

@@ -1,4 +1,4 @@
-"""Journal: every run of a benchmark, one line each, on the disk before anything else is made of it.
+"""Journal: every run of a benchmark, one line each, on the disk before records or reports are made from it.
 
 A benchmark that was stopped is resumed by running it again: finished runs are not repeated.
 """
@@ -20,12 +20,12 @@ from ..files.entries import Grade
 
 
 class PhaseResult(Struct, frozen=True):
-    """What became of one phase."""
+    """The outcome of one phase."""
 
     phase: int
     outcome: Literal["solved", "failed", "not started"]
     milliseconds: int | None
-    """From the hand-out to the correct answer, or to the end."""
+    """From handing out the puzzle to the correct answer, or to the end of the run."""
     wrong: int
     grade: Grade
 
@@ -55,7 +55,7 @@ class RunResult(Struct, frozen=True):
 
 
 def run_id(agent: str, day: int, repeat: int, setup: str) -> str:
-    """Name a run by what it is a run of: the same in each process that resumes the benchmark."""
+    """Derive the id of a run from its content, so that it is the same when the benchmark is resumed."""
     return sha256(f"{agent}\n{day}\n{repeat}\n{setup}".encode()).hexdigest()[:12]
 
 
@@ -79,7 +79,7 @@ class Journal:
         durable.flush_folder(self._path.parent)
 
     def results(self) -> dict[str, RunResult]:
-        """Return the runs by id; a line that is not one is skipped."""
+        """Return the runs by id; an unreadable line is skipped."""
         try:
             lines: Iterable[bytes] = self._path.read_bytes().split(b"\n")
         except FileNotFoundError:

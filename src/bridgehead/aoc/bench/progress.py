@@ -1,4 +1,4 @@
-"""Progress: how a benchmark goes, as a live table on a terminal or as lines in a pipe."""
+"""Progress: of a benchmark, as a live table on a terminal or as lines in a pipe."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class LiveProgress:
-    """A table that is drawn anew several times a second; for terminals."""
+    """A table that is redrawn several times a second; for terminals."""
 
     def __init__(self, plan: Plan) -> None:
         self._plan = plan
@@ -50,7 +50,7 @@ class LiveProgress:
         self._live.console.print(text, markup=False, highlight=False)
 
     def draw(self) -> Table:
-        """Make the table of this moment."""
+        """Make the table of the current state."""
         table = progress_table(self._plan, self._results)
         if self._current is not None:
             spent = duration((time.monotonic() - self._began) * 1000)

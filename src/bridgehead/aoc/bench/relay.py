@@ -1,6 +1,6 @@
 """Relay: the program that an agent starts as its MCP server. It copies between its pipes and the bench.
 
-The bridge itself stays outside of the agent's isolation: the answers are with it. Only the standard library,
+The bridge itself stays outside the agent's isolation, because it has the answers. Only the standard library,
 because this file is run alone.
 """
 

@@ -10,7 +10,7 @@ from msgspec import Struct
 
 
 class Usage(Struct, frozen=True):
-    """Tokens and cost of a run as its agent reports them; None if it does not."""
+    """Tokens and cost of a run as its agent reports them; None if not reported."""
 
     tokens: int | None = None
     cost_usd: float | None = None
@@ -18,19 +18,19 @@ class Usage(Struct, frozen=True):
 
 
 def read_usage(output: str) -> Usage:
-    """Find tokens, cost and model in an agent's output; text that is not JSON says nothing."""
-    found = Usage()
+    """Find tokens, cost and model in an agent's output; text that is not JSON is ignored."""
+    total = Usage()
     for document in _documents(output):
         for read in (_claude, _codex, _gemini, _opencode):
             more = read(document)
             if more is not None:
-                found = Usage(
-                    _add(found.tokens, more.tokens),
-                    _add(found.cost_usd, more.cost_usd),
-                    more.model or found.model,
+                total = Usage(
+                    _add(total.tokens, more.tokens),
+                    _add(total.cost_usd, more.cost_usd),
+                    more.model or total.model,
                 )
                 break
-    return found
+    return total
 
 
 def _documents(output: str) -> Iterator[dict[str, Any]]:
@@ -89,7 +89,7 @@ def _opencode(document: dict[str, Any]) -> Usage | None:
 
 
 def _sum(counts: object) -> int:
-    """Add up all counts of tokens in an object, also below it; a total beside its parts counts alone."""
+    """Add up all counts of tokens in an object, nested ones too; if there is a total, only that counts."""
     if not isinstance(counts, dict):
         return 0
     if "total" in counts:
@@ -112,5 +112,5 @@ def _number(value: object) -> float | None:
     return float(value) if is_number else None  # type: ignore[arg-type]
 
 
-def _add(one: Any, other: Any) -> Any:
-    return other if one is None else one if other is None else one + other
+def _add(first: Any, second: Any) -> Any:
+    return second if first is None else first if second is None else first + second

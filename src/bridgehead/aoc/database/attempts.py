@@ -20,8 +20,8 @@ from .recorder import RETRY_PAUSE, SETTLE_SECONDS
 if TYPE_CHECKING:
     from bridgehead.runtime.stores import postgres
 
-# Ids grow in the order of the steps (`place`): readers sort by id, and the last step decides. A key that is
-# there already belongs to a step whose answer was lost on the way.
+# Ids grow in the order of the steps (`place`): readers sort by id, and the last step decides. A duplicate key
+# is a step that was sent again because its acknowledgement was lost.
 _APPEND = """\
 insert into aoc_steps (year, day, attempt, step, key)
 select $1, $2, attempt, step::jsonb, key
@@ -78,7 +78,7 @@ class DatabaseAttempts:
                 # Sent again after a lost connection: the step is there already.
                 stored = {row["key"] for row in await connection.fetch(_KEYED, self._year, step.attempt)}
                 new = [] if keys[0] in stored else follow(known, step)
-                texts = [msgspec.json.encode(one).decode() for one in new]
+                texts = [msgspec.json.encode(step).decode() for step in new]
                 names = [step.attempt] * len(new)
                 await connection.execute(_APPEND, self._year, day, names, texts, keys[: len(new)])
                 return known + new

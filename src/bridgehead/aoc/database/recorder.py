@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 MAX_BATCH = 2000
 """Records per statement; more only make the first one wait longer."""
 SETTLE_SECONDS = 2.0
-"""How long a batch whose connection died is sent again before its callers get an error."""
+"""How long to resend a batch whose connection died before its callers get an error."""
 RETRY_PAUSE = 0.02
 """Seconds between two attempts to send such a batch."""
 UNANSWERED = "unanswered"
@@ -81,6 +81,7 @@ order by id desc"""
 _REWRITE = """\
 insert into aoc_days (year, day, revision, rewritten) values ($1, $2, 1, 1)
 on conflict (year, day) do update set revision = aoc_days.revision + 1, rewritten = aoc_days.revision + 1"""
+# Runs under the day's row lock, which `_REWRITE` takes, so the candidate cannot change meanwhile.
 _WITHDRAW = "update aoc_records set withdrawn = $2 where id = $1 and withdrawn is null returning id"
 
 
@@ -89,7 +90,7 @@ class _Waiting(NamedTuple):
     entry: NewEntry
     key: UUID
     is_new: bool
-    """Whether this process made the key, so that it cannot be stored yet."""
+    """Whether this process has just made the key, so that it cannot be in the database yet."""
     client: int | None
     answer: asyncio.Future[Recorded]
 
@@ -176,7 +177,8 @@ class DatabaseRecorder:
                     raise _unsure(failure.message) from failure
                 raise
             except Unavailable as failure:
-                # Once a connection was lost in the middle, later refusals do not make the first send certain.
+                # Once a connection was lost in the middle, a later refusal does not prove that the first send
+                # failed.
                 is_unsure = is_unsure or failure.code == "connection_lost"
                 if not is_unsure:
                     raise

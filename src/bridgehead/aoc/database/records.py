@@ -109,7 +109,7 @@ class DatabaseRecords:
         return self._database.wait_for(self._database.reader.run(read))
 
     def run_counts(self, day: int | None, skipped: list[Skipped]) -> dict[int, DayCounts]:
-        """Return how many runs the days have that have any, or one day. Nothing is ever skipped."""
+        """Count the runs of each day that has any, or of one day. Nothing is ever skipped."""
 
         async def read(connection: postgres.Connection) -> dict[int, DayCounts]:
             rows = await connection.fetch(DAYS, self._year, day)

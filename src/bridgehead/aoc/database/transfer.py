@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
     from ..workspace import Workspace
 
-# Takes the day's row lock, as every writer does, and makes readers read the whole day again.
+# Takes the day's row lock, as every writer does, and makes readers reread the whole day.
 _BUMP = """\
 insert into aoc_days (year, day, revision, rewritten) values ($1, $2, 1, 1)
 on conflict (year, day) do update set revision = aoc_days.revision + 1, rewritten = aoc_days.revision + 1
@@ -52,7 +52,7 @@ Content = tuple[str, int, int, str, str | None]
 
 
 class Moved(Struct):
-    """How much was copied, and why some was not."""
+    """How much was copied, and why the rest was not."""
 
     records: int = 0
     steps: int = 0
@@ -132,14 +132,14 @@ async def _import_day(database: postgres.Database, year: int, day: int, entries:
 
 
 def _moment_utc(moment: str) -> str | None:
-    """Return a moment as it sorts; None if it does so as it is, without its Z."""
+    """Return a timestamp in sortable UTC form; None if it already sorts correctly without its Z."""
     microseconds = moment_of(moment)
     if microseconds == UNKNOWN_MOMENT:
         return ""
     if moment.endswith("Z"):
         return None
     in_utc = datetime.fromtimestamp(0, UTC) + timedelta(microseconds=microseconds)
-    # Milliseconds if that says it all: then it equals the same moment in our form.
+    # Milliseconds if that is exact: then it equals the same moment in our own format.
     return in_utc.replace(tzinfo=None).isoformat(timespec="microseconds").removesuffix("000")
 
 
@@ -189,7 +189,8 @@ def export_folder(workspace: Workspace, folders: layout.Folders, database: postg
             NewEntry(
                 *content_of(entry),  # type: ignore[arg-type]
                 entry.grade,
-                None if entry.details_key is None else entry.details,  # in one order; JSONB has its own
+                # Decoded, for a fixed order of keys: JSONB has its own.
+                None if entry.details_key is None else entry.details,
                 source=entry.source_key,
                 withdrawn=str(entry.withdrawn) if entry.is_withdrawn else None,
             )

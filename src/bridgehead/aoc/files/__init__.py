@@ -1,1 +1,1 @@
-"""Everything that knows the data directory: names, texts, day files, locks, aliases, watching."""
+"""All code that knows the data directory: names, texts, day files, locks, aliases, watching."""

@@ -1,6 +1,6 @@
 """Attempts: which model tried which puzzle, how it ended and how long it took, one file per day. Blocks.
 
-Records say how fast a solution was; attempts say how often there was one. They have files of their own,
+Records hold how fast a solution was; attempts hold how often there was one. They have files of their own,
 `attempts/day01.jsonl`, one step per line, so that the original program never counts a failure as a time. An
 attempt that began in this process is timed by the monotonic clock; any other one by its timestamp.
 
@@ -44,13 +44,13 @@ OPEN_SECONDS = 24 * 3600.0
 """An attempt not finished within a day counts as given up."""
 
 AttemptOutcome = Literal["started", "wrong", "solved", "unchecked", "failed", "given"]
-"""After `wrong` the attempt goes on; the next three end it. `given` is no attempt: its caller read the puzzle
-outside of one."""
+"""After `wrong` the attempt goes on; the next three end it. `given` belongs to no attempt: its caller read
+the puzzle outside of one."""
 ENDED = frozenset({"solved", "unchecked", "failed"})
 ANSWERED = frozenset({"wrong", "solved", "unchecked"})
-"""Steps that are an answer that was handed in."""
+"""Outcomes of steps that hand in an answer."""
 MAX_TRIES = 5
-"""Answers that an attempt may hand in; the site makes people wait, so that guessing does not pay."""
+"""Answers that an attempt may hand in; the site discourages guessing with waiting times instead."""
 
 
 class AttemptStep(Struct, omit_defaults=True):
@@ -132,7 +132,7 @@ class Attempts:
         """Write a step unless the attempt has ended; return the attempt's steps."""
         path = self._path(day)
         with self._locked(path):
-            known = [one for one in self.steps(day) if one.attempt == step.attempt]
+            known = [earlier for earlier in self.steps(day) if earlier.attempt == step.attempt]
             new = follow(known, step)
             if new:
                 self._write(day, path, new)
@@ -222,10 +222,10 @@ class AttemptEnd(NamedTuple):
 
 
 def follow(steps: list[AttemptStep], step: AttemptStep) -> list[AttemptStep]:
-    """Return what to store when a step comes: nothing after the end, and the end after the last wrong try."""
+    """Return the steps to store for a new step: none after the end, and the end after the last wrong try."""
     if steps and steps[-1].outcome in ENDED:
         return []
-    wrong = sum(one.outcome == "wrong" for one in steps)
+    wrong = sum(earlier.outcome == "wrong" for earlier in steps)
     if step.outcome == "wrong" and wrong + 1 >= MAX_TRIES:
         return [step, replace(step, outcome="failed")]
     return [step]
@@ -234,7 +234,7 @@ def follow(steps: list[AttemptStep], step: AttemptStep) -> list[AttemptStep]:
 def count_attempts(
     ends: Iterable[AttemptEnd], filters: Filters, name_of: Callable[[str], str], now: float
 ) -> dict[Measure, dict[str, AttemptCounts]]:
-    """Count attempts by measure and model. One that is open does not count until it is abandoned."""
+    """Count attempts by measure and model. An open attempt does not count until it is abandoned."""
     by_model: dict[tuple[Measure, str], list[AttemptEnd]] = {}
     for end in ends:
         step = end.step
@@ -245,18 +245,18 @@ def count_attempts(
     for (measure, llm), of_model in by_model.items():
         by_puzzle: dict[Puzzle, Tries] = {}
         for end in of_model:
-            # An answer that nobody could check says nothing about how often the model is right.
+            # An unchecked answer must not count in the solve rate.
             if end.step.outcome != "unchecked":
                 puzzle = (end.day, end.step.phase)
                 solved, attempts = by_puzzle.get(puzzle, (0, 0))
                 by_puzzle[puzzle] = Tries(solved + (end.step.outcome == "solved"), attempts + 1)
         tokens = [end.step.tokens for end in of_model if end.step.tokens is not None]
         costs = [end.step.cost_usd for end in of_model if end.step.cost_usd is not None]
-        solved = sum(one.solved for one in by_puzzle.values())
+        solved = sum(tries.solved for tries in by_puzzle.values())
         by_measure.setdefault(measure, {})[llm] = AttemptCounts(
             attempts=len(of_model),
             solved=solved,
-            failed=sum(one.attempts for one in by_puzzle.values()) - solved,
+            failed=sum(tries.attempts for tries in by_puzzle.values()) - solved,
             wrong=sum(end.wrong for end in of_model),
             tokens=sum(tokens) / len(tokens) if tokens else None,
             cost_usd=sum(costs) / len(costs) if costs else None,
@@ -354,9 +354,9 @@ class Stopwatch:
         *,
         is_guessed: bool = False,
     ) -> TimedAttempt:
-        """Store the verdict on an answer, or that there is none; return the attempt with its first end.
+        """Store the verdict on an answer, if any; return the attempt with its first end.
 
-        A right answer that was guessed, by more tries than an attempt has, is claimed.
+        A right answer after more tries than an attempt allows counts as guessed: its grade is claimed.
         """
         started = attempt.started
         outcomes: dict[Verdict | None, AttemptOutcome] = {
@@ -375,7 +375,7 @@ class Stopwatch:
         return advanced
 
     def note_given(self, day: int, phases: list[int], caller: str) -> None:
-        """Store that a caller was given phases outside of an attempt, unless that is known."""
+        """Store that a caller was given phases outside of an attempt, unless that is already stored."""
         known = {step.phase for step in self._attempts.steps(day) if step.caller == caller}
         steps = [
             self._step(secrets.token_hex(6), "given", caller, phase, SOLVING)
@@ -390,7 +390,7 @@ class Stopwatch:
     def note_run(
         self, day: int, phase: int, llm: str, outcome: AttemptOutcome, milliseconds: int, measure: Measure
     ) -> None:
-        """Store a finished attempt that a command has timed."""
+        """Store a finished attempt timed by a command."""
         step = self._step(secrets.token_hex(6), outcome, llm, phase, measure)
         step.time = milliseconds
         self._attempts.append(day, [step])

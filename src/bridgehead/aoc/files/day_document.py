@@ -84,7 +84,7 @@ class DayDocument(Struct):
         space = _end_of_space(self.rest, 0)
         is_first = self.rest[space : space + 1] == b"]"
         joint = b"" if is_first else b","
-        if not space:  # a minified file: new entries get lines of their own all the same
+        if not space:  # a minified file: new entries still get their own lines
             joint += b"\n  " if is_first else _INDENT
         lines = [_INDENT + encode_entry(entry, key) for entry in entries]
         return DayDocument(self.head, b",".join(lines) + joint + self.rest)
@@ -139,19 +139,19 @@ def decode_day(data: bytes, day: int) -> DecodedDay:
     """Decode a day's file; raises `CorruptDay`. The only place that decides what is valid."""
     text = data.removeprefix(BYTE_ORDER_MARK)
     try:
-        found = _decode_day(text)
+        decoded = _decode_day(text)
         if not text.isascii():
             text.decode()  # msgspec does not check the text of keys it skips
     except UNDECODABLE as error:
         raise explain(error, text) from error
-    if found.day != day:
-        raise CorruptDay(f"it says day {found.day}, but its name says day {day}")
-    _refuse_repeated_keys(text, _check_times(text, found.entries))
-    return DecodedDay(found.entries, len(data) - len(text) + _insert_at(text))
+    if decoded.day != day:
+        raise CorruptDay(f"it says day {decoded.day}, but its name says day {day}")
+    _refuse_repeated_keys(text, _check_times(text, decoded.entries))
+    return DecodedDay(decoded.entries, len(data) - len(text) + _insert_at(text))
 
 
 def group_entries(entries: list[Entry]) -> dict[Group, Runs]:
-    """Group the times of the entries that count. Where grades matter, `Seals.demote` has seen the entries."""
+    """Group the times of the entries that count. Apply `Seals.demote` first if grades matter."""
     times: dict[tuple[str, int, object, object], list[int]] = {}
     # Up to 300,000 iterations: plain attributes instead of properties, and a `try` that is free on success.
     for entry in entries:
@@ -168,14 +168,14 @@ def group_entries(entries: list[Entry]) -> dict[Group, Runs]:
         except TypeError:  # another program's measure or grade that cannot be hashed
             times.setdefault((entry.llm, entry.phase, entry.measure, entry.grade), []).append(milliseconds)
     groups: dict[Group, Runs] = {}
-    for (llm, phase, measure, grade), found in times.items():
+    for (llm, phase, measure, grade), of_group in times.items():
         group = Group(
             canonical_name(llm) or llm,
             phase,
             EXECUTION if measure == EXECUTION else SOLVING,
             grade if grade in GRADES else CLAIMED,
         )
-        runs = Runs(sorted(found), len(found) if group.grade == CLAIMED else 0)
+        runs = Runs(sorted(of_group), len(of_group) if group.grade == CLAIMED else 0)
         groups[group] = runs if group not in groups else groups[group].merged(runs)
     return groups
 

@@ -86,9 +86,9 @@ def describe_run(groups: dict[Group, Runs], entry: NewEntry) -> Recorded:
     """Return the figures for a record that is already counted."""
     group = entry.group
     llm, phase, measure, _ = group
-    # Built anew: `_replace` takes five times as long, and every record does this six times.
+    # Constructed directly: `_replace` takes five times as long, and every record does this six times.
     same = [runs for grade in GRADES if (runs := groups.get(Group(llm, phase, measure, grade)))]
-    # A record withdrawn since has no runs left; it then stands for itself.
+    # If the record was withdrawn since, its group may be empty: use the record alone.
     same = same or [Runs([entry.time])]
     both = same + [runs for grade in GRADES if (runs := groups.get(Group(llm, 3 - phase, measure, grade)))]
     total = n = 0
@@ -159,7 +159,7 @@ class DayFile:
         ]
 
     def _leave_out_recorded(self, entries: list[NewEntry]) -> list[NewEntry]:
-        """Leave out attempts that have a record: one whose answer was lost may be handed in again."""
+        """Drop entries of attempts that already have a record: a lost answer makes clients hand in again."""
         if not any(entry.attempt for entry in entries):
             return entries
         seen = recorded_attempts(read_day(self._lock.folder, self._day))
@@ -212,7 +212,7 @@ class DayFile:
         return True
 
     def _read_cached(self) -> _CachedDay:
-        """Return the day as it is on the disk; read only changes by others since the last write."""
+        """Return the day as it is on disk; read it again only if another process has written since."""
         cached = self._cached
         if cached is not None and cached.identity == identify(self._path):
             if cached.journal == identify(self._journal_path):
@@ -226,8 +226,8 @@ class DayFile:
                 for entry in entries:
                     take_run(cached.runs, journal.as_new(entry))
                 return cached
-        # Somebody else has written, or may have been killed. All writers hold the lock, so that no temporary
-        # file can be in use now.
+        # Another writer was here and may have been killed. All writers hold the lock, so no temporary file is
+        # in use now.
         durable.sweep(Path(self._lock.folder), self._clock.now(), age=-1)
         day = read_day(self._lock.folder, self._day)
         if day is None:
@@ -247,7 +247,7 @@ class DayFile:
         is_new = cached.journal is None
         self._check_room(cached.size + (0 if cached.journal is None else cached.journal.size) + len(data))
         if is_new:
-            self._drop_journal()  # one whose first line was torn by a kill
+            self._drop_journal()  # a kill tore its first line
             data = journal.begin_journal(self._day, durable.read(Path(self._path)), cached.insert_at) + data
         flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_BINARY", 0)
         descriptor = durable.retry_while_locked(os.open, self._journal_path, flags, _READABLE)
@@ -258,7 +258,7 @@ class DayFile:
                     with suppress(OSError):
                         durable.give_rights(descriptor, None, self._share())
                 elif _lacks_end(descriptor):
-                    data = b"\n" + data  # behind the half line of a writer that was killed
+                    data = b"\n" + data  # a killed writer left half a line
                 view = memoryview(data)
                 while view:
                     view = view[os.write(descriptor, view) :]
@@ -322,7 +322,7 @@ class DayFile:
     def _unwritable(self, failure: OSError) -> StorageError:
         """Name the day's file, and in brackets the path that failed if that is another one."""
         culprit = str(failure.filename or "")
-        if Path(culprit).name.startswith("."):  # a temporary file: it is the folder that refuses it
+        if Path(culprit).name.startswith("."):  # a temporary file: name its folder, which refuses it
             culprit = self._lock.folder
         where = f" ({culprit})" if culprit and culprit != self._path else ""
         return StorageError(

@@ -86,7 +86,7 @@ class Entry(Struct, gc=False):
     original_speed_ms: Milliseconds | UnsetType = field(default=UNSET, name="speed_ms")
     measure_key: Any = field(default=None, name="measure")
     source_key: Any = field(default=None, name="source")
-    """Of version 0.2: what the caller said of its clock. Kept, and never a reason for a grade."""
+    """Of version 0.2: what the caller claimed about its clock. Kept, but never affects the grade."""
     withdrawn: Any = None
     grade_key: Any = field(default=None, name="grade")
     seal: Any = None
@@ -95,8 +95,8 @@ class Entry(Struct, gc=False):
     @property
     def time(self) -> int:
         """The time in milliseconds; decoding has made sure that there is one."""
-        found = self.original_speed_ms if isinstance(self.speed_ms, UnsetType) else self.speed_ms
-        return 0 if isinstance(found, UnsetType) else found
+        time = self.original_speed_ms if isinstance(self.speed_ms, UnsetType) else self.speed_ms
+        return 0 if isinstance(time, UnsetType) else time
 
     @property
     def measure(self) -> Measure:
@@ -105,12 +105,12 @@ class Entry(Struct, gc=False):
 
     @property
     def grade(self) -> Grade:
-        """The grade as written. `Seals.demote` has to have seen an entry that was read from a file."""
+        """The grade as written. Pass entries read from a file through `Seals.demote` first."""
         return self.grade_key if self.grade_key in GRADES else CLAIMED
 
     @property
     def details(self) -> Details:
-        """What is known of the run; empty if another program wrote something else there."""
+        """The details of the run; empty if another program stored something else under this key."""
         try:
             return msgspec.convert(self.details_key or {}, Details)
         except msgspec.ValidationError:
@@ -132,7 +132,7 @@ class NewEntry(Struct, frozen=True):
     measure: Measure | None = None
     grade: Grade = CLAIMED
     details: Any = None
-    """`Details`, or what another program has written there."""
+    """`Details`, or the value that another program stored there."""
     seal: str | None = None
     source: str | None = None
     withdrawn: str | None = None
@@ -158,16 +158,16 @@ class Wanted(NamedTuple):
     timestamp: str | None = None
 
     def __str__(self) -> str:
-        """Say what was looked for."""
+        """Describe the wanted record for error messages."""
         if self.id is not None:
             return f"with the id {self.id}"
         return f"of {self.llm} in phase {self.phase} at {self.timestamp}"
 
 
 def id_of(day: int, entry: Entry | NewEntry) -> str:
-    """Return the id of a record: a digest of what it says.
+    """Return the id of a record: a digest of its content.
 
-    Two records with the same id are equal in everything, so that it does not matter which of them is meant.
+    Records with the same id are equal in every field, so either may be chosen.
     """
     from hashlib import sha256  # most calls need no id
 

@@ -145,13 +145,13 @@ def _decode_text(path: str, data: bytes) -> str:
 
 def _decode_legacy(path: str, day: int, data: bytes) -> Instruction:
     try:
-        found = msgspec.json.decode(data.removeprefix(BYTE_ORDER_MARK), type=_Legacy)
+        legacy = msgspec.json.decode(data.removeprefix(BYTE_ORDER_MARK), type=_Legacy)
     except UNDECODABLE as error:
         raise _broken(path, day, str(error)) from error
-    if found.day != day:
-        raise _broken(path, day, f"it says day {found.day}")
-    phase2 = None if found.phase2 is None else with_line_feeds(found.phase2)
-    return Instruction(day, with_line_feeds(found.phase1), phase2)
+    if legacy.day != day:
+        raise _broken(path, day, f"it says day {legacy.day}")
+    phase2 = None if legacy.phase2 is None else with_line_feeds(legacy.phase2)
+    return Instruction(day, with_line_feeds(legacy.phase1), phase2)
 
 
 def _broken(path: str, day: int, problem: str) -> StorageError:
@@ -193,7 +193,7 @@ def has_answer(folder: str, day: int, phase: int) -> bool:
 
 
 def _normalise(text: str) -> str:
-    """Remove differences that do not count: surrounding space and the kind of line ends."""
+    """Remove irrelevant differences: surrounding space and the kind of line ends."""
     return "\n".join(line.rstrip() for line in text.strip().splitlines())
 
 

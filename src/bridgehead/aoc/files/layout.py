@@ -104,14 +104,14 @@ def attempts_name(day: int) -> str:
 
 def day_of_instruction_file(name: str) -> int | None:
     """Return the day of an instruction file; None for any other name."""
-    found = _INSTRUCTION_FILE.fullmatch(name)
-    return None if found is None else parse_day(found[1] or found[3])
+    match = _INSTRUCTION_FILE.fullmatch(name)
+    return None if match is None else parse_day(match[1] or match[3])
 
 
 def day_of_speeds_file(name: str) -> int | None:
     """Return the day of a records file; None for any other name."""
-    found = _SPEEDS_FILE.fullmatch(name)
-    return None if found is None else parse_day(found[1])
+    match = _SPEEDS_FILE.fullmatch(name)
+    return None if match is None else parse_day(match[1])
 
 
 class Identity(NamedTuple):
@@ -163,33 +163,33 @@ def has_puzzle(folder: str, day: int) -> bool:
 
 def list_inputs(folder: str) -> dict[int, Identity]:
     """List the days that have an input, each with the identity of its file."""
-    found: list[tuple[int, Identity]] = []
+    inputs: list[tuple[int, Identity]] = []
     for name in _names(folder):
         day = _INPUT_DAYS.get(name)
         identity = None if day is None else identify(os.path.join(folder, name))
         if day is not None and identity is not None:
-            found.append((day, identity))
-    return dict(sorted(found))
+            inputs.append((day, identity))
+    return dict(sorted(inputs))
 
 
 def _names(folder: str) -> list[str]:
     try:
         return os.listdir(folder)
     except OSError:
-        return []  # no folder, no puzzles; it may come later
+        return []  # no folder means no puzzles; it may be created later
 
 
 class Anchor(Struct, frozen=True):
-    """A folder that exists, and what is below its disk, to notice when that is unmounted."""
+    """An existing folder and the devices above it, to detect that its disk was unmounted."""
 
     path: str
     below: frozenset[int] = frozenset()
-    """Devices of the folders above it, its own excepted: it is on one of them once its disk is unmounted. A
-    disk that is mounted again may have another device."""
+    """Devices of the folders above it, except its own. Once its disk is unmounted, the path is on one of
+    these; a disk that is mounted again may have a new device."""
 
     @property
     def is_there(self) -> bool:
-        """Whether the folder still exists, and its disk is mounted."""
+        """Whether the folder still exists and its disk is still mounted."""
         try:
             return os.stat(self.path).st_dev not in self.below
         except OSError:
@@ -208,7 +208,7 @@ def find_anchor(folder: str, required: str | None = None) -> Anchor:
         while above != os.path.dirname(above):
             above = os.path.dirname(above)
             below.add(os.stat(above).st_dev)
-    except OSError:  # it does not exist, or went at this very moment
+    except OSError:  # it does not exist, or was removed just now
         return Anchor(path)
     return Anchor(path, frozenset(below - {own}))
 

@@ -44,12 +44,12 @@ class FolderLock:
         self.folder = folder
         self._anchor = anchor or find_anchor(folder)
         self._wait_seconds = wait_seconds
-        # Threads of this process queue here: `flock` polls, so among threads it would be a lottery.
+        # Threads of this process queue here: `flock` is polled, which would be unfair among threads.
         self._threads = threading.Lock()
 
     @contextmanager
     def held(self, what: str) -> Iterator[None]:
-        """Hold the lock and create the folder if it has never been there.
+        """Hold the lock; create the folder unless it has existed before.
 
         Raises `Unavailable`, `StorageError` or OSError. `what` names the file in the error message.
         """
@@ -71,7 +71,7 @@ class FolderLock:
                     descriptor = os.open(self.folder, os.O_RDONLY)
                 except FileNotFoundError:
                     raise self._unmounted(what) from None
-                # The mount point may have a folder of the same name, from another time.
+                # The mount point of an unmounted disk may contain an older folder of the same name.
                 if os.fstat(descriptor).st_dev in self._anchor.below:
                     raise self._unmounted(what)
                 if not self._lock_folder(descriptor, what, deadline):
@@ -93,7 +93,7 @@ class FolderLock:
             self._threads.release()
 
     def _make_folder(self, what: str) -> None:
-        """Create the folder, unless it has been there before: then opening it tells whether it still is."""
+        """Create the folder unless it has existed before; then opening it shows whether it still does."""
         if self._anchor.path == self.folder and sys.platform != "win32":
             return
         # Never on the mount point of a disk that was unmounted: the next mount would hide what was written

@@ -41,7 +41,7 @@ def canonical_name(name: str) -> str:
         category = unicodedata.category(character)
         if category == "Zs":
             kept.append(" ")
-        # A joiner behind an emoji changes what is seen, so it is kept; other format characters are invisible.
+        # A joiner after an emoji changes how it looks, so it is kept; other format characters are invisible.
         elif category != "Cf" or (
             character == _JOINER and kept and unicodedata.category(kept[-1]) in {"So", "Sk", "Mn"}
         ):
@@ -52,7 +52,7 @@ def canonical_name(name: str) -> str:
 def clean_name(name: str) -> str:
     """Return the form of a name for records; refuse control characters, empty and overlong names."""
     stripped = name.strip()
-    # No control character is printable, so hardly any name is looked at letter by letter.
+    # Fast path: control characters are not printable, so printable names need no per-letter check.
     if not stripped.isprintable() and any(is_control(character) for character in stripped):
         raise InvalidArgument(
             "llm_name has control characters in it.", next_step="Give the name as one line of plain text."
@@ -102,7 +102,7 @@ class Aliases(Struct, frozen=True):
 
 def make_aliases(names: dict[str, str], identity: object) -> Aliases:
     """Make aliases from the main name of each."""
-    # A main name leads to itself, in any case.
+    # A main name maps to itself, whatever its case.
     folded = {llm.casefold(): llm for llm in names.values()}
     return Aliases(names, identity, folded | {other.casefold(): llm for other, llm in names.items()})
 
@@ -110,7 +110,8 @@ def make_aliases(names: dict[str, str], identity: object) -> Aliases:
 def merge_spellings(aliases: Aliases, runs: Mapping[str, int]) -> Callable[[str], str]:
     """Return a function from a recorded name to the name of its model; `runs` counts each recorded name.
 
-    Names that differ only in case are one model. It is called by its alias, or as most of its runs have it.
+    Names that differ only in case are one model. Its name is its alias's main name, or the most frequent
+    spelling.
     """
     totals: Counter[str] = Counter()
     for name, n in runs.items():
@@ -123,9 +124,9 @@ def merge_spellings(aliases: Aliases, runs: Mapping[str, int]) -> Callable[[str]
     def name_of(name: str) -> str:
         main = mains.get(name)
         if main is None:
-            found = aliases.of(name)
-            # A model without runs is called as its first attempt has it.
-            main = mains[name] = shown.setdefault(found.casefold(), found)
+            resolved = aliases.of(name)
+            # A model without runs gets the spelling of its first attempt.
+            main = mains[name] = shown.setdefault(resolved.casefold(), resolved)
         return main
 
     return name_of

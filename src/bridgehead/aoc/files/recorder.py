@@ -100,12 +100,12 @@ def check_same(run: NewRun, recorded: Recorded) -> Recorded:
 
 
 async def answer_all(answers: list[asyncio.Future[Recorded]], writing: Awaitable[list[Recorded]]) -> None:
-    """Give each caller of a batch its record once the batch is written, or else all of them the failure."""
+    """Resolve each caller's future with its record once the batch is written; on failure, fail them all."""
     try:
         written = await writing
     except Exception as failure:  # noqa: BLE001 - passed on to each caller of the batch
         for answer in answers:
-            if not answer.done():  # else its caller has gone
+            if not answer.done():  # otherwise its caller was cancelled
                 answer.set_exception(failure)
     else:
         for answer, recorded in zip(answers, written, strict=True):
@@ -121,7 +121,7 @@ def key_of(principal: str | None, key: str) -> UUID:
 
 
 def key_of_attempt(attempt: str) -> UUID:
-    """Return the key of the record of an attempt; no key of a caller is the same."""
+    """Return the key of the record of an attempt; it never equals a caller's key."""
     from hashlib import sha256
 
     return UUID(bytes=sha256(f"attempt\0{attempt}".encode()).digest()[:16])

@@ -74,7 +74,7 @@ def read_day(folder: str, day: int, *, is_decoded: bool = True) -> DayRead | Non
 def recorded_attempts(day: DayRead | None) -> set[str]:
     """Return the attempts that have a record, withdrawn or not."""
     details = (entry.details_key for entry in ([] if day is None else day.all_entries))
-    names = (found.get("attempt") for found in details if isinstance(found, dict))
+    names = (detail.get("attempt") for detail in details if isinstance(detail, dict))
     return {name for name in names if isinstance(name, str)}
 
 
@@ -106,7 +106,7 @@ class DayRuns(NamedTuple):
 
 
 class DayCounts(NamedTuple):
-    """How many runs of each group a day has, withdrawn ones too; a group's name is as it was recorded."""
+    """How many runs of each group a day has, withdrawn ones too; names are as recorded."""
 
     counts: Mapping[Group, int]
     revision: Any
@@ -127,7 +127,7 @@ class RecordReader(Protocol):
         ...
 
     def run_counts(self, day: int | None, skipped: list[Skipped]) -> dict[int, DayCounts]:
-        """Return how many runs the days have that have any, or one day."""
+        """Count the runs of each day that has any, or of one day."""
         ...
 
     def newest_runs(
@@ -180,17 +180,17 @@ class Records:
         self, day: int | None, skipped: list[Skipped], read_one: Callable[[int], T | None]
     ) -> dict[int, T]:
         if day is not None:
-            found = read_one(day)
-            return {} if found is None else {day: found}
+            day_read = read_one(day)
+            return {} if day_read is None else {day: day_read}
         read: dict[int, T] = {}
         for number in layout.DAYS:
             try:
-                found = read_one(number)
+                day_read = read_one(number)
             except StorageError as problem:
                 skipped.append(Skipped(self.path(number), problem.message))
                 continue
-            if found is not None:
-                read[number] = found
+            if day_read is not None:
+                read[number] = day_read
         return read
 
     def _identify(self, day: int) -> tuple[Identity | None, Identity | None]:
@@ -207,13 +207,13 @@ class Records:
                 grown = self._read_on(day, known)
                 if grown is not None:
                     return grown
-            found = read_day(self._folder, day)
-            if found is None:
+            day_read = read_day(self._folder, day)
+            if day_read is None:
                 self._read.pop(day, None)
                 return None
-            self._seals.demote(day, found.all_entries)
-            groups = day_document.group_entries(found.all_entries)
-            known = self._read[day] = _FileRuns(groups, (found.identity, found.journal_identity))
+            self._seals.demote(day, day_read.all_entries)
+            groups = day_document.group_entries(day_read.all_entries)
+            known = self._read[day] = _FileRuns(groups, (day_read.identity, day_read.journal_identity))
             return known
 
     def _read_on(self, day: int, known: _FileRuns) -> _FileRuns | None:
@@ -238,7 +238,7 @@ class Records:
     # --- single runs ---------------------------------------------------------------------------------------
 
     def run_counts(self, day: int | None, skipped: list[Skipped]) -> dict[int, DayCounts]:
-        """Return how many runs the days have, or one day; corrupt files are treated as in `runs`."""
+        """Count the runs of each day, or of one day; corrupt files are treated as in `runs`."""
         read = self._read_days(day, skipped, self._timeline)
         return {number: DayCounts(of_day.timeline.counts, of_day.identity) for number, of_day in read.items()}
 
@@ -247,19 +247,19 @@ class Records:
     ) -> list[tuple[int, Entry]]:
         """Return the runs of a page that pass a filter, newest first, with their days."""
         for _ in range(MAX_READS):
-            read = {day: found for day in days if (found := self._timeline(day)) is not None}
+            read = {day: timeline for day in days if (timeline := self._timeline(day)) is not None}
             orders = {day: of_day.timeline.order(wanted) for day, of_day in read.items()}
             page = newest(orders, cut)
             entries = {
-                day: self._read_entries(day, of_day, [place for one, place in page if one == day])
+                day: self._read_entries(day, of_day, [place for run_day, place in page if run_day == day])
                 for day, of_day in read.items()
             }
-            # A file that was replaced meanwhile has its lines elsewhere.
+            # Lines move when a file is replaced, so read the page again.
             if None not in entries.values():
                 in_turn = {day: iter(of_day or ()) for day, of_day in entries.items()}
                 return [(day, next(in_turn[day])) for day, _ in page]
         raise Unavailable(
-            f"The records in {self._folder} changed again and again while they were read.",
+            f"The records in {self._folder} kept changing while they were read.",
             next_step="Ask again in a moment.",
             path=self._folder,
         )
@@ -298,13 +298,13 @@ class Records:
                     known = self._timelines[day] = _FileTimeline(longer, (identity[0], in_journal))
                     return known
             self._timelines.pop(day, None)
-            found = read_day(self._folder, day)
-            if found is None:
+            day_read = read_day(self._folder, day)
+            if day_read is None:
                 return None
-            self._seals.demote(day, found.all_entries)
-            spans = list(day_document.spans_of_entries(found.data)) if found.entries else []
-            timeline = Timeline().with_newer(found.entries[::-1], spans[::-1]).with_newer(found.pending)
-            new = _FileTimeline(timeline, (found.identity, found.journal_identity), found.data)
+            self._seals.demote(day, day_read.all_entries)
+            spans = list(day_document.spans_of_entries(day_read.data)) if day_read.entries else []
+            timeline = Timeline().with_newer(day_read.entries[::-1], spans[::-1]).with_newer(day_read.pending)
+            new = _FileTimeline(timeline, (day_read.identity, day_read.journal_identity), day_read.data)
             self._timelines[day] = new._replace(data=None)
             return new
 
@@ -313,14 +313,14 @@ class Records:
         read: dict[int, list[Entry]] = {}
         for day in days:
             try:
-                found = read_day(self._folder, day)
+                day_read = read_day(self._folder, day)
             except StorageError as problem:
                 if skipped is None:
                     raise
                 skipped.append(Skipped(self.path(day), problem.message))
                 continue
-            if found is not None:
-                read[day] = found.all_entries
+            if day_read is not None:
+                read[day] = day_read.all_entries
                 self._seals.demote(day, read[day])
         return read
 

@@ -61,7 +61,7 @@ class Seals:
         return replace(entry, seal=self.sign(day, *fields, entry.details))
 
     def demote(self, day: int, entries: Iterable[Entry]) -> None:
-        """Make claimed what has no fitting seal. A sealed line that was copied counts once."""
+        """Set the grade of entries without a valid seal to claimed. A copied sealed line counts once."""
         seen: set[str] = set()
         for entry in entries:
             if entry.grade_key is None:
@@ -83,7 +83,7 @@ class Seals:
                     _make_key(path)
                 self._key = durable.read(path)
             except FileNotFoundError:
-                return None  # no server of this user has graded anything yet
+                return None  # no key yet: no server of this user has graded anything
             except OSError as failure:
                 raise StorageError(
                     f"The key {path} cannot be used: {failure.strerror or failure}.",
@@ -98,7 +98,7 @@ def _make_key(path: Path) -> None:
     temporary = path.with_name(f"{path.name}.{os.urandom(4).hex()}")
     durable.replace(temporary, os.urandom(KEY_BYTES))
     try:
-        # A link, not a rename: it fails if there is a key by now, and no reader sees half of one.
+        # A link, not a rename: it fails if a key exists meanwhile, and no reader sees half a key.
         durable.retry_while_locked(path.hardlink_to, temporary)
     except FileExistsError:
         pass

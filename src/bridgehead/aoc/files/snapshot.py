@@ -76,11 +76,11 @@ def read_parts(path: str, identity: Identity, parts: Sequence[tuple[int, int]]) 
         status = os.fstat(descriptor)
         if identity != Identity(status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns):
             return None
-        found: list[bytes] = []
+        pieces: list[bytes] = []
         for start, end in parts:
             os.lseek(descriptor, start, os.SEEK_SET)
-            found.append(os.read(descriptor, end - start))
-        return found
+            pieces.append(os.read(descriptor, end - start))
+        return pieces
     finally:
         os.close(descriptor)
 

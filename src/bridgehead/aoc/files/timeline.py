@@ -1,7 +1,8 @@
 """Timeline: the runs of a day in the order of time, so that a page of a history reads only its lines. Pure.
 
-Of each run it keeps the moment, the group and where its line is: 24 bytes, where a decoded entry takes about
-300. Runs that are only in the journal are kept whole; there are few, and folding moves them to the file.
+For each run it keeps the moment, the group and the offsets of its line: 24 bytes instead of about 300 for a
+decoded entry. Runs that are only in the journal are kept whole; there are few, and folding moves them to the
+file.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ MAX_FILTERED = 8
 
 
 Span = tuple[int, int]
-"""Where a run's line begins and ends in the file; for the journal's runs, twice the place in `pending`."""
+"""Start and end of a run's line in the file; for the journal's runs, twice the index in `pending`."""
 
 
 class RunFilter(Struct, frozen=True):
@@ -86,33 +87,33 @@ class Timeline:
         longer._kinds = self._kinds + array("I", kinds)
         longer._starts = self._starts + array("I", [start for start, _ in spans])
         longer._ends = self._ends + array("I", [end for _, end in spans])
-        # Records are written nearly in order, and other programs and imports need not keep to it. The sort is
-        # stable: of runs with the same moment, the later line counts as newer.
+        # Records are nearly in order, but other programs and imports need not keep to it. The sort is stable:
+        # of runs with the same moment, the later line counts as newer.
         first = bisect_right(self._moments, min(moments, default=0))
         places = range(first, len(longer._moments))
         ordered = sorted(places, key=longer._moments.__getitem__)
         if ordered != list(places):
-            for one in (longer._moments, longer._kinds, longer._starts, longer._ends):
-                one[first:] = array(one.typecode, [one[place] for place in ordered])
+            for column in (longer._moments, longer._kinds, longer._starts, longer._ends):
+                column[first:] = array(column.typecode, [column[place] for place in ordered])
         return longer
 
     def order(self, wanted: RunFilter) -> Order:
         """Return the runs that pass a filter."""
-        found = self._filtered.get(wanted)
-        if found is None:
+        order = self._filtered.get(wanted)
+        if order is None:
             passing = {kind for kind, group in enumerate(self.groups) if wanted.passes(group)}
-            found = Order(self._moments, range(len(self._moments)))
+            order = Order(self._moments, range(len(self._moments)))
             if len(passing) < len(self.groups):
                 places = array("I", [place for place, kind in enumerate(self._kinds) if kind in passing])
-                found = Order(array("q", [self._moments[place] for place in places]), places)
+                order = Order(array("q", [self._moments[place] for place in places]), places)
             # In threads, but without a lock: at worst one is made twice.
             if len(self._filtered) >= MAX_FILTERED:
                 self._filtered.clear()
-            self._filtered[wanted] = found
-        return found
+            self._filtered[wanted] = order
+        return order
 
     def span(self, place: int) -> Span:
-        """Return where the line of a run is."""
+        """Return the offsets of a run's line."""
         return self._starts[place], self._ends[place]
 
     def group(self, place: int) -> Group:
@@ -141,7 +142,7 @@ def _count_oldest(moments: list[Sequence[int]], count: int) -> list[int]:
     moment = at_rank([of_day for of_day in moments if of_day], count - 1)
     ends = [bisect_left(of_day, moment) for of_day in moments]
     left = count - sum(ends)
-    # Of runs with the same moment, those of a later day count as older: so does the merge.
+    # Among runs with the same moment, those of a later day count as older, as in the merge.
     for rank in reversed(range(len(moments))):
         same = min(left, bisect_right(moments[rank], moment) - ends[rank])
         ends[rank] += same

@@ -47,12 +47,12 @@ async def watch(
         await asyncio.sleep(every)
         now = look(folders, paths)
         try:
-            found = await look_elsewhere()
-        except BridgeError:  # whoever asks for a board gets the error
-            found = elsewhere
-        if found != elsewhere:
+            newer = await look_elsewhere()
+        except BridgeError:  # the next query for a board reports the error
+            newer = elsewhere
+        if newer != elsewhere:
             bridge.changed.resource(layout.LEADERBOARD_URI)
-        elsewhere = found
+        elsewhere = newer
         for uri in sorted(before.resources.keys() | now.resources.keys()):
             if before.resources.get(uri) != now.resources.get(uri):
                 bridge.changed.resource(uri)

@@ -119,7 +119,7 @@ class Board(Struct, frozen=True):
     grade: Grade | None
     """The only grade on the board; None if verified and measured runs are ranked together."""
     unit: Literal["puzzles", "runs"]
-    """What a claim is about: puzzles like these, or, with one or two puzzles, further runs of the same."""
+    """The scope of a claim: puzzles like these or, with one or two puzzles, further runs of the same ones."""
     counts_failures: bool
     """False if a ranked model has no attempts: then the ratio is of times alone."""
     left_out: int

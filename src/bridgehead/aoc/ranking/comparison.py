@@ -23,7 +23,7 @@ Logs = Mapping[str, Mapping[Puzzle, float]]
 """The logarithm of each model's time on each puzzle."""
 
 LEVEL = 0.05
-"""The chance that any two equal models of a group are told apart."""
+"""Family-wise error rate: the chance that any two equal models of a group are ranked apart."""
 ENOUGH_TO_CUT = 12
 """Puzzles of a model from which on single extreme times are cut."""
 CUT_SPREADS = 3 * 1.4826
@@ -31,7 +31,7 @@ CUT_SPREADS = 3 * 1.4826
 PRIOR_DF = 4
 """The noise of all models counts as this many more puzzles of each model."""
 OUTLIER_FACTOR = 16
-"""A model this many times as noisy as the median one has no part in the noise that all share."""
+"""A model this many times as noisy as the median one is left out of the shared noise."""
 NOISE_ROUNDS = 12
 LEAST_NOISE_SHARE, LEAST_VARIANCE = 0.1, 1e-4
 
@@ -49,7 +49,7 @@ class Place(NamedTuple):
 
 
 class Fit(NamedTuple):
-    """Speeds of the models of a group, with what is needed to compare two of them."""
+    """Speeds of the models of a group, with the data needed to compare any two."""
 
     llms: list[str]
     speed: list[float]
@@ -114,7 +114,7 @@ def sure_pairs(fit: Fit) -> tuple[list[tuple[int, int]], float]:
 
 
 def count_failures(fit: Fit, tries: Mapping[str, Mapping[Puzzle, Tries]]) -> Fit:
-    """Return the fit of time ÷ solve rate: what a solved answer costs when trying until solved."""
+    """Return the fit of time ÷ solve rate: the expected time of trying until solved."""
     costs = failure_costs(fit.llms, tries)
     covariance = [list(row) for row in fit.covariance]
     for i, (_, spread) in enumerate(costs):
@@ -140,7 +140,10 @@ def failure_costs(
     for llm in llms:
         own = tries[llm]
         expected = {puzzle: attempts * rates[puzzle] for puzzle, (_, attempts) in own.items()}
-        solved, attempts = sum(one.solved for one in own.values()), sum(one.attempts for one in own.values())
+        solved, attempts = (
+            sum(tries.solved for tries in own.values()),
+            sum(tries.attempts for tries in own.values()),
+        )
         smoothed, total, k = solved + 0.5, sum(expected.values()), len(own)
         # Two estimates of the variance, and the larger counts: independent attempts, or puzzles that a model
         # solves always or never.
@@ -221,7 +224,8 @@ def cut_extremes(logs: Logs) -> tuple[dict[str, dict[Puzzle, float]], list[float
 def estimate_noise(logs: Logs) -> tuple[list[float], list[float]] | None:
     """Return each model's variance per cell and its degrees of freedom; None without any two shared puzzles.
 
-    The variance of the differences of two models is the sum of theirs: so many sums, solved for the parts.
+    The variance of the differences of two models is the sum of theirs: a system of such sums, solved for the
+    single variances.
     """
     llms = list(logs)
     sums: list[list[tuple[int, float, int]]] = [[] for _ in llms]

@@ -40,7 +40,7 @@ ROW, NOTE, MARGIN, GAP, RANK = 0.52, 0.2, 0.32, 0.26, 0.58
 
 
 class Format(Struct, frozen=True):
-    """The size of a picture, in inches unless it says otherwise, and what has room in it."""
+    """The size of a picture (in inches unless noted) and the columns that fit."""
 
     width: float
     head: float
@@ -103,7 +103,7 @@ def draw(workspace: Workspace, filters: Filters, path: str, theme: str = "light"
             f"{path} is not a picture.", next_step="Name a file that ends with .svg, .png or .pdf."
         )
     view = workspace.board_now(filters)
-    # Other groups share no puzzle with the first one, so they have no place on its axis.
+    # Other groups share no puzzle with the first one, so they cannot be drawn on its axis.
     rows = [row for row in view.rows if row.n and row.group in {None, 1} and row.unranked != CLAIMED]
     if not rows:
         raise Unavailable(str(no_runs(filters.llm, view.known, filters.day, view.days)))
@@ -126,7 +126,7 @@ def _lines(workspace: Workspace, filters: Filters, board: Board, rows: list[Row]
     A model that shares no puzzle with the leader has no place and is left out.
     """
     times_of = workspace.times_now(filters, board)
-    # Without any rank the model with the most puzzles stands for the leader.
+    # Without ranks, the model with the most puzzles serves as the leader.
     leader = times_of(next((row for row in board.rows if row.slower is not None), rows[0]))
     medians = {puzzle: max(median_of(runs), ZERO_MS) for puzzle, runs in leader.items()}
     times = [(row, times_of(row)) for row in rows]
@@ -384,7 +384,8 @@ def _draw_key(figure: Figure, height: float, theme: Theme, form: Format) -> None
 
 def round_times(low: float, high: float, limit: int) -> list[float]:
     """Choose up to `limit` round times within a range, for the axis."""
-    small = [digit * 10.0**power for power in range(5) for digit in (1, 2, 5)][:-1]  # 50 s is next to 1 min
+    # Without 50 s, which is too close to 1 min.
+    small = [digit * 10.0**power for power in range(5) for digit in (1, 2, 5)][:-1]
     minutes = [60_000.0 * number for number in (1, 2, 5, 10, 30)]
     hours = [3_600_000.0 * digit * 10**power for power in range(13) for digit in (1, 2, 5)]
     units = [1, 10, 100, 1000, 10_000, 60_000, 600_000, *(3_600_000.0 * 10**power for power in range(13))]
@@ -493,7 +494,7 @@ def _font_files() -> dict[str, str]:
     )
     files: dict[str, str] = {}
     for font in plain:
-        if "Last Resort" not in font.name:  # which has a box for every character
+        if "Last Resort" not in font.name:  # that font has a box for every character
             files.setdefault(font.name, font.fname)
     return files
 

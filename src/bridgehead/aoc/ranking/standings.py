@@ -67,7 +67,7 @@ def rank(
         grade = CLAIMED
     if grade is not None:
         ranked, listed = chosen[grade], {}
-    # Behind a claimed time is no attempt that says anything about it.
+    # Attempts say nothing about claimed times.
     rows, unit, counts_failures = _rank_runs(ranked, counts, is_checked=grade != CLAIMED)
     if grade in {None, MEASURED}:
         rows += [
@@ -76,7 +76,10 @@ def rank(
     if filters.order == "solve_rate":
         rows = _order_by_solve_rate(rows)
     shown = (VERIFIED, MEASURED) if grade is None else (grade,)
-    rows = [replace(row, **{one: _count(chosen[one].get(row.llm, {})) for one in shown}) for row in rows]
+    rows = [
+        replace(row, **{shown_grade: _count(chosen[shown_grade].get(row.llm, {})) for shown_grade in shown})
+        for row in rows
+    ]
     rows += [
         replace(
             _row(llm, puzzles, None if llm in ranked else counts.get(llm), unranked=CLAIMED),
@@ -179,7 +182,7 @@ def find_groups(times: Times) -> tuple[list[Times], Unit]:
 
 
 def _connected(solvers: Mapping[Puzzle, set[str]]) -> list[tuple[list[str], set[Puzzle]]]:
-    """Return models and puzzles that hang together, also through others; the most models first."""
+    """Return the connected components of models and puzzles, most models first."""
     ran: dict[str, list[Puzzle]] = {}
     for puzzle, llms in solvers.items():
         for llm in llms:
@@ -285,7 +288,7 @@ def _row(
     """Make a row; the caller fills in how many of its runs have which grade."""
     counts = counts or AttemptCounts()
     of_puzzles = list(puzzles.values())
-    # Mean, deviation and percentile mean nothing over puzzles of different difficulty.
+    # Mean, deviation and percentile are meaningless over puzzles of different difficulty.
     single = figures(of_puzzles) if len(of_puzzles) == 1 else None
     medians = [median_of(runs.ordered) for runs in of_puzzles]
     median = medians[0] if medians else None

@@ -195,7 +195,7 @@ def history_text(page: Page) -> str:
 
 
 class NoRuns(NamedTuple):
-    """That nothing matches, and which models or days there are."""
+    """Says that nothing matches, and which models or days exist."""
 
     text: str
     note: str | None = None

@@ -1,1 +1,1 @@
-"""Programs of others, run under limits and, where the system has bubblewrap, in isolation."""
+"""Run untrusted programs under limits and, if bubblewrap is available, in isolation."""

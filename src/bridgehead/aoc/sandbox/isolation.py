@@ -1,9 +1,8 @@
-"""Isolation: what a program can see and reach under bubblewrap.
+"""Isolation: the view of the system that a program gets under bubblewrap.
 
 The system is read-only; homes, temporary folders, /run and the hidden folders are empty. The program has a
-process namespace of its own, so everything that it started ends with it. Without bubblewrap, or where the
-system does not let it make namespaces, there is no isolation: `find_bubblewrap` says so, and the caller tells
-the person.
+process namespace of its own, so all its children end with it. Without bubblewrap, or if the system forbids
+namespaces, there is no isolation: `find_bubblewrap` returns None, and the caller tells the user.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ _TOOLCHAINS = (
 # Services listen on sockets in /run: through that of Docker, a program could leave any isolation.
 _EMPTY = tuple(map(Path, ("/tmp", "/var/tmp", "/dev/shm", "/run", "/home", "/root")))  # noqa: S108 - hidden
 _SHOWN = tuple(map(Path, ("/run/systemd/resolve", "/run/NetworkManager/resolv.conf", "/run/current-system")))
-"""Where names are looked up, and where NixOS keeps its programs."""
+"""Needed for DNS, and the programs of NixOS."""
 
 
 class View(Struct, frozen=True):
@@ -60,7 +59,7 @@ class View(Struct, frozen=True):
 
 @cache
 def find_bubblewrap() -> str | None:
-    """Return bubblewrap's path; None where it is missing or may not make namespaces."""
+    """Return bubblewrap's path; None if it is missing or may not create namespaces."""
     path = shutil.which("bwrap") if sys.platform == "linux" else None
     if path is None:
         return None
@@ -76,7 +75,7 @@ def isolate(bubblewrap: str, command: list[str], view: View) -> list[str]:
     """Return the command that runs another one in isolation."""
     home = Path.home()
     arguments = [bubblewrap, "--unshare-all", *(("--share-net",) if view.has_network else ())]
-    # Dying with the parent ends the whole namespace when we end bubblewrap, also by SIGKILL.
+    # Die with the parent: killing bubblewrap, even by SIGKILL, ends the whole namespace.
     arguments += ["--die-with-parent", "--new-session", "--cap-drop", "ALL"]
     arguments += ["--ro-bind", "/", "/", "--proc", "/proc", "--dev", "/dev"]
     for path in (*_EMPTY, home):
@@ -84,8 +83,8 @@ def isolate(bubblewrap: str, command: list[str], view: View) -> list[str]:
             arguments += ["--tmpfs", str(path)]
     for path in (*_SHOWN, *(home / name for name in _TOOLCHAINS), *view.readable):
         arguments += ["--ro-bind-try", str(path), str(path)]
-    # After what is shown: a solver may lie in the folder whose answers are hidden. Links are followed, or
-    # the answers could be read where they lead.
+    # Hidden folders come after visible ones: a solver may be in the folder whose answers are hidden. Links
+    # are resolved: otherwise the answers could be read at their targets.
     for path in (hidden.resolve() for hidden in view.hidden):
         if path.is_dir():
             arguments += ["--tmpfs", str(path)]
@@ -101,7 +100,7 @@ def find_parts(command: list[str], folder: Path) -> tuple[list[str], list[Path]]
     A word that names a file relative to `folder`, or a folder with a slash (`./day01`), becomes its path, so
     that it works from another directory.
     """
-    # Never shown as a whole.
+    # Folders that are never made visible as a whole.
     shared = {*_EMPTY, Path(gettempdir()), Path.home(), *Path.home().parents}
     words, needed = [], []
     for place, word in enumerate(command):
@@ -111,14 +110,14 @@ def find_parts(command: list[str], folder: Path) -> tuple[list[str], list[Path]]
         is_file = os.path.isfile(path) and (place > 0 or os.sep in word)  # noqa: PTH113
         # Without a slash, `1` may mean something else than the folder of that name.
         is_folder = place > 0 and os.sep in word and os.path.isdir(path)  # noqa: PTH112
-        found = str(path) if is_file or is_folder else shutil.which(word) if place == 0 else None
+        program = str(path) if is_file or is_folder else shutil.which(word) if place == 0 else None
         # Windows starts `claude.cmd` only by its whole name.
         is_whole = is_file or is_folder or (sys.platform == "win32" and place == 0)
-        words.append(found if is_whole and found else word)
-        if found is None:
+        words.append(program if is_whole and program else word)
+        if program is None:
             continue
         # Both ends of a link: a virtual environment's Python is a link to the real one.
-        for end in (Path(found), Path(found).resolve()):
+        for end in (Path(program), Path(program).resolve()):
             around = end if is_folder else end.parent.parent if end.parent.name == "bin" else end.parent
             # A program from npm needs the packages beside its own.
             if "node_modules" in end.parts:

@@ -1,7 +1,7 @@
 """Program: run one program under limits, and measure its wall and CPU time. Blocks.
 
-A shell starts the program when we say so, and says when it has ended, through a socket that the program does
-not have. So the time is that of the program alone, without the start of the isolation around it.
+A shell starts the program on our signal and reports its end, through a socket that the program does not
+inherit. So the time is that of the program alone, without the start of the isolation around it.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _CLOCKED = 'input=$1; shift; printf r >&0; read -r go; "$@" <"$input"; status=$?
 
 
 class Limits(Struct, frozen=True):
-    """What a program may use; processes and memory are watched on Linux only."""
+    """Limits of a program; processes and memory are enforced on Linux only."""
 
     seconds: float = 60.0
     output_bytes: int = MEGABYTE
@@ -91,10 +91,10 @@ class _Run:
         ours, theirs = socket.socketpair()
         begin = time.perf_counter()
         try:
-            with job.puzzle_input.open("rb") as given:
+            with job.puzzle_input.open("rb") as input_file:
                 self._process = subprocess.Popen(  # noqa: S603 - what the person typed
                     command,
-                    stdin=given if sys.platform == "win32" else theirs.fileno(),
+                    stdin=input_file if sys.platform == "win32" else theirs.fileno(),
                     stdout=subprocess.PIPE,
                     stderr=subprocess.PIPE,
                     cwd=job.view.start,
@@ -124,7 +124,7 @@ class _Run:
             ours.close()
             timer.cancel()
             self._is_over.set()
-            # After a normal end too: what it left behind would disturb the next run.
+            # After a normal end too: processes left behind would disturb the next run.
             self._kill()
             self._process.wait()
             for thread in readers:
@@ -141,7 +141,7 @@ class _Run:
 
     def _copy(self, source: IO[bytes], target: BinaryIO) -> None:
         room = self._limits.output_bytes
-        with suppress(OSError, ValueError):  # closed under our hands
+        with suppress(OSError, ValueError):  # closed by another thread
             while data := os.read(source.fileno(), 1 << 16):
                 target.write(data[:room])
                 room -= len(data)
@@ -167,7 +167,7 @@ class _Run:
         self._kill()
 
     def _kill(self) -> None:
-        """Kill the program and everything that it started (on Windows: that is still its child)."""
+        """Kill the program and all its descendants (on Windows, only those that are still its children)."""
         if sys.platform == "win32":
             subprocess.run(  # noqa: S603 - the same as everywhere on Windows
                 ["taskkill", "/T", "/F", "/PID", str(self._process.pid)],  # noqa: S607
@@ -188,7 +188,7 @@ class _Run:
 def _take_time(shell: socket.socket) -> tuple[float, int] | None:
     """Start the program; return wall seconds and CPU milliseconds. None unless exactly one end was reported.
 
-    A program that found a way to the socket could only report a second end.
+    A program that got hold of the socket could only add a second report.
     """
     with suppress(ConnectionError):
         if shell.recv(1) != b"r":
@@ -201,15 +201,15 @@ def _take_time(shell: socket.socket) -> tuple[float, int] | None:
             report += more
         # The second of two lines is user and system time of the shell's children: 0m0.28s 0m0.01s
         # bash writes the decimal point of the person's language.
-        found = re.fullmatch(rb"[^\n]+\n(\d+)m([\d.]+)s (\d+)m([\d.]+)s\n", report.replace(b",", b"."))
-        if found:
-            user, more_user, system, more_system = map(float, found.groups())
+        match = re.fullmatch(rb"[^\n]+\n(\d+)m([\d.]+)s (\d+)m([\d.]+)s\n", report.replace(b",", b"."))
+        if match:
+            user, more_user, system, more_system = map(float, match.groups())
             return end - begin, round((60 * (user + system) + more_user + more_system) * 1000)
     return None
 
 
 def descendants(pid: int) -> list[int]:
-    """Return the processes below a process, those of its children included."""
+    """Return all descendants of a process."""
     children: dict[int, list[int]] = {}
     for entry in os.listdir("/proc"):  # noqa: PTH208 - 300 strings, ten times a second
         if entry.isdigit():
@@ -217,13 +217,13 @@ def descendants(pid: int) -> list[int]:
                 # The name in parentheses may have spaces in it; the parent is the second field after it.
                 parent = int(file.read().rpartition(b")")[2].split()[1])
                 children.setdefault(parent, []).append(int(entry))
-    found: list[int] = []
+    pids: list[int] = []
     waiting = [pid]
     while waiting:
         below = children.get(waiting.pop(), [])
-        found += below
+        pids += below
         waiting += below
-    return found
+    return pids
 
 
 def _resident_pages(pid: int) -> int:
@@ -235,10 +235,10 @@ def _resident_pages(pid: int) -> int:
 
 def _marked(mark: str) -> list[int]:
     wanted = f"{_MARK}={mark}".encode()
-    found = []
+    pids = []
     for entry in os.listdir("/proc"):  # noqa: PTH208 - as above
         if entry.isdigit():
             with suppress(OSError):
                 if wanted in Path(f"/proc/{entry}/environ").read_bytes().split(b"\0"):
-                    found.append(int(entry))
-    return found
+                    pids.append(int(entry))
+    return pids

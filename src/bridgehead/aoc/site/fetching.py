@@ -87,7 +87,7 @@ class Fetcher(Struct):
         if left > timedelta(0):
             raise Unavailable(
                 f"Day {day} of {year} is not out yet.",
-                next_step=f"It comes out on {out:%Y-%m-%d at %H:%M} UTC; nothing was asked for.",
+                next_step=f"It comes out on {out:%Y-%m-%d at %H:%M} UTC; no request was sent.",
                 retry_after=left.total_seconds(),
             )
 

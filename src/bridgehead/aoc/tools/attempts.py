@@ -1,7 +1,7 @@
 """Attempts: the tools that time a model from puzzle to right answer, by the server's clock.
 
-`start_attempt` hands out text and input as the clock starts, so that the time of a model that saw nothing
-before can be trusted.
+`start_attempt` hands out text and input as the clock starts, so that the time of a model that had not seen
+the puzzle can be trusted.
 """
 
 from __future__ import annotations
@@ -197,7 +197,7 @@ def _begin(workspace: Workspace, day: int, phase: int, llm: str, caller: str) ->
     try:
         puzzle_input = instructions.read_input(workspace.folders.inputs, day)
     except NotFound as missing:
-        from bridgehead.runtime.callers import word_error  # late: the first answer does not need it
+        from bridgehead.runtime.callers import word_error  # lazy: the first answer does not need it
 
         puzzle_input = None
         notes.append(word_error(missing))
@@ -250,7 +250,7 @@ async def read_input(args: ReadInput, ctx: Context[Workspace]) -> Answer[InputPa
     def read() -> str:
         day = workspace.stopwatch.look_up(args.attempt).day
         text = instructions.read_input(workspace.folders.inputs, day)
-        # The attempt may be another caller's.
+        # Record it for this caller: the attempt may belong to another one.
         caller = workspace.caller_of(ctx)
         workspace.store_handout(caller, day, workspace.handouts.note(caller, day, 1))
         return text
@@ -292,7 +292,7 @@ def _hand_in(workspace: Workspace, attempt: TimedAttempt, args: FinishAttempt, c
     if not isinstance(args.answer, UnsetType):
         verdict = workspace.check_answer(attempt.day, started.phase, args.answer)
     if verdict == "right" and started.grade != CLAIMED:
-        # Tries count in all attempts together: others, begun meanwhile, could be used to guess the answer.
+        # Tries are counted over all attempts: parallel attempts could be used to guess the answer.
         past = workspace.past_attempts(attempt.day, started.llm, started.caller, caller)
         is_guessed = past.answers[started.phase] >= MAX_TRIES
     return workspace.stopwatch.hand_in(

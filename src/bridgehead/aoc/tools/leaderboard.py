@@ -131,7 +131,7 @@ async def speed_leaderboard(args: SpeedLeaderboard, ctx: Context[Workspace]) -> 
         next_offset=next_offset,
         skipped=view.skipped,
     )
-    # The method is a field of its own.
+    # Without METHOD, which has its own field in the answer.
     said = [note for note in notes(view.board) if note != METHOD] if rows else []
     if rows:
         text = "\n".join([rows_text(view.board, rows), *([METHOD] if METHOD in notes(view.board) else [])])

@@ -43,7 +43,7 @@ LANGUAGES = (
 )
 MAX_ROWS = 30
 
-# Each item names the tools of one way: an item that names a tool which is not offered is left out.
+# Each item names the tools of one way: an item that names a hidden tool is left out.
 _SOLVE = """\
 Solve phase {phase} of day {day} of Advent of Code {year} in {language}:
 - To let the server take the time, call start_attempt(day={day}, phase={phase}, llm_name=<your name>). It
@@ -103,7 +103,7 @@ def declare(bridge: Bridge[Workspace]) -> None:
 def solve_day(args: SolveDay, ctx: Context[Workspace]) -> str:
     """Say how to solve a phase and to time it; the puzzle itself comes when the clock starts."""
     with contract_errors():
-        text_of_phase(ctx.state.instruction(args.day), args.phase, ctx.state.year)  # refuse what is not there
+        text_of_phase(ctx.state.instruction(args.day), args.phase, ctx.state.year)  # raises without it
     return _SOLVE.format(language=args.language, day=args.day, phase=args.phase, year=ctx.state.year)
 
 

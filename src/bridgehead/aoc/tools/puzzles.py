@@ -72,10 +72,10 @@ def fetch_instruction(args: FetchInstruction, ctx: Context[Workspace]) -> str | 
 
 
 def _hand_out(ctx: Context[Workspace], day: int, text: str, *phases: int) -> str | Coroutine[Any, Any, str]:
-    """Return a text, and remember who was given these phases: a later attempt is then only claimed."""
+    """Return a text, and record that the caller got these phases: a later attempt is then only claimed."""
     caller = ctx.state.caller_of(ctx)
     new = ctx.state.handouts.note(caller, day, *phases)
-    # Over stdio there is no other process to tell.
+    # Over stdio no other process needs to know.
     if not new or caller == ctx.state.process:
         return text
     return _store_and_hand_out(ctx.state, caller, day, text, new)
@@ -129,7 +129,7 @@ def read_input(variables: dict[str, str], ctx: Context[Workspace]) -> str | Coro
         text = instructions.read_input(ctx.state.folders.inputs, day)
     except BridgeError as error:
         raise not_loaded(error) from error
-    # Both phases have the same input: whoever begins the second has it anyway.
+    # Both phases have the same input: a caller that begins the second has it anyway.
     return _hand_out(ctx, day, text, 1)
 
 

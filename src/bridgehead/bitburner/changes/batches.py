@@ -1,9 +1,9 @@
 """Batches: write several files, all of them or none.
 
-Before the first file is pushed, a journal on this machine says what each of them held. If one fails, those
-that were written get their old content back. If the game is gone by then, or the process dies, the journal
-stays, and the owner of the game takes the write back when a game connects. A file that someone else has
-changed since is not restored.
+Before the first file is pushed, a journal on this machine stores the old content of each. If one fails, the
+written ones are restored. If the game has disconnected by then, or the process dies, the journal stays, and
+the owner of the game rolls the batch back when a game connects. A file that someone else has changed since is
+not restored.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ log = logs.logger("bitburner.batches")
 
 BATCH = "bridgehead/batch"
 _RETRY_SECONDS = 5.0
-"""Between two attempts to take a write back in a game that is connected and does not answer."""
+"""Pause between two attempts to roll back in a game that is connected but does not answer."""
 _SUFFIX = ".json"
 
 
@@ -46,7 +46,7 @@ class Batch(Struct, frozen=True):
 
 
 class OldFile(Struct, frozen=True):
-    """A file of a batch: what it held (None: it did not exist), and the digest of what it gets."""
+    """A file of a batch: its old content (None: it did not exist), and the digest of its new content."""
 
     filename: str
     content: str | None
@@ -54,11 +54,11 @@ class OldFile(Struct, frozen=True):
 
 
 class Rollback(Struct, frozen=True):
-    """A batch that is being written, with everything that taking it back needs."""
+    """A batch being written, with the data needed to roll it back."""
 
     id: str
     game: str
-    """Where the game connects: another game must not get these contents."""
+    """The address the game connects to: another game must not get these contents."""
     server: str
     files: list[OldFile]
 
@@ -85,7 +85,7 @@ class Journal:
             ) from failure
 
     def remove(self, rollback_id: str) -> None:
-        """Forget a batch that is finished or taken back."""
+        """Forget a batch that is finished or rolled back."""
         durable.remove(self._folder / f"{rollback_id}{_SUFFIX}")
 
     def holds(self, rollback_id: str) -> bool:
@@ -94,15 +94,15 @@ class Journal:
 
     def load(self) -> list[Rollback]:
         """Return the unfinished batches of this game."""
-        found = []
+        rollbacks = []
         for path in sorted(self._folder.glob(f"*{_SUFFIX}")):
             try:
                 rollback = msgspec.json.decode(durable.read(path), type=Rollback)
             except (OSError, msgspec.DecodeError, UnicodeDecodeError):
                 continue  # finished by another process, or not a batch
             if rollback.game == self.game:
-                found.append(rollback)
-        return found
+                rollbacks.append(rollback)
+        return rollbacks
 
 
 class BatchWriter:
@@ -116,13 +116,13 @@ class BatchWriter:
         self._last_seen = last_seen
         self._journal = journal
         self.on_unfinished: Callable[[], None] = lambda: None
-        """Called when a batch could not be taken back at once; `take_back_all` does it later."""
-        # One attempt at a time to take unfinished batches back.
+        """Called when a batch could not be rolled back at once; `take_back_all` does it later."""
+        # Serializes attempts to roll back unfinished batches.
         self._turn = asyncio.Lock()
 
     async def write(self, writes: list[Write], agent: str) -> list[ChangeResult]:
-        """Write all files, or none; the error says what each file holds if that is not certain."""
-        batch = Batch([self._writer.sign(one, agent) for one in writes])
+        """Write all files, or none; if the outcome is uncertain, the error lists the state of each file."""
+        batch = Batch([self._writer.sign(write, agent) for write in writes])
         link = self._connection.link or await self._connection.require_link()
         if link.is_shared:
             try:
@@ -131,8 +131,8 @@ class BatchWriter:
                 raise mark_unknown(lost) from None
         else:
             results = await self._write_here(batch.writes)
-        for one in writes:
-            self._last_seen.record_seen(agent, (one.server, one.filename), digest(one.content))
+        for write in writes:
+            self._last_seen.record_seen(agent, (write.server, write.filename), digest(write.content))
         return results
 
     async def serve(self, params: Raw) -> bytes:
@@ -142,23 +142,23 @@ class BatchWriter:
 
     async def _write_here(self, writes: list[Write]) -> list[ChangeResult]:
         writer = self._writer
-        async with writer.locked({(one.server, one.filename) for one in writes}):
-            # Everything that can be refused is refused before the first file is written.
-            previous = await asyncio.gather(*(writer.read(one.server, one.filename) for one in writes))
+        async with writer.locked({(write.server, write.filename) for write in writes}):
+            # Check everything before the first file is written.
+            previous = await asyncio.gather(*(writer.read(write.server, write.filename) for write in writes))
             overwritten = [
-                None if content == one.content else await writer.find_overwritten(one, content)
-                for one, content in zip(writes, previous, strict=True)
+                None if content == write.content else await writer.find_overwritten(write, content)
+                for write, content in zip(writes, previous, strict=True)
             ]
             files = [
-                OldFile(one.filename, content, digest(one.content))
-                for one, content in zip(writes, previous, strict=True)
+                OldFile(write.filename, content, digest(write.content))
+                for write, content in zip(writes, previous, strict=True)
             ]
             rollback = Rollback(secrets.token_hex(8), self._journal.game, writes[0].server, files)
             await asyncio.to_thread(self._journal.store, rollback)
             results: list[ChangeResult] = []
             try:
-                for one, old, lost in zip(writes, previous, overwritten, strict=True):
-                    results.append(await writer.put(one, old, one.content, overwritten=lost))
+                for write, old, lost in zip(writes, previous, overwritten, strict=True):
+                    results.append(await writer.put(write, old, write.content, overwritten=lost))
             except BridgeError as error:
                 raise await self._fail(rollback, len(results), error) from None
             except asyncio.CancelledError:
@@ -168,7 +168,7 @@ class BatchWriter:
             return results
 
     async def _fail(self, rollback: Rollback, written: int, error: BridgeError) -> BridgeError:
-        """Take back what was written, and return the error with the state of the files."""
+        """Roll back the written files, and return the error with the state of the files."""
         failed = rollback.files[written].filename
         is_certain = NOTHING_CHANGED in error.message
         error.message = error.message.replace(NOTHING_CHANGED, "").replace(UNKNOWN, "").strip()
@@ -192,11 +192,11 @@ class BatchWriter:
         return add_note(error, note)
 
     async def _take_back(self, rollback: Rollback) -> list[str]:
-        """Give files their old content again; return their names. The caller holds their locks."""
+        """Restore the old content of files; return their names. The caller holds their locks."""
         taken_back = []
         for old in reversed(rollback.files):
             now = await self._writer.read(rollback.server, old.filename)
-            # Only what the batch has written: somebody else's change stays.
+            # Restore only what the batch has written; later changes by others stay.
             if now is None or now == old.content or digest(now) != old.new_digest:
                 continue
             if old.content is None:
@@ -210,7 +210,7 @@ class BatchWriter:
         return sorted(taken_back)
 
     async def take_back_all(self, tell: Callable[[str], None]) -> None:
-        """Take back unfinished batches, until none is left or the game is gone; only for a game's owner."""
+        """Roll back unfinished batches until none is left or the game disconnects; for the owner only."""
         async with self._turn:
             while (link := self._connection.link) is not None and not link.is_shared:
                 unfinished = await asyncio.to_thread(self._journal.load)
@@ -218,7 +218,7 @@ class BatchWriter:
                     for rollback in unfinished:
                         places = {(rollback.server, old.filename) for old in rollback.files}
                         async with self._writer.locked(places):
-                            # It may still have been under way, and finished while its files were locked.
+                            # The batch may have finished while this waited for its locks.
                             if not await asyncio.to_thread(self._journal.holds, rollback.id):
                                 continue
                             names = await self._take_back(rollback)
@@ -233,5 +233,5 @@ class BatchWriter:
 
 
 def describe_taken_back(names: list[str]) -> str:
-    """Tell the agents that a batch which was interrupted has been taken back."""
+    """Tell the agents that an interrupted batch was rolled back."""
     return f"A write_files was interrupted and has been taken back: {', '.join(names)} as before."

@@ -136,8 +136,8 @@ class Differences:
         for server, filename in tuple(self._unreported):
             try:
                 content = await _read_file(remote, server, filename)
-                found = Version(server, filename, self._clock.now(), "a change in the game", content)
-                await asyncio.to_thread(self._history.record, found)
+                version = Version(server, filename, self._clock.now(), "a change in the game", content)
+                await asyncio.to_thread(self._history.record, version)
             except BridgeError:
                 return
             self._unreported.discard((server, filename))
@@ -164,14 +164,16 @@ def describe_differences(differences: list[Difference]) -> str:
         return ""
     count = len(differences)
     files = "1 file differs" if count == 1 else f"{count} files differ"
-    is_older = any(one.state in ("missing", "older", "back") for one in differences)
+    is_older = any(difference.state in ("missing", "older", "back") for difference in differences)
     cause = "The game seems to have loaded an older save. " if is_older else ""
     groups = []
     for state, words in _STATES.items():
         names = [
-            one.filename if one.server == "home" else f"{one.filename} on {one.server}"
-            for one in differences
-            if one.state == state
+            difference.filename
+            if difference.server == "home"
+            else f"{difference.filename} on {difference.server}"
+            for difference in differences
+            if difference.state == state
         ]
         if names:
             more = f" and {len(names) - _MAX_SHOWN} more" if len(names) > _MAX_SHOWN else ""

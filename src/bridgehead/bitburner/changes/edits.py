@@ -15,7 +15,7 @@ from ..game.lines import split_lines
 _MAX_SEARCHED = 300_000
 """Characters of the file that are searched for a similar text: about 50 ms."""
 _LINE_COST = 10
-"""What a line costs besides its characters, in characters."""
+"""Fixed cost of a line, in characters, on top of its own."""
 _MAX_LINE = 500
 """Characters of a line that are compared."""
 _MAX_SOUGHT = 30
@@ -36,22 +36,22 @@ class Replacement(Struct, frozen=True):
 
 def apply_replacements(filename: str, content: str, replacements: list[Replacement]) -> str:
     """Make all replacements in order, or raise and make none."""
-    for number, given in enumerate(replacements, start=1):
-        # Line ends do not have to match, and the file keeps its own: models write a line feed whatever a file
-        # has. Unless line ends are all that is to be changed, or the file has none.
-        one, plain = given, content
-        if "\n" in content and _unify(given.old_text) != _unify(given.new_text):
-            one = Replacement(_unify(given.old_text), _unify(given.new_text), given.count)
+    for number, edit in enumerate(replacements, start=1):
+        # Line ends do not have to match, and the file keeps its own: models always write a line feed.
+        # Exceptions: the edit changes only line ends, or the file has none.
+        replacement, plain = edit, content
+        if "\n" in content and _unify(edit.old_text) != _unify(edit.new_text):
+            replacement = Replacement(_unify(edit.old_text), _unify(edit.new_text), edit.count)
             plain = _unify(content)
-        count = plain.count(one.old_text)
-        if count != one.count:
+        count = plain.count(replacement.old_text)
+        if count != replacement.count:
             label = "old_text" if len(replacements) == 1 else f"old_text of edit {number}"
-            raise _make_mismatch(filename, plain, one, count, label)
+            raise _make_mismatch(filename, plain, replacement, count, label)
         # In order: a later edit sees, and may replace, the text of an earlier one.
         if plain is content:
-            content = content.replace(one.old_text, one.new_text)
+            content = content.replace(replacement.old_text, replacement.new_text)
         else:
-            content = _replace_in_lines(content, plain, one)
+            content = _replace_in_lines(content, plain, replacement)
     return content
 
 
@@ -60,12 +60,12 @@ def _unify(text: str) -> str:
     return text.replace("\r\n", "\n") if "\r\n" in text else text
 
 
-def _replace_in_lines(content: str, plain: str, one: Replacement) -> str:
+def _replace_in_lines(content: str, plain: str, replacement: Replacement) -> str:
     """Replace in a content with carriage returns; new lines end as most of the file's do, others stay."""
     ends = content.count("\r\n")
     end = "\r\n" if 2 * ends > content.count("\n") else "\n"
-    new_text = one.new_text.replace("\n", end)
-    # Where a `\r` is missing in the plain text. An offset there is one less for each of them before it.
+    new_text = replacement.new_text.replace("\n", end)
+    # Offsets at which the plain text lacks a `\r`; each one before a position shifts it by one.
     returns: list[int] = []
     at = content.find("\r\n")
     while at >= 0:
@@ -73,29 +73,31 @@ def _replace_in_lines(content: str, plain: str, one: Replacement) -> str:
         at = content.find("\r\n", at + 2)
     parts: list[str] = []
     done = 0
-    start = plain.find(one.old_text)
+    start = plain.find(replacement.old_text)
     while start >= 0:
-        stop = start + len(one.old_text)
+        stop = start + len(replacement.old_text)
         parts += [content[done : start + bisect_left(returns, start)], new_text]
         done = stop + bisect_left(returns, stop)
-        start = plain.find(one.old_text, stop)
+        start = plain.find(replacement.old_text, stop)
     return "".join((*parts, content[done:]))
 
 
-def _make_mismatch(filename: str, content: str, one: Replacement, count: int, label: str) -> InvalidArgument:
-    message = f"{label} occurs {count} times in {filename}, not {one.count}. {NOTHING_CHANGED}"
+def _make_mismatch(
+    filename: str, content: str, replacement: Replacement, count: int, label: str
+) -> InvalidArgument:
+    message = f"{label} occurs {count} times in {filename}, not {replacement.count}. {NOTHING_CHANGED}"
     if count:
         numbers: list[int] = []
-        at = content.find(one.old_text)
+        at = content.find(replacement.old_text)
         while at >= 0 and len(numbers) < _MAX_LINE_NUMBERS:
             numbers.append(content.count("\n", 0, at) + 1)
-            at = content.find(one.old_text, at + max(len(one.old_text), 1))
+            at = content.find(replacement.old_text, at + max(len(replacement.old_text), 1))
         return InvalidArgument(
             f"{message} It is on lines {', '.join(map(str, numbers))}.",
             next_step="Make old_text longer so that it is exact, or set count.",
         )
     advice = "Copy old_text from the file as it is, whitespace included"
-    lines, wanted = split_lines(content), (split_lines(one.old_text) or [""])[:_MAX_SOUGHT]
+    lines, wanted = split_lines(content), (split_lines(replacement.old_text) or [""])[:_MAX_SOUGHT]
     best, likeness = _find_nearest(lines, wanted)
     if best is None or likeness < _MIN_LIKENESS:
         return InvalidArgument(
@@ -106,7 +108,7 @@ def _make_mismatch(filename: str, content: str, one: Replacement, count: int, la
     place = f"line {best + 1}" if last == best + 1 else f"lines {best + 1} to {last}"
     difference = _explain_difference(nearest, wanted, is_one=len(nearest) == 1)
     shown = "\n".join(nearest)[:_MAX_SHOWN]
-    # The file's own text goes into the advice: messages are logged, and contents never are.
+    # Put the file's text into the advice, not the message: messages are logged, and contents never are.
     return InvalidArgument(
         f"{message} Nearest: {place}, which {difference}.",
         next_step=f"{advice}:\n{shown}" if shown else f"{advice}; read_file shows it.",
@@ -123,7 +125,7 @@ def _find_nearest(lines: list[str], wanted: list[str]) -> tuple[int | None, floa
     sought_size = sum(sought.values())
     counts = dict.fromkeys(sought, 0)
     window: deque[tuple[int, list[str]]] = deque()
-    """Of each line its size, and its trigrams that are sought."""
+    """Per line: its size, and which of the sought trigrams it has."""
     size = common = searched = 0
     best, likeness = None, 0.0
     for number, line in enumerate(lines):
@@ -149,14 +151,14 @@ def _find_nearest(lines: list[str], wanted: list[str]) -> tuple[int | None, floa
 
 
 def _trigrams(line: str) -> list[str]:
-    # The spaces around it give even a line of one character a trigram.
+    # Pad with spaces, so that even a line of one character has a trigram.
     text = f" {' '.join(line[:_MAX_LINE].split())} ".translate(_QUOTES).lower()
     return [text[at : at + 3] for at in range(len(text) - 2)]
 
 
-def _explain_difference(found: list[str], wanted: list[str], *, is_one: bool) -> str:
+def _explain_difference(nearest: list[str], wanted: list[str], *, is_one: bool) -> str:
     """Describe the difference if it is of a kind that is easily overlooked."""
-    there, sought = "\n".join(found), "\n".join(wanted)
+    there, sought = "\n".join(nearest), "\n".join(wanted)
     differs, holds = ("differs", "holds") if is_one else ("differ", "hold")
     bare_there, bare_sought = _strip_spaces(there), _strip_spaces(sought)
     kinds = (

@@ -2,9 +2,9 @@
 
 A change is data. A process that shares the game of another sends its changes to the owner, because two
 processes with locks of their own would overwrite each other. Every change locks the file, reads it, compares,
-keeps the old content unless it is kept already, keeps the new content, and pushes. Whenever the process dies,
-every acknowledged content is in the game or kept. In a power cut, what a change replaced is kept, because it
-is flushed to the disk before the game is asked; a new content is flushed within a moment after the answer.
+stores the old content unless it is stored already, stores the new content, and pushes. If the process dies at
+any point, every acknowledged content is in the game or in the history. A replaced content also survives a
+power cut, because it is flushed to disk before the push; a new content is flushed shortly after the answer.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ UNKNOWN = "It is not known whether the change was made."
 _OWNER_SECONDS = 30.0
 """Minimum time limit for the owner: a change is several exchanges, and may wait for another change."""
 _FLUSH_SECONDS = 0.05
-"""From a write to the flush of its content, so that writes in a row share one."""
+"""Delay between a write and the flush of its content, so that consecutive writes share one flush."""
 
 T = TypeVar("T")
 
@@ -142,7 +142,7 @@ class ChangeResult(Struct, frozen=True, omit_defaults=True):
     """The version that a restore brought back."""
     warning: str = ""
     overwritten: Overwritten | None = None
-    """What it replaced although the agent had not seen it."""
+    """The content it replaced although the agent had not seen it."""
     dropped: list[DroppedVersion] = []
     """The oldest versions, deleted to make room for these."""
 
@@ -164,7 +164,7 @@ class FileChange(Struct, frozen=True, omit_defaults=True):
     is_listed_anew: bool
     author: Author | None = None
     overwritten: Overwritten | None = None
-    """What the change replaced although its author had not seen it."""
+    """The content it replaced although its author had not seen it."""
 
 
 class FileWriter:
@@ -217,7 +217,7 @@ class FileWriter:
         return result
 
     def sign(self, change: C, agent: str) -> C:
-        """Return a change with its agent, and what that has seen of the file."""
+        """Return a change with its agent and the content of the file that the agent last saw."""
         return replace(
             change,
             agent=agent,
@@ -273,7 +273,7 @@ class FileWriter:
             yield
 
     async def find_overwritten(self, change: Change, previous: str | None) -> Overwritten | None:
-        """Return what a change would replace unseen by its agent; raise `Conflict` if it refuses that."""
+        """Return the content that a change would replace unseen; raise `Conflict` if the agent refuses."""
         if not change.agent or previous is None:
             return None
         server, filename = place = (change.server, change.filename)
@@ -282,8 +282,8 @@ class FileWriter:
         if change.seen is not None:
             is_newer = change.seen != now
         else:
-            # It has never read the file. Only what came after the bridge's last write, or from another agent
-            # that is still there, is told: everything else is simply an existing file.
+            # The agent has never read the file. Report only content newer than the bridge's last write, or by
+            # another agent that is still connected: anything else is just an existing file.
             is_newer = (author is not None and author.agent != change.agent) or (
                 self._differences.is_unexpected(place, now)
             )
@@ -357,7 +357,7 @@ class FileWriter:
         if change.version is not None:
             version = await asyncio.to_thread(self._history.load, server, filename, change.version)
         elif (server, filename) in self._differences.found:
-            # The game has lost what was written here: that comes back, not the version before the game's.
+            # The game has lost our last write: restore that, not the version before the game's content.
             version = await asyncio.to_thread(self._history.find_last_write, server, filename)
         if version is None or (change.version is None and version.content == previous):
             version = await asyncio.to_thread(self._history.find_undo, server, filename, previous)
@@ -378,7 +378,7 @@ class FileWriter:
         if is_new is None:
             is_new = previous is None
         kept, recording = None, None
-        # An equal content adds no version; it is pushed all the same.
+        # An equal content adds no version; it is pushed anyway.
         if previous != content:
             kept = await self._keep_previous(change, previous)
             recording = self._record(change, content, kept, restored)
@@ -413,21 +413,21 @@ class FileWriter:
         """Keep the content that is about to be replaced; return its version, or raise `BackupFailed`."""
         if previous is None or not self._history.is_on:
             return None
-        found = Version(change.server, change.filename, self._clock.now(), change.because, previous)
+        version = Version(change.server, change.filename, self._clock.now(), change.because, previous)
         # An agent mostly replaces what it wrote itself: then no thread is needed before the game is asked.
-        name = self._history.recall(found)
+        name = self._history.recall(version)
         if name is None:
-            name = await asyncio.to_thread(self._history.record, found, unless_kept=True)
+            name = await asyncio.to_thread(self._history.record, version, unless_kept=True)
         elif name in self._history.unflushed:
             await asyncio.to_thread(self._history.flush)
-        return replace(found, name=name)
+        return replace(version, name=name)
 
     def _record(
         self, change: Change, content: str | None, previous: Version | None, restored: str = ""
     ) -> asyncio.Task[tuple[str | None, str]] | None:
         """Begin to keep the new content (None: a delete); the task returns its version and a warning.
 
-        The old content is safe by now, so failing here is only a warning. The game is asked meanwhile.
+        The old content is already safe, so a failure here is only a warning. Runs while the game is asked.
         """
         if not self._history.is_on:
             return None
@@ -466,9 +466,9 @@ class FileWriter:
     async def _exchange(
         self, exchange: Awaitable[None], recording: asyncio.Task[tuple[str | None, str]] | None
     ) -> str:
-        """Ask the game while the new content is kept, and return a warning if it cannot be.
+        """Ask the game while the new content is stored; return a warning if that fails.
 
-        On failure say whether the change may have been made.
+        If the game fails, the error says whether the change may have been made.
         """
         try:
             await exchange
@@ -539,7 +539,7 @@ class FileWriter:
 
 
 def mark_unknown(error: BridgeError) -> BridgeError:
-    """Add to an error that the change may have been made all the same, and what to do about that."""
+    """Add to an error that the change may have been made anyway, and what to do about it."""
     error.next_step = "Read the file before you try again; connection_status tells whether the game is there."
     return add_note(error, UNKNOWN)
 

@@ -4,8 +4,8 @@ Each version is one file that is written once and never changed; `VersionIndex` 
 written content and the one it replaced are kept: if a game loads an older save, nothing is lost for good.
 Each of the two has limits of its own, so that neither pushes the other out. Blocks: call from a thread.
 
-A recorded version is in its file, so it survives the end of this process. A power cut it survives once it is
-flushed, which takes longer than all the rest of a write: `record` may leave that to `flush`.
+A recorded version is in its file, so it survives the end of this process. It survives a power cut only once
+it is flushed, which takes longer than the rest of a write: `record` may leave that to `flush`.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ if TYPE_CHECKING:
     from ..settings import BitburnerSettings
 
 MAX_BYTES = 200_000_000
-"""Of replaced contents, and of last writes. The limit by count is reached first, unless files are huge: then
-this one keeps the disk from filling up."""
+"""Separate limits of the same size for replaced contents and for last writes. The limit by count is
+normally reached first; this one keeps huge files from filling the disk."""
 
 
 _UNFLUSHED_SECONDS = 60.0
-"""Older versions of a process that was killed are on the disk: systems write within half a minute."""
+"""After a crash, older versions need no flush: systems write back within half a minute."""
 
 
 class Version(Struct, frozen=True, omit_defaults=True):
@@ -69,7 +69,7 @@ class History:
         self.has_excess = False
         """Whether `drop_oldest` has something to do."""
         self.unflushed: dict[str, None] = {}
-        """Versions that a power cut may still take, oldest first; `flush` empties it."""
+        """Versions not flushed yet, which a power cut may destroy, oldest first; `flush` empties it."""
         # Digest and name of each file's newest version, if this process recorded it.
         self._newest: dict[tuple[str, str], tuple[str, str]] = {}
         self._clock = clock
@@ -95,7 +95,7 @@ class History:
     def index(self) -> VersionIndex:
         """The index; opened on first use, and again if someone deleted its file."""
         with self._opening:
-            # The thread of a call that was cancelled may still be at work.
+            # The thread of a cancelled call may still be running.
             if self._is_closed:
                 raise StorageError("The bridge has ended.", next_step="Connect again.")
             if self._index is not None and not self._index.is_there:
@@ -130,7 +130,7 @@ class History:
     def recall(self, version: Version) -> str | None:
         """Return the newest version of a file, if this process recorded it and its content is the same.
 
-        Does not block, so it does not look whether its file is still there: `record_next` does.
+        Does not block, so it does not check that the file still exists: `record_next` does.
         """
         newest_digest, name = self._newest.get((version.server, version.filename), ("", ""))
         return name if version.content is not None and digest(version.content) == newest_digest else None
@@ -199,7 +199,7 @@ class History:
             return
         folder = self.folder
         for name in names:
-            with suppress(FileNotFoundError):  # dropped meanwhile
+            with suppress(FileNotFoundError):  # the version was dropped meanwhile
                 durable.flush_file(folder / f"{name}{SUFFIX}")
         durable.flush_folder(folder)
         for name in names:
@@ -208,13 +208,13 @@ class History:
     def discard(self, name: str) -> None:
         """Remove a version whose write the game refused."""
         self._newest = {place: newest for place, newest in self._newest.items() if newest[1] != name}
-        with suppress(sqlite3.Error, StorageError):  # the file decides; the next start forgets the entry
+        with suppress(sqlite3.Error, StorageError):  # the file decides; the next start drops the entry
             self.index.undo_add(name)
         durable.remove(self.folder / f"{name}{SUFFIX}")
 
     def drop_oldest(self) -> list[Entry]:
         """Delete the oldest versions beyond the limits, and return them."""
-        with suppress(sqlite3.Error, StorageError):  # they are too many still, and the next write tries again
+        with suppress(sqlite3.Error, StorageError):  # still too many; the next write retries
             self.has_excess = False
             dropped = self.index.list_excess(self.max_files, self.max_bytes)
             if dropped:
@@ -299,7 +299,7 @@ class History:
         return msgspec.structs.replace(version, name=name)
 
     def _read_entry(self, name: str) -> Entry | None:
-        """Return what the index has to know of a version's file; None if it is not a version."""
+        """Return the index entry for a version's file; None if it is not a version."""
         version = self._read(name)
         if version is None:
             return None

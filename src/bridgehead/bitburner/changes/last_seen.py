@@ -1,8 +1,8 @@
 """LastSeen: which content of a file each agent last read or wrote, and who wrote the current one.
 
-From both follows whether a write replaces something that its author never saw. In memory and bounded: after a
-restart an agent has seen nothing. Processes that share a game tell each other of every change, so each knows
-the authors.
+Together they show whether a write replaces content that its author never saw. In memory and bounded: after a
+restart an agent has seen nothing. Processes that share a game announce every change to each other, so each
+knows the authors.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from ..game import paths, timestamps
 Place = tuple[str, str]
 """Server and path."""
 NO_FILE = ""
-"""Stands for the digest of a file that does not exist."""
+"""Used as the digest of a file that does not exist."""
 _MAX_ENTRIES = 20_000
 _MAX_AGENTS = 200
 _MAX_NOTICES = 20
-"""Notices kept for an agent that does not call; the oldest go first."""
+"""Notices kept for an agent that does not call; the oldest are dropped."""
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -50,7 +50,7 @@ class Overwritten(Struct, frozen=True, omit_defaults=True):
 
     @property
     def cause(self) -> str:
-        """How the file came to hold it."""
+        """The origin of the replaced content."""
         if self.is_older:
             return "the game went back to an older content, probably by loading an older save,"
         if self.author is None:
@@ -63,7 +63,7 @@ class LastSeen:
 
     def __init__(self) -> None:
         self.process = secrets.token_hex(6)
-        """Begins the names of this process's agents, so that no agent of another process has the same."""
+        """Prefix of the names of this process's agents; makes them unique across processes."""
         # Bounded: `_put` drops the entry that was put least recently.
         self._seen: dict[tuple[str, Place], str] = {}
         self._authors: dict[Place, Author] = {}
@@ -82,7 +82,7 @@ class LastSeen:
         _put(self._authors, place, author, _MAX_ENTRIES)
 
     def find_author(self, place: Place, digest: str) -> Author | None:
-        """Return who wrote this content of a file; None if it came about otherwise."""
+        """Return who wrote this content of a file; None if it has another origin."""
         author = self._authors.get(place)
         return author if author is not None and author.digest == digest and author.agent else None
 
@@ -103,11 +103,11 @@ def _name_place(overwritten: Overwritten) -> str:
 
 
 def describe_overwritten(overwritten: Overwritten) -> str:
-    """Tell the agent that replaced a content what it was and how to get it back."""
+    """Describe the replaced content to the agent that replaced it, and how to restore it."""
     place = _name_place(overwritten)
     kept = "It is not kept, because backups are off."
     if overwritten.is_older:
-        kept = "What was written before is not kept any more."
+        kept = "The content written before is no longer kept."
     if overwritten.version is not None:
         what = "What was written before" if overwritten.is_older else "The replaced content"
         kept = f"{what} is version {overwritten.version}: give it to restore_file to bring it back."
@@ -115,7 +115,7 @@ def describe_overwritten(overwritten: Overwritten) -> str:
 
 
 def describe_loss(overwritten: Overwritten) -> str:
-    """Tell the agent whose content was replaced who did it and how to get it back."""
+    """Tell an agent who replaced its content, and how to restore it."""
     place = _name_place(overwritten)
     kept = (
         "Your content is not kept, because backups are off."
@@ -126,7 +126,7 @@ def describe_loss(overwritten: Overwritten) -> str:
 
 
 def _put(entries: dict[K, V], key: K, value: V, limit: int) -> None:
-    """Put an entry last; beyond the limit, the first one goes."""
+    """Put an entry last; beyond the limit, drop the first."""
     entries.pop(key, None)
     entries[key] = value
     if len(entries) > limit:

@@ -1,8 +1,8 @@
 """VersionIndex: which versions of files are kept, in SQLite. A write costs the same with any number of them.
 
-The versions themselves are files in the same folder, and the folder decides: opening the index adds the files
-that it lacks and forgets those that are gone. So a process that was killed, an index that was deleted, and
-versions that another program removed need no repair of their own. Blocks: call from a thread.
+The versions themselves are files in the same folder, and the folder is authoritative: opening the index adds
+missing files and drops deleted ones. So neither a killed process, a deleted index nor versions removed by
+another program need any repair. Blocks: call from a thread.
 """
 
 from __future__ import annotations
@@ -45,6 +45,7 @@ _SCHEMA = (
     ) WITHOUT ROWID""",
     "CREATE INDEX versions_of_a_file ON versions (place, name)",
     "CREATE INDEX versions_by_age ON versions (is_last_write, name)",
+    # At most one last write per file; queries for it need no sort.
     "CREATE UNIQUE INDEX last_write_of_a_file ON versions (place) WHERE is_last_write = 1",
     # Counting 20,000 rows takes a millisecond, and every write asks whether there is room.
     "CREATE TABLE totals (is_last_write INTEGER PRIMARY KEY, count INTEGER, size INTEGER)",
@@ -116,7 +117,7 @@ class VersionIndex:
         connection = sqlite.open_database(
             self._path, _SCHEMA, _VERSION, what="index of versions", one_thread=False
         )
-        # Not flushed for each commit: what a power cut takes from the index is still in the folder.
+        # Not flushed for each commit: entries lost in a power cut are rebuilt from the folder.
         connection.execute("PRAGMA synchronous=NORMAL")
         return connection
 
@@ -153,7 +154,7 @@ class VersionIndex:
             _insert(connection, entry)
 
     def drop(self, names: Sequence[str]) -> None:
-        """Forget versions that were too many.
+        """Drop versions beyond the limits.
 
         An older write of the same file does not become its last one: the game does not hold it.
         """
@@ -199,8 +200,8 @@ class VersionIndex:
 
     def find_last_write(self, server: str, filename: str) -> Entry | None:
         """Return the last content of a file that the bridge wrote, or its deletion."""
-        found = self._select("place = ? AND is_last_write = 1", make_key(server, filename))
-        return found[0] if found else None
+        entries = self._select("place = ? AND is_last_write = 1", make_key(server, filename))
+        return entries[0] if entries else None
 
     def has_excess(self, max_count: int, max_size: int) -> bool:
         """Return whether there are versions beyond the limits."""
@@ -211,7 +212,7 @@ class VersionIndex:
         return over is not None
 
     def list_excess(self, max_count: int, max_size: int) -> list[Entry]:
-        """Return the oldest versions beyond the limits; replaced contents and last writes have them each."""
+        """Return the oldest versions beyond the limits; each kind has its own."""
         excess: list[Entry] = []
         with self._lock:
             for group, count, size in self._connection.execute("SELECT * FROM totals").fetchall():
@@ -240,7 +241,7 @@ class VersionIndex:
 def _insert(connection: sqlite3.Connection, entry: Entry) -> None:
     place = make_key(entry.server, entry.filename)
     if entry.kind != "found":
-        # The last write before it is a replaced content now.
+        # The previous last write becomes a replaced content.
         connection.execute(
             "UPDATE versions SET is_last_write = 0 WHERE place = ? AND is_last_write = 1 AND name < ?",
             (place, entry.name),
@@ -254,7 +255,8 @@ def _insert(connection: sqlite3.Connection, entry: Entry) -> None:
 
 
 def _mark_last_write(connection: sqlite3.Connection, place: str) -> None:
-    """Mark the last write of a file, after one was taken away."""
+    """Mark the last write of a file again, after the previous one was removed."""
+    # A found content is the game's own, never a write of the bridge.
     newest = connection.execute(
         "SELECT name FROM versions WHERE place = ? AND kind <> 'found' ORDER BY name DESC LIMIT 1", (place,)
     ).fetchone()

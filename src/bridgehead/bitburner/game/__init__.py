@@ -1,1 +1,1 @@
-"""Game: everything that knows the game's wire: names, messages, connections, and sharing them."""
+"""Game: all code that knows the game's wire format: names, messages, connections, sharing."""

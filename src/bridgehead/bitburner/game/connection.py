@@ -81,7 +81,7 @@ class GameConnection:
             self.counters.reconnects.add()
         self._games += 1
         self.link, self.game, self.problem = link, game, ""
-        # A guest's link outlives the owner's game: what was cached may be from an earlier one.
+        # A guest's link outlives the owner's game: cached data may be from an earlier game.
         link.memory.clear()
         self._changed("game connected")
 

@@ -108,7 +108,7 @@ class Listener:
 
     async def _handle_connection(self, socket: ServerConnection) -> None:
         if socket not in self._unadmitted:
-            return  # it went, or had to, before its turn
+            return  # it disconnected, or was evicted, before its turn
         self._unadmitted[socket] = asyncio.current_task()
         request = socket.request
         if request is not None and request.path == RELAY_PATH:
@@ -123,7 +123,7 @@ class Listener:
                     self._connection.report_rejection(origin, "another game is connected and answers", "")
                     await socket.close(TRY_LATER, SECOND_GAME)
                     return
-                # A page that went away without closing its socket: that can stay half open for minutes.
+                # A page that vanished without closing its socket, which can stay half open for minutes.
                 log.info("game taken for dead")
                 self._connection.unplug(current)
                 current.fail_pending()

@@ -109,8 +109,8 @@ class Remote:
         # All files of a server take the loop 10 to 50 ms to decode and to answer with. Many such calls of one
         # caller would be ready in the same turn, and make every other caller wait for all of them.
         self._whole_servers = Turns(_WHOLE_SERVERS_AT_ONCE)
-        # The game parses a script with everything that it imports, and answers nobody meanwhile. More than
-        # one request would only wait in the game, where nothing can be taken back or go before it.
+        # The game parses a script with everything that it imports, and answers nobody meanwhile. A second
+        # request would only wait in the game, where it can be neither cancelled nor overtaken.
         self._calculations = Turns(1)
 
     async def call(self, method: str, kind: type[T], **params: Any) -> T:

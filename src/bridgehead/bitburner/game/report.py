@@ -51,8 +51,8 @@ async def report(session: Session) -> Report:
     # The files changed last; by name if the game does not report times (before 3.0).
     rows = [(name, "–", "–") for name in sorted(names)[:MAX_FILES]]
     if files:
-        newest = sorted(files, key=lambda one: -one.mtime)[:MAX_FILES]
-        rows = [(one.filename, _size(one.size), _format_minute(one.mtime / 1000)) for one in newest]
+        newest = sorted(files, key=lambda file: -file.mtime)[:MAX_FILES]
+        rows = [(file.filename, _size(file.size), _format_minute(file.mtime / 1000)) for file in newest]
     shown = f", {MAX_FILES} of {len(names):,}" if len(names) > MAX_FILES else ""
     table = ReportTable(
         f"Files on home{shown}", ("File", "Size", "Changed (UTC)"), tuple(rows), frozenset({"Size"})

@@ -49,7 +49,7 @@ class Failure(Struct, frozen=True):
 
 
 _PRIVATE_USE = 0x100000
-"""Stands for a lone surrogate while it is here: U+D83D is U+10D83D, which nothing else uses."""
+"""Replaces a lone surrogate inside this process: U+D83D becomes U+10D83D, which nothing else uses."""
 _HALVES = re.compile("[\U0010d800-\U0010dfff]")
 _STAND_INS = re.compile(rb"\xf4\x8d[\xa0-\xbf][\x80-\xbf]")
 _SURROGATES = re.compile(
@@ -71,7 +71,7 @@ def encode_params(params: Any) -> bytes:
     # The test costs nothing beside the encoding, and nearly no file needs the rest.
     if b"\xf4\x8d" not in data:
         return data
-    return _STAND_INS.sub(lambda found: b"\\u%04x" % (ord(found[0].decode()) - _PRIVATE_USE), data)
+    return _STAND_INS.sub(lambda match: b"\\u%04x" % (ord(match[0].decode()) - _PRIVATE_USE), data)
 
 
 def encode_request(request_id: int, method: str, params: bytes) -> bytes:
@@ -102,18 +102,18 @@ def stand_in_for_lone_surrogates(frame: bytes) -> bytes:
     """
     parts: list[bytes] = []
     done = 0
-    for found in _SURROGATES.finditer(frame):
-        if found["pair"] is None and not _is_escaped(frame, found.start()):
-            stand_in = chr(_PRIVATE_USE + int(found[0].removeprefix(rb"\u"), 16))
-            parts += [frame[done : found.start()], stand_in.encode()]
-            done = found.end()
+    for match in _SURROGATES.finditer(frame):
+        if match["pair"] is None and not _is_escaped(frame, match.start()):
+            stand_in = chr(_PRIVATE_USE + int(match[0].removeprefix(rb"\u"), 16))
+            parts += [frame[done : match.start()], stand_in.encode()]
+            done = match.end()
     return b"".join((*parts, frame[done:])) if parts else frame
 
 
 def find_stand_in(content: str) -> tuple[int, str]:
     """Return the first character that stands for a lone surrogate, with its place; empty if there is none."""
-    found = None if content.isascii() else _HALVES.search(content)
-    return (found.start(), found[0]) if found else (-1, "")
+    match = None if content.isascii() else _HALVES.search(content)
+    return (match.start(), match[0]) if match else (-1, "")
 
 
 def _is_escaped(frame: bytes, at: int) -> bool:
@@ -126,8 +126,8 @@ def _is_escaped(frame: bytes, at: int) -> bool:
 
 def find_request_id(frame: bytes) -> int | None:
     """Return the id of a reply that is too large to decode; games put it first (3.x) or last."""
-    found = _FIRST_ID.match(frame[:_ID_WINDOW]) or _LAST_ID.search(frame[-_ID_WINDOW:])
-    return int(found[1]) if found else None
+    match = _FIRST_ID.match(frame[:_ID_WINDOW]) or _LAST_ID.search(frame[-_ID_WINDOW:])
+    return int(match[1]) if match else None
 
 
 def decode_failure(raw: bytes) -> Failure:

@@ -1,7 +1,7 @@
 """Checking: the problems of a script that the game accepts silently and that show only when it runs.
 
-Each rule is a function over one `Subject` and works on the syntax tree alone. Says nothing where it is not
-certain: a false alarm costs more than a missed problem.
+Each rule is a function over one `Subject` and works on the syntax tree alone. A rule reports only certain
+problems: a false alarm costs more than a missed problem.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _OF_EVERY_OBJECT = frozenset(
     | {"valueOf", "__proto__"}
 )
 _READING = frozenset({"arguments", "binary_expression", "template_substitution", "call_expression"})
-"""Expressions in which a name is certainly read."""
+"""Expressions that certainly read a name."""
 _MIN_NAME, _MAX_NAME = 5, 40
 """Letters of a name that may be misspelt: shorter ones are near to too many others."""
 _PAGE = """
@@ -50,7 +50,7 @@ scrollbars self sessionStorage setImmediate setInterval setTimeout sprintf statu
 unescape viewport vsprintf when window
 """
 _PAGE_NAMES = frozenset(_PAGE.split())
-"""Names that the game's page has, and a script may have a similar one of its own."""
+"""Globals of the game's page, which a script's own names may resemble."""
 _OF_FUNCTIONS = frozenset({"apply", "bind", "call"}) | _OF_EVERY_OBJECT
 UNDOCUMENTED = frozenset(
     {"alterReality", "bypass", "dynamicImport", "exploit", "heart", "iKnowWhatImDoing", "openDevMenu"}
@@ -58,7 +58,7 @@ UNDOCUMENTED = frozenset(
 )
 """Functions that the game has and its definitions leave out on purpose."""
 _WITHOUT_AWAIT = frozenset({"asleep", "nextUpdate"})
-"""Functions whose promise a script may leave alone."""
+"""Functions whose promise need not be awaited."""
 _EXCLUSIVE = frozenset(
     {"hack", "grow", "weaken", "sleep", "share", "installBackdoor", "manualHack", "chargeFragment"}
 )
@@ -105,7 +105,7 @@ def check_script(
     files: Mapping[str, str] | None = None,
     further: Callable[[Subject], Iterable[Finding]] | None = None,
 ) -> list[Problem]:
-    """Return the problems of a script in order; of one that cannot be parsed, the syntax error alone.
+    """Return the problems of a script in order; if it cannot be parsed, only the syntax error.
 
     `files` are the scripts that it can import; None if they are not known. `further` finds more in it.
     """
@@ -134,8 +134,8 @@ def check_script(
             script.tree.close()
     findings.sort(key=lambda finding: finding.start)
     return [
-        Problem(one.code, one.message, *script.tree.place_of(one.start), one.when)
-        for one in findings[:_MAX_PROBLEMS]
+        Problem(finding.code, finding.message, *script.tree.place_of(finding.start), finding.when)
+        for finding in findings[:_MAX_PROBLEMS]
     ]
 
 
@@ -144,7 +144,7 @@ def _not_checked(why: str) -> Problem:
 
 
 class Subject:
-    """A script with what the rules ask about it."""
+    """A script with the facts that the rules need."""
 
     def __init__(
         self,
@@ -192,7 +192,7 @@ class Subject:
 
     @cached_property
     def guards(self) -> Guards:
-        """What the script tests before it uses it; most scripts have nothing that would need it."""
+        """The members that the script tests before use; computed lazily, since most scripts need none."""
         return Guards(self.script)
 
     @cached_property
@@ -206,7 +206,7 @@ class Subject:
 
     @cached_property
     def results(self) -> Results:
-        """The types of what the API returns."""
+        """The types of the API's return values."""
         return Results(self.script.scopes, dict(self.calls), self.signatures, self.definitions)
 
 
@@ -275,7 +275,7 @@ def _find_undeclared(subject: Subject) -> Iterator[Finding]:
     """
     bindings, names = subject.script.scopes.bindings, subject.script.scopes.names
     reads: list[Node] = []
-    made = set(_PAGE_NAMES)  # also what the script makes or asks for without declaring it
+    made = set(_PAGE_NAMES)  # also names that the script assigns or tests without declaring them
     has_own_ns = False
     for node in subject.nodes:
         parent, binding = node.parent, bindings.get(node)
@@ -304,7 +304,7 @@ def _find_undeclared(subject: Subject) -> Iterator[Finding]:
             message = "ns is not defined here. Add it as a parameter, and pass it."
             yield Finding("undeclared", message, node.start)
         elif name not in names and name[0].islower():
-            meant = next((near[one] for one in _shorten(name) if one in near), None)
+            meant = next((near[shorter] for shorter in _shorten(name) if shorter in near), None)
             if meant is not None:
                 yield Finding("undeclared", f"{name} is not defined. Nearest: {meant}.", node.start)
 
@@ -359,41 +359,45 @@ def _find_wrong_arguments(subject: Subject) -> Iterator[Finding]:
             continue
         arguments = passed.named
         overloads = subject.signatures.of(path)
-        if any(one.type == "spread_element" for one in arguments):
+        if any(argument.type == "spread_element" for argument in arguments):
             continue
-        least = min(overload.required for overload in overloads)
-        if len(arguments) < least:
+        minimum = min(overload.required for overload in overloads)
+        if len(arguments) < minimum:
             if call in subject.guards.protected:
                 continue
             shortest = min(overloads, key=lambda overload: overload.required)
-            names = ", ".join(one.name for one in shortest.parameters if one.is_required)
-            wanted = f"{least} argument{'s' if least != 1 else ''} ({names})"
+            names = ", ".join(parameter.name for parameter in shortest.parameters if parameter.is_required)
+            wanted = f"{minimum} argument{'s' if minimum != 1 else ''} ({names})"
             message = f"ns.{path} needs {wanted}, got {len(arguments)}."
             yield Finding("too_few_arguments", message, call.start)
             continue
         for index, argument in enumerate(arguments):
-            accepted = [one.parameters[index] for one in overloads if index < len(one.parameters)]
+            accepted = [
+                overload.parameters[index] for overload in overloads if index < len(overload.parameters)
+            ]
             # A rest parameter, or an argument too many, which JavaScript ignores.
             if len(accepted) < len(overloads) or any(
-                fits(argument, one.kinds)
-                and subject.results.fits(argument, one.kinds, is_required=one.is_required)
-                for one in accepted
+                fits(argument, parameter.kinds)
+                and subject.results.fits(argument, parameter.kinds, is_required=parameter.is_required)
+                for parameter in accepted
             ):
                 continue
             if call in subject.guards.protected:
                 break
             kinds = accepted[0].kinds
-            for one in accepted[1:]:
-                kinds |= one.kinds
+            for parameter in accepted[1:]:
+                kinds |= parameter.kinds
             message = f"ns.{path}: {accepted[0].name} takes {describe(kinds)}, not {argument.text[:30]}."
             # Some versions of the game take "Long" for "L".
-            given = simplify(string_value(argument) or "")
-            is_near = any(one.startswith(given) or given.startswith(one) for one in kinds.values if given)
+            literal = simplify(string_value(argument) or "")
+            is_near = any(
+                value.startswith(literal) or literal.startswith(value) for value in kinds.values if literal
+            )
             yield Finding("wrong_argument", message, argument.start, "maybe" if is_near else "line")
 
 
 def _find_not_awaited(subject: Subject) -> Iterator[Finding]:
-    """Statements that leave the promise of an API function alone."""
+    """Statements that neither await nor use the promise of an API function."""
     starts = sorted(use.start for use in subject.uses)
     for call, path in subject.calls:
         name = path.rpartition(".")[2]
@@ -403,7 +407,7 @@ def _find_not_awaited(subject: Subject) -> Iterator[Finding]:
         if not all(overload.returns_promise for overload in subject.signatures.of(path)):
             continue
         # It fails if the script calls anything else meanwhile: further down in the block, or in a loop's next
-        # round. At the end of a block nobody can tell.
+        # round. At the end of a block it is uncertain.
         block = statement.parent
         last = block.end if block is not None else statement.end
         is_followed = bisect_right(starts, last) > bisect_right(starts, statement.end)
@@ -430,7 +434,9 @@ def _find_unknown_members(subject: Subject) -> Iterator[Finding]:
             if subject.results.type_of(value):
                 reads += [(name, value) for name, key in list_pattern(node) if key == name.text]
     # A script may import what adds methods to every array.
-    imports_scripts = any(not is_definitions(one.module, subject.filename) for one in subject.module.imports)
+    imports_scripts = any(
+        not is_definitions(imported.module, subject.filename) for imported in subject.module.imports
+    )
     for name, value in reads:
         parts = subject.results.type_of(value)
         has = {subject.results.has_member(part, name.text) for part in parts}
@@ -453,7 +459,7 @@ def _find_unknown_members(subject: Subject) -> Iterator[Finding]:
 
 
 def _find_called_results(subject: Subject) -> Iterator[Finding]:
-    """Calls of what an API function returns, such as `ns.getHostname()()`."""
+    """Calls of an API function's result, such as `ns.getHostname()()`."""
     calls = dict(subject.calls)
     for node in subject.nodes:
         called = node.field("function") if node.type == "call_expression" else None
@@ -509,17 +515,17 @@ def _find_bad_imports(subject: Subject) -> Iterator[Finding]:
     if files is None:
         return
     exports: dict[str, Module] = {}
-    for one in subject.module.imports:
-        if is_definitions(one.module, subject.filename):
+    for imported in subject.module.imports:
+        if is_definitions(imported.module, subject.filename):
             continue
-        target = resolve_module(one.module, subject.filename, files.__contains__)
+        target = resolve_module(imported.module, subject.filename, files.__contains__)
         if target is None:
-            message = f"{one.module!r} is not on the server. Write it first, or correct the path."
-            if one.module in paths.DEFINITIONS:
-                message = f"{one.module!r} can be imported in .ts and .tsx files only."
-            yield Finding("missing_import", message, one.node.start, "start")
+            message = f"{imported.module!r} is not on the server. Write it first, or correct the path."
+            if imported.module in paths.DEFINITIONS:
+                message = f"{imported.module!r} can be imported in .ts and .tsx files only."
+            yield Finding("missing_import", message, imported.node.start, "start")
             continue
-        if one.is_type or target == subject.filename or len(files[target]) > MAX_CHARACTERS:
+        if imported.is_type or target == subject.filename or len(files[target]) > MAX_CHARACTERS:
             continue
         if target not in exports:
             subject.script.spend(len(files[target]))
@@ -527,11 +533,11 @@ def _find_bad_imports(subject: Subject) -> Iterator[Finding]:
                 exports[target] = Module(tree)
         module = exports[target]
         if module.stars:
-            continue  # what it passes on is not known here
-        if one.default is not None and "default" not in module.exports:
-            message = f"{target} has no default export. Write import {{ … }} from {one.module!r}."
-            yield Finding("missing_export", message, one.default.start, "start")
-        for name in one.names:
+            continue  # its re-exports are not known here
+        if imported.default is not None and "default" not in module.exports:
+            message = f"{target} has no default export. Write import {{ … }} from {imported.module!r}."
+            yield Finding("missing_export", message, imported.default.start, "start")
+        for name in imported.names:
             if name.name and name.name not in module.exports:
                 exports_listed = ", ".join(sorted(module.exports)[:8]) or "nothing"
                 message = f"{target} does not export {name.name}. It exports {exports_listed}."
@@ -564,12 +570,12 @@ def _find_main(subject: Subject) -> Iterator[Finding]:
         return
     for node in subject.script.tree.root.children:
         declared = node.named if node.type in ("lexical_declaration", "variable_declaration") else [node]
-        for one in declared:
-            name = one.field("name")
-            value = one.field("value") or one
+        for declarator in declared:
+            name = declarator.field("name")
+            value = declarator.field("value") or declarator
             if name is not None and name.text == "main" and value.type in FUNCTIONS:
                 message = "main is not exported; write export before it."
-                yield Finding("main_not_exported", message, one.start, "start")
+                yield Finding("main_not_exported", message, declarator.start, "start")
 
 
 # --- the language -------------------------------------------------------------------------------------------
@@ -628,7 +634,8 @@ def _find_endless_loops(subject: Subject) -> Iterator[Finding]:
         is_left = node.type in _LEAVING or _ends(node) or (called is not None and called.text in ending)
         is_left |= node.type == "for_in_statement" and node.has_token("await")
         around: Node | None = node if is_left else None
-        # Up to the function, or to what another way out has marked already: each node is marked once.
+        # Stop at the function, or at a node that another exit has marked already, so that each is marked
+        # once.
         while around is not None and around not in left and around.type not in FUNCTIONS:
             left.add(around)
             around = around.parent
@@ -656,7 +663,7 @@ _USE_RULES = (
     _find_promises,
     _find_async_loops,
 )
-"""Rules about what a script does with the API."""
+"""Rules about a script's use of the API."""
 _RULES = (
     _find_missing_ns,
     _find_undeclared,

@@ -1,10 +1,10 @@
-"""Guards: the ways in which a script says that a member of the API may be missing.
+"""Guards: the ways in which a script handles a missing member of the API.
 
 Players write scripts for several versions of the game: `if (ns.x) ns.x()`, `"x" in ns`, `typeof ns.x`,
 `ns.x?.()`, an early return, try and catch, or a helper such as `isV3(ns)`. A name that is tested anywhere in
-a file counts as guarded in all of it, so that `if (!ns.x) return;` and a test in a helper work too. What runs
-only if another member is missing (`ns.new ? ns.new() : ns.old()`) is for another version of the game, however
-the script asks: in place, by a variable, or by leaving early.
+a file counts as guarded in all of it, so that `if (!ns.x) return;` and a test in a helper work too. Code that
+runs only if another member is missing (`ns.new ? ns.new() : ns.old()`) is for another version of the game,
+whether the test is in place, in a variable or an early return.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ _TESTS = frozenset({"if_statement", "while_statement", "do_statement", "ternary_
 _OPERATORS = frozenset({"&&", "||", "??", "===", "!==", "==", "!=", "in", "instanceof"})
 _ACCESSING = frozenset({"member_expression", "subscript_expression", "call_expression"})
 _PASSING = frozenset({"parenthesized_expression", "ternary_expression", "binary_expression"})
-"""Expressions whose value may be that of a part of them."""
+"""Expressions whose value may be that of an operand."""
 _MEMBERS = frozenset({"member_expression", "subscript_expression"})
 _VALUES = frozenset({"args", "pid"})
-"""Members that every version has; a test of them is about something else."""
+"""Members that every version has; testing them is not a version check."""
 _LISTING = frozenset({"keys", "getOwnPropertyNames", "has", "hasOwn", "hasOwnProperty"})
 _LEAVING = frozenset({"return_statement", "throw_statement", "continue_statement", "break_statement"})
 _MAX_CONDITION = 300
@@ -62,12 +62,12 @@ class Guards:
                 self._names.add(string_value(node) or "")
 
     def covers(self, node: Node, name: str) -> bool:
-        """Return whether a script may use a name that does not exist here; a version is asked for freely."""
+        """Return whether the use of a missing name is guarded; asking for the version always is."""
         is_known = name in self._names or node in self.protected or _VERSION.search(name) is not None
         return is_known or self._is_kept_and_tested(node)
 
     def _is_kept_and_tested(self, node: Node) -> bool:
-        """Return whether a member goes into a variable that is tested: `const buy = ns.buy; if (buy) …`."""
+        """Return whether a member is kept in a variable that is tested: `const buy = ns.buy; if (buy) …`."""
         around = node.parent
         for _ in range(_MAX_CHAIN):
             if around is None or around.type not in _PASSING:
@@ -106,13 +106,13 @@ class Guards:
     def _leaves_early(self, node: Node) -> bool:
         condition, taken = node.field("condition"), node.field("consequence")
         last = taken.named[-1:] if taken is not None and taken.type == "statement_block" else [taken]
-        leaves = any(one is not None and one.type in _LEAVING for one in last)
+        leaves = any(statement is not None and statement.type in _LEAVING for statement in last)
         return leaves and condition is not None and self._is_for_others(condition, is_taken=False)
 
     def _is_for_others(self, condition: Node, *, is_taken: bool) -> bool:
-        """Return whether what runs if a condition holds, or does not, may be for another game.
+        """Return whether a branch of a condition may be for another version of the game.
 
-        After `ns.x` and `!ns.x` that is what runs without x. Of other questions both answers count.
+        For `ns.x` and `!ns.x` that is the branch without x; for other tests, both branches.
         """
         negated, is_plain = False, True
         node = condition
@@ -125,11 +125,11 @@ class Guards:
         return self._asks(condition)
 
     def _asks(self, node: Node | None, depth: int = 0) -> bool:
-        """Return whether an expression asks if the API has some member."""
+        """Return whether an expression tests if the API has some member."""
         if node is None or depth > _MAX_CHAIN or node.end - node.start > _MAX_CONDITION:
             return False
         if node.type in ("parenthesized_expression", "unary_expression"):
-            return any(self._asks(one, depth + 1) for one in node.named)
+            return any(self._asks(part, depth + 1) for part in node.named)
         if node.type in _MEMBERS:
             return self._script.resolve(node.field("object")) is not None and property_of(node) not in _VALUES
         if node.type == "binary_expression":
@@ -143,10 +143,12 @@ class Guards:
             if called is None or arguments is None:
                 return False
             if property_of(called) in _LISTING:
-                return any(self._script.resolve(one) is not None for one in (owner, *arguments.named[:2]))
+                return any(self._script.resolve(part) is not None for part in (owner, *arguments.named[:2]))
             if owner is not None:
                 return owner.type == "call_expression" and self._asks(owner, depth + 1)
-            return called.text == "Boolean" and any(self._asks(one, depth + 1) for one in arguments.named)
+            return called.text == "Boolean" and any(
+                self._asks(argument, depth + 1) for argument in arguments.named
+            )
         binding = self._script.scopes.bindings.get(node) if node.type == "identifier" else None
         if binding is None or len(binding.values) != 1:
             return False
@@ -154,7 +156,7 @@ class Guards:
         return self._script.resolve(value) is not None if key else self._asks(value, depth + 1)
 
     def _asks_softly(self, node: Node | None) -> bool:
-        """Return whether an expression calls or reads the API with `?.`."""
+        """Return whether an expression accesses the API with `?.`."""
         is_optional = False
         for _ in range(_MAX_CHAIN):
             if node is None or node.type not in _ACCESSING:
@@ -164,7 +166,7 @@ class Guards:
         return is_optional and node is not None and self._script.resolve(node) == ""
 
     def _is_switch(self, condition: Node) -> bool:
-        """Return whether a condition is `false` (players charge RAM so), or asks for the game's version."""
+        """Return whether a condition is `false` (a trick to charge RAM), or tests the game's version."""
         if condition.end - condition.start > _MAX_CONDITION:
             return False
         node = condition
@@ -175,12 +177,14 @@ class Guards:
         if node.type == "false" or _VERSION.search(condition.text):
             return True
         operands = [node.field("left"), node.field("right")] if node.type == "binary_expression" else [node]
-        if any(one is not None and self._is_version(one) for one in operands):
+        if any(operand is not None and self._is_version(operand) for operand in operands):
             return True
         if node.type == "identifier":
             node = self._value_of(node) or node
         arguments = node.field("arguments") if node.type == "call_expression" else None
-        return arguments is not None and any(self._script.resolve(one) == "" for one in arguments.named[:3])
+        return arguments is not None and any(
+            self._script.resolve(argument) == "" for argument in arguments.named[:3]
+        )
 
     def _is_version(self, node: Node) -> bool:
         """Return whether a variable was computed from the game's version."""

@@ -1,4 +1,4 @@
-"""Modules: what a script imports and exports, and the file that an import means in the game."""
+"""Modules: the imports and exports of a script, and the file that an import refers to in the game."""
 
 from __future__ import annotations
 
@@ -74,7 +74,9 @@ class Module:
             if part.type != "named_imports":
                 takes_all = True
                 continue
-            names += [_read_name(one) for one in part.named if one.type == "import_specifier"]
+            names += [
+                _read_name(specifier) for specifier in part.named if specifier.type == "import_specifier"
+            ]
         takes_all |= any(name.is_literal for name in names)
         default = (
             next((part for part in clauses[0].named if part.type == "identifier"), None) if clauses else None
@@ -86,7 +88,9 @@ class Module:
         source = node.field("source")
         clause = next((child for child in node.children if child.type == "export_clause"), None)
         if clause is not None:
-            names = [_read_name(one) for one in clause.named if one.type == "export_specifier"]
+            names = [
+                _read_name(specifier) for specifier in clause.named if specifier.type == "export_specifier"
+            ]
             module = None if source is None else string_value(source) or ""
             self.lists.append(Export(module, source or node, names, is_type=node.has_token("type")))
             self.exports |= {name.local for name in names}
@@ -161,7 +165,9 @@ def list_modules(content: str, filename: str) -> list[str]:
         return []
     with closing(tree):
         module = Module(tree)
-        found = [one.module for one in module.imports if not is_definitions(one.module, filename)]
-        found += [one.module for one in module.lists if one.module is not None]
-        found += [string_value(star) or "" for star in module.stars]
-    return list(dict.fromkeys(found))
+        modules = [
+            imported.module for imported in module.imports if not is_definitions(imported.module, filename)
+        ]
+        modules += [exported.module for exported in module.lists if exported.module is not None]
+        modules += [string_value(star) or "" for star in module.stars]
+    return list(dict.fromkeys(modules))

@@ -94,7 +94,7 @@ class Node:
         self.scope: Node | None = None
         """The scope around it."""
         self.previous: Node | None = None
-        """The sibling before it, a comment too, but no keyword or sign."""
+        """The previous sibling; may be a comment, but not a keyword or sign."""
         if parent is not None:
             self.function = parent if parent.type in FUNCTIONS else parent.function
             self.scope = parent if parent.type in SCOPES else parent.scope
@@ -140,10 +140,10 @@ class Tree:
         self._lines: list[int] | None = None
 
     def close(self) -> None:
-        """Give the nodes back. Parents and children refer to each other, so nothing else would do so soon.
+        """Free the nodes. Parents and children form reference cycles, so they would stay until a collection.
 
-        The garbage collector would find them later, all at once, while every client waits (0.2 s for the
-        longest script that is checked). Node by node, other threads run in between.
+        The garbage collector would free them all at once while every client waits (0.2 s for the longest
+        script that is checked). Node by node, other threads run in between.
         """
         while self.nodes:
             node = self.nodes.pop()
@@ -154,8 +154,8 @@ class Tree:
         """Return line and column of an offset in bytes, both counted from 1, the column in characters."""
         if self._lines is None:
             self._lines = [0]
-            while (found := self.source.find(b"\n", self._lines[-1])) != -1:
-                self._lines.append(found + 1)
+            while (line_end := self.source.find(b"\n", self._lines[-1])) != -1:
+                self._lines.append(line_end + 1)
         line = bisect_right(self._lines, offset)
         before = self.source[self._lines[line - 1] : offset]
         return line, len(before.decode("utf-8", "replace")) + 1
@@ -236,7 +236,7 @@ def _parse_in_pieces(source: bytes, kind: str) -> tree_sitter.Node:
     """
     # tree-sitter 0.26 never releases what the callback returns: with a new piece each time, every source that
     # was ever parsed would stay in memory. It needs a piece only until it asks for the next one. But the
-    # `text` of its nodes, which asks again, crashes for anything but bytes: `text_of` does without.
+    # `text` of its nodes, which asks again, crashes for anything but bytes, so `text_of` avoids it.
     piece = bytearray()
 
     def read(start: int, _place: tree_sitter.Point) -> bytearray:

@@ -1,6 +1,6 @@
-"""RAM: what a script costs by the game's own rule, and why it refuses one.
+"""RAM: the cost of a script by the game's own rule, and why the game refuses a script.
 
-The rule knows nothing of `ns`: it collects the names that a script mentions and adds up what each costs. The
+The rule knows nothing of `ns`: it collects the names that a script mentions and adds up their costs. The
 sections below follow it in order: references, modules, reachability, prices, override.
 """
 
@@ -141,7 +141,7 @@ class Names(Struct, frozen=True):
 
 
 class Source(Struct, frozen=True):
-    """What the rule takes from one file; it depends on nothing else."""
+    """The data that the rule needs of one file; depends on that file alone."""
 
     imports: list[tuple[str, bool, dict[str, str]]] = []
     """Of each import: the module, whether all of it is taken, and names there by names here."""
@@ -165,13 +165,16 @@ def read_source(filename: str, text: str) -> Source:
         return Source(
             [
                 (
-                    one.module,
-                    one.takes_all,
-                    {name.local: name.name for name in one.names if not name.is_literal},
+                    imported.module,
+                    imported.takes_all,
+                    {name.local: name.name for name in imported.names if not name.is_literal},
                 )
-                for one in module.imports
+                for imported in module.imports
             ],
-            [(one.module, [(name.local, name.name) for name in one.names]) for one in module.lists],
+            [
+                (exported.module, [(name.local, name.name) for name in exported.names])
+                for exported in module.lists
+            ],
             list(dict.fromkeys(_list_references(tree, filename))),
             _find_override(tree),
         )
@@ -254,7 +257,7 @@ def _add_references(
 def _reach(filename: str, references: dict[str, dict[str, None]]) -> Names:
     """Follow the references breadth first from every key that starts with the file's name.
 
-    So functions that nothing calls count in the script itself, but in an imported file only what is reached.
+    So uncalled functions count in the script itself, but imported files count only what is reached.
     """
     override = references.get(filename + _OVERRIDE)
     if override is not None:
@@ -286,8 +289,8 @@ def _reach(filename: str, references: dict[str, dict[str, None]]) -> Names:
 
 _PAGE = {"document": 25.0, "window": 25.0}
 _HACKNET_GB = 4.0
-# Functions whose comment in the definitions states another cost than the game adds: what it states, the cost,
-# and whether Source-File 4 scales it. Applied only while the comment states just that.
+# Functions whose comment in the definitions states a wrong cost: the stated cost, the real one, and whether
+# Source-File 4 scales it. Applied only while the comment states exactly that.
 _CORRECTIONS: dict[str, tuple[float | None, float, bool]] = {
     "getPurchasedServers": (None, 1.05, False),
     "deleteServer": (None, 2.25, False),
@@ -302,7 +305,7 @@ _CORRECTIONS: dict[str, tuple[float | None, float, bool]] = {
 
 
 class Price(Struct, frozen=True):
-    """What a name costs."""
+    """The RAM cost of a name."""
 
     name: str
     """As a script writes it, with `ns.` if it is of the API."""
@@ -343,25 +346,27 @@ def calculate(
     total: float | None = None,
     read: Callable[[str, str], Source] = read_source,
 ) -> Ram:
-    """Return a script's cost; `total` is the game's, which tells how far Source-File 4 is.
+    """Return a script's cost; `total` is the game's, which reveals the level of Source-File 4.
 
     Raises RamRefused if the game would not calculate it. `files` must hold what the script imports.
     """
-    found = collect_names(filename, files, server, read)
-    if found.override_gb is not None:
-        return Ram([], found.override_gb, is_override=True)
-    priced = [prices[name] for name in found.names if name in prices]
+    reached = collect_names(filename, files, server, read)
+    if reached.override_gb is not None:
+        return Ram([], reached.override_gb, is_override=True)
+    priced = [prices[name] for name in reached.names if name in prices]
     computed = [_add_up(priced, scale) for scale in SCALES]
     if total is not None:
         # If no factor gives the game's total, the first one is shown: a player without Source-File 4.
-        return next((one for one in computed if abs(one.total_gb - total) < 0.005), computed[0])  # noqa: PLR2004 - half a hundredth
+        return next((ram for ram in computed if abs(ram.total_gb - total) < 0.005), computed[0])  # noqa: PLR2004 - half a hundredth
     return computed[0]
 
 
 def _add_up(priced: list[Price], scale: int) -> Ram:
-    items = [Price(one.name, round(one.ram_gb * (scale if one.is_scaled else 1), 2)) for one in priced]
-    total = min(BASE_GB + sum(one.ram_gb for one in items), MAX_GB)
-    return Ram(sorted(items, key=lambda one: (-one.ram_gb, one.name)), round(total, 2))
+    items = [
+        Price(price.name, round(price.ram_gb * (scale if price.is_scaled else 1), 2)) for price in priced
+    ]
+    total = min(BASE_GB + sum(price.ram_gb for price in items), MAX_GB)
+    return Ram(sorted(items, key=lambda price: (-price.ram_gb, price.name)), round(total, 2))
 
 
 # --- override -----------------------------------------------------------------------------------------------

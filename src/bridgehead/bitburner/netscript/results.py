@@ -1,7 +1,8 @@
 """Results: the types of the values that a script gets from the API, as far as they are certain.
 
 Follows the result of a call through `await`, variables, destructuring, fields, elements, `for … of` and the
-callbacks of an array's methods. Whatever may have another type is unknown. Each expression is resolved once.
+callbacks of an array's methods. A value that may have another type counts as unknown. Each expression is
+resolved once.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ UNKNOWN: Type = frozenset()
 _MAX_CHAIN = 200
 """Expressions followed in a row, each by recursion."""
 _PART = re.compile(r"(?:\w+|Promise<[\w |]+>|\w+ & \{[^{}]*\})(?:\[\])*")
-"""What is read of a union: names, promises, interfaces with further fields, and lists of these."""
+"""The understood parts of a union: names, promises, interfaces with further fields, lists of these."""
 _BETWEEN_PARTS = re.compile(r"\|(?![^<{]*[>}])")
 _NOTHING = frozenset({"null", "undefined"})
 _WRAPPERS = frozenset({"parenthesized_expression", "non_null_expression"})
@@ -171,7 +172,7 @@ class Results:
 
     def _enter(self, owner: Type, name: str) -> Type:
         """Return the type of a member or an element."""
-        found: set[str] = set()
+        types: set[str] = set()
         for part in owner:
             if name == ELEMENT:
                 inner = _read(part.removesuffix("[]")) if part.endswith("[]") else UNKNOWN
@@ -182,8 +183,8 @@ class Results:
                 inner = UNKNOWN
             if not inner:
                 return UNKNOWN
-            found |= inner
-        return frozenset(found)
+            types |= inner
+        return frozenset(types)
 
 
 def _read(text: str) -> Type:

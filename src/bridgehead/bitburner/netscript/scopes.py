@@ -44,7 +44,7 @@ class Scopes:
         self.bindings: dict[Node, Binding] = {}
         """The declaration behind a name; names without one are globals."""
         self.arguments: dict[str, list[list[Node]]] = {}
-        """What is passed to a function called by its plain name: for each parameter, every argument."""
+        """Arguments of calls by plain name: for each parameter, all values passed to it."""
         self.fields: dict[str, list[Node]] = {}
         """The values assigned to `this.name`."""
         self.field_types: dict[str, Node] = {}
@@ -112,7 +112,7 @@ class Scopes:
 
     def _collect_loop(self, node: Node) -> None:
         """Declare what `for (const x of list)` declares: an element of the list, as the property `[]`."""
-        # Without a keyword it assigns a name that exists already.
+        # Without `const`, `let` or `var` the loop assigns an existing name.
         pattern, value, operator = node.field("left"), node.field("right"), node.field("operator")
         is_element = operator is not None and operator.type == "of" and not node.has_token("await")
         if is_element and pattern is not None and pattern.type == "identifier" and value is not None:
@@ -160,7 +160,7 @@ class Scopes:
         if function is None or passed is None:
             return
         if function.type == "member_expression":
-            self.callbacks |= {one.text for one in passed.named if one.type == "identifier"}
+            self.callbacks |= {argument.text for argument in passed.named if argument.type == "identifier"}
         if function.type != "identifier":
             return
         name = function.text
@@ -221,9 +221,9 @@ class Scopes:
                 for name in self._declared.get(opened.pop(), ()):
                     visible[name].pop()
             if node.type in _NAMES:
-                found = visible.get(node.text)
-                if found:
-                    self.bindings[node] = found[-1]
+                candidates = visible.get(node.text)
+                if candidates:
+                    self.bindings[node] = candidates[-1]
             if node.type in SCOPES:
                 opened.append(node)
                 for name, binding in self._declared.get(node, {}).items():

@@ -5,7 +5,7 @@ JSDoc, or called with it), variables, destructuring, `this.ns` and namespaces su
 Anything uncertain is ignored: a false alarm costs more than a missed problem.
 
 Each expression and each declaration is resolved once, so the work is linear in the script. `MAX_STEPS` bounds
-it all the same; a script beyond it is not checked.
+it anyway; a script beyond it is not checked.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ class Script:
 
     def list_untyped_ns(self) -> list[Node]:
         """Return the parameters that certainly are ns and have no type, as names or patterns."""
-        found: dict[Binding, Node] = {}
+        patterns: dict[Binding, Node] = {}
         for node in self.tree.nodes:
             if node.type not in FUNCTIONS:
                 continue
@@ -114,8 +114,8 @@ class Script:
                 binding = self.scopes.parameters.get(pattern)
                 is_typed = parameter.field("type") is not None or bool(_documented(node))
                 if binding is not None and not is_typed and self._resolve_binding(binding, 0) == "":
-                    found[binding] = pattern
-        return list(found.values())
+                    patterns[binding] = pattern
+        return list(patterns.values())
 
     def resolve(self, node: Node | None, depth: int = 0) -> str | None:
         """Return the namespace that an expression certainly is ("" is ns); None for everything else."""

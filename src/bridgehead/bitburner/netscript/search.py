@@ -27,7 +27,7 @@ from .words import PURPOSES, STOP, SYNONYMS
 # Found by random search over the questions of bench/bitburner/questions.py that are not held out.
 _IN_NAME, _IN_PURPOSE, _IN_OWNER, _IN_SUMMARY, _IN_TYPES, _IN_COMMENT = 10.0, 8.0, 7.0, 6.0, 2.5, 0.5
 _STRONG = 5.5
-"""The weight from which on a word says what a declaration is about."""
+"""From this weight on, a word describes the subject of a declaration."""
 _AS_SYNONYM = 0.55
 _COVERAGE, _EXACTNESS = 2.0, 1.0
 _AS_SPELLED = 1.08
@@ -74,7 +74,7 @@ class SearchResult(Struct, frozen=True):
 
 
 _Intent = Literal["check", "read", "do"]
-"""What a function is for, and what a query asks for: is it so, how much is it, do it."""
+"""The intent of a function or a query: check something, read a value, or do something."""
 
 
 class _Indexed(Struct, frozen=True):
@@ -82,9 +82,9 @@ class _Indexed(Struct, frozen=True):
     name: frozenset[str]
     """The words of the name that say what it is about: without `get` and the like."""
     spelled: frozenset[str]
-    """The words of the name, not stemmed."""
+    """The words of the name, unstemmed."""
     rate: float
-    """The likelihood that it is meant."""
+    """Prior weight: how likely it is meant."""
     intent: _Intent
 
 
@@ -110,7 +110,7 @@ class DefinitionSearch:
             self._add(declaration)
         self._returning: dict[str, list[Declaration]] = {}
         """For each type, the functions that return it, or a list of it."""
-        # Those that are called most first: of two, the plain function.
+        # The most used first: of two, the plain function.
         for entry in sorted(self._indexed, key=lambda entry: -entry.rate):
             declaration = entry.declaration
             if declaration.is_function and declaration.owner in self._paths:
@@ -134,11 +134,15 @@ class DefinitionSearch:
         exact += returning
         exact += [match for matches in named for match in matches[1:]]
         # A symbol is no sentence: ranking its words would only add noise.
-        is_symbol = len(listed) > 1 or "." in query or query.strip() in {one.name for one in exact[:1]}
+        is_symbol = (
+            len(listed) > 1
+            or "." in query
+            or query.strip() in {declaration.name for declaration in exact[:1]}
+        )
         ranked = [] if exact and is_symbol else self._rank(query)
         merged = list({match.symbol: match for match in (*exact, *ranked)}.values())
-        # What was named is shown, each once, and for a type where scripts get it; further declarations of the
-        # same name are among the rest.
+        # Show each named declaration once, and for a type the functions that return it; further declarations
+        # of the same name go to the rest.
         firsts = len({matches[0].symbol for matches in named if matches})
         shown = firsts + len(returning) if exact and is_symbol else limit
         if merged:
@@ -216,8 +220,8 @@ class DefinitionSearch:
         number = len(self._indexed)
         for weight, words in places:
             for word in words:
-                found = self._places.setdefault(word, {})
-                found[number] = max(weight, found.get(number, 0.0))
+                weights = self._places.setdefault(word, {})
+                weights[number] = max(weight, weights.get(number, 0.0))
         spelled = frozenset(word.lower() for word in _WORDS.findall(declaration.name))
         first = next(iter(_WORDS.findall(declaration.name)), "")
         intent: _Intent = "check" if first in _CHECKS else "read" if first in _READS else "do"
@@ -255,7 +259,7 @@ class DefinitionSearch:
             alias = by_symbol.get(type_name)
             signature = "" if alias is None else alias.signature
             enums = [type_name] if "enum " in signature.partition("{")[0] else []
-            for enum in [*enums, *(one for one in _TYPES.findall(signature) if one.endswith("EnumType"))]:
+            for enum in [*enums, *(name for name in _TYPES.findall(signature) if name.endswith("EnumType"))]:
                 for value in members.get(enum, ()):
                     yield from _split(value)
         for type_name in _TYPES.findall(returned):
@@ -288,7 +292,7 @@ class DefinitionSearch:
                 for number, weight in self._places.get(other, {}).items():
                     best[number] = max(best.get(number, 0.0), weight * _AS_SYNONYM)
             # Inverse document frequency: a word that many declarations have says little about any of them.
-            # What only comments have does not count.
+            # Occurrences in comments alone do not count.
             frequency = sum(weight > _IN_COMMENT for weight in best.values()) or 1
             rarity = math.log(1 + len(self._indexed) / frequency)
             for number, weight in best.items():
@@ -317,13 +321,13 @@ class Index:
     def __init__(self, text: str) -> None:
         self.text = text
         self.away_since: float | None = None
-        """The time at which the file was fetched, if the game is away now."""
+        """The time at which the file was fetched, if the game is disconnected now."""
         self.definitions = Definitions(text)
         self.search = DefinitionSearch(self.definitions)
 
     @cached_property
     def prices(self) -> dict[str, Price]:
-        """What each name adds to a script's RAM."""
+        """The RAM cost of each name."""
         return list_prices(self.definitions)
 
     @property
@@ -331,7 +335,7 @@ class Index:
         """A note that these definitions are from an earlier connection; empty if they are current."""
         if self.away_since is None:
             return ""
-        return f"The game is away; these are the definitions of {timestamps.format_utc(self.away_since)}."
+        return f"No game is connected; these definitions are from {timestamps.format_utc(self.away_since)}."
 
 
 @lru_cache(maxsize=4096)
@@ -353,7 +357,7 @@ def _stem(word: str) -> str:
         stem = word[: -len(ending)] + replacement
         if word.endswith(ending) and len(stem) >= _MIN_STEM and not _VOWELS.isdisjoint(stem):
             is_doubled = ending in ("ing", "ed") and stem[-1] == stem[-2] and stem[-1] not in "ls"
-            word = stem[:-1] if is_doubled else stem  # planning, stopped
+            word = stem[:-1] if is_doubled else stem  # as in planning, stopped
     return word
 
 

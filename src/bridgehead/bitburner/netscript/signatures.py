@@ -1,4 +1,4 @@
-"""Signatures: what a function of the API takes and returns, read from its declaration.
+"""Signatures: parameters and return type of an API function, read from its declaration.
 
 Only as much of TypeScript's types as a literal argument can contradict: `string`, `number`, `boolean`,
 arrays, functions, objects, and the values of enums and literal types. Everything else accepts anything.
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from .definitions import Definitions
 
 _MAX_ALIASES = 5
-"""How far a type that is an alias of an alias is followed."""
+"""Limit of a chain of type aliases."""
 _SIMPLE = {"string": "string", "number": "number", "boolean": "boolean", "object": "object"}
 _LETTERS = re.compile(r"[^a-z0-9]")
 _VALUES_OF = re.compile(r"_?ValueOf<(\w+)>")
@@ -26,7 +26,7 @@ _TEXT_VALUE = re.compile(r"[:=]\s*[\"']([^\"'\n]*)[\"']")
 
 
 class Kinds(Struct, frozen=True):
-    """What a parameter accepts."""
+    """The kinds of values that a parameter accepts."""
 
     names: frozenset[str] = frozenset()
     """Of string, number, boolean, array, object, function; "any" accepts everything."""
@@ -84,8 +84,8 @@ class Signatures:
             overloads = (
                 self._definitions.overloads.get(declaration.symbol, []) if declaration is not None else []
             )
-            found = [self._parse(one.signature) for one in overloads if one.is_function]
-            self._read[path] = [one for one in found if one is not None]
+            parsed = [self._parse(overload.signature) for overload in overloads if overload.is_function]
+            self._read[path] = [signature for signature in parsed if signature is not None]
         return self._read[path]
 
     def _parse(self, text: str) -> Signature | None:
@@ -98,13 +98,13 @@ class Signatures:
             return None
         parameters: list[Parameter] = []
         has_rest = False
-        for one in listed.named:
-            pattern, typed = one.field("pattern"), one.field("type")
+        for parameter in listed.named:
+            pattern, typed = parameter.field("pattern"), parameter.field("type")
             if pattern is None or pattern.text == "this":
                 continue
             has_rest |= pattern.type == "rest_pattern"
             kinds = self._kinds_of(typed.named[0], 0) if typed is not None and typed.named else ANYTHING
-            is_required = one.type == "required_parameter" and pattern.type != "rest_pattern"
+            is_required = parameter.type == "required_parameter" and pattern.type != "rest_pattern"
             parameters.append(
                 Parameter(pattern.text, ANYTHING if pattern.type == "rest_pattern" else kinds, is_required)
             )
@@ -117,10 +117,10 @@ class Signatures:
             case "predefined_type":
                 return Kinds(frozenset({_SIMPLE.get(node.text, "any")}))
             case "union_type":
-                found = Kinds()
+                kinds = Kinds()
                 for part in node.named:
-                    found |= self._kinds_of(part, depth)
-                return found
+                    kinds |= self._kinds_of(part, depth)
+                return kinds
             case "parenthesized_type" | "readonly_type":
                 return self._kinds_of(node.named[0], depth) if node.named else ANYTHING
             case "array_type" | "tuple_type":
@@ -139,7 +139,7 @@ class Signatures:
                 return Kinds(frozenset({"number" if inner.type == "number" else "any"}))
             case "template_literal_type":
                 # `${CityName}` is the values of the enum, which stands beside it in the union.
-                name = next((one.text for one in node.children if one.type == "template_type"), "")
+                name = next((child.text for child in node.children if child.type == "template_type"), "")
                 return self._named(name.removeprefix("${").removesuffix("}").strip(), depth)
             case "type_identifier":
                 return self._named(node.text, depth)
@@ -180,7 +180,7 @@ def simplify(text: str) -> str:
 
 
 def fits(argument: Node, kinds: Kinds) -> bool:
-    """Return whether a literal argument fits; what is no literal always does.
+    """Return whether a literal argument fits; anything but a literal fits.
 
     The game turns numbers into strings and numeric strings into numbers, and takes anything for a boolean.
     """

@@ -1,4 +1,4 @@
-"""Words: what players say for the API's words and functions, and words that a search ignores."""
+"""Words: players' synonyms for the API's words and functions, and stop words."""
 
 from __future__ import annotations
 
@@ -789,4 +789,4 @@ PURPOSES: dict[str, frozenset[str]] = {
     name: frozenset(words.split())
     for name, _, words in (line.partition(":") for line in _PURPOSE_LINES.strip().splitlines())
 }
-"""What players say they want from a function, by its bare name."""
+"""Players' words for the purpose of a function, by its bare name."""

@@ -36,7 +36,7 @@ _FAULTS = (
 
 
 def simulate(arguments: list[str], environment: Mapping[str, str]) -> int:
-    """Play until a signal comes; return the exit status."""
+    """Run the simulated game until a signal; return the exit status."""
     parser = Parser(prog="bridgehead bitburner simulate", description=_ABOUT)
     parser.add_argument(
         "--url",

@@ -44,7 +44,7 @@ class Member(Struct, frozen=True):
 
     @property
     def cost(self) -> float:
-        """What it adds to a script's RAM in a fresh game."""
+        """The RAM it adds to a script in a fresh game."""
         text = self.real or self.stated
         if text == "-":
             return 0.0
@@ -54,20 +54,20 @@ class Member(Struct, frozen=True):
 @cache
 def load_api() -> tuple[tuple[str, tuple[Member, ...]], ...]:
     """Return the interfaces, each by its heading with its members, and other declarations without any."""
-    found: list[tuple[str, list[Member]]] = []
+    sections: list[tuple[str, list[Member]]] = []
     for line in Path(__file__).with_name("netscript_api.txt").read_text(encoding="utf-8").splitlines():
         if line.startswith(("# ", "= ")):
-            found.append((line, []))
+            sections.append((line, []))
         else:
-            found[-1][1].append(Member(*line.split("\t")))
-    return tuple((heading, tuple(members)) for heading, members in found)
+            sections[-1][1].append(Member(*line.split("\t")))
+    return tuple((heading, tuple(members)) for heading, members in sections)
 
 
 @cache
 def list_costs() -> dict[str, float]:
     """Return what each name costs; the game looks a name up in its API from the top down."""
     costs: dict[str, float] = {}
-    ordered = sorted(load_api(), key=lambda one: one[0] != "# interface NS")
+    ordered = sorted(load_api(), key=lambda section: section[0] != "# interface NS")
     for heading, members in ordered:
         if heading.startswith("# "):
             for member in members:

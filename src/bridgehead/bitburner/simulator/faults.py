@@ -74,7 +74,7 @@ class Dice:
 
     @property
     def faults(self) -> Faults:
-        """What goes wrong; setting it counts its `times` anew."""
+        """The fault rates; setting them restarts the count of `times`."""
         return self._faults
 
     @faults.setter
@@ -102,19 +102,19 @@ _NONSENSE = (None, True, {"not": "this"}, [1, [2]])
 
 
 class Frame(msgspec.Struct, frozen=True):
-    """What is sent, as text or as binary."""
+    """A frame to send, text or binary."""
 
     content: bytes
     is_text: bool = True
 
 
 def garbage(random: Random, message_id: object, stale: Sequence[bytes]) -> Frame:
-    """Draw one frame of garbage, with an eye on the id that is asked for now and the replies of before."""
+    """Draw one frame of garbage, related to the current request id or to earlier replies."""
     match random.randrange(4):
         case 0:
             return Frame(random.choice(random.choice((_MALFORMED, _NO_OBJECT, _NO_REPLY))))
         case 1:
-            # A whole reply to another request: its id is far off, or looks like the right one and is not.
+            # A whole reply to another request: its id is far off, or almost the right one.
             wrong_id = random.choice(
                 (UNSOLICITED, random.randrange(2**50, 2**53), f"{message_id}", [message_id])
             )

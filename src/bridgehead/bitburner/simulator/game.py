@@ -70,7 +70,7 @@ class Game:
 
     @property
     def faults(self) -> Faults:
-        """What goes wrong; can be replaced at any time."""
+        """The fault rates; can be replaced at any time."""
         return self._dice.faults
 
     @faults.setter

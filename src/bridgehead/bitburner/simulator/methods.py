@@ -99,10 +99,10 @@ class Call(Struct):
         if not self.world.is_second and not self.params and not isinstance(self.params, dict | list):
             raise Refusal("Missing params")  # 0, "" and false count as none
         fields = self.params if isinstance(self.params, dict) else {}
-        found = [fields[name] for name in names if isinstance(fields.get(name), str)]
-        if len(found) < len(names):
+        values = [fields[name] for name in names if isinstance(fields.get(name), str)]
+        if len(values) < len(names):
             self.refuse(Case.PARAMS, msgspec.json.encode(self.params).decode())
-        return found
+        return values
 
     def path(self, filename: str) -> str:
         """Return the path that a file name means."""
@@ -131,7 +131,7 @@ class Call(Struct):
         return host, path
 
     def check_extension(self, path: str, filename: str) -> None:
-        """Refuse what can have no contents."""
+        """Refuse a file type that has no contents."""
         if not is_script(path) and not is_text(path, self.world.generation):
             self.refuse(Case.EXTENSION, filename)
 

@@ -1,7 +1,7 @@
 """Names: which paths and extensions the game takes, by generation.
 
-Written from what the game was seen to do, and deliberately without the bridge's own rules: a slip in those
-must show when they meet this.
+Written from observed behaviour of the game, deliberately without the bridge's own rules: a mistake in those
+must show in tests against this.
 """
 
 from __future__ import annotations

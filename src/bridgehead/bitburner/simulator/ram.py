@@ -1,7 +1,7 @@
-"""RAM: what `calculateRam` answers, by the game's own rule (`netscript/ram.py`) and this game's prices.
+"""RAM: the result of `calculateRam`, by the game's own rule (`netscript/ram.py`) and this game's prices.
 
-A file is parsed once for each of its contents: a game that parses all imports again for every script that is
-asked about would answer nothing else for seconds, which the real one, with a faster parser, does not.
+A file is parsed once for each of its contents: parsing all imports again for every request would block this
+game for seconds, unlike the real one with its faster parser.
 """
 
 from __future__ import annotations

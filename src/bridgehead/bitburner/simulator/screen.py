@@ -25,7 +25,7 @@ class Screen:
         self._console = console
         self._title = title
         self._advice = advice
-        """Stays in the terminal, above what changes."""
+        """Stays in the terminal, above the live part."""
         self._state = ""
         self._count = 0
         self._last: deque[Text] = deque(maxlen=LINES)

@@ -165,7 +165,7 @@ async def _run(
 
 
 async def _ask(console: Console, deletes: list[Action], files: int) -> bool:
-    """Ask whether so many files may be deleted; without a terminal nobody can agree."""
+    """Ask whether so many files may be deleted; without a terminal the answer is no."""
     for title, kind in (("in the game", "delete_game"), ("here", "delete_local")):
         names = [action.place[1] for action in deletes if action.kind == kind]
         if names:

@@ -66,7 +66,7 @@ class Sync:
         """`ask` confirms many deletes at once, held back without it; `copies` are further servers."""
         self._session = session
         self._ask = ask or _refuse
-        """Asks whether these files may be deleted, of so many."""
+        """Called with the files to delete and the total number; returns whether to delete them."""
         self._copies = copies
         self._copied: Digests | None = None
         """The folder's files as the further servers last got them; None if that is not known."""
@@ -103,7 +103,7 @@ class Sync:
         local = await asyncio.to_thread(self._folder.scan)
         differences = await self._session.writer.list_differences()
         reverted = find_reverted(differences, is_first=not self._has_run)
-        # What cannot be synced on one side at the moment is left alone on both: it is not deleted.
+        # A file that cannot be synced on one side at the moment is not changed or deleted on the other.
         skipped = self._folder.skipped | self._folder.list_oversized(self._game)
         base, local, game = (
             {place: known for place, known in digests.items() if place not in skipped}
@@ -121,7 +121,7 @@ class Sync:
         async with self._turn:
             actions = await self.plan()
             deletes = [action for action in actions if action.kind in ("delete_game", "delete_local")]
-            # `files` is what both sides agreed on before.
+            # `files` counts what both sides agreed on before.
             if need_consent(len(deletes), self.files) and not await self._ask(deletes, self.files):
                 actions = [
                     Action("held", action.place, f"{action.why}; too many deletes at once")
@@ -135,7 +135,7 @@ class Sync:
             return actions
 
     async def _copy_to_others(self) -> None:
-        """Copy the folder's files to the further servers where they differ; nothing comes back from there."""
+        """Copy the folder's files to the further servers where they differ; one way only."""
         if not self._copies:
             return
         local = await asyncio.to_thread(self._folder.scan)
@@ -286,7 +286,8 @@ class Sync:
             case "conflict":
                 await self._keep_both(place)
             case "delete_game":
-                # Only what was seen: if the file changed since, the owner refuses, and it is compared again.
+                # Write only over the content seen here: if the file changed since, the owner refuses, and it
+                # is compared again.
                 delete = Delete(*place, "sync", if_match=digest(self._game[place]))
                 await self._session.writer.apply(delete)
                 self._base.pop(place, None)

@@ -296,7 +296,7 @@ class Folder:
                 after = path.stat()
             except OSError:
                 return None
-            # The same before and after, and as long as what was read: no editor wrote in between.
+            # Equal stats before and after, and the size that was read: no editor wrote in between.
             is_unchanged = (before.st_mtime_ns, before.st_size) == (after.st_mtime_ns, after.st_size)
             if is_unchanged and before.st_size == len(data):
                 try:
@@ -356,7 +356,7 @@ class Folder:
     def store_base(self, base: Digests) -> None:
         """Store the digests that both sides agree on."""
         rows = [(server, name, known) for (server, name), known in sorted(base.items())]
-        with contextlib.suppress(OSError):  # a full disk: compared anew the next time
+        with contextlib.suppress(OSError):  # a full disk: the next start compares everything again
             durable.replace(self.root / OWN / "state.json", msgspec.json.encode(rows))
 
     def write_definitions(self, text: str) -> None:
@@ -387,7 +387,7 @@ def find_spelling(folder: Path) -> Path:
     """Return a folder's path as the disk spells it, which is how macOS reports changes."""
     try:
         from fcntl import F_GETPATH, fcntl  # type: ignore[attr-defined,unused-ignore]
-    except ImportError:  # elsewhere case matters, or `resolve` has corrected it
+    except ImportError:  # on other systems case matters, or `resolve` has corrected it
         return folder
     descriptor = os.open(folder, os.O_RDONLY)
     try:

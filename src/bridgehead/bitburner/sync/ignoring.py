@@ -1,8 +1,8 @@
 """Ignoring: which files of a folder are ignored, with the syntax of .gitignore. Pure.
 
 A pattern without a slash fits a name in any folder; one with a slash, the path from the folder. A slash at
-the end means folders only, `!` takes an earlier pattern back, the last one that fits decides. A file in an
-ignored folder is ignored, whatever else fits.
+the end means folders only, `!` negates an earlier pattern, and the last match decides. A file in an ignored
+folder is ignored, whatever else matches.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from msgspec import Struct
 
 DEFAULTS = (".*", "node_modules/", "package-lock.json")
-"""Ignored unless a pattern of the user's takes it back: what editors, git and package managers keep."""
+"""Ignored unless a pattern of the user re-includes it: files of editors, git and package managers."""
 
 
 class _Pattern(Struct, frozen=True):
@@ -75,7 +75,7 @@ def _translate(text: str) -> str:
             at += 2
         elif rest[0] == "*":
             parts.append("[^/]*")
-            at += len(rest) - len(rest.lstrip("*"))  # several are as good as one
+            at += len(rest) - len(rest.lstrip("*"))  # several stars mean one
         elif rest[0] == "?":
             parts.append("[^/]")
             at += 1

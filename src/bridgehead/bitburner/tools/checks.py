@@ -75,28 +75,30 @@ async def check_files(args: CheckFiles, ctx: Context[Session]) -> Answer[Checked
         )
     index = await session.load_index()
     written = await session.remote.read_all(on)
-    files = {one.filename: one.content for one in written if paths.is_script(one.filename)} | drafts
+    files = {file.filename: file.content for file in written if paths.is_script(file.filename)} | drafts
     names = sorted(drafts or (name for name in files if paths.matches(name, args.glob)))
     if not names:
         empty = CheckedFiles([], 0, 0)
         return Answer("There is nothing to check.", empty, notes=(describe_no_match(args.glob, len(files)),))
     chosen, left_out = _take(names, files)
 
-    found = [await _check_one(session, index, name, files, on, is_draft=name in drafts) for name in chosen]
-    notable = [one for one in found if one.problems]
-    shown = (found if drafts else notable)[:_MAX_LISTED]
+    checked = [await _check_one(session, index, name, files, on, is_draft=name in drafts) for name in chosen]
+    notable = [file for file in checked if file.problems]
+    shown = (checked if drafts else notable)[:_MAX_LISTED]
     notes = [index.note] if index.note else []
     if len(shown) < len(notable):
-        more = ", ".join(one.filename for one in notable[_MAX_LISTED:])
+        more = ", ".join(file.filename for file in notable[_MAX_LISTED:])
         notes.append(f"Problems are listed for {_MAX_LISTED} scripts; these have some too: {more}.")
     if left_out:
         notes.append(
             f"{len(left_out)} scripts were not checked, from {left_out[0]} on: a call checks "
             f"{_MAX_CHARACTERS:,} characters. Narrow glob to check them."
         )
-    summary = f"Checked {len(found)} script{'s' if len(found) != 1 else ''}; {len(notable)} with problems."
-    text = "\n\n".join([summary, *(_describe(one) for one in shown)])
-    return Answer(text, CheckedFiles(shown, len(found), len(notable)), notes=tuple(notes))
+    summary = (
+        f"Checked {len(checked)} script{'s' if len(checked) != 1 else ''}; {len(notable)} with problems."
+    )
+    text = "\n\n".join([summary, *(_describe(file) for file in shown)])
+    return Answer(text, CheckedFiles(shown, len(checked), len(notable)), notes=tuple(notes))
 
 
 def _take(names: list[str], files: Mapping[str, str]) -> tuple[list[str], list[str]]:
@@ -128,6 +130,6 @@ async def _check_one(
     return await session.parsing.run_in_thread(price)
 
 
-def _describe(one: CheckedFile) -> str:
-    lines = [one.filename, describe_cost(one.ram_gb, one.ram_problem), describe_problems(one.problems)]
+def _describe(file: CheckedFile) -> str:
+    lines = [file.filename, describe_cost(file.ram_gb, file.ram_problem), describe_problems(file.problems)]
     return "\n".join(line for line in lines if line)

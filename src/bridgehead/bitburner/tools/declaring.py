@@ -112,7 +112,7 @@ class CallObserver:
         if call.kind != "tool":
             return
         # Calls that wait are counted when they begin (`begin` above).
-        if not outcome.waited:  # its arguments did not fit, so the call never began
+        if not outcome.waited:  # invalid arguments: the call never began
             self._calls.add(call.name)
         if outcome.status == "error":
             self._errors.add(call.name)

@@ -73,31 +73,33 @@ async def get_netscript_definitions(_: NoArguments, ctx: Context[Session]) -> st
 async def search_definitions(args: SearchDefinitions, ctx: Context[Session]) -> Answer[FoundDefinitions]:
     """Find declarations."""
     index = await ctx.state.load_index()
-    found = index.search.find(args.query, args.limit)
+    result = index.search.find(args.query, args.limit)
     notes = (index.note,) if index.note else ()
-    if not found.declarations:
-        near = f" Like it: {', '.join(found.near)}." if found.near else ""
+    if not result.declarations:
+        near = f" Like it: {', '.join(result.near)}." if result.near else ""
         text = f"Nothing in the definitions fits {args.query!r}.{near}"
-        return Answer(text, FoundDefinitions([], 0, found.near), notes=notes)
+        return Answer(text, FoundDefinitions([], 0, result.near), notes=notes)
     # An interface that is named exactly is shown with all members; a search result only with its own text.
     exact = args.query.strip().removesuffix("()").lower()
     shown = []
-    for one in found.declarations:
-        is_whole = one.symbol.lower() == exact and one.symbol in index.definitions.members
-        text = _list_members(one, index.definitions) if is_whole else shorten(one)
-        shown.append(Definition(index.search.name_of(one), one.line, text))
-    text = "\n\n".join(f"// {one.symbol} (line {one.line})\n{one.text}" for one in shown)
-    more = [index.search.name_of(one) for one in found.rest]
+    for declaration in result.declarations:
+        is_whole = declaration.symbol.lower() == exact and declaration.symbol in index.definitions.members
+        text = _list_members(declaration, index.definitions) if is_whole else shorten(declaration)
+        shown.append(Definition(index.search.name_of(declaration), declaration.line, text))
+    text = "\n\n".join(
+        f"// {definition.symbol} (line {definition.line})\n{definition.text}" for definition in shown
+    )
+    more = [index.search.name_of(declaration) for declaration in result.rest]
     if more:
         text += f"\n\nAlso: {', '.join(more)}."
-    return Answer(text, FoundDefinitions(shown, found.total, more=more), notes=notes)
+    return Answer(text, FoundDefinitions(shown, result.total, more=more), notes=notes)
 
 
-def _list_members(one: Declaration, definitions: Definitions) -> str:
+def _list_members(declaration: Declaration, definitions: Definitions) -> str:
     """Render an interface with every member, each with its cost instead of its comment."""
-    lines = [f"// {one.summary}"] if one.summary else []
-    lines.append(one.signature.partition("{")[0].strip() + " {")
-    for member in definitions.members[one.symbol].values():
+    lines = [f"// {declaration.summary}"] if declaration.summary else []
+    lines.append(declaration.signature.partition("{")[0].strip() + " {")
+    for member in definitions.members[declaration.symbol].values():
         signature = " ".join(member.signature.split()).removesuffix(";")
         cost = f"  // {member.ram:g} GB{' × 16/4/1' if member.is_scaled else ''}" if member.ram else ""
         lines.append(f"  {signature};{cost}")
@@ -107,8 +109,8 @@ def _list_members(one: Declaration, definitions: Definitions) -> str:
     return f"{text[:_MAX_BODY]}\n… {len(text) - _MAX_BODY} more characters"
 
 
-def shorten(one: Declaration) -> str:
+def shorten(declaration: Declaration) -> str:
     """Return a declaration's text, cut if it is very long."""
-    if len(one.text) <= _MAX_SHOWN:
-        return one.text
-    return f"{one.text[:_MAX_SHOWN]}\n… {len(one.text) - _MAX_SHOWN} more characters"
+    if len(declaration.text) <= _MAX_SHOWN:
+        return declaration.text
+    return f"{declaration.text[:_MAX_SHOWN]}\n… {len(declaration.text) - _MAX_SHOWN} more characters"

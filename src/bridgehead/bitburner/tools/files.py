@@ -16,7 +16,7 @@ from ..session import Session
 from .declaring import MAX_QUERY, Filename, Glob, Server, ToolDeclarer
 
 PAGE = 12_000
-"""Characters of a file by default: what every agent CLI shows its model whole.
+"""Characters of a file by default: the most that every agent CLI shows its model in full.
 
 `make agents` measures it. Claude Code diverts 50,000 characters of JSON to a file, and Qwen Code about 30,000
 of text and structure together; Codex cuts the middle out of 48,000, and out of 40,000 of text and structure
@@ -27,7 +27,7 @@ PAGE_OF_ALL = 10_000
 MAX_RESULT = 500_000
 """Characters that Claude Code may show, for an agent that asks for more than a page."""
 MAX_ALL = 8_000_000
-"""Bytes of files in one answer, whatever is asked for: encoding more would hold up everybody else's calls."""
+"""Bytes of files in one answer, whatever is asked for: encoding more would delay all other callers."""
 MAX_NAMED = 30
 """Files that are named when they are left out."""
 PAGE_NAMES = 500
@@ -178,7 +178,7 @@ async def read_file(args: ReadFile, ctx: Context[Session]) -> Answer[Content]:
 
 
 def record_seen(ctx: Context[Session], server: str, digests: dict[str, str]) -> None:
-    """Record that the agent has seen these contents; it is told if it later overwrites something else."""
+    """Record that the agent has seen these contents; overwriting something else later adds a note."""
     agent = ctx.state.name_agent(ctx)
     for name, content_digest in digests.items():
         ctx.state.last_seen.record_seen(agent, (server, name), content_digest)
@@ -203,7 +203,7 @@ def _choose_lines(name: str, content: str, args: ReadFile) -> Content:
     chosen = lines.split_lines(content)[first - 1 : last]
     size, fitting = -1, 0
     for line in chosen:
-        size += len(line) + 1  # the line feed before it; the first line has none
+        size += len(line) + 1  # counts the line feed before it; the first line has none
         if size > args.max_characters:
             break
         fitting += 1
@@ -239,8 +239,8 @@ async def _get_all_files(args: GetAllFiles, ctx: Context[Session]) -> Answer[All
 
     raw = await ctx.state.remote.call("getAllFiles", Raw, server=paths.validate_server(args.server))
     all_files = decode_result("getAllFiles", raw, list[File])
-    # Of all files, also those that the glob leaves out.
-    damage = " ".join(describe_damage([(one.filename, one.content) for one in all_files]))
+    # Of all files, also those that the glob excludes.
+    damage = " ".join(describe_damage([(file.filename, file.content) for file in all_files]))
     chosen = [file for file in all_files if paths.matches(file.filename, args.glob)]
     # Most scripts are ASCII, whose bytes need not be made to be counted.
     texts = [file.content for file in chosen]
@@ -269,9 +269,9 @@ async def _get_all_files(args: GetAllFiles, ctx: Context[Session]) -> Answer[All
     notes = [damage]
     next_steps: tuple[str, ...] = ()
     if left_out:
-        count, total = len(left_out), sum(one.bytes for one in left_out)
+        count, total = len(left_out), sum(file.bytes for file in left_out)
         left_out = left_out[:MAX_NAMED]
-        names = ", ".join(f"{one.filename} ({one.bytes} bytes)" for one in left_out)
+        names = ", ".join(f"{file.filename} ({file.bytes} bytes)" for file in left_out)
         more = f" and {count - MAX_NAMED} more" if count > MAX_NAMED else ""
         notes.append(f"Left out of {len(chosen)} files, with {total} bytes: {names}{more}.")
         next_steps = ("Read those that you need with read_file.",)
@@ -327,12 +327,12 @@ async def get_file_metadata(args: GetFileMetadata, ctx: Context[Session]) -> Ans
         metadata = [await remote.get_metadata(paths.validate_filename(args.filename), on)]
     files = [
         FileTimes(
-            one.filename,
-            timestamps.format_utc(one.btime / 1000),
-            timestamps.format_utc(one.mtime / 1000),
-            timestamps.format_utc(one.atime / 1000),
-            one.size,
+            file.filename,
+            timestamps.format_utc(file.btime / 1000),
+            timestamps.format_utc(file.mtime / 1000),
+            timestamps.format_utc(file.atime / 1000),
+            file.size,
         )
-        for one in metadata
+        for file in metadata
     ]
     return Answer(_json(files), AllFileTimes(files))

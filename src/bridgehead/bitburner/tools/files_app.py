@@ -125,10 +125,14 @@ async def files_overview(_: NoArguments, ctx: Context[Session]) -> Answer[Overvi
     try:
         servers = [
             KnownServer(
-                one.hostname,
-                "purchased" if one.purchasedByPlayer else "rooted" if one.hasAdminRights else "unrooted",
+                server.hostname,
+                "purchased"
+                if server.purchasedByPlayer
+                else "rooted"
+                if server.hasAdminRights
+                else "unrooted",
             )
-            for one in await ctx.state.remote.list_servers()
+            for server in await ctx.state.remote.list_servers()
         ]
     except UnsupportedByGame:  # before 2.6
         servers = [KnownServer(paths.HOME, "purchased")]
@@ -139,36 +143,37 @@ async def files_on_server(args: OfServer, ctx: Context[Session]) -> Answer[Liste
     """List the files of a server, with their differences from the content last written."""
     session, on = ctx.state, paths.validate_server(args.server)
     files = await _list_files(session.remote, on)
-    names = {one.name for one in files}
+    names = {file.name for file in files}
     for difference in await session.differences.check_all(session.remote):
         if difference.server != on:
             continue
         # A file that the game has lost is listed too.
         if difference.filename not in names:
             files.append(ListedFile(difference.filename, 0))
-        for one in files:
-            if one.name == difference.filename:
-                one.differs = difference.state
+        for file in files:
+            if file.name == difference.filename:
+                file.differs = difference.state
     return Answer(f"{len(files)} files.", ListedFiles(on, files))
 
 
 async def _list_files(remote: Remote, server: str) -> list[ListedFile]:
     """List files with sizes; older games do not report sizes, so their files are read."""
     try:
-        found = await remote.list_metadata(server)
+        metadata = await remote.list_metadata(server)
     except UnsupportedByGame:
-        found = []
-    if found and all(one.size is not None for one in found):
+        metadata = []
+    if metadata and all(file.size is not None for file in metadata):
         return [
-            ListedFile(one.filename, one.size or 0, timestamps.format_utc(one.mtime / 1000)) for one in found
+            ListedFile(file.filename, file.size or 0, timestamps.format_utc(file.mtime / 1000))
+            for file in metadata
         ]
-    times = {one.filename: timestamps.format_utc(one.mtime / 1000) for one in found}
+    times = {file.filename: timestamps.format_utc(file.mtime / 1000) for file in metadata}
     files = await remote.read_all(server)
     listed = [
-        ListedFile(one.filename, len(one.content.encode(errors="replace")), times.get(one.filename, ""))
-        for one in files
+        ListedFile(file.filename, len(file.content.encode(errors="replace")), times.get(file.filename, ""))
+        for file in files
     ]
-    others = set(await remote.list_names(server)) - {one.filename for one in files}
+    others = set(await remote.list_names(server)) - {file.filename for file in files}
     return [*listed, *(ListedFile(name, 0) for name in sorted(others))]
 
 
@@ -176,6 +181,6 @@ async def files_ram(args: OfFiles, ctx: Context[Session]) -> Answer[Costs]:
     """Calculate the RAM costs of scripts; other files have none."""
     on = paths.validate_server(args.server)
     names = [paths.validate_filename(name) for name in args.filenames]
-    found = await asyncio.gather(*(measure_cost(ctx.state, name, on) for name in names))
-    costs = dict(zip(args.filenames, (cost for cost, _ in found), strict=True))
+    measured = await asyncio.gather(*(measure_cost(ctx.state, name, on) for name in names))
+    costs = dict(zip(args.filenames, (cost for cost, _ in measured), strict=True))
     return Answer(f"{len(costs)} costs.", Costs(costs))

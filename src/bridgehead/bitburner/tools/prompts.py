@@ -52,13 +52,13 @@ async def write_script(args: WriteScript, ctx: Context[Session]) -> str:
     name = paths.validate_script(args.filename)
     index = await ctx.state.load_index()
     # The goal is a sentence: the search ranks functions by its words.
-    found = index.search.find(args.goal, _MAX_ENTRIES).declarations
+    declarations = index.search.find(args.goal, _MAX_ENTRIES).declarations
     return (
         f"Write a Bitburner script {name} for this goal:\n\n{args.goal}\n\n"
         "Export `async function main(ns)`. Keep the RAM cost low: every ns function that appears in the "
         "script is paid for once. Look further functions up with search_definitions, write the script with "
         "write_file, and tell its RAM cost and any problem, which the answer brings.\n\n"
-        f"{_quote([one for one in found if one.is_function])}"
+        f"{_quote([declaration for declaration in declarations if declaration.is_function])}"
     )
 
 
@@ -74,15 +74,15 @@ async def slim_script(args: SlimScript, ctx: Context[Session]) -> str:
         else ""
     )
     index = await ctx.state.load_index()
-    names = [one.name.removeprefix("ns.") for one in itemised.items] if itemised is not None else []
-    called = [index.definitions.find_path(one) for one in names]
+    names = [item.name.removeprefix("ns.") for item in itemised.items] if itemised is not None else []
+    called = [index.definitions.find_path(name) for name in names]
     told = describe_cost(cost, problem) if cost is not None else f"Its cost is unknown: {problem}"
     return (
         f"Lower the RAM cost of {name} on {on} without changing what it does. {told}\n"
         "Each ns function counts once for a script, whether it is reached or not: remove unneeded ones, "
         "replace dear ones by cheap ones, or move them into a script of their own that is run only when "
         f"needed. Change the file with edit_file and compare the cost that the answer brings.\n\n{table}"
-        f"```js\n{content}\n```\n\n{_quote([one for one in called if one is not None])}"
+        f"```js\n{content}\n```\n\n{_quote([each for each in called if each is not None])}"
     )
 
 
@@ -90,8 +90,8 @@ def _quote(declarations: list[Declaration]) -> str:
     """Quote declarations as one block, up to `_MAX_ENTRIES` and `_MAX_CHARACTERS`."""
     texts: list[str] = []
     left = _MAX_CHARACTERS
-    for one in declarations[:_MAX_ENTRIES]:
-        text = f"// {one.symbol}\n{shorten(one)}"
+    for declaration in declarations[:_MAX_ENTRIES]:
+        text = f"// {declaration.symbol}\n{shorten(declaration)}"
         left -= len(text)
         if left < 0:
             break

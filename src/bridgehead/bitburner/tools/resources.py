@@ -54,7 +54,7 @@ async def complete_server(value: str, _: dict[str, str], ctx: Context[Session]) 
     if ctx.state.connection.link is None:
         return []
     try:
-        names = [one.hostname for one in await ctx.state.remote.list_servers()]
+        names = [server.hostname for server in await ctx.state.remote.list_servers()]
     except BridgeError:
         names = [paths.HOME]
     return [name for name in names if name.startswith(value)]

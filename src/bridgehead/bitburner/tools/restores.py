@@ -117,7 +117,7 @@ async def _restore_several(ctx: Context[Session], on: str, args: RestoreFile) ->
         raise InvalidArgument(
             "filenames goes with server alone.", next_step="Use filename for one file and its versions."
         )
-    names = [paths.validate_filename(one) for one in args.filenames or ()]
+    names = [paths.validate_filename(name) for name in args.filenames or ()]
     restored: list[str] = []
     failed: list[NotRestored] = []
     notes: list[str] = []
@@ -130,7 +130,7 @@ async def _restore_several(ctx: Context[Session], on: str, args: RestoreFile) ->
         except BridgeError as error:
             failed.append(NotRestored(name, str(error)))
     lines = [f"Restored {len(restored)} of {len(restored) + len(failed)} files."]
-    lines += [f"{one.filename}: {one.problem}" for one in failed]
+    lines += [f"{file.filename}: {file.problem}" for file in failed]
     return Answer("\n".join(lines), Restored(restored=restored, failed=failed), notes=tuple(notes))
 
 

@@ -1,4 +1,4 @@
-"""Scripts: the tool that calculates RAM, and remarks of other tools on a script: cost, problems, importers.
+"""Scripts: the tool that calculates RAM, and notes for other tools: cost, problems, importers.
 
 Parsing takes milliseconds and runs in a thread, so that it does not delay other calls.
 """
@@ -87,7 +87,7 @@ async def calculate_ram(args: CalculateRam, ctx: Context[Session]) -> Answer[Ram
         reason = await explain_refusal(ctx.state, on, name) if is_ram_refusal(failure) else None
         if reason is None:
             raise
-        # The game keeps its reason to itself ("Ram cost could not be calculated"); ours is by the same rule.
+        # The game gives no reason ("Ram cost could not be calculated"); ours follows the same rule.
         text = f"{failure.remote_message.rstrip().rstrip('.')}. {reason}"
         raise RemoteFailure(
             failure.method, text, failure.remote_code, next_step="Correct this, and calculate again."
@@ -96,7 +96,7 @@ async def calculate_ram(args: CalculateRam, ctx: Context[Session]) -> Answer[Ram
     answer = Answer(format_cost(cost), RamCost(cost))
     if itemised is None:
         return answer
-    answer.structured.items = [RamItem(one.name, one.ram_gb) for one in itemised.items]
+    answer.structured.items = [RamItem(item.name, item.ram_gb) for item in itemised.items]
     answer.structured.items_sum_gb = itemised.total_gb
     return replace(answer, notes=(describe_items(itemised, cost),))
 
@@ -106,7 +106,7 @@ def describe_items(itemised: Ram, cost: float | None) -> str:
     if itemised.is_override:
         return f"The script sets its cost itself, by ramOverride({format_cost(itemised.total_gb)})."
     lines = [f"{format_cost(1.6):>8} GB  base"]
-    lines += [f"{format_cost(one.ram_gb):>8} GB  {one.name}" for one in itemised.items]
+    lines += [f"{format_cost(item.ram_gb):>8} GB  {item.name}" for item in itemised.items]
     if cost is not None and abs(itemised.total_gb - cost) >= _ROUNDING:
         lines.append(
             f"The sum is {format_cost(itemised.total_gb)} GB by the definitions; the game says "
@@ -175,7 +175,7 @@ async def find_problems(session: Session, on: str, name: str, content: str) -> l
 async def check_one(
     session: Session, index: Index, name: str, files: Mapping[str, str], *, is_draft: bool
 ) -> list[ScriptProblem]:
-    """Check one script among others. Of a draft, a missing import may still be written."""
+    """Check one script among others. In a draft, a missing import is no problem: it may still be written."""
     typed = await session.type_checker.diagnose(files[name], name, index.definitions, index.text)
     return await session.parsing.run_in_thread(partial(_check, index, name, files, typed, is_draft=is_draft))
 
@@ -201,25 +201,28 @@ def _check(
     )
     return [
         ScriptProblem(
-            one.code,
-            one.message,
-            one.line,
-            one.column,
-            "maybe" if is_draft and one.code == "missing_import" else one.when,
+            problem.code,
+            problem.message,
+            problem.line,
+            problem.column,
+            "maybe" if is_draft and problem.code == "missing_import" else problem.when,
         )
-        for one in problems
+        for problem in problems
     ]
 
 
 def describe_problems(problems: list[ScriptProblem]) -> str:
-    """List the problems, one per line, by what they do to the script."""
+    """List the problems, one per line, grouped by their effect on the script."""
     if not problems:
         return ""
     lines: list[str] = []
     for when, heading in _HEADINGS.items():
-        found = [one for one in problems if one.when == when]
-        if found:
-            lines += [heading, *(f"line {one.line}, column {one.column}: {one.message}" for one in found)]
+        in_group = [problem for problem in problems if problem.when == when]
+        if in_group:
+            lines += [
+                heading,
+                *(f"line {problem.line}, column {problem.column}: {problem.message}" for problem in in_group),
+            ]
     return "\n".join(lines)
 
 
@@ -230,8 +233,8 @@ async def find_importers(session: Session, on: str, name: str) -> list[str]:
     try:
         files = await session.remote.read_all(on)
     except BridgeError:
-        return []  # importers are a remark only; the call goes on without it
-    contents = {one.filename: one.content for one in files if paths.is_script(one.filename)}
+        return []  # importers are only a note; the call succeeds without them
+    contents = {file.filename: file.content for file in files if paths.is_script(file.filename)}
     contents.setdefault(name, "")
 
     def list_importers() -> list[str]:
@@ -286,12 +289,12 @@ async def read_sources(session: Session, on: str, name: str, content: str | None
         is_main = current == name and content is not None
         text = content if is_main and content is not None else await session.remote.read(current, on)
         sources[current] = text
-        if "import" not in text and "from" not in text:  # most scripts: they need not be parsed for it
+        if "import" not in text and "from" not in text:  # most scripts: no need to parse them
             continue
         modules = await session.parsing.run_in_thread(partial(list_modules, text, current))
         if modules and names is None:
             names = set(await session.remote.list_names(on))
         if names is not None:
-            found = (resolve_module(module, current, names.__contains__) for module in modules)
-            waiting += [file for file in found if file is not None]
+            targets = (resolve_module(module, current, names.__contains__) for module in modules)
+            waiting += [file for file in targets if file is not None]
     return sources

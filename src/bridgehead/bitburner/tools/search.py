@@ -25,7 +25,7 @@ from .files import describe_damage, describe_no_match
 from .matching import Job, Match, MatchResult
 
 SEARCH_SECONDS = 3.0
-"""How long a pattern may run. An honest one takes milliseconds over all files of a game."""
+"""How long a pattern may run. A normal one takes milliseconds over all files of a game."""
 _START_SECONDS = 10.0
 """Time to start the process on a busy machine, beyond the pattern's own limit."""
 
@@ -72,17 +72,17 @@ async def search_files(args: SearchFiles, ctx: Context[Session]) -> Answer[Match
     """Find lines."""
     remote = ctx.state.remote
     if args.all_servers:
-        servers = [one.hostname for one in await remote.list_servers() if one.hasAdminRights]
+        servers = [listed.hostname for listed in await remote.list_servers() if listed.hasAdminRights]
         contents = await asyncio.gather(*(remote.read_all(server) for server in servers))
         candidates = [
-            (server, one.filename, one.content)
+            (server, file.filename, file.content)
             for server, all_files in zip(servers, contents, strict=True)
-            for one in all_files
+            for file in all_files
         ]
     else:
         all_files = await remote.read_all(paths.validate_server(args.server))
-        candidates = [("", one.filename, one.content) for one in all_files]
-    files = [one for one in candidates if paths.matches(one[1], args.glob)]
+        candidates = [("", file.filename, file.content) for file in all_files]
+    files = [candidate for candidate in candidates if paths.matches(candidate[1], args.glob)]
     if not files:
         no_match = describe_no_match(args.glob, len(candidates))
         return Answer("There is nothing to search.", Matches([], 0), notes=(no_match,))
@@ -101,8 +101,8 @@ async def search_files(args: SearchFiles, ctx: Context[Session]) -> Answer[Match
             next_step="Avoid repetitions inside of repetitions, such as (a+)+, or narrow it with glob.",
         )
     lines = [
-        f"{f'{one.server}:' if one.server else ''}{one.filename}:{one.line}: {one.text}"
-        for one in outcome.matches
+        f"{f'{match.server}:' if match.server else ''}{match.filename}:{match.line}: {match.text}"
+        for match in outcome.matches
     ]
     if outcome.truncated:
         lines.append(f"… there is more: only {len(lines)} matches are shown.")

@@ -55,12 +55,12 @@ def declare(tools: ToolDeclarer) -> None:
 async def list_servers(args: ListServers, ctx: Context[Session]) -> Answer[Servers]:
     """List the servers."""
     groups: dict[Group, list[str]] = {"purchased": [], "rooted": [], "unrooted": []}
-    for one in await ctx.state.remote.list_servers():
-        group: Group = "rooted" if one.hasAdminRights else "unrooted"
-        if one.purchasedByPlayer:
+    for server in await ctx.state.remote.list_servers():
+        group: Group = "rooted" if server.hasAdminRights else "unrooted"
+        if server.purchasedByPlayer:
             group = "purchased"
-        if args.only in (None, group) and paths.matches(one.hostname, args.glob):
-            groups[group].append(one.hostname)
+        if args.only in (None, group) and paths.matches(server.hostname, args.glob):
+            groups[group].append(server.hostname)
     total = sum(map(len, groups.values()))
     lines = [
         f"{_TITLES[group]} ({len(names)}): {', '.join(names)}" for group, names in groups.items() if names

@@ -87,8 +87,10 @@ async def connection_status(_: NoArguments, ctx: Context[Session]) -> Answer[Con
     differences: list[Difference] = []
     with suppress(BridgeError):  # the game has just disconnected, which the next call reports
         differences = await session.writer.list_differences()
-    status.differences = [DifferingFile(one.filename, one.server, one.state) for one in differences]
-    session.forget_differences()  # this answer lists them
+    status.differences = [
+        DifferingFile(difference.filename, difference.server, difference.state) for difference in differences
+    ]
+    session.forget_differences()  # reported in this answer
     note = describe_differences(differences)
     if note:
         status.next_step = (

@@ -216,22 +216,22 @@ async def write_files(args: WriteFiles, ctx: Context[Session]) -> Answer[Written
 
     session, on = ctx.state, paths.validate_server(args.server)
     writes: dict[str, Write] = {}
-    for one in args.files:
-        name = paths.validate_filename(one.filename)
-        check_size(one.content, session.write_max_bytes, name)
+    for file in args.files:
+        name = paths.validate_filename(file.filename)
+        check_size(file.content, session.write_max_bytes, name)
         if name in writes:
             raise InvalidArgument(
                 f"{name} is given twice. {NOTHING_CHANGED}", next_step="Give each file once."
             )
-        writes[name] = Write(on, name, one.content, "write_files")
+        writes[name] = Write(on, name, file.content, "write_files")
     outcomes = await session.batches.write(list(writes.values()), session.name_agent(ctx))
     files: list[Written] = []
     notes: list[str] = []
     for name, outcome in zip(writes, outcomes, strict=True):
         # After all are written: a script may import another one of them.
-        written, found = await describe_written(session, on, name, outcome)
+        written, file_notes = await describe_written(session, on, name, outcome)
         files.append(written)
-        notes += [f"{name}: {note}" for note in found]
+        notes += [f"{name}: {note}" for note in file_notes]
     return Answer(f"OK. Wrote {len(files)} files.", WrittenFiles("OK", files), notes=tuple(notes))
 
 
@@ -243,7 +243,7 @@ async def edit_file(args: EditFile, ctx: Context[Session]) -> Answer[Written]:
     session = ctx.state
     name, on = paths.validate_filename(args.filename), paths.validate_server(args.server)
     if args.edits is not None and args.old_text is None and args.new_text is None:
-        edits = [Replacement(one.old_text, one.new_text, one.count) for one in args.edits]
+        edits = [Replacement(edit.old_text, edit.new_text, edit.count) for edit in args.edits]
     elif args.edits is None and args.old_text is not None and args.new_text is not None:
         edits = [Replacement(args.old_text, args.new_text, args.count)]
     else:
@@ -254,7 +254,7 @@ async def edit_file(args: EditFile, ctx: Context[Session]) -> Answer[Written]:
     edit = EditText(on, name, edits, session.write_max_bytes)
     outcome = await session.writer.apply(edit, session.name_agent(ctx))
     written, notes = await describe_written(session, on, name, outcome)
-    return Answer(f"OK. Replaced {sum(one.count for one in edits)} in {name}.", written, notes=notes)
+    return Answer(f"OK. Replaced {sum(edit.count for edit in edits)} in {name}.", written, notes=notes)
 
 
 async def delete_file(args: DeleteFile, ctx: Context[Session]) -> Answer[Deleted]:
@@ -333,7 +333,9 @@ def describe_outcome(outcome: ChangeResult) -> tuple[str, ...]:
     if outcome.warning:
         notes.append(outcome.warning)
     if outcome.dropped:
-        names = ", ".join(f"{one.version} of {one.filename}" for one in outcome.dropped[:_MAX_NAMED])
+        names = ", ".join(
+            f"{version.version} of {version.filename}" for version in outcome.dropped[:_MAX_NAMED]
+        )
         more = len(outcome.dropped) - _MAX_NAMED
         names += f" and {more} more" if more > 0 else ""
         notes.append(f"To make room, the oldest kept versions were dropped: {names}.")

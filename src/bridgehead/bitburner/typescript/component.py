@@ -87,7 +87,7 @@ def install(settings: BitburnerSettings, archive: Path | None = None) -> Path:
         with tarfile.open(fileobj=io.BytesIO(content), mode="r:gz") as packed:
             for member in packed.getmembers():
                 path = Path(member.name)
-                # The archive is the published one; all the same, plain files below package/ only.
+                # The digest proves the archive; still, extract only plain files below package/.
                 if not member.isfile() or path.parts[:1] != ("package",) or ".." in path.parts:
                     continue
                 target = unpacked.joinpath(*path.parts[1:])
@@ -98,7 +98,7 @@ def install(settings: BitburnerSettings, archive: Path | None = None) -> Path:
         program = program_path(settings)
         (unpacked / program.relative_to(folder)).chmod(0o700)
         shutil.rmtree(folder, ignore_errors=True)
-        unpacked.replace(folder)  # appears whole or not at all
+        unpacked.replace(folder)  # atomic: appears complete or not at all
     finally:
         shutil.rmtree(unpacked, ignore_errors=True)
     return program

@@ -1,7 +1,7 @@
 """Language server: the TypeScript program as a child process, spoken to over its pipes by LSP.
 
-Owns the wire alone. Every answer has a deadline, after which the process is killed: some programs keep it
-busy for minutes, and it does not react to SIGTERM then.
+Handles the wire only. Every answer has a deadline, after which the process is killed: some scripts keep it
+busy for minutes, during which it ignores SIGTERM.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ class LanguageServer:
                 stdout=asyncio.subprocess.PIPE,
                 stderr=asyncio.subprocess.DEVNULL,
                 cwd=folder,
-                env={},  # it needs nothing, and must not find packages or settings of the user
+                env={},  # empty: it must not find packages or settings of the user
             )
         except OSError as problem:
             raise ServerFailed(str(problem)) from None
@@ -130,7 +130,7 @@ class LanguageServer:
             await self.kill()
             raise ServerFailed(f"{method}: {problem!r}") from None
         except BaseException:
-            # A cancelled call leaves an answer behind that nobody waits for.
+            # A cancelled call would leave an unread answer in the pipe.
             await self.kill()
             raise
 

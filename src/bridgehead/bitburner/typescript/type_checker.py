@@ -53,7 +53,7 @@ _OPTIONS = {
     "types": [],
     "paths": {name: ["./ns.d.ts"] for name in paths.DEFINITIONS},
 }
-# What the game's page has besides a browser's.
+# Globals of the game's page beyond those of a browser.
 _PAGE = """
 declare var React: any, ReactDOM: any, _: any, sprintf: any, vsprintf: any, find: any;
 declare var setImmediate: any, clearImmediate: any, Bitburner: any, MathJax: any;
@@ -76,7 +76,7 @@ class Diagnostic(Struct, frozen=True):
 
 
 class TypeChecker:
-    """Checks scripts one after the other; without the installed component it has nothing to say."""
+    """Checks scripts one after the other; does nothing without the installed component."""
 
     def __init__(self, settings: BitburnerSettings) -> None:
         self._settings = settings
@@ -101,14 +101,19 @@ class TypeChecker:
             # One at a time: the server answers one file after the other anyway.
             async with self._lock:
                 server = await self._open(definitions_text)
-                found = await server.diagnose(prepared.text, extension)
+                diagnostics = await server.diagnose(prepared.text, extension)
         except (ServerFailed, OSError) as problem:
             self._failures += 1
             self._server = None
             log.warn("type check failed", problem=str(problem), filename=filename)
             return None
         self._failures = 0
-        return prepared.map_back([(one.code, one.message, one.range.start, one.range.end) for one in found])
+        return prepared.map_back(
+            [
+                (diagnostic.code, diagnostic.message, diagnostic.range.start, diagnostic.range.end)
+                for diagnostic in diagnostics
+            ]
+        )
 
     def _is_installed(self) -> bool:
         # Asked for each script, so that a checker works as soon as it is installed. One look at the disk
@@ -145,7 +150,7 @@ class TypeChecker:
 def _make_folder(definitions: str) -> Path:
     folder = Path(tempfile.mkdtemp(prefix="bridgehead-typescript-")).resolve()
     (folder / "ns.d.ts").write_text(definitions, encoding="utf-8")
-    # The game's editor knows the types without an import, so scripts in JSDoc use them so.
+    # The game's editor knows the types without an import, so JSDoc in scripts uses them without one.
     (folder / "globals.d.ts").write_text(_EXPORT.sub("", definitions) + _PAGE, encoding="utf-8")
     files = [f"script.{extension}" for extension in _EXTENSIONS]
     for name in files:
@@ -160,14 +165,14 @@ def _make_folder(definitions: str) -> Path:
 
 
 class _Prepared(Struct):
-    """The text that is sent, and where it is longer than the script."""
+    """The text to send, and where it is longer than the script."""
 
     source: str
     text: str
     insertions: list[tuple[int, int]]
     """Offsets in the sent text, in characters, each with the length of what was inserted there."""
 
-    def map_back(self, found: list[tuple[int, str, Position, Position]]) -> list[Diagnostic]:
+    def map_back(self, diagnostics: list[tuple[int, str, Position, Position]]) -> list[Diagnostic]:
         lines = self.text.split("\n")
         starts = [0]
         for line in lines:
@@ -182,7 +187,9 @@ class _Prepared(Struct):
             shift = sum(min(length, at - where) for where, length in self.insertions if where < at)
             return len(self.source[: at - shift].encode("utf-8", "replace"))
 
-        return [Diagnostic(code, message, offset(start), offset(end)) for code, message, start, end in found]
+        return [
+            Diagnostic(code, message, offset(start), offset(end)) for code, message, start, end in diagnostics
+        ]
 
 
 def _prepare(source: str, filename: str, definitions: Definitions) -> _Prepared | None:
@@ -199,7 +206,7 @@ def _prepare(source: str, filename: str, definitions: Definitions) -> _Prepared 
         for node in script.list_untyped_ns():
             if is_typescript:
                 pieces.append((node.end, ": NS"))
-            elif node.parent is not None and node.parent.type == "arrow_function":  # without parentheses
+            elif node.parent is not None and node.parent.type == "arrow_function":  # ns => …
                 pieces += [(node.start, "(/** @type {NS} */ "), (node.end, ")")]
             else:
                 pieces.append((node.start, "/** @type {NS} */ "))

@@ -31,7 +31,7 @@ _READ = frozenset({"identifier", "shorthand_property_identifier"})
 
 
 def find_typed(subject: Subject, diagnostics: list[Diagnostic]) -> Iterator[Finding]:
-    """Yield what the diagnostics mean for the script; what is wrong often is told once."""
+    """Yield the relevant problems behind the diagnostics; a repeated one is reported once."""
     told: set[tuple[str, str]] = set()
     for finding in _interpret(subject, diagnostics):
         if (finding.code, finding.message) not in told:
@@ -43,39 +43,43 @@ def _interpret(subject: Subject, diagnostics: list[Diagnostic]) -> Iterator[Find
     uses = {use.start for use in subject.uses}
     leaves = {node.start: node for node in subject.nodes if not node.children}
     calls = dict(subject.calls)
-    for one in diagnostics:
-        node = leaves.get(one.start)
+    for diagnostic in diagnostics:
+        node = leaves.get(diagnostic.start)
         if node is None or node.type == "comment":
-            continue  # in a comment: JSDoc is nothing to the game
-        if one.code in _SYNTAX:
-            yield Finding("syntax_error", f"Syntax error: {one.message}", one.start, "start")
-        elif one.code in _UNDECLARED:
-            yield from _undeclared(subject, one, node)
-        elif one.code in _PROPERTY and one.start not in uses:  # the rules have judged those
-            yield from _unknown_property(subject, one, node, calls)
-        elif one.code in _TOO_FEW:
-            yield from _too_few(one, node, calls)
-        elif one.code in _ARGUMENT:
-            yield from _wrong_argument(subject, one, node, calls)
-        elif one.code == _CONSTANT and not subject.guards.covers(node, node.text):
-            yield Finding("assigned_constant", f"{node.text} is a const and cannot be assigned.", one.start)
-        elif one.code == _NOT_CALLABLE:
-            called = _expression(node, one)
+            continue  # in a comment: the game ignores JSDoc
+        if diagnostic.code in _SYNTAX:
+            yield Finding("syntax_error", f"Syntax error: {diagnostic.message}", diagnostic.start, "start")
+        elif diagnostic.code in _UNDECLARED:
+            yield from _undeclared(subject, diagnostic, node)
+        elif (
+            diagnostic.code in _PROPERTY and diagnostic.start not in uses
+        ):  # already covered by our own rules
+            yield from _unknown_property(subject, diagnostic, node, calls)
+        elif diagnostic.code in _TOO_FEW:
+            yield from _too_few(diagnostic, node, calls)
+        elif diagnostic.code in _ARGUMENT:
+            yield from _wrong_argument(subject, diagnostic, node, calls)
+        elif diagnostic.code == _CONSTANT and not subject.guards.covers(node, node.text):
+            yield Finding(
+                "assigned_constant", f"{node.text} is a const and cannot be assigned.", diagnostic.start
+            )
+        elif diagnostic.code == _NOT_CALLABLE:
+            called = _expression(node, diagnostic)
             if called in calls or (called is not None and called.parent in calls):
-                yield Finding("not_a_function", "What this call returns is not a function.", one.start)
+                yield Finding("not_a_function", "What this call returns is not a function.", diagnostic.start)
 
 
-def _undeclared(subject: Subject, one: Diagnostic, node: Node) -> Iterator[Finding]:
+def _undeclared(subject: Subject, diagnostic: Diagnostic, node: Node) -> Iterator[Finding]:
     name = node.text
     is_tested = re.search(rf"\btypeof\s+{re.escape(name)}\b", subject.source) is not None
     if node.type in _READ and not is_tested and not subject.guards.covers(node, name):
-        yield Finding("undeclared", f"{name} is not defined.{_hint(one)}", one.start)
+        yield Finding("undeclared", f"{name} is not defined.{_hint(diagnostic)}", diagnostic.start)
 
 
 def _unknown_property(
-    subject: Subject, one: Diagnostic, node: Node, calls: dict[Node, str]
+    subject: Subject, diagnostic: Diagnostic, node: Node, calls: dict[Node, str]
 ) -> Iterator[Finding]:
-    quoted = _QUOTED.findall(one.message)
+    quoted = _QUOTED.findall(diagnostic.message)
     if len(quoted) < 2 or node.text in UNDOCUMENTED or subject.guards.covers(node, node.text):  # noqa: PLR2004
         return
     members = subject.definitions.members
@@ -89,11 +93,13 @@ def _unknown_property(
     call = expression.parent if expression is not None else None
     is_called = call is not None and call.type == "call_expression" and call.field("function") is expression
     if any(part in subject.definitions.namespaces.values() for part in types):
-        yield Finding("unknown_api", f"{node.text} does not exist in {quoted[1]}.{_hint(one)}", one.start)
+        yield Finding(
+            "unknown_api", f"{node.text} does not exist in {quoted[1]}.{_hint(diagnostic)}", diagnostic.start
+        )
     else:
         effect = "so calling it fails" if is_called else "so this is undefined"
-        message = f"{quoted[1]} has no {node.text}, {effect}.{_hint(one)}"
-        yield Finding("unknown_property", message, one.start, "line" if is_called else "maybe")
+        message = f"{quoted[1]} has no {node.text}, {effect}.{_hint(diagnostic)}"
+        yield Finding("unknown_property", message, diagnostic.start, "line" if is_called else "maybe")
 
 
 def _comes_from_call(subject: Subject, node: Node, calls: dict[Node, str]) -> bool:
@@ -112,44 +118,49 @@ def _comes_from_call(subject: Subject, node: Node, calls: dict[Node, str]) -> bo
     return value in calls
 
 
-def _too_few(one: Diagnostic, node: Node, calls: dict[Node, str]) -> Iterator[Finding]:
-    counts = _COUNTS.search(one.message)
+def _too_few(diagnostic: Diagnostic, node: Node, calls: dict[Node, str]) -> Iterator[Finding]:
+    counts = _COUNTS.search(diagnostic.message)
     call: Node | None = node
     while call is not None and call.type != "call_expression":
         call = call.parent
     if counts is not None and call in calls and int(counts[2]) < int(counts[1]):
         message = f"ns.{calls[call]} needs {counts[1]} arguments, got {counts[2]}."
-        yield Finding("too_few_arguments", message, one.start)
+        yield Finding("too_few_arguments", message, diagnostic.start)
 
 
 def _wrong_argument(
-    subject: Subject, one: Diagnostic, node: Node, calls: dict[Node, str]
+    subject: Subject, diagnostic: Diagnostic, node: Node, calls: dict[Node, str]
 ) -> Iterator[Finding]:
-    assigned = _ASSIGNED.search(one.message)
-    argument = _expression(node, one)
+    assigned = _ASSIGNED.search(diagnostic.message)
+    argument = _expression(node, diagnostic)
     call = argument.parent.parent if argument is not None and argument.parent is not None else None
     if assigned is None or call not in calls or call in subject.guards.protected:
         return
-    given, wanted = assigned[1], assigned[2]
+    passed, wanted = assigned[1], assigned[2]
     # The game turns numbers into strings and numeric strings into numbers; only other kinds fail.
-    is_object = given.endswith("[]") or given.startswith(("Promise<", "{")) or "=>" in given
-    is_object |= given in subject.definitions.members or given in ("boolean", "true", "false")
-    if is_object and "|" not in given and wanted in ("string", "number"):
-        yield Finding("wrong_argument", f"ns.{calls[call]} takes a {wanted} here, not {given}.", one.start)
+    is_object = passed.endswith("[]") or passed.startswith(("Promise<", "{")) or "=>" in passed
+    is_object |= passed in subject.definitions.members or passed in ("boolean", "true", "false")
+    if is_object and "|" not in passed and wanted in ("string", "number"):
+        yield Finding(
+            "wrong_argument", f"ns.{calls[call]} takes a {wanted} here, not {passed}.", diagnostic.start
+        )
 
 
-def _expression(node: Node, one: Diagnostic) -> Node | None:
+def _expression(node: Node, diagnostic: Diagnostic) -> Node | None:
     """Return the expression that a diagnostic spans: the largest node that begins and ends there."""
-    found: Node | None = node
-    while found is not None and found.end < one.end:
-        found = found.parent
-    if found is None or found.start != one.start or found.end != one.end:
+    expression: Node | None = node
+    while expression is not None and expression.end < diagnostic.end:
+        expression = expression.parent
+    if expression is None or expression.start != diagnostic.start or expression.end != diagnostic.end:
         return None
-    while found.parent is not None and (found.parent.start, found.parent.end) == (one.start, one.end):
-        found = found.parent
-    return found
+    while expression.parent is not None and (expression.parent.start, expression.parent.end) == (
+        diagnostic.start,
+        diagnostic.end,
+    ):
+        expression = expression.parent
+    return expression
 
 
-def _hint(one: Diagnostic) -> str:
-    hint = _HINT.search(one.message)
+def _hint(diagnostic: Diagnostic) -> str:
+    hint = _HINT.search(diagnostic.message)
     return f" Did you mean {hint[1]}?" if hint is not None else ""

@@ -41,7 +41,7 @@ class Admission:
         """Returns further parameters of a challenge: where a client gets a token."""
 
     def route(self, request: HostRequest) -> Route:
-        """Find where a request goes. Raises Rejection for a wrong Host, Origin or path."""
+        """Find the route of a request. Raises Rejection for a wrong Host, Origin or path."""
         route = self._routes.get(request.path)
         if route is None and request.path.startswith(f"{PAGES}/"):
             route = self._routes.get(PAGES)  # the dashboard answers: a person who mistypes gets a page

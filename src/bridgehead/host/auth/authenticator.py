@@ -44,7 +44,7 @@ class Issuer(Protocol):
         """Tell by its form whether a token is one of this issuer's."""
 
     def check(self, token: str) -> PendingGrant:
-        """Return what a token opens. Raises InvalidToken, at once or when awaited."""
+        """Return the grant of a token. Raises InvalidToken, at once or when awaited."""
 
 
 class FileIssuer:
@@ -64,7 +64,7 @@ class FileIssuer:
         if grant is None:  # it may have been added since the file was last read
             self._tokens.refresh()
             grant = self._tokens.grant_of(token)
-        # 503 and not 401: the token may well be valid.
+        # 503 and not 401: the token may be valid.
         if grant is None and not self._tokens.is_known:
             message = "The server cannot read its tokens yet: its database is down. Try again in a moment."
             raise HostRejection(503, message, "tokens", headers=((b"retry-after", b"1"),), code=OVERLOADED)
@@ -72,7 +72,7 @@ class FileIssuer:
             raise InvalidToken("The token is not known here, or was revoked.", UNKNOWN)
         now = self._clock.now()
         if grant.expires is not None and grant.expires <= now:
-            raise InvalidToken("The token has expired. Ask whoever runs the server for a new one.", EXPIRED)
+            raise InvalidToken("The token has expired. Ask the server's operator for a new one.", EXPIRED)
         self._tokens.note_use(grant.token_id, now)
         return grant
 
@@ -90,13 +90,13 @@ class Authenticator:
     ) -> None:
         self._issuers = issuers
         self.needs_token = needs_token
-        """Whether callers need a token; if not, `check` is called for those that send one of ours."""
+        """Whether callers need a token; if not, only callers that send one of our tokens are checked."""
         self._failures = Throttle(clock.monotonic)
         self._count_failure = count_failure
 
     def has_own_token(self, headers: dict[bytes, bytes]) -> bool:
-        """Tell whether a request shows one of our tokens, known or not."""
-        # Other credentials are ignored where none is needed: clients send some to every server.
+        """Tell whether a request carries one of our tokens, known or not."""
+        # Other credentials are ignored if none is needed: some clients send theirs to every server.
         sent = headers.get(b"authorization", b"")
         return sent[: len(_OWN)].lower() == _OWN and bool(self._issuers)
 
@@ -133,7 +133,7 @@ class Authenticator:
 
     def _reject(self, address: str, details: Callable[[], str], failure: InvalidToken) -> HostRejection:
         self._count_failure(failure.reason)
-        # A missing token is not limited: it guesses at nothing, and every OAuth client begins with it.
+        # A missing token is not limited: it is not a guess, and every OAuth client begins without one.
         if failure.reason == MISSING:
             return HostRejection(401, str(failure), MISSING, headers=(challenge(details()),))
         wait = self._failures.take(address, FAILURES_PER_MINUTE)

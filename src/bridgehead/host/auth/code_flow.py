@@ -1,7 +1,7 @@
 """Code flow: the host as a client of its authorisation server (authorization code with PKCE).
 
 Builds the requests to the issuer and validates its answers (RFC 6749, 7636, 8707 and 9207). Cookies, browser
-sessions and the use of the access token are the dashboard's.
+sessions and the use of the access token are up to the dashboard.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ OPENID = "openid"
 _OK = 200
 _SERVER_ERROR = 500
 _MAX_SHOWN = 200
-"""Characters of the issuer's own words in messages and logs."""
+"""Characters of the issuer's own text that messages and logs show."""
 _ENDPOINTS = ("authorization_endpoint", "token_endpoint")
 _BASIC, _POST = "client_secret_basic", "client_secret_post"
 
@@ -164,7 +164,7 @@ class CodeFlow:
             if self._known is not None:
                 return self._known[1]
             raise self._issuer_unreachable(failure) from failure
-        # The browser is sent to one of them and the client secret to the other.
+        # One gets the user's browser and the other the client secret.
         if not (is_secure(metadata.authorization_endpoint) and is_secure(metadata.token_endpoint)):
             raise self._reject_answer("its endpoints are not https:// addresses")
         self._known = (self._now() + FRESH_SECONDS, metadata)

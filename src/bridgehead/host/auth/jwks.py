@@ -43,7 +43,7 @@ class SigningKeys:
         self._parsed: dict[tuple[str, str], PyJWK | None] = {}
         self._fetched_at = float("-inf")
         self._tried_at = float("-inf")
-        # One fetch at a time: callers with the same unknown key wait here, and find it when they get in.
+        # One fetch at a time: callers with the same unknown key wait here, then find it cached.
         self._fetching = asyncio.Lock()
         self._refreshing: asyncio.Task[None] | None = None
 
@@ -96,7 +96,7 @@ class SigningKeys:
             self._refreshing = None
 
     async def _renew(self) -> None:
-        self._tried_at = self._now()  # before the fetch: a failed one counts as a try as well
+        self._tried_at = self._now()  # before the fetch: a failed fetch counts too
         try:
             async with asyncio.timeout(3 * FETCH_SECONDS):
                 self._url = self._url or (await discover(self._issuer, self._fetch, ("jwks_uri",))).jwks_uri

@@ -185,7 +185,7 @@ class OAuthIssuer:
         bridges = {self._audiences[name] for name in audience if name in self._audiences}
         # Metrics, events and the dashboard are about all bridges, so they need a token for the whole host.
         is_for_all = None in bridges
-        if not is_for_all:  # issued for the addresses of single bridges, whatever its scopes open
+        if not is_for_all:  # issued for single bridges, so its scopes open no others
             only = frozenset(bridge for bridge in bridges if bridge is not None)
             full = only if EVERYTHING in full else full & only
             reading = only if EVERYTHING in reading else reading & only

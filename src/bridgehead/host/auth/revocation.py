@@ -40,7 +40,8 @@ class AnnouncedTokens:
 
     def revoke(self, name: str) -> Token:
         """Delete a token, announce it, and return it."""
-        # The store first: a host that hears of it reads the store at once, and must not find it there.
+        # The store first: a host that gets the notice reads the store at once and must not find the token
+        # there.
         revoked = self._store.revoke(name)
 
         async def announce() -> None:
@@ -55,7 +56,7 @@ class AnnouncedTokens:
         try:
             asyncio.run(announce())
         except BridgeError as problem:
-            log.warn("hosts could not be told; they find out within a second", problem=str(problem))
+            log.warn("hosts could not be notified; they notice within a second", problem=str(problem))
         return revoked
 
     def merge_uses(self, uses: Mapping[str, float]) -> dict[str, float]:

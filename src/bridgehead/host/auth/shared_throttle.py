@@ -21,10 +21,9 @@ _CLOSED_SECONDS = 1.0
 
 # GCRA keeps one number per caller: the time at which its bucket is full again. A request adds one interval to
 # it and passes if that stays within a full bucket from now. Everything is in whole microseconds of Redis's
-# clock: the clocks of replicas need not agree, and a bucket of N holds N without rounding errors.
-#
-# A request that is sent again after a broken connection may be counted twice. That is one request too few for
-# its caller, which is cheaper than remembering the id of every request.
+# clock: the clocks of replicas need not agree, and a bucket of N holds N without rounding errors. A request
+# that is sent again after a broken connection may be counted twice. Its caller then has one request less,
+# which is cheaper than remembering the id of every request.
 TAKE = Script("""
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]

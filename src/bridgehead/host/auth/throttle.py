@@ -1,4 +1,4 @@
-"""Throttle: token buckets by name, in memory: N per minute, all of which may come at once.
+"""Throttle: token buckets by name, in memory: N per minute, with bursts of up to N.
 
 Called on every limited request, from one event loop, so it needs no lock. The number of names is bounded; the
 name that was idle longest is dropped first, because its bucket is the most likely to be full anyway.

@@ -92,7 +92,7 @@ def _add(store: TokenStore, options: argparse.Namespace, now: float) -> None:
     known = (*plugins.names(), NO_BRIDGE)
     bridges: tuple[str, ...] = ()
     for name in words:
-        if bridge_files.is_file(name):  # it stands for the name under which `bridgehead serve` serves it
+        if bridge_files.is_file(name):  # the name under which `bridgehead serve` serves its bridge
             bridges += (bridge_files.load(name).name,)
         elif name in known:
             bridges += (name,)

@@ -59,7 +59,7 @@ async def merge_uses(connection: Connection, uses: Mapping[str, float]) -> dict[
 
 
 class TokenDatabase:
-    """The token store for commands, which change it and end. Blocks."""
+    """The token store for short-lived commands. Blocks."""
 
     def __init__(self, url: str) -> None:
         self._url = url
@@ -116,7 +116,7 @@ class SharedTokens(Tokens):
             self._replace(self._store.read())
         except (Unavailable, TimedOut) as failure:
             self.problem = str(failure)
-            log.error("the tokens cannot be read yet, so nobody is let in", problem=self.problem)
+            log.error("the tokens cannot be read yet, so all callers are rejected", problem=self.problem)
 
     def refresh(self) -> None:
         """Make `wait` read the tokens now; a request cannot wait for the database here."""
@@ -131,10 +131,10 @@ class SharedTokens(Tokens):
 
     async def _listen(self, connection: Connection) -> None:
         await connection.add_listener(CHANNEL, lambda *_: self.look_soon())
-        self.look_soon()  # changes while there was no connection were announced to nobody
+        self.look_soon()  # notices are lost while there is no connection
 
     async def _merge_uses(self, uses: Mapping[str, float]) -> dict[str, float]:
-        if self._database is None:  # not started yet: the next turn saves them
+        if self._database is None:  # not connected yet: the next round saves them
             raise Unavailable("The database has not been opened yet.")
         return await self._database.writer.run(partial(merge_uses, uses=uses))
 

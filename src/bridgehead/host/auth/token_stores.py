@@ -31,7 +31,7 @@ def announced_tokens(settings: HostSettings) -> TokenStore:
 
 
 def open_tokens(settings: HostSettings) -> Tokens | None:
-    """Read the tokens. Where callers need none, one that is sent still says whose limits and budgets apply.
+    """Read the tokens. Even if none is needed, a token decides whose limits and budgets apply.
 
     Raises BridgeError if callers need a token and none exists; returns None if they need none and the state
     directory cannot be used.

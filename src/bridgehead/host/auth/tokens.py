@@ -33,10 +33,10 @@ NO_BRIDGE = "none"
 NAME = re.compile("[A-Za-z0-9][A-Za-z0-9._@-]{0,63}")
 WATCH_SECONDS = 0.5
 SAVE_USES_SECONDS = 60.0
-"""How often a host saves when tokens were last used; so much is lost if it is killed."""
+"""How often a host saves the last uses; a killed host loses at most this much."""
 _LOCK_SECONDS = 10.0
 _NOBODY = sha256(b"nobody").hexdigest()
-"""Compared with the secret of an unknown id, so that unknown and wrong tokens take equally long."""
+"""Compared in place of the hash of an unknown id, so that unknown and wrong tokens take equally long."""
 
 log = logs.logger("host.auth")
 
@@ -165,17 +165,17 @@ class TokenFile:
 
     def read(self) -> TokenList:
         """Return all tokens; none if the file does not exist. Raises StorageError for a broken file."""
-        found = self._read()
-        for token in found.tokens:
+        token_list = self._read()
+        for token in token_list.tokens:
             old = [name for name in token.bridges if name.startswith(_OLD_RIGHT)]
-            if old:  # taken for bridges, they would open nothing: the token would lose rights silently
+            if old:  # read as bridge names they would open nothing: the token would lose rights silently
                 raise StorageError(
                     f"The token {token.name} in {self.path} has its rights in the form of an older version: "
                     f"{', '.join(old)} among its bridges.",
                     next_step=f"Run bridgehead token revoke {token.name} and add it again with its rights. "
                     'To keep the token itself, edit its entry: "events": true instead of "right:events".',
                 )
-        return found
+        return token_list
 
     def _read(self) -> TokenList:
         """Return the entries as they are, so that one in an old form can be revoked."""
@@ -216,7 +216,7 @@ class TokenFile:
             return self._read_uses()
         with self._locked():
             stored = self._read_uses()
-            known = {token.id for token in self._read().tokens}  # those of revoked tokens are dropped here
+            known = {token.id for token in self._read().tokens}  # uses of revoked tokens are dropped here
             latest = {
                 own_id: max(stored.get(own_id, 0.0), uses.get(own_id, 0.0))
                 for own_id in known & (stored.keys() | uses.keys())
@@ -225,7 +225,7 @@ class TokenFile:
         return latest
 
     def _read_uses(self) -> dict[str, float]:
-        # Without the file, or with a broken one, no use is known: nobody is locked out for that.
+        # A missing or broken file means that no use is known; it must not lock anybody out.
         try:
             return msgspec.json.decode(durable.read(self._uses_path), type=dict[str, float])
         except (OSError, msgspec.MsgspecError, UnicodeDecodeError):
@@ -235,10 +235,10 @@ class TokenFile:
     def _changing(self) -> Iterator[list[Token]]:
         """Yield the tokens as a list, under the file's lock, and write the list back."""
         with self._locked():
-            found = self._read()
-            tokens = list(found.tokens)
+            token_list = self._read()
+            tokens = list(token_list.tokens)
             yield tokens
-            data = msgspec.json.format(msgspec.json.encode(replace(found, tokens=tuple(tokens))))
+            data = msgspec.json.format(msgspec.json.encode(replace(token_list, tokens=tuple(tokens))))
             durable.replace(self.path, data + b"\n")
 
     @contextmanager
@@ -279,7 +279,7 @@ class Tokens(ABC):
         self._store = store
         self._by_id: dict[str, KnownToken] = {}
         self._uses: dict[str, float] = {}
-        """The last use of each token in this process since the uses were saved."""
+        """The last use of each token in this process since the last save."""
         self._saved_uses: dict[str, float] = {}
         """The last uses in the store, of all processes, as of the last save."""
         self._uses_problem = ""
@@ -315,7 +315,7 @@ class Tokens(ABC):
         return before != self._by_id
 
     def end(self, token_id: str) -> None:
-        """End a token that another host revoked, before the file or database shows it."""
+        """End a token that another host revoked, before the store is read again."""
         if self._by_id.pop(token_id, None) is not None:
             self._ended.add(token_id)
             log.info("a token was revoked", tokens=len(self))
@@ -383,7 +383,7 @@ class Tokens(ABC):
         return latest
 
     async def keep_uses(self) -> None:
-        """Save the uses now and then, until cancelled, and once more then."""
+        """Save the uses every `SAVE_USES_SECONDS` until cancelled, then once more."""
         try:
             while True:
                 await self.save_uses()
@@ -397,7 +397,7 @@ class Tokens(ABC):
         taken, problem = dict(self._uses), ""
         try:
             self._saved_uses = await self._merge_uses(taken)
-            # Those that were noted meanwhile wait for the next save.
+            # Uses noted during the save wait for the next one.
             self._uses = {own_id: used for own_id, used in self._uses.items() if used != taken.get(own_id)}
         except BridgeError as failure:
             problem = str(failure)
@@ -449,7 +449,7 @@ class FileTokens(Tokens):
 
 
 def _signature(path: Path) -> tuple[int, ...] | None:
-    # The inode changes with every replacement of the file; a person's editor may write into the same one.
+    # The inode changes with every replacement of the file; an editor may keep it, so compare more.
     try:
         stat = os.stat(path)  # noqa: PTH116 - called for every unknown token; Path.stat is slower
     except OSError:

@@ -36,7 +36,7 @@ def round_up(value: float) -> float:
         scale *= 10
     while scale > value:
         scale /= 10
-    # 0.999: a rounding error must not push a value that is a step already to the next one.
+    # 0.999: a rounding error must not push a value that is exactly on a step to the next one.
     return next(step * scale for step in _STEPS if step * scale >= value * 0.999)
 
 
@@ -141,7 +141,7 @@ def draw_bars(title: str, bars: Sequence[ChartBar], note: str = "") -> Html:
                 "svg",
                 tag(
                     "rect",
-                    # A sliver for the smallest values, so that something is seen.
+                    # A minimum width, so that the smallest values are visible.
                     width=f"{100 * min(1.0, max(0.004, bar.value / top if top > 0 else 0.0)):.4g}%",
                     height="100%",
                     rx="2",

@@ -31,7 +31,7 @@ class Endpoint(Struct, frozen=True):
     title: str
     url: str
     name: str = ""
-    """How `bridgehead install` is to call it, where it cannot tell by the address."""
+    """The `--name` for `bridgehead install`, if it cannot derive one from the address."""
 
 
 def make_command(endpoint: Endpoint, client: str, *, needs_token: bool) -> str:
@@ -55,11 +55,11 @@ def write_connect(endpoints: Iterable[Endpoint], client: str, *, needs_token: bo
             tag("p", tag("code", endpoint.url)),
             tag(
                 "div",
-                # tabindex: a long command scrolls, which a keyboard can do only in what has the focus.
+                # tabindex: a long command scrolls, and the keyboard scrolls only a focused element.
                 tag(
                     "pre", tag("code", make_command(endpoint, client, needs_token=needs_token)), tabindex="0"
                 ),
-                # Shown by the script, without which it could do nothing.
+                # Shown by the script, because it needs the script.
                 tag("button", "Copy", type="button", class_="copy", aria_describedby=f"endpoint{index}"),
                 class_="command",
             ),

@@ -133,7 +133,7 @@ class Dashboard:
     # --- requests ------------------------------------------------------------------------------------------
 
     def answer(self, request: HostRequest) -> Handled:
-        """Answer a browser. A client that does not accept HTML gets 404 at `/` and where there is no page."""
+        """Answer a browser. A client that does not accept HTML gets 404 at `/` and at unknown paths."""
         mount.set(request.http.mount)
         is_page = request.path != layout.OVERVIEW and request.path in self._paths
         if not is_page and b"text/html" not in request.headers.get(b"accept", b""):
@@ -220,7 +220,7 @@ class Dashboard:
     async def _sign_in_elsewhere(
         self, oauth: OAuthSignIn, request: HostRequest, session: BrowserSession
     ) -> Response:
-        """Send a browser to the authorisation server, or sign in the one that it sent back."""
+        """Redirect a browser to the authorisation server, or sign it in when it comes back."""
         query = read_query(request)
         if request.path == layout.OAUTH_START:
             url = await oauth.begin(request, session.page, acts=query.get("to") == "act")
@@ -349,7 +349,7 @@ class Dashboard:
 
     def _choose(self, form: Form, grant: Grant) -> tools.Choice:
         """Return the tool that a form or query names, from the visitor's own view. Raises HostRejection."""
-        # One message for unknown and for not open: nobody learns which tools others have.
+        # The same message for unknown and forbidden tools: a visitor must not learn which tools others have.
         status = self._registry.statuses.get(form.get("bridge", ""))
         if status is not None and grant.may_read(status.name):
             if status.problem:
@@ -411,7 +411,7 @@ class Dashboard:
                 path = f"{PEER_END_SESSION}?{quote(handle)}"
                 has_ended = bool(await self._peers.ask(other, path))
         if not has_ended:
-            raise HostRejection(404, "There is no such session any more.", "session")
+            raise HostRejection(404, "Session not found. It may have ended.", "session")
         log.info("a session was ended", session=handle, client=grant.name, address=request.address)
         return layout.redirect(layout.CLIENTS)
 
@@ -440,7 +440,7 @@ def _check_look(grant: Grant) -> None:
 
 def _check_act(grant: Grant) -> None:
     if not grant.admin:
-        message = "Your token may look but not act. Ask whoever runs the server for one with --admin."
+        message = "Your token may look but not act. Ask the server's operator for one with --admin."
         raise HostRejection(403, message, "grant")
 
 

@@ -95,12 +95,12 @@ def _read_field(name: str, part: Mapping[str, Any], *, is_required: bool) -> Fie
 
 
 def fill_in_defaults(fields: list[Field]) -> dict[str, str]:
-    """Return the input of a form that nobody has changed yet."""
+    """Return the input of an unchanged form."""
     return {ARGUMENT + field.name: field.default for field in fields}
 
 
 def write_field(field: Field, value: str, problem: str = "") -> Html:
-    """Write the label and the control of a field, with its last value and what was wrong with it."""
+    """Write the label and the control of a field, with its last value and its error."""
     name = ARGUMENT + field.name
     default = f"Default: {field.default}" if field.default else ""
     about = field.about

@@ -255,7 +255,7 @@ def describe_failure(outcome: Outcome) -> tuple[str, str]:
         contents = getattr(outcome.value, "content", None)
         parts = contents[:_MAX_PARTS] if isinstance(contents, list) else [outcome.value]
         texts = (str(getattr(part, "text", "")) for part in parts)
-        problem, next_step = next((text for text in texts if text), "The tool says no more."), ""
+        problem, next_step = next((text for text in texts if text), "The tool gave no details."), ""
     return _shorten(problem), _shorten(next_step)
 
 

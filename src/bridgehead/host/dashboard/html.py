@@ -1,9 +1,9 @@
-"""HTML: elements made in Python, so that every text is escaped and only what was made here is markup.
+"""HTML: elements made in Python, so that every text is escaped and only values of type `Html` are markup.
 
     tag("a", name, href="/tools", class_="quiet")
 
-A child that is `Html` is put in as it is; anything else becomes text, whatever is in it. Attributes are
-always quoted. Addresses come from `link`, which encodes its query and leads to this server only.
+A child of type `Html` is inserted unescaped; anything else becomes text. Attributes are always quoted.
+Addresses come from `link`, which encodes its query and leads to this server only.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from html import escape as _escape
 from urllib.parse import urlencode
 
 _VOID = frozenset({"br", "hr", "img", "input", "link", "meta"})
-"""Elements that have no end; those of SVG have one, or the next would be within them."""
+"""Elements without an end tag. SVG elements are not listed: unclosed, they would contain the next one."""
 _ADDRESSES = ("href", "src", "action", "formaction")
 _IMAGE = (
     "data:image/png;base64,",
@@ -25,7 +25,7 @@ _IMAGE = (
 
 
 class Html(str):
-    """Markup that was made here. Nothing else may be put into a page as it is."""
+    """Markup made by this module; only this goes into a page unescaped."""
 
     __slots__ = ()
 
@@ -44,7 +44,7 @@ def escape(value: object) -> Html:
 
 
 def _show_code(char: str) -> str:
-    # A space that is not the plain one is not printable for Python, but harmless.
+    # Python calls any space but U+0020 unprintable, but they are harmless.
     return " " if char.isspace() else f"\\u{ord(char):04x}"
 
 
@@ -54,7 +54,7 @@ def join(children: Iterable[Child]) -> Html:
 
 
 def prose(text: str) -> Html:
-    """Make text with the parts between backticks as code; an odd backtick is left as it is."""
+    """Render text with the parts between backticks as code; an unpaired backtick stays as it is."""
     parts = text.split("`")
     if len(parts) % 2 == 0:
         return escape(text)
@@ -72,7 +72,7 @@ def _child(child: Child) -> str:
 
 
 def tag(name: str, /, *children: Child, **attributes: object) -> Html:
-    """Make an element. An underscore at the end of an attribute's name goes, one within is a hyphen.
+    """Make an element. In attribute names a trailing underscore is dropped, others become hyphens.
 
     An attribute that is True has no value, one that is False or None is left out.
     """

@@ -78,7 +78,7 @@ HEADERS: HeaderPairs = (
     (b"cross-origin-opener-policy", b"same-origin"),
     (b"cross-origin-resource-policy", b"same-origin"),
     (b"permissions-policy", b"camera=(), geolocation=(), microphone=()"),
-    # `/` answers by Accept (a page, or 404 for programs), and all pages by the cookie of the visitor.
+    # `/` depends on Accept (a page, or 404 for programs), and all pages on the visitor's cookie.
     (b"vary", b"accept, cookie"),
 )
 _MINUTE, _HOUR, _DAY = 60, 3600, 86_400

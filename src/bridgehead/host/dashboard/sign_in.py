@@ -55,7 +55,7 @@ _SEAL, _GRANT = "s2", "g2"
 """Cookie formats: a token of ours, and the grant of an access token; a random id comes before the seal."""
 _SEAL_PARTS, _GRANT_PARTS = 5, 4
 _ENDED = "session "
-"""Begins the nonce of a session that was ended, so that it is no nonce of anything else."""
+"""Prefix of the nonce of an ended session; keeps it apart from other nonces in the store."""
 
 Form = dict[str, str]
 
@@ -190,7 +190,8 @@ class SignIn:
         Raises HostRejection if it cannot be ended everywhere.
         """
         sealed = read_cookies(request).get(_TOKEN, "")
-        # Without a grant the seal is not ours, or the session has ended: anybody could fill the store.
+        # Without a grant the seal is not ours, or the session has ended. Storing its id would let anybody
+        # fill the store.
         if sealed and session.grant is not None:
             session_id = sealed.split(".")[-2]
             used = self._ended.use(_ENDED + session_id, self._clock.now() + SESSION_SECONDS)
@@ -255,7 +256,7 @@ class SignIn:
 
 
 def make_digest(key: bytes, *parts: str) -> str:
-    """Return the HMAC of the parts; the first names the purpose, so that no digest serves another."""
+    """Return the HMAC of the parts; the first names the purpose, for which alone the digest is valid."""
     return _encode(hmac.digest(key, "\0".join(parts).encode(errors="replace"), "sha256"))
 
 
@@ -275,7 +276,7 @@ def read_cookies(request: HostRequest) -> dict[str, str]:
 
 
 def is_cross_site(request: HostRequest) -> bool:
-    """Tell whether a link on another site led here, so that the browser kept its strict cookies back.
+    """Tell whether a link on another site led here, so that the browser withheld its strict cookies.
 
     False for the OAuth paths: a sign-in may only begin on our own page.
     """

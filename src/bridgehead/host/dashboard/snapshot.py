@@ -48,7 +48,7 @@ class SessionState(Struct):
     """One session of a client."""
 
     handle: str
-    """Stands for the session id, which is a secret of the client."""
+    """Replaces the session id, which is a secret of the client."""
     worker: int
     caller: str
     client: str
@@ -83,7 +83,7 @@ class Snapshot(Struct):
     open: dict[str, int]
     """How many sessions, streams, connections and requests are open."""
     clients: dict[str, dict[str, int]]
-    """Per caller: what it has open, its requests (`made`), its time in threads (`thread_ms`)."""
+    """Per caller: its open resources, requests (`made`) and time in threads (`thread_ms`)."""
     limits: dict[str, int]
     """Limits of one caller, by the same names."""
     tasks: dict[str, int]
@@ -272,7 +272,7 @@ def merge(snapshots: Iterable[Snapshot]) -> Snapshot:
 
 
 def _merge_bridge(first: BridgeState, parts: list[Snapshot]) -> BridgeState:
-    """Add up one bridge: it serves if every worker's does; the first that does not says why."""
+    """Add up one bridge; it serves if every worker's does, otherwise the first one's problem is shown."""
     states = [bridge for part in parts for bridge in part.bridges if bridge.name == first.name]
     worst = next((state for state in states if not (state.serves and state.is_far_side_up)), first)
     tools: dict[str, Counts] = {}

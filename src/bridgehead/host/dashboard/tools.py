@@ -221,7 +221,7 @@ def write_answer(called: CallResult) -> Html:
     structured = result.get("structuredContent")
     if structured is not None:
         summary = tag("summary", "Structured content")
-        # tabindex: a long <pre> scrolls, which a keyboard can do only in an element that has the focus.
+        # tabindex: a long <pre> scrolls, and the keyboard scrolls only a focused element.
         parts.append(tag("details", summary, tag("pre", _format(structured), tabindex="0")))
     return section("Answer", parts or empty("The answer is empty."), name="answer", note=note)
 

@@ -47,7 +47,7 @@ class EventStreams:
 
     async def serve(self, request: Request) -> Response | ResponseStream:
         """Send the events of all workers to an operator until it disconnects."""
-        if request.method == "HEAD":  # no body ever comes, so it must not take a reader's place
+        if request.method == "HEAD":  # HEAD has no body, so it must not take a reader's place
             return Response(200, b"", _HEADERS)
         if len(self._readers) >= MAX_READERS:
             message = f"{MAX_READERS} operators read the events already. End one, then try again."

@@ -80,7 +80,7 @@ class Webhook:
         self._next_line = 0.0
         """When a loss is logged again, by the monotonic clock."""
         self._logged = 0
-        """How many of the dropped events the log knows of."""
+        """Dropped events that have been logged."""
         self._sending: list[Event] = []
         self._is_idle = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
@@ -154,7 +154,7 @@ class Webhook:
             if status in _OK:
                 return True
             problem = f"status {status}" if status else "no answer"
-            # Other 4xx would be the same next time: dropped, so that later events are not held up.
+            # Other 4xx would fail again: drop the batch, so that later events are not held up.
             if status and status < _SERVER_FAULT and status not in _TRANSIENT:
                 self._log_loss("the webhook refuses events", problem=problem)
                 return False

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 PEER = b"x-bridgehead-peer"
 """Carries the signature: the name of the addressed process, a time in seconds, and an HMAC."""
 GONE = b"gone"
-"""The value of `PEER` in the response of a process that has the address of the one that was meant."""
+"""The value of `PEER` in a response: the addressed process is gone, and another one has its address."""
 CLOCK = b"clock "
 """Begins the value of `PEER` in the response to a signature that is too old or too new; seconds follow."""
 CLIENT = b"x-bridgehead-client"
@@ -50,7 +50,7 @@ SIGNATURE_SECONDS = 300.0
 CONNECT_SECONDS = 2.0
 ASK_SECONDS = 2.0
 FOLLOW_SECONDS = 1.0
-"""How long until a worker whose events broke off is asked for them again."""
+"""Pause before reconnecting to a worker whose event stream broke."""
 _HOP_BY_HOP = {b"connection", b"keep-alive", b"transfer-encoding", b"expect", b"upgrade", b"te"}
 _NOT_FORWARDED = frozenset({*_HOP_BY_HOP, b"host", b"content-length", PEER, CLIENT, HOST})
 _NOT_RETURNED = frozenset({b"connection", b"transfer-encoding", b"date"})
@@ -76,7 +76,7 @@ class ClocksDiffer(Exception):
 
 
 class Peers:
-    """The other processes, as one of them reaches them."""
+    """A process's client for all other processes."""
 
     def __init__(self, owners: Owners, keys: tuple[bytes, ...], now: Callable[[], float] = time.time) -> None:
         self.owners = owners
@@ -126,14 +126,14 @@ class Peers:
             raise
         except (ConnectFailed, ConnectionBroken) as failure:
             self.owners.forget(owner)
-            if request.stream is not None:  # what was sent so far cannot be taken back
+            if request.stream is not None:  # a part was sent already and cannot be taken back
                 raise
             # The connection broke because the process died, and its sessions with it. It may have acted on
             # the request, so the request is not sent again.
             raise OwnerGone from failure
 
     async def ask(self, owner: str, target: str) -> bytes:
-        """Ask another process for something of its own; empty if it does not answer."""
+        """GET a path of another process; empty if it does not answer."""
         try:
             async with asyncio.timeout(ASK_SECONDS):
                 address = await self.owners.find(owner)
@@ -147,17 +147,17 @@ class Peers:
             return b""
 
     async def fetch_task(self, task_id: str) -> TaskRecord | None:
-        """Return a task as the process that owns it shows it; None if it is ours or cannot be asked for."""
+        """Fetch a task from the process that owns it; None if that is this one or it does not answer."""
         owner = self.owners.owner_of(task_id.encode())
         answer = b"" if owner is None else await self.ask(owner, f"{OWN_TASK}?{quote(task_id, safe='')}")
         if not answer:
             return None
-        from bridgehead.mcp import TaskRecord  # late: most hosts never have a task
+        from bridgehead.mcp import TaskRecord  # lazy: most hosts never have a task
 
         return msgspec.msgpack.decode(answer, type=TaskRecord)
 
     async def follow_events(self, put: Callable[[Event], None]) -> None:
-        """Hand over the events of the other workers until cancelled; one that dies is asked again."""
+        """Pass on the events of the other workers until cancelled; reconnect to a worker that dies."""
         await asyncio.gather(*(self._follow(name, put) for name in self.owners.siblings))
 
     async def _follow(self, name: str, put: Callable[[Event], None]) -> None:
@@ -186,7 +186,7 @@ class Peers:
         self._pools.move_to_end(address)
         while len(self._pools) > _MAX_POOLS:
             _, oldest = self._pools.popitem(last=False)
-            await oldest.close()  # what it still forwards goes on to its end
+            await oldest.close()  # requests in progress are completed
         return pool
 
     # --- signatures ----------------------------------------------------------------------------------------
@@ -218,7 +218,7 @@ class Peers:
         return self._now() - int(stamp) if is_signed else None
 
     def is_for_another(self, request: Request) -> bool:
-        """Tell whether a request was meant for a process that had our address before us."""
+        """Tell whether a request was meant for a process that had our address before."""
         owner, _, _ = request.headers.get(PEER, b"").partition(b" ")
         return owner != self.owners.name.encode()
 
@@ -250,7 +250,7 @@ class PeerEndpoint:
         if abs(age) > SIGNATURE_SECONDS:
             self._on_reject("clock", request.address, 403)
             now = time.monotonic()
-            if now >= self._next_clock_line:  # once a minute is enough to be found
+            if now >= self._next_clock_line:  # at most once a minute
                 self._next_clock_line = now + _CLOCK_LINE_SECONDS
                 log.error(
                     "the clocks of two servers differ, so neither accepts the other's requests",
@@ -261,7 +261,7 @@ class PeerEndpoint:
                 )
             return Response(403, headers=((PEER, CLOCK + b"%d" % abs(age)),))
         client = request.headers.get(CLIENT)
-        if client is None:  # so no client request reaches the paths that are for processes only
+        if client is None:  # so no client request reaches the internal paths
             handler = self._own.get(request.path)
             return Response(404) if handler is None else handler(request)
         request.scheme, _, request.address = client.decode("latin-1").partition(" ")

@@ -1,9 +1,9 @@
-"""Nonces: what may be used only once, over all processes of a service.
+"""Nonces: one-time use of sealed confirmations and sign-ins, over all processes of a service.
 
-A sealed confirmation or sign-in can come back to any process, and each would accept it once. So each use is
-noted where a nonce can stand only once: in Redis for replicas, in a SQLite file for the workers of one
-machine. If a use cannot be noted, it counts as used: the client is asked again. A single process keeps its
-nonces in memory (`bridgehead.mcp.MemoryNonces`).
+A sealed state can come back to any process, and each would accept it once. So each nonce is inserted into a
+shared store that refuses duplicates: Redis for replicas, a SQLite file for the workers of one machine. If the
+store fails, the nonce counts as used: the client is asked again. A single process keeps its nonces in memory
+(`bridgehead.mcp.MemoryNonces`).
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ FILE = "nonces.sqlite3"
 _VERSION = 1
 _TABLE = "CREATE TABLE IF NOT EXISTS used (nonce TEXT PRIMARY KEY, expires REAL) WITHOUT ROWID"
 _PRUNE_EVERY = 100
-"""Uses between two removals of those that have expired."""
+"""Insertions between two removals of expired nonces."""
 _CLOCK_SKEW_MILLISECONDS = 300_000
-"""How much longer than it is valid a nonce stays in Redis: another replica's clock may be behind."""
+"""How much longer than its validity a nonce stays in Redis: another replica's clock may be behind."""
 
 log = logs.logger("host.nonces")
 
@@ -89,7 +89,8 @@ class SqliteNonces:
                 self._uses += 1
                 if self._uses % _PRUNE_EVERY == 1:
                     connection.execute("DELETE FROM used WHERE expires < ?", (self._now(),))
-                # Committed at once, before the confirmed action begins.
+                # The primary key decides: of several processes, one inserts the row. Committed at once,
+                # before the confirmed action begins.
                 added = connection.execute("INSERT OR IGNORE INTO used VALUES (?, ?)", (nonce, expires))
                 return added.rowcount == 1
         except (sqlite3.Error, OSError, StorageError) as problem:

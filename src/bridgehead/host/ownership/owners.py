@@ -2,8 +2,8 @@
 
 A process is named after its host and its number there, for example `5f0c9a3b21d7.0`. The workers of one host
 know each other's addresses from the start. The processes of other machines are found in Redis, where each
-renews its entry every two seconds. An address that was found once is used without asking again: a process
-that has taken over a dead one's port says so, and the name of a host is never given twice.
+renews its entry every two seconds. An address is cached without expiry: a process that has taken over a dead
+one's port says so, and host names are never reused.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def node_key(name: str) -> str:
 
 
 class Owners:
-    """The processes that own sessions and tasks, as one of them sees them."""
+    """The owners of sessions and tasks, from the view of one process."""
 
     def __init__(
         self, host: str, index: int = 0, addresses: Sequence[str] = (), redis: Redis | None = None
@@ -71,7 +71,7 @@ class Owners:
         return [name for name in self._workers if name != self.name]
 
     def owner_of(self, identifier: bytes) -> str | None:
-        """Return the other process that a session or task belongs to; None if it is ours, or nobody's."""
+        """Return the other process that a session or task belongs to; None if it is this one, or unknown."""
         match = _OWNED.match(identifier)
         name = "" if match is None else match[1].decode()
         return None if name in {"", self.name} else name
@@ -96,18 +96,18 @@ class Owners:
     # --- our own entry -------------------------------------------------------------------------------------
 
     async def announce(self, address: str) -> None:
-        """Tell other machines where this process is reached, now and as long as it lives."""
+        """Publish this process's address in Redis, and renew the entry until `withdraw`."""
         if self._redis is None:
             return
         self._address = address
-        with suppress(StoreUnavailable):  # the first session should not be opened before others can find it
+        with suppress(StoreUnavailable):  # before the first session, so that others can find it
             await self._redis.call(*self._entry())
         self._beating = asyncio.get_running_loop().create_task(self._beat())
-        # A Redis that was restarted may have lost our entry: write it at once, not with the next beat.
+        # A Redis that was restarted may have lost our entry: write it at once, not at the next renewal.
         self._leave = self._redis.notices.subscribe(f"node:{self.name}", lambda _: None, self._renew)
 
     async def withdraw(self) -> None:
-        """Tell other machines that this process has ended."""
+        """Remove this process's entry from Redis."""
         if self._beating is not None and self._leave is not None and self._redis is not None:
             self._beating.cancel()
             self._leave()

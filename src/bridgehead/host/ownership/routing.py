@@ -49,7 +49,7 @@ class OwnerRouter:
     async def _forward(self, owner: str, request: Request, *, is_task: bool) -> Response | ResponseStream:
         try:
             if is_task and await self._peers.owners.find(owner) is None:
-                # Its process has ended. The store knows how the task did.
+                # Its process has ended; the store has its final state.
                 handled = self._app(request)
                 return handled if isinstance(handled, Response) else await handled
             if request.is_complete:
@@ -66,7 +66,7 @@ class OwnerRouter:
             if is_task:  # answered from the store as soon as its entry in Redis has expired
                 problem = "The process that runs the task does not answer. Try again in a moment."
                 return self._app.reject(request, HostRejection(503, problem, "task", headers=_RETRY))
-            # The session has gone with its process: the client starts again.
+            # The session is lost with its process: 404 makes the client start again.
             problem = "The session is unknown or has expired: start again with initialize"
             return self._app.reject(request, HostRejection(404, problem, "session"))
         except ClocksDiffer as skew:

@@ -1,1 +1,1 @@
-"""Replicas: hosts on several machines that a client cannot tell from one, agreeing through Redis."""
+"""Replicas: hosts on several machines that act as one, coordinated through Redis."""

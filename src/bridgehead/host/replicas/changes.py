@@ -1,8 +1,8 @@
 """Changes: a change in a bridge of one process is announced to the clients of all processes.
 
-A change that arrives twice does no harm. After a gap in the connection to Redis, anything may have changed:
-clients are notified that everything they subscribe to may have changed. So are the clients of other processes
-after a notice that could not be published.
+A change that arrives twice does no harm. After a gap in the connection to Redis, clients are notified of
+everything they subscribe to, since any of it may have changed. So are the clients of other processes after a
+notice that could not be published.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class ChangeNotice(Struct, frozen=True, array_like=True):
 
 
 class ChangeRelay:
-    """Publishes the changes of this process, and tells its clients of the changes of others."""
+    """Publishes the changes of this process, and notifies its clients of the changes of others."""
 
     def __init__(self, redis: Redis, node: str) -> None:
         self._redis = redis
@@ -70,7 +70,7 @@ class ChangeRelay:
         self._redis.publish(CHANNEL, notice, self._catch_up_later)
 
     def _catch_up_later(self) -> None:
-        """Publish later that anything may have changed: other processes saw no gap."""
+        """Publish `EVERYTHING` later: other processes noticed no gap."""
         if self._catching_up is None:
             self._catching_up = asyncio.get_running_loop().create_task(self._catch_up())
 
@@ -84,7 +84,7 @@ class ChangeRelay:
     def _apply(self, message: bytes) -> None:
         try:
             notice = msgspec.json.decode(message, type=ChangeNotice)
-        except msgspec.MsgspecError:  # from another version
+        except msgspec.MsgspecError:  # sent by another version
             log.warn("a notice of a change cannot be read", bytes=len(message))
             return
         bridge = self._bridges.get(notice.bridge)

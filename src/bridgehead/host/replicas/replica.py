@@ -48,7 +48,7 @@ class Replica:
             self._leave_revocations = follow_revocations(self.redis, self.tokens)
         if not self._settings.state_keys:
             log.warn(
-                "sessions and open questions are this process's alone: BRIDGEHEAD_STATE_KEYS is not set",
+                "sessions and open questions are not shared: BRIDGEHEAD_STATE_KEYS is not set",
                 next_step="Set it to the same random key on all replicas.",
             )
 
@@ -68,7 +68,7 @@ class Replica:
         return {"up": self.redis.is_up, **({"says": self.redis.problem} if self.redis.problem else {})}
 
     async def stop(self) -> None:
-        """Stop listening to the others, and let go of Redis."""
+        """Stop listening to the others, and release Redis."""
         self._changes.stop()
         self._leave_revocations()
         await self.redis.close()

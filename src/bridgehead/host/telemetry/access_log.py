@@ -69,7 +69,7 @@ class AccessLog:
             )
 
     def _has_room(self, address: str) -> bool:
-        """Return whether an address may have another line; count the line as left out if not."""
+        """Return whether an address may have another line; otherwise count the line as omitted."""
         if not self._lines.take(address, LINES_PER_MINUTE):
             return True
         # Bounded: an attacker with many addresses must not fill the memory instead of the disk.

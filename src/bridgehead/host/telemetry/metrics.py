@@ -124,7 +124,7 @@ class HostMetrics:
                 ranked = Counter(by_caller).most_common()
                 for client, count in ranked[:_MAX_SHOWN]:
                     values[client, resource] = float(count)
-                # The rest as one sum: the values still add up, and a page has a bounded length.
+                # The rest as one sum, so that totals are right and the page has a bounded length.
                 if others := ranked[_MAX_SHOWN:]:
                     values[OTHERS, resource] = float(sum(count for _, count in others))
             return values
@@ -133,11 +133,11 @@ class HostMetrics:
             ("client", resource): float(share.limit) for resource, share in shares.items()
         }
         """Limits by scope (`client` or `all`) and resource."""
-        about = "What one caller has open: a token, or an address where nobody needs one, and of connections."
+        about = "Open resources of one caller: a token, or an address (connections, or without tokens)."
         metrics.gauge("bridgehead_client_open", about, read_open, "client", "what")
         metrics.gauge(
             "bridgehead_limit",
-            "What may be open at once, of one caller (client) or of all.",
+            "The limit of open resources, for one caller (client) or for all.",
             lambda: dict(self.limits),
             "scope",
             "what",

@@ -156,7 +156,7 @@ class Telemetry:
         histograms: list[metrics_sdk.HistogramDataPoint] = []
         for labels, metric in members:
             if metric.kind != first.kind:
-                continue  # a metric has one kind on the wire
+                continue  # OTLP allows one kind per metric
             if not isinstance(metric, Histogram):
                 for values, value in metric.values.items():
                     attributes = dict(labels) | dict(zip(metric.labels, values, strict=False))

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from opentelemetry.trace import SpanContext
 
 # Private types of the engine; the tests of this module hold the attributes that are read here.
-Request: TypeAlias = Any
+RpcRequest: TypeAlias = Any
 Connection: TypeAlias = Any
 Outlet: TypeAlias = Any
 
@@ -95,7 +95,7 @@ class RequestSpan:
         """Mark it as failed; the first reason wins, because it is the nearest to the cause."""
         if not self._has_failed:
             self._has_failed = True
-            self.attributes.setdefault("error.type", kind)  # a bridge's own word comes first
+            self.attributes.setdefault("error.type", kind)  # keeps an error type set by the bridge
 
     def end(self) -> None:
         """End the span and export it."""
@@ -188,7 +188,7 @@ class Tracer:
         )
         return own, parent
 
-    def begin(self, request: Request, connection: Connection, outlet: Outlet) -> RequestSpan:
+    def begin(self, request: RpcRequest, connection: Connection, outlet: Outlet) -> RequestSpan:
         """Begin the span of a request and make it the parent of what the request calls."""
         meta = request.params.meta
         trace: dict[str, str] = getattr(outlet, "trace", {})
@@ -228,7 +228,7 @@ class TracedDispatcher(Dispatcher):
 
     def handle_request(
         self,
-        request: Request,
+        request: RpcRequest,
         connection: Connection,
         outlet: Outlet,
         expected: Revision | None = None,
@@ -254,12 +254,12 @@ class TracedDispatcher(Dispatcher):
     async def _await_within(
         self,
         span: RequestSpan,
-        request: Request,
+        request: RpcRequest,
         work: Coroutine[Any, Any, bytes | None],
         *,
         encode_errors: bool,
     ) -> bytes | None:
-        current_span.set(span)  # again: it was reset before this coroutine runs
+        current_span.set(span)  # set again: it was reset before this coroutine runs
         try:
             answer = await work
         except ProtocolError as failure:

@@ -245,8 +245,8 @@ def raise_file_limit(resource: Any) -> None:
 def _return_large_blocks() -> None:
     """Let glibc give the memory of large bodies and answers back to the system as soon as they are freed.
 
-    By default it learns from each large block that is freed to keep the next ones, and small blocks between
-    them pin those: after 300 bodies of 1 MB, 280 MB stayed with the process.
+    By default it raises its mmap threshold with each large block that is freed and keeps the next ones, which
+    small blocks between them then pin: after 300 bodies of 1 MB, 280 MB stayed with the process.
     """
     import ctypes
 
@@ -268,9 +268,9 @@ async def _watch_memory(accounts: Accounts) -> None:
     last = 0
     while True:
         await asyncio.sleep(_WATCH_SECONDS)
-        accounts.look()  # what no caller is charged for counts too, such as the frames of a game
+        accounts.look()  # includes memory that no caller is charged for, such as the frames of a game
         if trim is not None and resident_bytes() != last:  # an idle process is left alone
-            # In a thread, without the interpreter: about 1.5 ms, and 10 ms where there is much to return.
+            # In a thread, without the interpreter: about 1.5 ms, and 10 ms if there is much to return.
             await asyncio.to_thread(trim, 0)
             last = resident_bytes()
 

@@ -130,7 +130,8 @@ class Supervisor:
         hearing, beating = os.pipe()
         for end in (hearing, beating):
             os.set_blocking(end, False)
-        signal.pthread_sigmask(signal.SIG_BLOCK, _HEARD)  # until parent and child have set their handlers
+        # Blocked until parent and child have set their handlers.
+        signal.pthread_sigmask(signal.SIG_BLOCK, _HEARD)
         pid = os.fork()
         if pid == 0:
             os.close(hearing)
@@ -144,7 +145,7 @@ class Supervisor:
         log.info("a worker was started", worker=worker.index, pid=pid)
 
     def _be_worker(self, index: int, beating: int) -> NoReturn:
-        """Serve as the child; never return into the parent's loop."""
+        """Serve as the child; never returns to the parent's loop."""
         signal.set_wakeup_fd(-1)
         for number in _HEARD:
             signal.signal(number, signal.SIG_DFL)
@@ -174,7 +175,7 @@ class Supervisor:
 
     def _reap(self) -> None:
         for pid, status in _ended():
-            worker = next((one for one in self._running() if one.pid == pid), None)
+            worker = next((running for running in self._running() if running.pid == pid), None)
             if worker is None:
                 continue
             os.close(worker.beats)

@@ -61,7 +61,7 @@ class Watchdog:
     def _report(self) -> None:
         frame = sys._current_frames().get(self._thread)  # noqa: SLF001 - the documented way to look at another thread
         tool = next((call.name for call in _calls(frame)), NO_TOOL)
-        lines = [f"{one.f_code.co_filename}:{one.f_lineno}" for one in _frames(frame)][:_MOST_FRAMES]
+        lines = [f"{caller.f_code.co_filename}:{caller.f_lineno}" for caller in _frames(frame)][:_MOST_FRAMES]
         self._count(tool)
         log.error(
             "the event loop is blocked",
@@ -80,7 +80,7 @@ def _frames(frame: FrameType | None) -> Iterator[FrameType]:
 
 def _calls(frame: FrameType | None) -> Iterator[Invocation]:
     """Yield the running calls, innermost first: the engine's hook has each in a local named `call`."""
-    for one in _frames(frame):
-        call = one.f_locals.get("call")
+    for caller in _frames(frame):
+        call = caller.f_locals.get("call")
         if isinstance(call, Invocation):
             yield call

@@ -1,1 +1,1 @@
-"""One call as it is served: its parameters, its context, its hook, and what it asks the client."""
+"""One call being served: its parameters, its context, its hook, and its questions to the client."""

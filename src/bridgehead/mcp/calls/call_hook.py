@@ -29,13 +29,13 @@ class Invocation(Struct):
     """The name of the tool or prompt, or the URI."""
     context: Context[Any]
     arguments: Any = None
-    """The decoded arguments, once `run` has read them; None where they do not fit or need not be read."""
+    """The decoded arguments, once `run` has read them; None if they are invalid or need not be read."""
 
 
 Run = Callable[[], Any]
-"""Runs the call: returns what its handler returned, or a coroutine that will, or raises what it raised."""
+"""Runs the call: returns the handler's result, or a coroutine for it, and passes on its exception."""
 CallHook = Callable[[Invocation, Run], Any]
-"""Gets a call and its `run`; returns what `run` returned, or something in its place, or a coroutine.
+"""Gets a call and its `run`; returns the result of `run`, a replacement, or a coroutine for either.
 
 A plain hook returns the coroutine of a call that waits as it is, so a call that does not wait needs no task.
 """
@@ -65,10 +65,10 @@ def observe_calls(
     waits: Callable[[Invocation], None] | None = None,
     extend: Callable[[Invocation, Any], Any] | None = None,
 ) -> CallHook:
-    """Make a hook that tells `ended` of each call, with its seconds.
+    """Make a hook that calls `ended` with each call and its duration in seconds.
 
-    `waits` hears of a call that does not answer at once, when it begins; its `ended` follows with `waited`.
-    `extend` gets what a call returned, and returns it or something in its place.
+    `waits` is called when an asynchronous call begins; its `ended` follows with `waited`. `extend` gets a
+    call's return value, and returns it or a replacement.
     """
 
     def observe(call: Invocation, run: Run) -> Any:

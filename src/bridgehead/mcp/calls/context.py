@@ -1,7 +1,7 @@
 """Context: one request being served, as its handler sees it.
 
-Progress, log messages, questions to the client, cancellation. The same calls work in every revision; what a
-revision does not define is not sent.
+Progress, log messages, questions to the client, cancellation. The same calls work in every revision; features
+that a revision lacks are not sent.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ else:
     State = TypeVar("State")
 
 _INFINITE = float("inf")
-# Shared by all calls and never changed: two dicts for each call would show in its time.
+# Shared by all calls and never changed: two dicts per call are measurable.
 _NO_ANSWERS: dict[str, Any] = {}
 LOG_LEVELS = {
     name: rank
@@ -181,7 +181,7 @@ class Context(Generic[State]):
 
     @property
     def idempotency_key(self) -> str | None:
-        """The same for a request that a client sends again, so that a handler acts once."""
+        """The client's key; equal for a repeated request, so that a handler can act once."""
         meta = self._meta
         return None if meta is None or meta.idempotency_key is UNSET else meta.idempotency_key
 
@@ -236,7 +236,7 @@ class Context(Generic[State]):
         await self.notify("notifications/progress", params)
 
     async def log(self, level: str, data: Any, logger: str | None = None) -> None:
-        """Send the client a log message, if it is at or above the level that the client set."""
+        """Send the client a log message if it is at or above the client's level."""
         wanted = self.client.log_level
         if wanted is None or LOG_LEVELS[level] < LOG_LEVELS[wanted]:
             return
@@ -255,7 +255,7 @@ class Context(Generic[State]):
             await self.outlet.send(message)
 
     async def close_stream(self) -> None:
-        """Let go of the HTTP response stream; a client that can resume reconnects for what follows."""
+        """Close the HTTP response stream; a client that can resume reconnects for the rest."""
         if self.is_open:
             await self.outlet.close_stream()
 
@@ -285,15 +285,15 @@ class Context(Generic[State]):
         return answer
 
     def can_ask(self, request: InputRequest) -> bool:
-        """Tell whether this client can be asked this kind of request."""
+        """Whether this client supports this kind of request."""
         return request.is_defined_in(self.revision) and request.is_possible_for(self.client.capabilities)
 
     async def ask(self, requests: Mapping[str, InputRequest]) -> dict[str, Any]:
         """Ask several questions at once; returns the answers by the same keys.
 
-        In the stateless era the handler is run again from its start when the answers have come, so ask
-        before you act; in a task it waits. Keys identify questions across those runs: use each only once in
-        a handler.
+        In the stateless era the handler is run again from its start once the answers are there, so ask before
+        you act; in a task it waits. Keys identify questions across those runs: use each only once in a
+        handler.
         """
         for request in requests.values():
             if not self.can_ask(request):
@@ -315,7 +315,7 @@ class Context(Generic[State]):
                 raise InputRequired(missing)
             return answers
         if not self.is_open:
-            raise ToolError("The request is over; there is nobody to ask any more.")
+            raise ToolError("The request has ended, so the client can no longer be asked.")
         if not requests:
             return {}
         asked = [asyncio.ensure_future(self._ask_now(request)) for request in requests.values()]
@@ -334,7 +334,7 @@ class Context(Generic[State]):
         return settings
 
     def miss_extension(self, identifier: str) -> ProtocolError | ToolError:
-        """Make the refusal for a client that has not declared an extension."""
+        """Make the error for a client that has not declared an extension."""
         return self._incapable(f"extensions.{identifier}", {"extensions": {identifier: {}}})
 
     def _incapable(self, what: str, required: dict[str, Any]) -> ProtocolError | ToolError:
@@ -350,7 +350,7 @@ class Context(Generic[State]):
         try:
             return request.read(result)
         except msgspec.ValidationError as error:
-            from ..features.argument_errors import reword  # late: only an invalid answer needs it
+            from ..features.argument_errors import reword  # lazy: only an invalid answer needs it
 
             message = f"{failure}: {reword(str(error), 'the answer')}"
             # In the stateless era answers are parameters of the request, so this is the request's fault.

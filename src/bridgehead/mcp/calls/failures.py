@@ -16,7 +16,7 @@ from ..features.tools import InvalidArguments
 from .context import Context
 
 _LONGEST_LOGGED = 300
-"""Characters of a refusal in the log; it may quote what the client sent."""
+"""Characters of an error logged at most: it may quote the client's input."""
 _log = logging.getLogger("bridgehead.mcp")
 
 
@@ -50,4 +50,4 @@ def _report(
         return encode_result(error_result(failure), context.revision)
     if isinstance(failure, ToolError):  # only a tool call has a result that can say so
         failure = ProtocolError(INTERNAL_ERROR, failure.message)
-    raise failure from (None if failure is cause else cause)  # its own cause would keep it in memory
+    raise failure from (None if failure is cause else cause)  # as its own cause it would stay in memory

@@ -28,7 +28,7 @@ class InputRequest(Struct, frozen=True):
     params: dict[str, Any]
     capability: tuple[str, ...]
     read: Callable[[Any], Any]
-    """Turns the client's result into what the tool gets, or raises `msgspec.ValidationError`."""
+    """Converts the client's result to the value for the tool, or raises `msgspec.ValidationError`."""
 
     def is_defined_in(self, revision: Revision) -> bool:
         """Whether the revision defines this kind of request."""
@@ -47,7 +47,7 @@ class InputRequest(Struct, frozen=True):
         offered = capabilities.get(first)
         if not isinstance(offered, Mapping):
             return False
-        if rest == ["form"]:  # an empty object means forms, which is how the first revision said it
+        if rest == ["form"]:  # an empty object means forms, as in the first revision with elicitation
             return "form" in offered or not offered
         return all(part in offered for part in rest)
 
@@ -144,7 +144,7 @@ def elicitation(message: str, form: type[Struct] | dict[str, Any]) -> InputReque
 
 
 def elicitation_by_url(message: str, url: str, elicitation_id: str) -> InputRequest:
-    """Ask the user to do something at a web address, for what must not pass through the client."""
+    """Ask the user to do something at a web address, so that secrets do not pass through the client."""
     params = {"mode": "url", "message": message, "url": url, "elicitationId": elicitation_id}
     return InputRequest(
         ELICIT, params, ("elicitation", "url"), lambda result: msgspec.convert(result, Elicited)

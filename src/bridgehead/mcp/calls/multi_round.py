@@ -44,7 +44,7 @@ class MultiRound:
     @property
     def _seal(self) -> Seal:
         if self._made_seal is None:
-            from .request_state import MemoryNonces, Seal  # late: hashing is not needed for a handshake
+            from .request_state import MemoryNonces, Seal  # lazy: hashing is not needed for a handshake
 
             self._made_seal = Seal(self._keys)
             self.nonces = self.nonces or MemoryNonces()
@@ -72,7 +72,7 @@ class MultiRound:
         answers: dict[str, Any] = {}
         check: Awaitable[None] | None = None
         if not isinstance(state, UnsetType):
-            from .request_state import fingerprint, refuse_used  # late: hashing is not needed for a handshake
+            from .request_state import fingerprint, refuse_used  # lazy: hashing is not needed for a handshake
 
             request = fingerprint(context.method, subject, arguments)
             opened = self._seal.open(state, request, context.principal)

@@ -44,7 +44,7 @@ class Params(Struct):
 
 
 class InitializeParams(Params):
-    """`initialize`; all of it may be missing."""
+    """`initialize`; every member is optional."""
 
     protocol_version: str | None = field(default=None, name="protocolVersion")
     capabilities: dict[str, Any] = field(default_factory=dict)
@@ -52,7 +52,7 @@ class InitializeParams(Params):
 
 
 class PageParams(Params):
-    """Any of the lists."""
+    """All `*/list` methods."""
 
     cursor: str | None = None
 

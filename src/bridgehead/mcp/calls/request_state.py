@@ -73,7 +73,7 @@ class Seal:
 
 
 class MemoryNonces:
-    """The nonces of used states, in one process: consent counts once.
+    """The nonces of used states, in one process, so that consent counts once.
 
     A service of several processes needs a shared store instead.
     """
@@ -84,7 +84,7 @@ class MemoryNonces:
 
     def use(self, nonce: str, expires: float) -> bool:
         """Return whether the nonce is new; it stays used until it expires."""
-        if nonce in self._used:  # before the loop below forgets any, which could be this one
+        if nonce in self._used:  # checked first: the loop below may evict this very nonce
             return False
         now = self._clock()
         while self._used and (len(self._used) >= _MAX_USED or next(iter(self._used.values())) < now):
@@ -98,7 +98,7 @@ class MemoryNonces:
 
 
 def refuse_used() -> ProtocolError:
-    """Make the refusal of a state that was used before."""
+    """Make the error for a state that was used before."""
     return _refuse("it was answered already; make the request again from the start")
 
 

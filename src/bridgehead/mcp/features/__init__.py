@@ -1,1 +1,1 @@
-"""What a bridge declares: tools, resources and prompts, with their content and their schemas."""
+"""The parts a bridge declares: tools, resources and prompts, with their content and schemas."""

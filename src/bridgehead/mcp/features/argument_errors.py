@@ -46,7 +46,7 @@ _KINDS: dict[type, str] = {
 
 
 def describe(value: Any, schema: Schema, refusal: str) -> str:
-    """Say what is wrong with a value; `refusal` is what the decoder said, in case the schema cannot tell."""
+    """Say what is wrong with a value; `refusal` is the decoder's own message, the fallback."""
     problems = list(islice(_problems(value, schema, ""), _MAX_PROBLEMS + 1))
     if len(problems) > _MAX_PROBLEMS:
         problems[_MAX_PROBLEMS:] = ["there are more problems"]
@@ -64,7 +64,7 @@ def describe_strings(value: Any, schema: Schema, refusal: str) -> str:
 
 
 def _from_string(text: str, schema: Schema) -> Any:
-    """Read a string as the decoder does where the type is not a string; what cannot be read stays one."""
+    """Convert a string as the decoder does for a type other than string; unreadable ones stay strings."""
     kinds = {kind for option in alternatives(schema) for kind in kinds_of(option)}
     for kind, read in (("integer", int), ("number", float)):
         if kind in kinds:
@@ -112,9 +112,9 @@ def choose(value: Any, schema: Schema) -> list[Schema]:
 
 
 def alternatives(schema: Schema) -> list[Schema]:
-    """Return what a schema lets a value be: its `anyOf`, or itself."""
-    found: list[Schema] = schema.get("anyOf", [schema])
-    return found
+    """Return the alternatives that a schema allows: its `anyOf`, or itself."""
+    schemas: list[Schema] = schema.get("anyOf", [schema])
+    return schemas
 
 
 def _has_kind(value: Any, schema: Schema) -> bool:
@@ -124,7 +124,7 @@ def _has_kind(value: Any, schema: Schema) -> bool:
 
 
 def kinds_of(schema: Schema) -> tuple[str, ...]:
-    """Name the types a schema allows; none where it allows any."""
+    """Name the types a schema allows; empty if it allows any."""
     kind = schema.get("type", ())
     if not kind and "enum" in schema:
         return tuple(dict.fromkeys(kind_of(value) for value in schema["enum"]))
@@ -136,7 +136,7 @@ def _problems(value: Any, schema: Schema, path: str) -> Iterator[str]:
     if not options:
         yield _wrong_kind(value, schema, path)
         return
-    # It fits if it fits one alternative. Otherwise the problems with the first one are told.
+    # A value fits if it fits one alternative. Otherwise report the problems with the first one.
     first = list(islice(_problems_with(value, options[0], path), _MAX_PROBLEMS + 1))
     if first and all(any(_problems_with(value, option, path)) for option in options[1:]):
         yield from first
@@ -157,7 +157,7 @@ def _wrong_kind(value: Any, schema: Schema, path: str) -> str:
 
 
 def _how_to_send(value: Any, options: list[Schema]) -> str:
-    """Tell how to send a value that is right but for its quotes: models often send numbers and lists so."""
+    """Say how to send a value that is right except for its quotes: models often quote numbers and lists."""
     if not isinstance(value, str):
         return ""
     try:
@@ -214,11 +214,11 @@ def _array_problems(value: list[Any], schema: Schema, path: str) -> Iterator[str
 
 
 def _size_problems(size: int, schema: Schema, path: str, word: str, unit: str) -> Iterator[str]:
-    least, most = schema.get(f"min{word}"), schema.get(f"max{word}")
-    if least is not None and size < least:
-        yield f"{path or _WHOLE} must have at least {_counted(least, unit)} (got {size})"
-    if most is not None and size > most:
-        yield f"{path or _WHOLE} must have at most {_counted(most, unit)} (got {size})"
+    minimum, maximum = schema.get(f"min{word}"), schema.get(f"max{word}")
+    if minimum is not None and size < minimum:
+        yield f"{path or _WHOLE} must have at least {_counted(minimum, unit)} (got {size})"
+    if maximum is not None and size > maximum:
+        yield f"{path or _WHOLE} must have at most {_counted(maximum, unit)} (got {size})"
 
 
 def _counted(number: int, unit: str) -> str:
@@ -267,7 +267,7 @@ def _short(text: str) -> str:
 
 
 def _shown(value: Any) -> str:
-    """Show a value as it stands in JSON; of a large one only what it is."""
+    """Show a value as JSON; only the type of a large one."""
     if isinstance(value, str):
         return repr(_short(value))
     if isinstance(value, bool):

@@ -1,4 +1,4 @@
-"""Docstrings: what a function's docstring says of it and of each parameter, for a model."""
+"""Docstrings: the descriptions of a function and its parameters, for a model."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _SPHINX = re.compile(r"^\s*:param\s+(?:[^:]*\s)?(\w+)\s*:\s*(.+)$")
 
 
 def read_docstring(function: Callable[..., Any]) -> tuple[str, dict[str, str]]:
-    """Split a docstring into the description and what it says of each parameter.
+    """Split a docstring into the description and the text of each parameter.
 
     Google's and NumPy's sections and Sphinx's `:param name:` are understood.
     """
@@ -46,16 +46,16 @@ def _read_section(lines: list[str]) -> dict[str, str]:
     is_numpy = any(set(line.strip()) == {"-"} for line in lines[:2])
     lines = [line for line in lines[:end] if line.strip() and set(line.strip()) != {"-"}]
     outermost = min(map(_indent, lines), default=0)
-    found: dict[str, str] = {}
+    texts: dict[str, str] = {}
     name = ""
     for line in lines:
         match = (_NUMPY if is_numpy else _GOOGLE).match(line) if _indent(line) == outermost else None
         if match is not None:
             name = match[1] or match[2]
-            found[name] = "" if is_numpy else match[2].strip()
+            texts[name] = "" if is_numpy else match[2].strip()
         elif name:
-            found[name] = f"{found[name]} {line.strip()}".strip()
-    return {name: text for name, text in found.items() if text}
+            texts[name] = f"{texts[name]} {line.strip()}".strip()
+    return {name: text for name, text in texts.items() if text}
 
 
 def _indent(line: str) -> int:

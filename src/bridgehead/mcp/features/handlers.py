@@ -43,9 +43,9 @@ def close_unstarted(work: Coroutine[Any, Any, Any]) -> None:
 
 
 def make_handler(function: Callable[..., Any]) -> Callable[[Any, Any], Any]:
-    """Return what the engine calls: the function itself if it takes a struct and the context."""
+    """Return the callable for the engine: the function itself if it takes a struct and the context."""
     if takes_struct(function) and len(parameter_names(function)) == STRUCT_AND_CONTEXT:
         return function
-    from .signatures import adapt  # late: none of our bridges needs it, and it costs their start
+    from .signatures import adapt  # lazy: none of our bridges needs it, and it costs their start
 
     return adapt(function)

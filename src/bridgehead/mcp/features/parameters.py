@@ -1,4 +1,4 @@
-"""Parameters: the names of a function's parameters, and which is the context; a declaration needs no more."""
+"""Parameters: the names of a function's parameters, and which is the context; enough for a declaration."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def takes_struct(function: Callable[..., Any]) -> bool:
 
 
 def is_context(annotation: Any) -> bool:
-    """Whether a parameter with this annotation, evaluated or not, takes the context; one without any does."""
+    """Whether a parameter with this annotation, evaluated or not, takes the context; with None it does."""
     if isinstance(annotation, str):
         return annotation.partition("[")[0].rpartition(".")[2].strip() == "Context"
     return annotation is None or getattr(annotation, "__origin__", annotation) is Context

@@ -68,7 +68,7 @@ class Prompt:
         self.bridge = bridge
         self.name = name or function.__name__
         if description is None:
-            from .docstrings import read_docstring  # late: our bridges describe their prompts themselves
+            from .docstrings import read_docstring  # lazy: our bridges describe their prompts themselves
 
             description, _ = read_docstring(function)
         self.description = description
@@ -84,7 +84,7 @@ class Prompt:
         return input_type(self.function, self.name, Arguments)
 
     def check(self) -> None:
-        """Refuse a declaration that no client could use, and name what is wrong with it."""
+        """Raise `DeclarationError` if no client could use this declaration."""
         from .signatures import check_description, check_function, check_input, check_name
 
         check_name(self.name, "Prompt")
@@ -115,7 +115,7 @@ class Prompt:
             present = {name: value for name, value in strings.items() if value is not None}
             return msgspec.convert(present, self.input_type, strict=False)
         except jsonrpc.UNDECODABLE as error:
-            from .argument_errors import describe_strings  # late: only a refused call needs it
+            from .argument_errors import describe_strings  # lazy: only a refused call needs it
 
             problem = describe_strings(raw_arguments, flat_schema(self.input_type), str(error))
             message = f"Invalid arguments for prompt {self.name}: {problem}"

@@ -96,7 +96,7 @@ class Template:
 def wrap_contents(
     uri: str, item: ResourceItem | TemplateItem, value: Contents
 ) -> list[TextResource | BlobResource]:
-    """Wrap what a reader returned: text, bytes, or ready-made contents."""
+    """Wrap a reader's return value: text, bytes, or ready-made contents."""
     if isinstance(value, list):
         return value
     if isinstance(value, str):

@@ -1,7 +1,7 @@
-"""Results: what a tool's function returns, and how it goes on the wire in each revision.
+"""Results: the return value of a tool's function, and its wire form in each revision.
 
 Text and content blocks are sent as they are. Any other value is structured content, which has to be an
-object: what is not one goes into `{"result": …}`. The same value is in the text as JSON, for clients that
+object: other values are wrapped in `{"result": …}`. The same value is in the text as JSON, for clients that
 read only text.
 """
 
@@ -50,7 +50,7 @@ class Answer(Struct, Generic[Output], frozen=True):
     """None if the text is the whole answer."""
     meta: dict[str, Any] | None = None
     notes: tuple[str, ...] = ()
-    """What the reader must know, a sentence each."""
+    """Facts that the reader must know, a sentence each."""
     next: tuple[str, ...] = ()
     """What to do now, a sentence each."""
 
@@ -82,7 +82,7 @@ DONE = "Done."
 
 
 class ReturnType:
-    """What a tool's function is declared to return; evaluated on first use, which takes about 50 µs."""
+    """The declared return type of a tool's function; evaluated on first use, which takes about 50 µs."""
 
     def __init__(self, function: Callable[..., Any], tool: str) -> None:
         self._function = function
@@ -90,7 +90,7 @@ class ReturnType:
 
     @cached_property
     def _declared(self) -> tuple[Form, Any]:
-        from .signatures import read_hints  # late: a tool that returns text never needs it
+        from .signatures import read_hints  # lazy: a tool that returns text never needs it
 
         return _classify(read_hints(self._function, self._tool).get("return", Any))
 
@@ -111,7 +111,7 @@ class ReturnType:
             return None
         schema = output_schema(self.kind)
         if self.form == "object":
-            schema.pop("additionalProperties", None)  # notes may stand beside the members
+            schema.pop("additionalProperties", None)  # notes are added beside the members
             return schema
         return {"type": "object", "properties": {"result": schema}, "required": ["result"]}
 
@@ -201,7 +201,7 @@ def encode_result(
             lines += [f"Next: {step}" for step in value.next]
             content.append(Text("\n".join(lines)))
             if revision.structured_output:
-                # A client that shows the structure alone must not lose the text to the notes.
+                # A client that shows only structured content must see the text too, not just the notes.
                 structured = {"result": text} if structured is None else msgspec.to_builtins(structured)
                 if value.notes:
                     structured["notes"] = value.notes
@@ -220,14 +220,14 @@ def encode_result(
 
 
 def _content_of(value: Any, returns: ReturnType | None) -> list[Content] | None:
-    """Return the content blocks that a value is, or None if it is data."""
+    """Return the value as content blocks, or None if it is structured data."""
     if isinstance(value, _BLOCKS):
         return [value]
     if isinstance(value, list | tuple) and (value or (returns is not None and returns.form == "content")):
         return list(value) if all(isinstance(item, _BLOCKS) for item in value) else None
     if value is None and (returns is None or returns.form != "wrapped"):
         return [Text(DONE)]
-    if returns is not None and returns.form == "content":  # an enum of strings, a date
+    if returns is not None and returns.form == "content":  # such as an enum of strings or a date
         return [Text(str(msgspec.to_builtins(value)))]
     return None
 

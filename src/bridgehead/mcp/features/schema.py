@@ -1,9 +1,9 @@
-"""JSON Schema of a struct, in the few words that every client's converter understands.
+"""JSON Schema of a struct, with the few keywords that every client's converter understands.
 
 Flat, since some clients refuse `$ref` and `$defs`; so a type that contains itself is refused when its schema
 is first made. Class names (`title`) are left out: only the shape matters to a model. An `enum` has its `type`
-(Vertex and Kimi refuse it without). An input does not speak of null where null just means that it was left
-out (smolagents makes strings of such unions, LlamaIndex loses their description): it is taken all the same.
+(Vertex and Kimi refuse it without). An input schema omits null where null only means "left out" (smolagents
+turns such unions into strings, LlamaIndex loses their description); null is still accepted.
 """
 
 from __future__ import annotations
@@ -37,19 +37,19 @@ def input_schema(kind: Any) -> dict[str, Any]:
 
 
 def output_schema(kind: Any) -> dict[str, Any]:
-    """Return the schema of a tool's structured output: null stays, since an answer may really have it."""
+    """Return the schema of a tool's structured output: null stays, since an answer may contain it."""
     return _with_types(flat_schema(kind))
 
 
 def output_outline(kind: Any) -> dict[str, Any]:
     """Return a structured output with the types of its members, without nested members.
 
-    Every conversation carries the tool list, and a model sees the answer itself. No member is required, since
-    clients hold the structured content of a failure to the same schema.
+    Every conversation pays for the tool list, and a model sees the answer itself. No member is required,
+    since clients validate the structured content of a failure against the same schema.
     """
     schema = _flatten(kind, with_docstrings=False)
     if isinstance(kind, type) and issubclass(kind, msgspec.Struct) and kind.__struct_config__.omit_defaults:
-        schema = _without_nulls(schema)  # such a struct is encoded without its nulls
+        schema = _without_nulls(schema)  # `omit_defaults` leaves its nulls out
     if "properties" not in schema:
         return _shallow(schema)
     properties = {name: _shallow(inner) for name, inner in schema["properties"].items()}
@@ -70,7 +70,7 @@ _SHALLOW_WORDS = ("type", "description", "enum", "items", "anyOf")
 
 
 def _slim(schema: dict[str, Any], *, is_outermost: bool = True) -> dict[str, Any]:
-    """Drop words that cost tokens in every conversation and add nothing.
+    """Drop keywords that cost tokens in every conversation and add nothing.
 
     These are an empty `required`, and `additionalProperties: false` on inner objects: the outermost has it.
     """
@@ -85,7 +85,7 @@ def _slim(schema: dict[str, Any], *, is_outermost: bool = True) -> dict[str, Any
 def _with_types(schema: dict[str, Any]) -> dict[str, Any]:
     """Give every `enum` its type."""
     plain = _change_inner(schema, _with_types)
-    # A word of OpenAPI: JSON Schema does not define it, and its mapping names our classes.
+    # An OpenAPI keyword: JSON Schema does not define it, and its mapping names our classes.
     plain.pop("discriminator", None)
     if "enum" not in plain or "type" in plain:
         return plain

@@ -23,7 +23,7 @@ _VARARGS, _VARKEYWORDS, _GENERATOR = 0x04, 0x08, 0x20 | 0x200
 
 MAX_NAME = 64
 _NAME_LETTERS = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-")
-"""What every client takes in a tool's name; the APIs of Anthropic and OpenAI refuse others."""
+"""Characters that every client accepts in a tool's name; the Anthropic and OpenAI APIs reject others."""
 _SUPPORTED = "str, int, float, bool, list, dict, Literal, an enum, a dataclass or a Struct"
 
 
@@ -59,7 +59,7 @@ def input_type(function: Callable[..., Any], name: str, base: type[Struct]) -> t
             f"Tool {name}: the parameter {star}{name_of_rest} cannot be an argument, which has a name and "
             "a type of its own. Use ordinary parameters."
         )
-    from .docstrings import read_docstring  # late: most tools have a struct, and its patterns take time
+    from .docstrings import read_docstring  # lazy: most tools have a struct, and its patterns take time
 
     described, defaults = read_docstring(function)[1], _read_defaults(function)
     fields: list[Any] = []
@@ -79,7 +79,7 @@ def input_type(function: Callable[..., Any], name: str, base: type[Struct]) -> t
         if parameter not in defaults:
             fields.append((parameter, kind))
         elif isinstance(default := defaults[parameter], list | dict | set):
-            copy = functools.partial(type(default), default)  # each call gets one of its own
+            copy = functools.partial(type(default), default)  # each call gets its own copy
             fields.append((parameter, kind, msgspec.field(default_factory=copy)))
         else:
             fields.append((parameter, kind, defaults[parameter]))
@@ -88,18 +88,18 @@ def input_type(function: Callable[..., Any], name: str, base: type[Struct]) -> t
 
 
 def _find_rest(function: Callable[..., Any]) -> dict[str, str]:
-    """Return the parameters that have no name or take any number of values, by how they are written."""
+    """Return the positional-only, `*args` and `**kwargs` parameters, by their prefix in the signature."""
     code = getattr(function, "__code__", None)
     if code is None:
         return {}
     named = code.co_argcount + code.co_kwonlyargcount
     rest = list(code.co_varnames[named:])
-    found = {"": code.co_varnames[0]} if code.co_posonlyargcount else {}
+    unusable = {"": code.co_varnames[0]} if code.co_posonlyargcount else {}
     if code.co_flags & _VARARGS:
-        found["*"] = rest.pop(0)
+        unusable["*"] = rest.pop(0)
     if code.co_flags & _VARKEYWORDS:
-        found["**"] = rest.pop(0)
-    return found
+        unusable["**"] = rest.pop(0)
+    return unusable
 
 
 def _read_defaults(function: Callable[..., Any]) -> dict[str, Any]:
@@ -132,7 +132,7 @@ def read_hints(function: Callable[..., Any], name: str) -> dict[str, Any]:
 
 
 def check_function(function: Callable[..., Any], name: str) -> None:
-    """Refuse what cannot be called as a tool."""
+    """Refuse a function that cannot be called as a tool."""
     names = parameter_names(function)
     if names[:1] == ("self",) or names[:1] == ("cls",):
         raise DeclarationError(
@@ -155,7 +155,7 @@ def check_name(name: str, what: str) -> None:
 
 
 def check_description(description: str, what: str, name: str) -> None:
-    """Refuse a part that says nothing of itself: a model chooses by the description."""
+    """Refuse a part without a description: a model chooses by it."""
     if not description.strip():
         raise DeclarationError(
             f"{what} {name} has no description, and a model chooses by it. Write one in the declaration or "
@@ -190,7 +190,7 @@ def explain(problem: Exception) -> str:
 
 
 def show_type(kind: Any) -> str:
-    """Show a type as its author wrote it, more or less."""
+    """Show a type roughly as its author wrote it."""
     return (
         kind.__qualname__
         if isinstance(kind, type) and not get_args(kind)

@@ -28,12 +28,13 @@ if TYPE_CHECKING:
 SKILLS_EXTENSION = "io.modelcontextprotocol/skills"
 MAX_FILES = 512
 MAX_BYTES = 16 * 1024 * 1024
-"""Limits of the extension: every host takes a skill up to them."""
+"""Limits of the extension: every host accepts a skill within them."""
 _MARKDOWN = "text/markdown"
 _NAME = "(?!.*--)[a-z0-9](?:[a-z0-9-]{0,62}[a-z0-9])?"
 _MAX_DESCRIPTION = 1024
 _FIELD = r"( *)([A-Za-z0-9_./-]+):(?: +(.*?))? *"
-# Texts that YAML reads as something else, or may: markers, numbers, dates, a nested field, a comment, words.
+# Texts that a YAML parser may read as something other than a string: markers, numbers, dates, a nested field,
+# a comment, booleans.
 _NOT_PLAIN = r"[\[\]{}>|*&!%#`@,?:\"'.+\d-].*|.*(?:: | #).*|.*:|(?i:~|null|true|false|yes|no|on|off|y|n)"
 
 
@@ -109,7 +110,7 @@ def add_skill(bridge: Bridge[Any], folder: str | Path, *, under: str = "") -> No
 
 def _reader(content: bytes) -> Callable[[Context[Any]], str | bytes]:
     try:
-        text: str | bytes = content.decode()  # the same bytes again on the wire, as the digest needs
+        text: str | bytes = content.decode()  # encodes to the same bytes, as the digest requires
     except UnicodeDecodeError:
         text = content
     return lambda _context: text

@@ -111,7 +111,7 @@ class Tool:
         self.name = name or function.__name__
         self.returns = ReturnType(function, self.name)
         if description is None:
-            from .docstrings import read_docstring  # late: our bridges describe their tools themselves
+            from .docstrings import read_docstring  # lazy: our bridges describe their tools themselves
 
             description, _ = read_docstring(function)
         self.description = description
@@ -119,7 +119,7 @@ class Tool:
         self.is_paid = paid
         """Whether a call costs money."""
         self.effect = effect
-        """What a call does to the far side, in a few words for people; empty if the hints say it all."""
+        """What a call does to the far side, in a few words for people; empty if the hints are enough."""
         self.visible_to: Visibility = visible_to
         self._hints = hints
         self._icons = icons
@@ -145,8 +145,8 @@ class Tool:
         return self._hints.destructive_hint is True
 
     def refuse(self, message: str) -> Tool:
-        """Return a copy that is listed in the same way and refuses every call with this message."""
-        from copy import copy  # late: not needed for the first answer
+        """Return a copy that is listed as usual but rejects every call with this message."""
+        from copy import copy  # lazy: not needed for the first answer
 
         def refuse(_arguments: Any, _context: Any) -> str:
             raise ToolError(message)
@@ -156,7 +156,7 @@ class Tool:
         return twin
 
     def check(self) -> None:
-        """Refuse a declaration that no client could use, and name what is wrong with it."""
+        """Raise `DeclarationError` if no client could use this declaration."""
         from .signatures import check_description, check_function, check_input, check_name
 
         check_name(self.name, "Tool")
@@ -230,7 +230,7 @@ class Tool:
 
     def decode_leniently(self, raw: Raw) -> Any:
         """Decode arguments that `decode` refused; raises `InvalidArguments`, which says what is wrong."""
-        from .argument_errors import describe, reword  # late: only a refused call needs them
+        from .argument_errors import describe, reword  # lazy: only a refused call needs them
         from .leniency import normalize
 
         try:
@@ -259,6 +259,6 @@ class InvalidArguments(Exception):
 
 
 def unknown_tool(name: str, known: list[str], reason: str = "") -> ProtocolError:
-    """Make the refusal of an unknown tool; it lists the tools that exist, and says what hides this one."""
+    """Make the error for an unknown tool; it lists the tools that exist, and says what hides this one."""
     message = f"Unknown tool: {quote(name)}"
     return ProtocolError(INVALID_PARAMS, f"{message}. {reason}" if reason else message, {"tools": known})

@@ -60,7 +60,7 @@ class UriTemplate:
             if start >= end:
                 return None
             values = [*before, uri[start:end], *after]
-        from urllib.parse import unquote  # late: slow to import, and not needed for a handshake
+        from urllib.parse import unquote  # lazy: slow to import, and not needed for a handshake
 
         return dict(zip(self.variables, map(unquote, values), strict=True))
 

@@ -13,7 +13,7 @@ __all__ = ["LOOPBACK", "Application", "application", "asgi", "run"]
 
 
 def run(app: Application, host: str = "127.0.0.1", port: int = 3000) -> None:
-    """Serve the application until a signal ends the process; log its address, or print it if nobody logs."""
+    """Serve the application until a signal ends the process; log its address, or print it without logging."""
     from ..process import check_may_serve, run_to_end, socket_loop
     from .server import listen, serve
 
@@ -38,5 +38,5 @@ def _announce(app: Application, host: str, port: int) -> None:
     for level, line in lines:
         if log.hasHandlers():
             log.log(level, line)
-        else:  # a script that configures no logging; standard output may be somebody's pipe
+        else:  # a script that configures no logging; standard output may be piped
             sys.stderr.write(f"{line}\n")

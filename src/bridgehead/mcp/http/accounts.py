@@ -1,13 +1,13 @@
-"""Accounts: what each caller has open and holds, over everything that one process serves.
+"""Accounts: what each caller has open and how much memory it holds, across one process.
 
 Memory held for a caller is charged here and released: sessions, streams, requests in progress, time in
 threads, and bytes (bodies that arrive, answers that are not read yet, events kept for resuming, batches,
 arguments and results of tasks, subscriptions). A caller is a token or, if none is needed, an address
 (`Request.caller`).
 
-There are two rules. A caller over its share is refused with 429. Where the memory of the process reaches its
-limit, the largest holders lose the events kept for resuming; if that is not enough, larger requests get 503,
-and small ones are still served.
+There are two rules. A caller over its share is refused with 429. When the process reaches its memory limit,
+the largest holders lose the events kept for resuming; if that is not enough, larger requests get 503 while
+small ones are still served.
 """
 
 from __future__ import annotations
@@ -26,16 +26,16 @@ from .memory import resident_bytes
 from .rejection import Rejection, reject_session
 
 _LOOK_BYTES = 8 * 1024 * 1024
-"""After this many charged bytes the memory of the process is read again (about 20 µs)."""
+"""Charged bytes after which the memory of the process is read again (about 20 µs)."""
 _MAX_CALLERS = 1000
-"""Callers whose time in threads is kept apart; further ones are counted together."""
+"""Callers whose thread time is counted separately; any others share one entry."""
 OTHERS = "(others)"
 _RETRY_SECONDS = 5
 _MINUTE, _PART_SECONDS = 60.0, 10.0
 
 
 class Share:
-    """How much of one thing each caller has: sessions, streams, requests or bytes."""
+    """How much of one resource each caller has: sessions, streams, requests or bytes."""
 
     def __init__(self, name: str, limit: int, retry_seconds: float) -> None:
         self._name = name
@@ -77,7 +77,7 @@ class ThreadTime:
     """CPU seconds that the blocking work of each caller took in threads.
 
     A caller whose work took more than `limit` of the last 60 seconds is refused until it is below that again,
-    if work of another caller needed a thread in that minute too. A caller that is alone is never refused.
+    but only if another caller also needed a thread in that minute. A caller that is alone is never refused.
     """
 
     def __init__(self, limit: float, clock: Callable[[], float] = monotonic) -> None:
@@ -86,7 +86,7 @@ class ThreadTime:
         self.by_caller: dict[str, float] = {}
         """Seconds since the start of the process; empty for work of the process itself."""
         self.over: set[str] = set()
-        """Callers that were over the limit when last looked at; for all others there is nothing to check."""
+        """Callers that were over the limit when last checked; others need no check."""
         self._lock = threading.Lock()
         """Protects all of this: `add` is called by the threads themselves."""
         self._minute: deque[tuple[float, dict[str, float]]] = deque()
@@ -118,7 +118,7 @@ class ThreadTime:
             if all(name in ("", caller) for _, part in self._minute for name in part):
                 return
             left, retry = used, 0.0
-            for began, part in self._minute:  # until enough of the minute is over
+            for began, part in self._minute:  # find when enough old parts leave the window
                 if left <= self._limit:
                     break
                 left -= part.get(caller, 0.0)
@@ -175,7 +175,7 @@ class Accounts(Ledger):
     # --- bytes ---------------------------------------------------------------------------------------------
 
     def charge(self, caller: str, size: int) -> None:
-        """Count bytes that are held for a caller; over its share, its oldest events make room."""
+        """Count bytes held for a caller; above its share, its oldest events are dropped."""
         if not size:
             return
         self.bytes.take(caller, size)
@@ -186,13 +186,13 @@ class Accounts(Ledger):
             self.look()
 
     def release(self, caller: str, size: int) -> None:
-        """Count bytes that are held no more."""
+        """Stop counting bytes that were held for a caller."""
         if size:
             self.bytes.give_back(caller, size)
 
     def hold(self, caller: str, size: int) -> bool:
-        """Charge what a request leaves behind, unless the caller may not keep more."""
-        self.charge(caller, size)  # first, because its events make room
+        """Charge the bytes that outlive a request; False, and nothing charged, above the caller's share."""
+        self.charge(caller, size)  # first, because dropping the caller's events may bring it below its share
         try:
             self.check(caller)
         except Rejection:
@@ -201,14 +201,14 @@ class Accounts(Ledger):
         return True
 
     def check(self, caller: str, size: int = 0) -> None:
-        """Reject a caller over its share, and any that would hold `size` more bytes while memory is full."""
+        """Reject a caller over its share, or one that needs `size` more bytes while memory is full."""
         held = self.bytes.by_caller.get(caller, 0)
         if held + size > self.bytes.limit:
             raise self.bytes.reject(
                 f"The server holds {held} bytes for you, and {self.bytes.limit} are the limit. "
                 "Read your answers and finish your requests, then try again."
             )
-        # A caller that holds no more than an equal part may still send small requests: fair before full.
+        # Even with full memory, a caller that holds no more than an equal part may send small requests.
         if self.is_full and (size or held * len(self.bytes.by_caller) > self.bytes.total) and self.look():
             message = "The server has no memory left for this. Try again in a moment."
             headers = ((b"retry-after", b"%d" % _RETRY_SECONDS),)
@@ -216,7 +216,7 @@ class Accounts(Ledger):
 
     @contextmanager
     def holding(self, caller: str, size: int) -> Iterator[None]:
-        """Charge bytes for as long as something takes."""
+        """Charge bytes for the duration of the block."""
         self.charge(caller, size)
         try:
             yield
@@ -228,11 +228,11 @@ class Accounts(Ledger):
         return self.bytes.by_caller.get(caller, 0) > self.bytes.limit
 
     def look(self) -> bool:
-        """Read the memory of the process; return whether it is full although no events are kept any more."""
+        """Read the memory of the process; drop kept events if it is full, return whether it still is."""
         self._charged = 0
         limit = self._limits.memory_bytes
         used = self._read_memory() or self.bytes.total
-        # Memory that is given back may stay with the allocator for a while, so what was dropped is counted.
+        # The allocator may keep freed memory for a while, so subtract what was dropped.
         while used > limit and self._events:
             before = self.bytes.total
             self._drop_events(max(self._events, key=lambda caller: self.bytes.by_caller.get(caller, 0)))
@@ -243,11 +243,11 @@ class Accounts(Ledger):
     # --- events kept for resuming --------------------------------------------------------------------------
 
     def keep_events(self, caller: str, stream: KeptEvents) -> None:
-        """Note a stream that keeps events, which may be dropped where memory is short."""
+        """Register a stream that keeps events; they may be dropped if memory is short."""
         self._events.setdefault(caller, {})[stream] = None
 
     def forget_events(self, caller: str, stream: KeptEvents) -> None:
-        """Forget a stream that keeps no events any more."""
+        """Unregister a stream that keeps no more events."""
         kept = self._events.get(caller)
         if kept is not None:
             kept.pop(stream, None)
@@ -265,16 +265,17 @@ class Accounts(Ledger):
     # --- sessions ------------------------------------------------------------------------------------------
 
     def open_session(self, session: OpenSession) -> None:
-        """Count a session; at the limit of the process, the largest holder's idlest one is closed for it."""
+        """Count a session; at the limit of the process, close the idlest session of the largest holder."""
         caller = session.caller
         self.sessions.check(caller)
         if self.sessions.total >= self._limits.sessions:
             counts = self.sessions.by_caller
             idlest = min(
-                (one for of_caller in self._sessions.values() for one in of_caller),
-                key=lambda one: (-counts[one.caller], one.in_use > 0, one.idle_since),
+                (candidate for of_caller in self._sessions.values() for candidate in of_caller),
+                key=lambda candidate: (-counts[candidate.caller], candidate.in_use > 0, candidate.idle_since),
             )
-            # Between equals, what is in use stays: otherwise they would close each other's in turns.
+            # A caller with no more sessions than this one keeps its busy ones: otherwise equals would close
+            # each other's in turn.
             if idlest.in_use and counts[idlest.caller] <= counts.get(caller, 0) + 1:
                 raise reject_session()
             idlest.close()
@@ -282,7 +283,7 @@ class Accounts(Ledger):
         self._sessions.setdefault(caller, {})[session] = None
 
     def close_session(self, session: OpenSession) -> None:
-        """Count a session no more; a second call does nothing."""
+        """Stop counting a session; a second call does nothing."""
         of_caller = self._sessions.get(session.caller, {})
         if session in of_caller:
             del of_caller[session]

@@ -18,7 +18,7 @@ from .message import Handled, HeaderPairs, Request, Response, ResponseStream
 OK = 200
 _UNAVAILABLE = 503
 _RETRY: HeaderPairs = ((b"retry-after", b"5"),)
-"""When a client may try again: with 503 something is full, and will be less so."""
+"""Tells the client when to retry: a 503 means that a limit is reached for now."""
 
 
 class Answer:
@@ -142,7 +142,7 @@ class Answer:
             self._await_return()
 
     def _await_return(self) -> None:
-        """Deliver nothing here any more; cancel the work unless the client resumes the stream in time."""
+        """Stop delivering here; cancel the work unless the client resumes the stream in time."""
         self._is_released = True
         if self._resumable is not None and self._resumable.reader is self:
             self._resumable.reader = None
@@ -179,8 +179,8 @@ class Answer:
         return response
 
     def stop(self) -> None:
-        """Cancel the tasks beside the answer, once it is sent or will never be."""
-        # Otherwise the stream, which is kept, and this answer would keep each other alive.
+        """Cancel the helper tasks, once the answer is sent or given up."""
+        # Otherwise the kept stream and this answer would keep each other alive.
         if self._resumable is not None and self._resumable.reader is self:
             self._resumable.reader = None
         for task in (self._keep_alive, self._return_limit):

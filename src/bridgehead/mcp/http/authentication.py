@@ -13,9 +13,9 @@ from .message import Request
 from .rejection import Rejection
 
 MIN_TOKEN_LENGTH = 16
-"""Shorter ones can be guessed. A mapping from names to tokens, the wrong way round, is refused by it too."""
+"""Shorter tokens can be guessed. This also catches a mapping the wrong way round, from names to tokens."""
 WAIT_SECONDS = 10.0
-"""Longest wait for an `authenticate` that is async."""
+"""Longest wait for an async `authenticate`."""
 
 Principal: TypeAlias = str | None
 """The name of the caller; None if it is not known."""
@@ -24,7 +24,7 @@ Tokens: TypeAlias = Mapping[str, str] | Iterable[str]
 
 
 class Headers(Mapping[str, str]):
-    """The headers of a request; their names are found in any spelling and listed in lower case."""
+    """The headers of a request; lookup ignores case, iteration yields lower-case names."""
 
     __slots__ = ("_raw",)
 
@@ -42,14 +42,14 @@ class Headers(Mapping[str, str]):
 
 
 def accept_tokens(tokens: Tokens) -> Authenticate:
-    """Return a function that knows callers by their bearer token.
+    """Return a function that identifies callers by their bearer token.
 
-    A mapping has the caller's name for each token; otherwise the name is derived from the token. Raises
+    A mapping gives the caller's name for each token; otherwise the name is derived from the token. Raises
     ValueError for tokens that are empty or easy to guess; no message contains a token.
     """
     if isinstance(tokens, str):
         tokens = (tokens,)
-    # Looked up by their hash: how long that takes says nothing about how much of a token was right.
+    # Looked up by hash, so that timing does not reveal how much of a token was right.
     principals: dict[bytes, str] = {}
     for token in tokens:
         if len(token) < MIN_TOKEN_LENGTH:
@@ -77,7 +77,7 @@ def accept_tokens(tokens: Tokens) -> Authenticate:
 
 
 def checked(principal: object) -> str | None:
-    """Return the caller's name; raises TypeError for what is neither a name nor empty, such as True."""
+    """Return the caller's name; raises TypeError for anything but a name or an empty value, such as True."""
     if not principal:
         return None
     if not isinstance(principal, str):
@@ -86,7 +86,7 @@ def checked(principal: object) -> str | None:
 
 
 def reject_caller(request: Request) -> Rejection:
-    """Make the rejection of a caller that is not known (RFC 6750, section 3)."""
+    """Make the rejection of an unknown caller (RFC 6750, section 3)."""
     if b"authorization" in request.headers:
         message, details = "The credentials are not accepted here. ", b', error="invalid_token"'
     else:

@@ -1,8 +1,8 @@
 """Endpoint: Streamable HTTP at one URL, for clients of both eras at once; and the application around it.
 
-A POST carries one message; its headers and body tell its era. An answer that needs no waiting needs no
-coroutine. GET (messages that belong to no request, and resuming a stream) and DELETE (ending a session) exist
-only in the handshake era.
+A POST carries one message; its headers and body determine its era. A synchronous answer needs no coroutine.
+GET (messages that belong to no request, and resuming a stream) and DELETE (ending a session) exist only in
+the handshake era.
 """
 
 from __future__ import annotations
@@ -23,8 +23,7 @@ from ..bridge import Bridge
 from ..calls.multi_round import Keys
 from ..calls.params import CallToolParams, GetPromptParams, ReadResourceParams, TaskParams
 from ..connection import Connection, NullOutlet, overload
-from ..dispatch import Dispatcher, read
-from ..dispatch import Request as RpcRequest
+from ..dispatch import Dispatcher, RpcRequest, read
 from ..errors import HEADER_MISMATCH, ProtocolError
 from ..features.tools import TASKS_EXTENSION, Tool
 from ..jsonrpc import UNDECODABLE
@@ -72,7 +71,7 @@ class Endpoint:
         )
 
     def __call__(self, request: Request) -> Handled:
-        """Serve one request. Raises Rejection if that needs no waiting to find out."""
+        """Serve one request. Raises Rejection if the request can be rejected without waiting."""
         self._guard.check(request.headers)
         if request.method == "GET":
             return self._get(request)
@@ -85,7 +84,7 @@ class Endpoint:
             raise reject_method(f"{request.method} is not used here", b"GET, POST, DELETE")
         check_json(request.headers)
         accounts = self._accounts
-        if accounts.requests.by_caller:  # nobody has anything open while every call answers at once
+        if accounts.requests.by_caller:  # empty while every call is answered synchronously
             if accounts.requests.total >= self._limits.http_requests_in_flight:
                 raise reject_busy()
             accounts.requests.check(request.caller)
@@ -118,7 +117,7 @@ class Endpoint:
         if not accepted(request.headers.get(b"accept")).events:
             raise Rejection(406, "Accept must list text/event-stream")
         _check_version(request)
-        # Some clients probe for a stream before anything else; 405 is the protocol's word for "none here".
+        # Some clients probe for a stream before anything else; 405 is how the protocol says "none here".
         if b"mcp-session-id" not in request.headers:
             raise reject_method("There is no stream without a session: send initialize first", b"POST")
         session = self.sessions.find(request)
@@ -189,7 +188,7 @@ class Endpoint:
 
     def _handle_body(self, request: Request, body: bytes) -> Handled:
         message = jsonrpc.decode(body)
-        if self._accounts.threads.over and is_work(message):  # nobody is, unless threads are busy
+        if self._accounts.threads.over and is_work(message):  # empty unless threads are busy
             self._accounts.threads.check(request.caller)
         if isinstance(message, jsonrpc.Message):
             version = request.headers.get(b"mcp-protocol-version")
@@ -211,7 +210,7 @@ class Endpoint:
             return ACCEPTED
         if isinstance(reply, bytes):
             return answer.finish(reply, 400)
-        # The most that the answers can take, since they come bit by bit.
+        # Reserve the maximum, since the answers arrive one by one.
         finishing = self._finish(request, answer, reply, self._accounts.requests, None, session)
         return self._hold(session.caller, self._limits.batch_bytes, finishing)
 
@@ -280,7 +279,7 @@ class Endpoint:
         session: Session | None,
     ) -> Response | ResponseStream:
         """Await the work and make a response of its answer or failure; `asked` is None for a batch."""
-        # One coroutine for everything around the work: each further frame is paid at every wake-up.
+        # One coroutine for everything around the work: each further frame costs time at every wake-up.
         # Without authentication a session may be used from several addresses; its opener is the caller.
         caller = request.caller if session is None else session.caller
         share.take(caller)
@@ -326,7 +325,7 @@ class _StreamOutlet:
 
 
 def _is_stateless(version: bytes | None, message: jsonrpc.Message) -> bool:
-    """Tell the era of a message whose version header does not name the stateless one."""
+    """Whether a message without a stateless version header belongs to the stateless era."""
     if message.id is UNSET or message.method is UNSET:
         return False
     # A request with an unknown version is answered by the stateless era, whose errors have a code for that.
@@ -392,7 +391,7 @@ class Application:
         }
 
     def __call__(self, request: Request) -> Handled:
-        """Answer one request, if its caller may call."""
+        """Answer one request, if its caller is allowed."""
         if self._authenticate is None:
             return self.route(request)
         # Before anything else: an unknown caller learns nothing, not even which paths exist.
@@ -424,7 +423,7 @@ class Application:
         return self.route(request)
 
     def route(self, request: Request) -> Handled:
-        """Answer a request whose caller is known, or need not be."""
+        """Answer a request whose caller is authenticated, or need not be."""
         route = self._routes.get(request.path)
         if route is None:
             return Rejection(404, f"There is nothing at {request.path}").response
@@ -510,7 +509,7 @@ def check_mirrored(request: RpcRequest, headers: dict[bytes, bytes], bridge: Bri
 
 
 def _check_arguments(tool: Tool, params: CallToolParams, headers: dict[bytes, bytes]) -> None:
-    """Compare the headers that the tool's schema gives to some of its arguments (`x-mcp-header`)."""
+    """Compare the headers that mirror arguments of the tool (`x-mcp-header` in its schema)."""
     try:
         arguments = msgspec.json.decode(params.arguments)
     except UNDECODABLE:
@@ -540,7 +539,7 @@ def _compare(name: str, header: bytes | None, expected: str, *, is_plain: bool =
     """Compare a header, which may be base64 in `=?base64?…?=` unless it `is_plain`."""
     if header is None:
         raise _mismatch(f"{name} is missing")
-    # Fast path: equal bytes that cannot mean anything else.
+    # Fast path: equal bytes that need no decoding.
     if header == expected.encode() and header.isascii() and not header.startswith(b"=?"):
         return
     text = header.decode("latin-1") if is_plain else _decode(name, header)

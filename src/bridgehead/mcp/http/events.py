@@ -35,7 +35,7 @@ def priming(event_id: str, retry_ms: int) -> bytes:
 
 
 class EventStream:
-    """The events of one stream, numbered from 1; number 0 is its beginning."""
+    """The events of one stream, numbered from 1; position 0 is its beginning."""
 
     def __init__(self, name: str, limits: Limits, accounts: Accounts, caller: str) -> None:
         self.name = name
@@ -83,7 +83,7 @@ class EventStream:
             self._accounts.release(self._caller, -size)
 
     def drop(self) -> None:
-        """Give up the events that are kept; a client that resumes gets only newer ones."""
+        """Drop the kept events; a client that resumes gets only newer ones."""
         if self._events:
             self._events.clear()
             size, self._bytes = self._bytes, 0

@@ -1,7 +1,7 @@
 """Guard: checks before a request is handled.
 
-Host and Origin (against DNS rebinding), Accept and Content-Type, the size and duration of the body. What a
-caller has open is checked by `accounts`.
+Host and Origin (against DNS rebinding), Accept and Content-Type, the size and duration of the body. Limits
+per caller are checked by `accounts`.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Guard:
     def _is_allowed_host(self, host: str) -> bool:
         host = host.lower()
         name, colon, port = host.rpartition(":")
-        without_port = name if colon and port.isdigit() else host  # "[::1]" ends in no port
+        without_port = name if colon and port.isdigit() else host  # "[::1]" has no port
         return "*" in self._hosts or host in self._hosts or without_port in self._hosts
 
     def _is_allowed_origin(self, origin: str) -> bool:

@@ -89,7 +89,7 @@ class _Stream:
         task.add_done_callback(self.tasks.discard)
 
     def wake(self) -> None:
-        """Make the delivering loop check its state; a full queue means that it does so anyway."""
+        """Wake the delivering loop; with a full queue it is awake anyway."""
         with suppress(asyncio.QueueFull):
             self.waiting.put_nowait(b"")
 

@@ -1,4 +1,4 @@
-"""Memory: how much this process uses, and how much it may. Linux tells; elsewhere both are unknown."""
+"""Memory: how much this process uses and may use. Known on Linux only."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _CGROUP_LIMITS = (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory
 
 
 def resident_bytes() -> int:
-    """Return the memory that this process uses; 0 if the system does not tell."""
+    """Return the memory that this process uses; 0 if unknown."""
     try:
         with open("/proc/self/statm", "rb") as statm:  # noqa: PTH123 - a third of the time, and it is read often
             return int(statm.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")

@@ -2,7 +2,7 @@
 
 Everything served over HTTP has one entrance: a `Handler` is a function from a `Request` to a `Response`, or
 to a coroutine that gives one. Our own server calls it for every request; `asgi.py` does so for any other
-server. A response that needs no waiting needs no task.
+server. A synchronous response needs no task.
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ class Request(ABC):
         self.is_gone = False
         """Whether the client has hung up."""
         self.extra_headers: HeaderPairs = ()
-        """Headers to add to whatever response it gets."""
+        """Headers to add to its response, whichever that is."""
         self.stream: ResponseStream | None = None
         """Its response, if that is a stream and has begun."""
         self._when_gone: Callable[[], object] | None = None
@@ -128,7 +128,7 @@ class Request(ABC):
             self._when_gone()
 
     def abort(self) -> None:
-        """Close the connection after what was sent so far, to simulate a broken far side.
+        """Close the connection after the bytes sent so far, to simulate a broken far side.
 
         The handler's return value is then ignored.
         """
@@ -167,6 +167,6 @@ _SINGLETONS = frozenset({b"host", b"origin", b"authorization"})
 
 
 def repeats_singleton(pairs: HeaderPairs) -> bool:
-    """Whether a header that decides access comes twice: a proxy may have checked the other one."""
+    """Whether a header that decides access is repeated: a proxy may have checked the other value."""
     names = [name for name, _ in pairs if name in _SINGLETONS]
     return len(set(names)) != len(names)

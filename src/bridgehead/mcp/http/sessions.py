@@ -78,7 +78,7 @@ class Session:
         return self._owner == (request.principal, request.token_id)
 
     def release(self) -> None:
-        """Count one request or stream less; the idle time starts anew."""
+        """Count one request or stream less; the idle time restarts."""
         self.in_use -= 1
         self.idle_since = monotonic()
 
@@ -87,7 +87,7 @@ class Session:
         name, _, number = last_event_id.rpartition("/")
         stream = self.streams.get(name)
         if stream is None or _NUMBER.fullmatch(number) is None or int(number) > stream.last:
-            raise Rejection(400, f"Event {last_event_id!r} is not known, or no longer")
+            raise Rejection(400, f"Event {last_event_id!r} is unknown or has expired")
         return stream, int(number)
 
 

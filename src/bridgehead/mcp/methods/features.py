@@ -1,4 +1,4 @@
-"""Methods that run what a bridge declares: `tools/call`, `resources/read`, `prompts/get`, completion."""
+"""Methods that run the parts of a bridge: `tools/call`, `resources/read`, `prompts/get`, completion."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 MAX_COMPLETIONS = 100
 _MANY_BYTES = 1024 * 1024
-"""After encoding a result above this, others get their turn."""
+"""After encoding a result above this, yield to the loop."""
 
 
 def call_tool(server: Server, context: Context[Any], params: CallToolParams) -> EventualBody:
@@ -50,14 +50,14 @@ def call_tool(server: Server, context: Context[Any], params: CallToolParams) -> 
         if not may_be_task and tool.task == "required":
             raise context.miss_extension(TASKS_EXTENSION)
     hook = bridge.call_hook
-    if hook is None:  # no Invocation and no closure: each allocation here counts on every call
+    if hook is None:  # no Invocation and no closure: each allocation here costs every call
         returned = _run_tool(server, context, tool, params)
     else:
         call = Invocation("tool", tool.name, context)
         returned = hook(call, partial(_run_tool, server, context, tool, params, call))
     if isinstance(returned, CoroutineType):
         if may_be_task:
-            from ..tasks.methods import call_as_task  # late: most servers have no tasks
+            from ..tasks.methods import call_as_task  # lazy: most servers have no tasks
 
             return call_as_task(server, context, tool, returned)
         return _encode_awaited(context, returned, tool.returns)
@@ -91,7 +91,7 @@ def _run_tool(
     if call is not None:
         call.arguments = arguments
     nonce_check = None
-    # Only the repeated request of a client that was asked brings a state or answers.
+    # Only a repeated request, after a question, carries a state or answers.
     if params.request_state is not UNSET or params.input_responses is not UNSET:
         nonce_check = server.multi_round.resume(
             context, params, params.name, params.arguments, needs_state=tool.is_destructive
@@ -145,7 +145,7 @@ async def read_resource(server: Server, context: Context[Any], params: ReadResou
 
 
 def resource_not_found(uri: str, revision: Revision) -> ProtocolError:
-    """Make the refusal of an unknown URI; its code differs between revisions."""
+    """Make the error for an unknown URI; its code differs between revisions."""
     return ProtocolError(revision.missing_resource_code, f"Resource not found: {quote(uri)}", {"uri": uri})
 
 

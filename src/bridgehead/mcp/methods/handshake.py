@@ -25,7 +25,7 @@ class Capability(Wire, frozen=True):
 
 
 class Capabilities(Wire, frozen=True):
-    """A server's capabilities; None where it has no such feature."""
+    """A server's capabilities; None if it lacks the feature."""
 
     resources: Capability | None = None
     tools: Capability | None = None
@@ -38,7 +38,7 @@ class Capabilities(Wire, frozen=True):
 _CONTRACT = Capabilities(
     resources=Capability(subscribe=False, list_changed=False), tools=Capability(), prompts=Capability()
 )
-"""What a client is told that names no revision, by a bridge that has a contract."""
+"""Capabilities shown by a bridge with a contract to a client that names no revision."""
 
 
 def list_capabilities(server: Server, revision: Revision) -> Capabilities:

@@ -45,11 +45,11 @@ def unsubscribe(server: Server, context: Context[Any], params: SubscribeParams) 
 
 
 def _hold(server: Server, context: Context[Any], size: int) -> None:
-    """Charge subscriptions to the caller, or refuse them."""
+    """Charge subscriptions to the caller; raise above its limit."""
     if not server.ledger.hold(context.connection.caller, size):
         raise ProtocolError(
             OVERLOADED,
-            "The server keeps as much for you as it may. Unsubscribe or end a session, then try again.",
+            "You have reached the memory limit for one caller. Unsubscribe or end a session, then try again.",
         )
 
 

@@ -17,16 +17,17 @@ def is_watchable(descriptor: int) -> bool:
 
 
 def count_unread(descriptor: int) -> int | None:
-    """Return how much the other side of a pipe or socket has not read yet; None if the system does not tell.
+    """Return how much the other side of a pipe or socket has not read yet; None if unknown.
 
     Only zero is exact: for a socket, Linux counts memory, not bytes.
     """
     try:
-        import fcntl  # late: not on Windows, and not needed for the first answer
+        import fcntl  # lazy: not on Windows, and not needed for the first answer
         import termios
 
-        # A pipe counts what is in it, at both ends; a socket what its peer has not taken (SIOCOUTQ, which is
-        # TIOCOUTQ on Linux). Node.js makes sockets for the standard streams of its children.
+        # For a pipe this counts its content, at both ends; for a socket, the bytes its peer has not taken
+        # (SIOCOUTQ, which is TIOCOUTQ on Linux). Node.js makes sockets for the standard streams of its
+        # children.
         is_pipe = stat.S_ISFIFO(os.fstat(descriptor).st_mode)
         counted = fcntl.ioctl(descriptor, termios.FIONREAD if is_pipe else termios.TIOCOUTQ, bytes(4))
     except (ImportError, OSError):

@@ -17,7 +17,7 @@ from typing import Protocol
 from .descriptors import count_unread, is_watchable
 
 CHUNK = 64 * 1024
-"""What is read at once: as much as a pipe holds, and little enough that no pages are mapped for it."""
+"""Bytes read at once: the capacity of a pipe, and small enough that malloc does not map pages for it."""
 
 
 class Input(Protocol):
@@ -40,7 +40,7 @@ class Output(Protocol):
     """Where bytes go."""
 
     is_broken: bool
-    """True once the reader is gone; what is written then is dropped."""
+    """True once the reader is gone; later writes are dropped."""
 
     @property
     def size(self) -> int:
@@ -48,13 +48,13 @@ class Output(Protocol):
 
     @property
     def unread(self) -> int | None:
-        """How much the reader has not read yet; only zero is exact. None if the system does not tell."""
+        """How much the reader has not read yet; only zero is exact. None if unknown."""
 
     def write(self, data: bytes) -> None:
         """Keep bytes for the reader."""
 
     def flush(self) -> None:
-        """Hand over what can be handed over without waiting."""
+        """Write as much as possible without waiting."""
 
     async def drain(self, below: int) -> None:
         """Wait until no more than this many bytes wait, or the reader is gone."""
@@ -158,7 +158,7 @@ class ThreadedInput:
             except OSError:
                 chunk = b""
             self._is_taken.clear()
-            with suppress(RuntimeError):  # the loop has ended, and with it the wish for more
+            with suppress(RuntimeError):  # the loop has ended: nothing more is needed
                 self._loop.call_soon_threadsafe(self._hand_over, chunk)
                 self._is_taken.wait()
 
@@ -187,15 +187,15 @@ class _BufferedOutput(ABC):
 
     @abstractmethod
     def flush(self) -> None:
-        """Hand over what can be handed over without waiting."""
+        """Write as much as possible without waiting."""
 
     @abstractmethod
     def _stop(self) -> None:
-        """Let go of the descriptor."""
+        """Stop using the descriptor."""
 
     @property
     def unread(self) -> int | None:
-        """How much the reader has not read yet; only zero is exact. None if the system does not tell."""
+        """How much the reader has not read yet; only zero is exact. None if unknown."""
         return self.size or count_unread(self._descriptor)
 
     async def drain(self, below: int) -> None:
@@ -239,7 +239,7 @@ class WatchedOutput(_BufferedOutput):
         self._watching = False
 
     def flush(self) -> None:
-        """Hand over what can be handed over without waiting."""
+        """Write as much as possible without waiting."""
         if not self._watching:  # else the pipe is full, and the loop calls when it has room
             self._write()
 
@@ -281,13 +281,14 @@ class ThreadedOutput(_BufferedOutput):
     def __init__(self, descriptor: int, on_break: Callable[[], None]) -> None:
         super().__init__(descriptor)
         self._on_break = on_break
+        # Protects `_chunks` and `_is_closed`, which the loop and the thread share, and wakes the thread.
         self._work = threading.Condition()
         self._chunks: list[bytes] = []
         self._is_closed = False
         self._thread: threading.Thread | None = None
 
     def flush(self) -> None:
-        """Hand over what was written to the thread."""
+        """Pass the queued bytes to the thread."""
         if not self._parts:
             return
         if self._thread is None:

@@ -1,4 +1,4 @@
-"""The stdio server: lines in, dispatched, lines out, until the client goes.
+"""The stdio server: lines in, dispatched, lines out, until the client closes its end.
 
 Everything is bounded: requests wait when too many are in flight, reading stops when too many wait or too much
 output is unread, and shutdown takes a bounded time, in which requests in flight are answered.
@@ -22,7 +22,7 @@ UNREAD_SECONDS = 0.5
 """The longest wait for a client to read its progress before it gets the answer."""
 UNREAD_POLL_SECONDS = 0.001
 UNKNOWN_SECONDS = 0.01
-"""The wait where the system does not tell what has been read (Windows, sockets on macOS)."""
+"""The wait where the system cannot say what has been read (Windows, sockets on macOS)."""
 
 
 async def serve(
@@ -57,7 +57,7 @@ class Lines:
     def __init__(self, limit: int) -> None:
         self._limit = limit
         self._pieces: list[bytes] = []
-        """The beginning of a line whose end has not come yet."""
+        """The beginning of a line whose end has not arrived yet."""
         self._size = 0
 
     def feed(self, chunk: bytes) -> list[bytes | TooLong]:
@@ -74,7 +74,7 @@ class Lines:
             self._pieces, self._size = [], 0
         if rest:
             self._size += len(rest)
-            if self._size > self._limit:  # its size alone tells what becomes of it
+            if self._size > self._limit:  # its size alone decides whether it is too long
                 self._pieces.clear()
             else:
                 self._pieces.append(rest)
@@ -123,7 +123,7 @@ class StdioServer:
             self._receive(received)
         if not self._has_input_ended:
             self._input.start(self._receive)
-            if self._is_paused:  # the first input was too much already
+            if self._is_paused:  # the first input alone reached a limit
                 self._input.pause()
         self._dispatcher.start()
         await self._stopped.wait()
@@ -153,8 +153,8 @@ class StdioServer:
                 self._write(jsonrpc.error(None, ProtocolError(INVALID_REQUEST, problem)))
                 continue
             message = jsonrpc.decode(line)
-            # Only requests wait: cancellations and answers free the room that requests wait for. While
-            # nothing is under way there is room, and nobody has to look.
+            # Only requests wait: cancellations and answers free the room that requests wait for. With nothing
+            # in flight there is always room, so that check is skipped.
             is_idle = not (self._tasks or self._waiting or self._output.size)
             if not is_idle and (self._waiting or not self._has_room) and jsonrpc.is_request(message):
                 self._waiting.append(message)
@@ -203,7 +203,7 @@ class StdioServer:
         """Start waiting requests while there is room."""
         while self._waiting and self._has_room:
             self._handle(self._waiting.popleft())
-        # Ending the server waits for the last of them; a call that answers at once has no task.
+        # Shutdown waits for the last task; a call that answers at once has none.
         self._progress.set()
         self._balance()
 
@@ -280,8 +280,8 @@ class StdioServer:
     async def _wait_until_read(self) -> None:
         """Wait, for a bounded time, until the client has read the notifications."""
         # The TypeScript SDK (1.32 and 2.4, typescript-sdk#2580) handles an answer before notifications that
-        # came in the same read, and then drops those: 29 of 90 streams lost their last words. An answer that
-        # is written after the client has read them comes in a read of its own.
+        # came in the same read, and then drops those: 29 of 90 streams lost their last notifications. An
+        # answer that is written after the client has read them comes in a read of its own.
         self._flush()
         until = self._loop.time() + UNREAD_SECONDS
         while (unread := self._output.unread) and self._loop.time() < until:  # noqa: ASYNC110 - no event tells

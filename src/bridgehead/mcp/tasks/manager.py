@@ -1,8 +1,8 @@
-"""Manager: the tasks of one process. Turns calls into tasks, answers for them, and sees each one to its end.
+"""Manager: the tasks of one process. Turns calls into tasks and answers clients' requests about them.
 
 A task belongs to the process that runs it, and its id begins with that process's name. While it runs, its
-owner answers from memory. The store holds two states of it: that it was made, so that it reads as interrupted
-if its owner dies, and its final state, which the owner keeps until the store has it.
+owner answers from memory. The store holds two states of it: created, so that it reads as interrupted if its
+owner dies, and final, which the owner keeps until it is stored.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _STOP_SECONDS = 1.0
 """How long cancelled work may take to unwind when the server stops."""
 
 WATCH_SECONDS = 0.25
-"""How often another process is asked about a task of its own that is watched here."""
+"""How often to poll another process about its task that is watched here."""
 _FIRST_RETRY_SECONDS = 0.1
 _LAST_RETRY_SECONDS = 5.0
 
@@ -40,7 +40,7 @@ Work = Coroutine[Any, Any, Any]
 
 
 class TaskTerms(Struct, frozen=True):
-    """Who a task is for, and when a call becomes one."""
+    """Whom a task belongs to, and when a call becomes one."""
 
     owner: str
     caller: str
@@ -50,7 +50,7 @@ class TaskTerms(Struct, frozen=True):
 
 
 class Tasks:
-    """All tasks that this process runs or is asked for."""
+    """All tasks that this process runs or is asked about."""
 
     def __init__(
         self,
@@ -65,7 +65,7 @@ class Tasks:
         self.ledger = Ledger()
         """Charges the arguments of running tasks, and results that are in memory, to their callers."""
         self.ended: Counter[str] = Counter()
-        """How many tasks have ended here, by status."""
+        """Number of tasks that ended here, by status."""
         self._make_store = make_store
         self._clock = clock
         self._id_prefix = id_prefix
@@ -73,7 +73,7 @@ class Tasks:
         """Asks the process that owns a task about it; None if there is none, or it has no such task."""
         self._opening: asyncio.Task[TaskStore] | None = None
         self._running: dict[str, TaskRun] = {}
-        """The tasks whose work has not ended here, with their arguments."""
+        """Tasks whose work still runs here, with their arguments."""
         self._unstored: dict[str, TaskRecord] = {}
         """Final states that the store does not have yet."""
         self._background: set[asyncio.Task[None]] = set()
@@ -95,10 +95,10 @@ class Tasks:
             return await self._begin_as_task(run, work, terms)
         finally:
             if not run.is_detached:
-                context.run = run.work = None  # cycles: they keep the arguments until garbage is collected
+                context.run = run.work = None  # cycles that keep the arguments alive
 
     async def _call_for_a_while(self, run: TaskRun, work: Work, terms: TaskTerms) -> Any:
-        """Begin as a call, and make a task of work that is not done within the grace time or asks for it."""
+        """Begin as a call; turn it into a task after the grace time, or when the handler asks for it."""
         doing = run.work = asyncio.create_task(work)
         try:
             await asyncio.wait(
@@ -110,7 +110,7 @@ class Tasks:
                 except TooManyTasks as problem:
                     if terms.is_required:
                         raise
-                    # The work may be paid for already, so it is answered as a call.
+                    # No room for a task, but the work may be paid for already: answer it as a call.
                     logging.getLogger("bridgehead.mcp").warning(
                         "a call does not become a task: %s", problem.message
                     )
@@ -144,7 +144,7 @@ class Tasks:
         size = run.input_bytes
         if not self.ledger.hold(terms.caller, size):
             raise TooManyTasks(
-                f"The server keeps as much for you as it may, and the arguments have {size} bytes. "
+                f"You have reached the memory limit for one caller, and the arguments have {size} bytes. "
                 "Wait until some of your tasks have ended, then try again."
             )
         try:
@@ -170,14 +170,14 @@ class Tasks:
     # --- a task ends ---------------------------------------------------------------------------------------
 
     async def _follow(self, run: TaskRun, record: TaskRecord, work: asyncio.Task[Any]) -> None:
-        """See a task to its end, unless it is cancelled before."""
+        """Await a task's work and record its end, unless the task is cancelled first."""
         try:
             await asyncio.wait({work}, timeout=record.expires - self._clock())
             if not run.is_closed:
                 final = self._conclude(run, run.record or record, work)
                 run.close()
                 # Stored first: only the store knows whether there is room for the result. If the store fails,
-                # the result is shown all the same, and stored later.
+                # the result is shown anyway and stored later.
                 self._keep(final)
                 try:
                     await self._write(final)
@@ -190,11 +190,11 @@ class Tasks:
             await _end_work(work)
         finally:
             self._running.pop(record.id, None)
-            run.context.run = run.work = None  # cycles, as above
+            run.context.run = run.work = None  # break cycles, as above
             self.ledger.release(record.caller, run.input_bytes)
 
     def _conclude(self, run: TaskRun, record: TaskRecord, work: asyncio.Task[Any]) -> TaskRecord:
-        """Return the final record of a task whose work is done, or whose time is over."""
+        """Return the final record of a task whose work is done or whose time to live has passed."""
         now = self._clock()
         if not work.done():
             late = ProtocolError(INTERNAL_ERROR, "The task's time to live was over before it was done.")
@@ -212,7 +212,7 @@ class Tasks:
             self._end(run, final)
 
     def _end(self, run: TaskRun, final: TaskRecord) -> None:
-        """Show a task's final state, and keep it here until the store has it."""
+        """Publish a task's final state, and keep it here until it is stored."""
         run.record = final
         self.ended[final.status] += 1
         self._tell(final)
@@ -220,12 +220,12 @@ class Tasks:
             self._run_in_background(self._write_until_stored(final))
 
     async def _write(self, final: TaskRecord) -> None:
-        """Store a final state; False of the store means that it has one already, or that the time is over."""
+        """Store a final state; the store returns False if it has one already, or the task has expired."""
         await (await self._open()).write(final)
         self._drop(final.id)
 
     def _keep(self, final: TaskRecord) -> None:
-        """Keep a final state until the store has it; the caller is charged, and a result never refused."""
+        """Keep a final state until it is stored; charge the caller, but never refuse a result."""
         self._drop(final.id)
         self._unstored[final.id] = final
         self.ledger.charge(final.caller, len(final.payload))
@@ -255,7 +255,7 @@ class Tasks:
     # --- what clients ask ----------------------------------------------------------------------------------
 
     def find_running(self, task_id: str, owner: str) -> TaskRecord | None:
-        """Return a task that runs here or is not stored, without waiting; None if it has to be looked for."""
+        """Return a task that runs here or is not stored yet, without waiting; None for all others."""
         record = self._look_up(task_id)
         if record is not None and record.owner != owner:
             raise unknown_task(task_id, is_ours=True)
@@ -266,13 +266,13 @@ class Tasks:
         return self._unstored.get(task_id) if run is None else run.record
 
     async def read(self, task_id: str) -> TaskRecord | None:
-        """Return a task of this process or of its store, whoever owns it: for other processes alone."""
+        """Return a task of this process or its store without an owner check: for other processes only."""
         return self._look_up(task_id) or await (await self._open()).read(task_id)
 
     async def find(self, task_id: str, owner: str) -> TaskRecord:
-        """Return a task: as its process shows it, or as it was stored.
+        """Return a task, as its process reports it or as it was stored.
 
-        A task of another owner is as unknown as one that never was.
+        A task of another owner is reported as unknown.
         """
         record = self.find_running(task_id, owner)
         if record is None and self._fetch is not None:
@@ -284,7 +284,7 @@ class Tasks:
         return record
 
     async def update(self, task_id: str, owner: str, responses: dict[str, Any]) -> None:
-        """Take answers to what a task asks."""
+        """Pass answers to a task's questions."""
         if self.find_running(task_id, owner) is None:
             await self._check_has_ended(task_id, owner)
         elif task_id in self._running:
@@ -308,13 +308,13 @@ class Tasks:
             )
 
     def cancel_where(self, is_over: Callable[[Context[Any]], bool], reason: str) -> None:
-        """Cancel the tasks that run here whose caller may not have them any more."""
+        """Cancel the tasks that run here for callers who lost access."""
         for run in tuple(self._running.values()):
             if run.record is not None and is_over(run.context):
                 self._cancel(run, run.record, reason)
 
     async def watch(self, task_id: str, owner: str, watcher: Watcher) -> bool:
-        """Tell a watcher how a task stands, now and with every change; False if there is no such task."""
+        """Send a watcher the state of a task, now and on every change; False if there is no such task."""
         try:
             record = await self.find(task_id, owner)
         except ProtocolError:
@@ -326,7 +326,7 @@ class Tasks:
         return True
 
     def unwatch(self, task_id: str, watcher: Watcher) -> None:
-        """Stop telling a watcher."""
+        """Stop notifying a watcher."""
         watchers = self._watchers.get(task_id, [])
         with suppress(ValueError):
             watchers.remove(watcher)
@@ -334,12 +334,12 @@ class Tasks:
             self._watchers.pop(task_id, None)
 
     async def _poll(self, record: TaskRecord) -> None:
-        """Tell the watchers here what becomes of a task that another process runs."""
+        """Poll a task of another process and notify its watchers here."""
         while record.id in self._watchers and not record.has_ended:
             await asyncio.sleep(WATCH_SECONDS)
             try:
                 newest = await self.find(record.id, record.owner)
-            except ProtocolError:  # it has expired, or its store is away
+            except ProtocolError:  # it has expired, or its store is unavailable
                 newest = record
             if newest.expires <= self._clock():
                 return
@@ -385,7 +385,7 @@ class Tasks:
 
 
 async def _end_work(work: asyncio.Task[Any]) -> None:
-    """Cancel work that nobody waits for, and swallow what it raises."""
+    """Cancel work that nobody awaits, and ignore its exceptions."""
     if not work.done():
         work.cancel()
         await asyncio.wait({work})

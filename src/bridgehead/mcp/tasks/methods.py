@@ -105,7 +105,7 @@ class TaskWatch:
         self._owner = _owner(server, context)
         self._listener = listener
         self._records: dict[str, TaskRecord] = {}
-        """The newest state of each that has not been sent."""
+        """The newest unsent state of each task."""
         self.ids: list[str] = []
 
     async def begin(self, wanted: list[str]) -> None:

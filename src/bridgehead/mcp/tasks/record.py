@@ -96,9 +96,9 @@ def _format_time(seconds: float) -> str:
 
 
 def unknown_task(task_id: str, *, is_ours: bool) -> ProtocolError:
-    """Refuse an id under which this caller has no task: never made, expired, or another caller's.
+    """Make the error for an id that is not a task of this caller: unknown, expired, or another caller's.
 
-    If the id is not of this process, the task may have been lost with the machine that ran it.
+    If the id is not one of this process, the task may have been lost with the machine that ran it.
     """
     reason = "it does not exist, or it has expired"
     if not is_ours:

@@ -1,7 +1,7 @@
 """Run: one task that this process works on: its handler's questions and progress, and its end.
 
 A run begins with the call of a tool, before it is known whether the call becomes a task. Until it is
-detached, the call is like any other. No I/O here: the manager is told of each change.
+detached, the call is like any other. No I/O here: the manager is notified of each change.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class TaskRun:
         # No notices until the run is a task.
         self._changed: Callable[[TaskRecord], None] = lambda _record: None
         self.is_closed = False
-        """Whether its end has begun."""
+        """Whether `close` was called."""
 
     @property
     def is_detached(self) -> bool:
@@ -56,7 +56,7 @@ class TaskRun:
         return self.record is not None
 
     async def detach(self) -> bool:
-        """Continue as a task; False if there is no room for one and the call continues as a call."""
+        """Continue as a task; False if the limit of tasks is reached; then it stays a call."""
         if not self.wanted.done():
             self.wanted.set_result(None)
         return await asyncio.shield(self._settled)
@@ -67,7 +67,7 @@ class TaskRun:
         self._settle(is_task=True)
 
     def stay(self) -> None:
-        """Stay a call: it is answered in time, or there is no room for a task."""
+        """Stay a call: it is answered in time, or the limit of tasks is reached."""
         self._settle(is_task=False)
 
     def _settle(self, *, is_task: bool) -> None:
@@ -94,7 +94,7 @@ class TaskRun:
         asked = {}
         for key in requests:
             asked[key], number = key, 1
-            while asked[key] in self._used:  # each key is used once in a task's life
+            while asked[key] in self._used:  # a key may be used only once per task
                 number += 1
                 asked[key] = f"{key}-{number}"
             self._used.add(asked[key])
@@ -112,7 +112,7 @@ class TaskRun:
     def take_answers(self, responses: Mapping[str, Any]) -> None:
         """Pass answers to the questions they belong to; ignore those to questions that are not open.
 
-        If one does not fit its question, raise, take none, and leave the questions open.
+        If one is invalid, raise, accept none, and leave the questions open.
         """
         read = {}
         for key, response in responses.items():
@@ -130,7 +130,7 @@ class TaskRun:
         try:
             return request.read(response)
         except msgspec.ValidationError as error:
-            from ..features.argument_errors import reword  # which only an answer that does not fit needs
+            from ..features.argument_errors import reword  # lazy: only an invalid answer needs it
 
             problem = reword(str(error), "the answer")
             message = f"inputResponses.{key} does not fit what was asked: {problem}"
@@ -153,9 +153,9 @@ class TaskRun:
     # --- how it ends ---------------------------------------------------------------------------------------
 
     def close(self) -> bool:
-        """Stop the work and what it awaits on the far side; False if that was done before.
+        """Cancel the work and what it awaits on the far side; False if that was done before.
 
-        From now on the record is the manager's: nothing from the handler changes it.
+        From now on only the manager changes the record.
         """
         if self.is_closed:
             return False

@@ -1,8 +1,8 @@
-"""Store: that a task was made, and how it ended. The interface, and the store in memory.
+"""Task stores: the interface, and the store in memory.
 
-A store counts tasks and results against the limits and forgets them when they expire. It does not know the
-state of a running task: its process does. A store that outlives its process shows the unfinished tasks of one
-that is gone as interrupted.
+A store records that a task was created and how it ended. It counts tasks and results against the limits and
+removes them when they expire. The state of a running task is only in its process. A store that outlives its
+process reports the unfinished tasks of a dead process as interrupted.
 """
 
 from __future__ import annotations
@@ -17,26 +17,26 @@ from ..limits import Ledger, Limits
 from .record import Kept, TaskRecord, check_new_task, check_payload
 
 _EXPIRE_SECONDS = 1.0
-"""The shortest pause between two looks for what has expired."""
+"""Minimum pause between two removals of expired tasks."""
 
 
 class TaskStore(Protocol):
     """Where tasks are kept."""
 
     async def open(self, limits: Limits) -> None:
-        """Begin; called once, before anything else. The tasks created here are run by this process."""
+        """Open the store; called once, before anything else. This process owns the tasks it creates."""
 
     async def close(self, left: Sequence[TaskRecord] = ()) -> None:
-        """Write these final states if that is still possible, then end."""
+        """Write these final states if possible, then close the store."""
 
     async def create(self, record: TaskRecord) -> None:
-        """Keep a new task, so that `read` finds it in every process. Raises `TooManyTasks`."""
+        """Store a new task, so that `read` finds it in every process. Raises `TooManyTasks`."""
 
     async def read(self, task_id: str) -> TaskRecord | None:
-        """Return a task that is kept and has not expired."""
+        """Return a task that has not expired."""
 
     async def write(self, record: TaskRecord) -> bool:
-        """Store how a task ended; False if it had ended, expired or been forgotten: then nothing changes.
+        """Store a task's final state; False, and no change, if it has ended, expired or been removed.
 
         Raises `TooManyTasks` if there is no room for its payload. Writing the same state twice is safe.
         """
@@ -57,14 +57,14 @@ class MemoryTaskStore:
         self._all = Kept()
         self._expiring: list[tuple[float, str]] = []
         self._timer: asyncio.TimerHandle | None = None
-        """Removes what expires although nobody asks any more: it would stay charged to its caller."""
+        """Removes expired tasks that nobody asks for, which would otherwise stay charged to their callers."""
 
     async def open(self, limits: Limits) -> None:
-        """Begin."""
+        """Set the limits."""
         self._limits = limits
 
     async def close(self, left: Sequence[TaskRecord] = ()) -> None:
-        """Forget everything."""
+        """Drop all tasks."""
         for task_id in tuple(self._records):
             self._remove(task_id)
         self._expiring.clear()
@@ -72,7 +72,7 @@ class MemoryTaskStore:
             self._timer.cancel()
 
     async def create(self, record: TaskRecord) -> None:
-        """Keep a new task."""
+        """Store a new task; raises `TooManyTasks`."""
         self._expire()
         of_caller = self._by_caller.get(record.caller) or Kept()
         check_new_task(self._limits, of_caller, self._all)
@@ -84,12 +84,12 @@ class MemoryTaskStore:
             self._expire_later()
 
     async def read(self, task_id: str) -> TaskRecord | None:
-        """Return a task that is kept and has not expired."""
+        """Return a task that has not expired."""
         self._expire()
         return self._records.get(task_id)
 
     async def write(self, record: TaskRecord) -> bool:
-        """Keep a task's new state, unless it has ended."""
+        """Store a task's new state, unless it has ended."""
         self._expire()
         before = self._records.get(record.id)
         if before is None or before.has_ended:
@@ -103,7 +103,7 @@ class MemoryTaskStore:
         return True
 
     async def forget(self, task_id: str) -> None:
-        """Remove a task; its entry in the expiry queue is skipped when its time comes."""
+        """Remove a task; its entry in the expiry queue is skipped later."""
         self._remove(task_id)
 
     def _count(self, of_caller: Kept, tasks: int, size: int) -> None:
@@ -118,7 +118,7 @@ class MemoryTaskStore:
             self._remove(task_id)
 
     def _expire_later(self) -> None:
-        """Remove what has expired, and come back when the next one does."""
+        """Remove expired tasks; schedule the next removal."""
         self._timer = None
         self._expire()
         if self._expiring:

@@ -1,1 +1,1 @@
-"""The Mercury API: everything that knows its wire."""
+"""The Mercury API: all code that knows its wire format."""

@@ -65,7 +65,7 @@ class Terms(Protocol):
 
 
 def _read_list(body: bytes) -> list[wire.Model]:
-    """Return the listed models. One that cannot be read must not hide the prices of all the others."""
+    """Return the listed models; skip one that cannot be read, so that the others keep their prices."""
     try:
         return wire.read_models(body).data
     except UNDECODABLE:
@@ -147,9 +147,9 @@ class Catalogue:
     def find_longer(self, names: Sequence[str], model: str) -> str | None:
         """Return the listed model with the next longer context than a model's; None if there is none."""
         known = self._models.get(model)
-        least = 0 if known is None else known.context_length or 0
+        minimum = 0 if known is None else known.context_length or 0
         lengths = {name: self._models[name].context_length or 0 for name in names if name in self._models}
-        longer = [name for name, length in lengths.items() if length > least and name != model]
+        longer = [name for name, length in lengths.items() if length > minimum and name != model]
         return min(longer, key=lengths.__getitem__, default=None)
 
     async def list_able(self, endpoint: str) -> tuple[str, ...]:
@@ -161,8 +161,8 @@ class Catalogue:
         await self.load()
         kind = endpoint.split("/")[1]
         if not self.names_endpoints:
-            # The older API does not list what a model can do. It has a list per endpoint instead, which other
-            # compatible APIs lack, so a failure is normal. Ask once per refresh.
+            # The older API does not list the capabilities of a model. It has a list per endpoint instead,
+            # which other compatible APIs lack, so a failure is normal. Ask once per refresh.
             if self._models and endpoint not in self._asked:
                 self._asked.add(endpoint)
                 try:
@@ -174,7 +174,7 @@ class Catalogue:
                 return self._by_endpoint[endpoint]
         able = []
         for model in self._models.values():
-            # Without the field only the name tells: the vendor's edit models have `edit` in it.
+            # Without the field, go by the name: the vendor's edit models have `edit` in it.
             if model.supported_endpoints is None:
                 serves = (kind == EDITING) == (EDITING in model.id)
             else:

@@ -32,16 +32,16 @@ from .completions import read_response, read_stream
 from .refusals import refused
 from .stream import StreamedAnswer, begins_stream
 from .tolerance import quote_bytes
-from .wire import MODELS, Request
+from .wire import MODELS, ApiRequest
 
 Report = Callable[[StreamedAnswer], Awaitable[None] | None]
 """Called when an answer has grown. The result is awaited, so a slow client slows the stream."""
 
 CONNECT_SECONDS = 5.0
-"""TCP and TLS together. Nothing was sent by then, so another try costs nothing but time."""
+"""TCP and TLS together. Nothing has been sent by then, so a retry is free."""
 MAX_RESPONSE_BYTES = 16_000_000
-"""The largest response. Many times what a model can generate: only a broken server sends more, and each call
-in flight may hold this much."""
+"""The largest response. Many times what a model can generate, so only a broken server exceeds it. Each
+call in flight may hold this much memory."""
 _SUCCESS = range(200, 300)
 _LONGEST_START = 1000
 """Bytes by which it is clear whether an answer is a stream."""
@@ -112,10 +112,10 @@ class ApiClient:
         return await self.fetch(endpoint + MODELS, key, seconds)
 
     async def fetch(self, path: str, key: str, seconds: float) -> bytes:
-        """Return what is at a path, undecoded. Not for anything that costs money."""
+        """GET a path and return the undecoded body. Not for anything that costs money."""
         return await self._fetch(self._exchange("GET", path, b"", key), path, TimeLimit(seconds, _FREE_LIMIT))
 
-    async def complete(self, request: Request, key: str, limit: TimeLimit) -> Completion:
+    async def complete(self, request: ApiRequest, key: str, limit: TimeLimit) -> Completion:
         """Send a request once and return the complete answer."""
         started = self._clock.monotonic()
         exchange = self._exchange(
@@ -128,7 +128,7 @@ class ApiClient:
             request.is_written = exchange.is_written
         return read_response(body, request, self._clock.monotonic() - started, self.name)
 
-    async def stream(self, request: Request, key: str, limit: TimeLimit, report: Report) -> Completion:
+    async def stream(self, request: ApiRequest, key: str, limit: TimeLimit, report: Report) -> Completion:
         """Send a request once, report the answer as it grows, and return the complete one.
 
         Once the answer has begun, a failure carries the text so far and is never retried.
@@ -262,7 +262,7 @@ class ApiClient:
             return MercuryError(
                 "CONNECTION_FAILED",
                 f"The {self.name} at {self._url} cannot be reached: {problem}.",
-                next_step=None if is_transient else "",  # the problem says what to do
+                next_step=None if is_transient else "",  # the problem's own text ends with the next step
                 is_transient=is_transient,
             )
         message = (
@@ -297,7 +297,7 @@ def read_retry_after(milliseconds: str | None, value: str | None, now: float) ->
             return seconds
     if not value:
         return None
-    from email.utils import parsedate_to_datetime  # 0.4 MB, for an API that names a date
+    from email.utils import parsedate_to_datetime  # lazy: 0.4 MB of memory, needed only for a date
 
     try:
         return max(0.0, parsedate_to_datetime(value).timestamp() - now)

@@ -24,7 +24,9 @@ _CALLING = COMPLETE - {"stop"}
 _NOT_COUNTED = "The API's token counts cannot be true, so the usage and cost of this answer are not known."
 
 
-def read_response(body: bytes, request: wire.Request, seconds: float, api: str = "Mercury API") -> Completion:
+def read_response(
+    body: bytes, request: wire.ApiRequest, seconds: float, api: str = "Mercury API"
+) -> Completion:
     """Read a complete response; `seconds` is how long it took, `api` names who sent it."""
     warnings: list[str] = []
     may_have_halves = False
@@ -35,7 +37,7 @@ def read_response(body: bytes, request: wire.Request, seconds: float, api: str =
         try:
             response, warnings = read_tolerantly(body, wire.CompletionResponse)
         except UNDECODABLE as problem:
-            if begins_stream(body):  # some servers stream although nobody asked for it
+            if begins_stream(body):  # some servers stream unasked
                 answer = StreamedAnswer(is_diffusing=request.is_diffusing, max_bytes=len(body), api=api)
                 answer.feed(body, seconds)
                 answer.end(seconds)
@@ -46,10 +48,10 @@ def read_response(body: bytes, request: wire.Request, seconds: float, api: str =
     # Decisions and vectors come instead of choices. They become the text, so that the rest works as for a
     # chat.
     if request.path in (wire.DECISIONS, wire.EMBEDDINGS):
-        found: Any = response.answers
+        data: Any = response.answers
         if request.path == wire.EMBEDDINGS and response.data:
-            found = [item.embedding for item in sorted(response.data, key=lambda item: item.index)]
-        text = None if found is None else wire.write(found).decode()
+            data = [item.embedding for item in sorted(response.data, key=lambda item: item.index)]
+        text = None if data is None else wire.write(data).decode()
         response.choices = None if text is None else [wire.Choice(text=text, finish_reason="stop")]
     if not response.choices:
         # Some compatible servers report an error inside a 200.
@@ -88,7 +90,7 @@ def read_response(body: bytes, request: wire.Request, seconds: float, api: str =
     )
 
 
-def read_stream(answer: StreamedAnswer, request: wire.Request, started: float, now: float) -> Completion:
+def read_stream(answer: StreamedAnswer, request: wire.ApiRequest, started: float, now: float) -> Completion:
     """Read a streamed answer that has ended."""
     used = read_usage(answer.usage)
     first = answer.first_token_at  # tokens per second are counted from here, without the wait before
@@ -129,7 +131,7 @@ def _complete(
             usd = float(reported.cost)
         except (TypeError, ValueError):
             usd = -1.0
-        if 0 <= usd < _USD_LIMIT:  # else it is no plausible amount
+        if 0 <= usd < _USD_LIMIT:  # otherwise implausible
             metadata.cost_usd = usd
     warnings = metadata.warnings or []
     if metadata.usage is _IMPOSSIBLE:
@@ -146,7 +148,7 @@ def _complete(
             try:
                 if arguments:
                     json.decode(arguments)
-            except UNDECODABLE:  # perhaps two calls that cannot be told apart
+            except UNDECODABLE:  # possibly the pieces of two calls, mixed
                 warnings.append(f"The arguments of tool call {number} are not valid JSON.")
             called = CalledFunction(_clean(function.name or ""), arguments)
             tool_calls.append(ToolCall(_clean(call.id or f"call_{number}"), called))

@@ -126,7 +126,7 @@ def list_models(names: tuple[str, ...]) -> str:
 
 
 def broken_off(reason: wire.ApiError, content: str | None, api: str) -> MercuryError:
-    """Return the error for an answer that the API broke off."""
+    """Return the error for an answer that the API aborted."""
     kind = reason.code or reason.type
     return MercuryError(
         "STREAM_ERROR",
@@ -136,10 +136,10 @@ def broken_off(reason: wire.ApiError, content: str | None, api: str) -> MercuryE
     )
 
 
-def read_reason(response: wire.Refusal | wire.CompletionResponse) -> wire.ApiError:
+def read_reason(response: wire.ErrorResponse | wire.CompletionResponse) -> wire.ApiError:
     """Return the reason in any of the known forms: the vendor's, a text, FastAPI's `detail`."""
     error, detail = response.error, response.detail
-    if error is None and isinstance(detail, dict):  # FastAPI around the vendor's form
+    if error is None and isinstance(detail, dict):  # the vendor's form wrapped by FastAPI
         error = detail.get("error", detail)
     if isinstance(error, dict):
         known = ((name, error.get(name)) for name in wire.ApiError.__struct_fields__)
@@ -157,9 +157,9 @@ def read_refusal(body: bytes) -> wire.ApiError:
         return read_reason(wire.read_refusal(body))
     except UNDECODABLE:
         with suppress(*UNDECODABLE):
-            return read_reason(read_tolerantly(body, wire.Refusal)[0])
+            return read_reason(read_tolerantly(body, wire.ErrorResponse)[0])
         with suppress(*UNDECODABLE):  # Gemini's compatible endpoint puts it into a list
-            return read_reason(read_tolerantly(body, tuple[wire.Refusal])[0][0])
+            return read_reason(read_tolerantly(body, tuple[wire.ErrorResponse])[0][0])
     # Not JSON: a gateway's own words, unless it is a whole page.
     is_text = body[:1].isalnum()
     return wire.ApiError(quote_bytes(body) if is_text else None)

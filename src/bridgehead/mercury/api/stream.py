@@ -124,8 +124,8 @@ class _StreamedCall:
             return True
         if piece.function.name != self.name:
             return not self._has_arguments  # a name may come in pieces too, but only before the arguments
-        # Without ids, the name begins another call after one that came in one piece. With an index it may
-        # only be repeated: then no arguments come with it.
+        # Without ids, a name begins a new call if the previous one arrived complete. With an index the name
+        # may just be repeated: then it has no arguments.
         return not (self._is_whole and (piece.index is None or piece.function.arguments_text))
 
 
@@ -163,9 +163,9 @@ class StreamedAnswer:
         self._events = Events(max_bytes)
         self._max_bytes = max_bytes
         self._size = 0
-        """Size of all that could be read of the answer."""
+        """Size of the readable part of the answer."""
         self._unread = b""
-        """The beginning of what could not be read; an error shows it if there is nothing else."""
+        """The beginning of the unreadable part; an error shows it if there is nothing else."""
 
     @property
     def text(self) -> str:
@@ -186,10 +186,10 @@ class StreamedAnswer:
 
     @property
     def received(self) -> str:
-        """What has been received, to show in an error: text and tool calls, or else anything at all."""
+        """The received text and tool calls, to show in an error; without any, the unreadable part."""
         calls = wire.write(self.tool_calls).decode() if self._tool_calls else ""
-        found = "\n\n".join(filter(None, (self.text, calls))) or self.refusal or self.reasoning
-        return mend(logs.scrubbed(found)) if found else quote_bytes(self._unread) or ""
+        received = "\n\n".join(filter(None, (self.text, calls))) or self.refusal or self.reasoning
+        return mend(logs.scrubbed(received)) if received else quote_bytes(self._unread) or ""
 
     @property
     def tool_calls(self) -> list[wire.ToolCall]:
@@ -221,7 +221,7 @@ class StreamedAnswer:
         return self._chunks != before
 
     def add_whole(self, completion: Completion) -> None:
-        """Take a complete answer that came instead of a stream, so that it is reported like one."""
+        """Accept a complete answer in place of a stream, and report it like one."""
         self._pieces.append(completion.content)
 
     def end(self, now: float) -> None:

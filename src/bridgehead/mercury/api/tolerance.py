@@ -1,4 +1,4 @@
-"""Tolerance: read responses that the types of `wire` refuse, because they are paid for all the same. Pure.
+"""Tolerance: read responses that the types of `wire` refuse, because they are billed anyway. Pure.
 
 A field of the wrong type is dropped and named; bytes that are not UTF-8 become U+FFFD. Half of a surrogate
 pair (a server that cuts an emoji in two) is kept as a private-use character until `mend` joins the halves.

@@ -1,7 +1,7 @@
 """Wire: requests to the Mercury API, and its responses, decoded without secrets. Pure.
 
 Both forms of `usage` are accepted, unknown fields are ignored, and nearly every field may be missing or null.
-What these types refuse, `tolerance` reads; `completions` decides what a response means for a call.
+`tolerance` reads responses that these types refuse; `completions` decides what a response means for a call.
 
 An upstream may echo the key that it was sent: in a refusal, a warning, an answer, a model's name. Secrets are
 removed as soon as a response is read. Results, notifications, log lines and audit lines are made from
@@ -34,7 +34,7 @@ FIM_DEFAULTS = {"stop": ["\n\n", "\n \n"], "max_tokens": 512}
 _STREAMED = b',"stream":true,"stream_options":{"include_usage":true}}'
 
 
-class Request(Struct):
+class ApiRequest(Struct):
     """A completion request: path, model, body and how it is sent."""
 
     path: str
@@ -215,7 +215,7 @@ class ModelList(Struct):
     data: list[Model]
 
 
-class Refusal(Struct):
+class ErrorResponse(Struct):
     """The body of a response whose status is not a success."""
 
     error: Any = None
@@ -264,7 +264,7 @@ read_completion = make_reader(CompletionResponse)
 read_chunk = json.Decoder(Chunk).decode
 """Does not redact: only for bytes that `may_need_redaction` has cleared."""
 read_models = make_reader(ModelList)
-read_refusal = make_reader(Refusal)
+read_refusal = make_reader(ErrorResponse)
 write = json.Encoder().encode
 
 

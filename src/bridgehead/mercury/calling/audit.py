@@ -47,7 +47,7 @@ class Entry(Struct):
     def end(self, outcome: str, seconds: float, completion: Completion | None = None) -> None:
         """Record the outcome of the call."""
         self.outcome, self.seconds, self.completion = outcome, seconds, completion
-        self.ended_at = time.time()  # the line itself is written a little later
+        self.ended_at = time.time()  # now, because the line is written later
 
 
 def audit_calls(bridge: Bridge[Any]) -> None:
@@ -98,7 +98,7 @@ class Audit:
         self._write(len(self._waiting))
 
     def _write(self, limit: int) -> None:
-        """Write that many of the waiting lines; the others follow later."""
+        """Write up to this many queued lines; schedule the rest."""
         entries = list(islice(self._waiting, limit))
         for _ in entries:
             self._waiting.popleft()

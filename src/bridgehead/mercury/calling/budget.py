@@ -1,6 +1,6 @@
 """Budget: limits of money per day and per month (both UTC), in total and per client.
 
-Every send books its worst case before it goes out and its end afterwards (`reservations.py`), so that all
+Every send books its worst case before it is sent and its outcome afterwards (`reservations.py`), so that all
 processes together never exceed a budget. They share the books, in PostgreSQL (`postgres_budget.py`) if
 BRIDGEHEAD_DATABASE_URL is set, otherwise in SQLite (`sqlite_budget.py`).
 """
@@ -171,7 +171,7 @@ class BudgetStore(Protocol):
         """
 
     def finish(self, reservation: Reservation) -> None:
-        """Book how a send ended, soon; one that was never reserved is booked only if it is uncertain."""
+        """Queue the outcome of a send; a send without a reservation is booked only if it is uncertain."""
 
     async def spending(self, day: str, caps: Sequence[Cap]) -> list[Spending]:
         """Return the committed amount under each cap; raises `BridgeError`."""
@@ -184,7 +184,7 @@ class BudgetStore(Protocol):
         """Raise `BridgeError` if nothing can be booked."""
 
     async def close(self) -> None:
-        """Book the ended sends, and close."""
+        """Book the queued outcomes, and close."""
 
 
 class Budget:
@@ -232,8 +232,8 @@ class Budget:
         except OverBudget as over:
             raise await self._refuse(reservation, over.cap) from None
         except asyncio.CancelledError:
-            # The booking goes on although nothing will be sent: release it as soon as it is done. Cancelling
-            # it instead could leave a reservation whose answer is lost.
+            # The booking continues although nothing will be sent: release it once it is done. Cancelling it
+            # instead could leave a reservation whose answer is lost.
             def release(booking: asyncio.Future[list[Spending]]) -> None:
                 if not booking.cancelled() and booking.exception() is None:
                     reservation.is_booked, reservation.state = True, "released"
@@ -245,7 +245,7 @@ class Budget:
         await self._note(reservation.day, spendings)
 
     def finish(self, reservation: Reservation) -> None:
-        """Book how a send ended. Without a booked reservation, only an uncertain end is booked."""
+        """Book the outcome of a send. Without a booked reservation, only an uncertain one is booked."""
         if reservation.is_booked or reservation.state == "uncertain":
             self._store.finish(reservation)
 

@@ -25,11 +25,11 @@ if TYPE_CHECKING:
     from bridgehead.runtime.stores.single_flight import SingleFlight
 
 MAX_ARGUMENT_BYTES = 1024 * 1024
-"""Above this all remembered arguments are dropped; calls that come again are remembered again."""
+"""Above this all remembered arguments are dropped; repeated calls are remembered anew."""
 _ENTRY_OVERHEAD = 512
 """Estimated bytes of an entry beside its texts."""
 _BYTES_PER_CHARACTER = 4
-"""The maximum in Python's strings."""
+"""The maximum in Python's strings (UCS-4)."""
 _AGE = b'"cache_age_seconds":'
 """The bytes before an age. They cannot occur inside a text, where the quotes would be escaped."""
 
@@ -103,7 +103,7 @@ class Cache:
         return cached
 
     def store(self, key: CacheKey, completion: Completion) -> None:
-        """Store an answer if it is complete and not too large, encoded for hits, which cost nothing."""
+        """Store an answer if it is complete and not too large, encoded as a hit with a cost of 0."""
         if not completion.is_whole:
             return
         metadata = replace(completion.metadata, from_cache=True, cache_age_seconds=0.0, cost_usd=0.0)
@@ -132,7 +132,7 @@ class Cache:
     def remember(self, call: Call, arguments: bytes) -> None:
         """Remember a call by its encoded arguments: equal bytes need not be decoded and checked again."""
         self._argument_bytes += len(arguments) + len(call.body)
-        # All at once, which needs no order of use.
+        # Clear everything at once: cheaper than tracking the order of use.
         if self._argument_bytes > MAX_ARGUMENT_BYTES:
             self.calls.clear()
             self._argument_bytes = 0

@@ -37,7 +37,7 @@ TOOL_CHOICES = ("auto", "none", "required")
 CacheUse = Literal["use", "bypass", "refresh"]
 
 
-class Call(wire.Request, kw_only=True):
+class Call(wire.ApiRequest, kw_only=True):
     """A request, and the policy for it."""
 
     tool: str
@@ -53,12 +53,12 @@ class Call(wire.Request, kw_only=True):
     """Time limit of one request; None is the provider's."""
     cache: CacheUse
     is_patient: bool = False
-    """Whether it waits for room under the limits of this server, however long that takes, as a part of a
-    batch; its time begins after the wait."""
+    """Whether it waits without limit for the rate limits of this server, as part of a batch; its time
+    limit starts after the wait."""
     max_tokens: int | None = None
     response_format: ResponseFormat | None = None
     is_model_named: bool = False
-    """Whether routes for calls without a model are not for it."""
+    """Whether the caller named a model, so that routes for calls without a model do not apply."""
     is_default_model: bool = False
     """Whether the settings chose its model, so that another one may take its place."""
     asks_diffusing: bool = False
@@ -202,12 +202,13 @@ class CallFactory:
             max_tokens=(args.max_tokens or None) if isinstance(args, CompletionArguments) else None,
             is_model_named=not is_default_model or bool(own_default),
             is_default_model=is_default_model,
-            # Not even the time or the price of an answer may tell that another token has asked the same.
+            # Separate caches per token: otherwise the time or price of an answer would reveal that another
+            # token asked the same.
             cache_owner="" if self._shares_cache else context.connection.principal or "",
         )
         if path == wire.EMBEDDINGS:
-            # Few providers make vectors, so neither a route nor another model takes the place of the one that
-            # is set.
+            # Few providers offer embeddings, so neither a route nor a substitute replaces the configured
+            # model.
             call.provider, call.is_default_model = self._embedding_provider, False
         if trace := context.trace:
             call.trace = _carry_on(trace)

@@ -145,7 +145,7 @@ class Completer:
         return completion
 
     async def _choose_targets(self, call: Call) -> list[Target]:
-        """Return where a call goes, in order: the targets of its route, or its model at Mercury."""
+        """Return the targets of a call, in order: those of its route, or its model at Mercury."""
         if call.path == EMBEDDINGS:
             return [Target(call.provider, call.model)]
         if routed := self._routes.find(call):
@@ -156,7 +156,7 @@ class Completer:
         is_unserved = call.is_default_model and catalogue.is_unserved(call.path, call.model)
         if is_unserved or (call.is_default_model and call.path != CHAT):
             able = await catalogue.list_able(call.path)
-            # An unlisted default is tried first: only the API can tell.
+            # An unlisted default model is tried first: only the API knows whether it exists.
             if able and call.model not in able and (is_unserved or call.model in catalogue.names):
                 return [_replace_model(call, MERCURY, able[0], f"cannot serve {call.path}")]
         return [Target(MERCURY, call.model)]
@@ -207,7 +207,7 @@ class Completer:
                         deadline = self._clock.monotonic() + call.seconds
                         continue
                     # At once, and not as a retry: nothing is wrong with the service.
-                    if error.status in COOLDOWN_SECONDS:  # because of the key
+                    if error.status in COOLDOWN_SECONDS:  # the key was refused
                         refused_keys.add(key)
                         provider.keys.cool_down(key, error.status, error.retry_after)
                         another = provider.keys.find_other(refused_keys)
@@ -226,17 +226,17 @@ class Completer:
                     status, seconds = error.status, round(delay, 3)
                     _log.warn("retrying", code=error.code, status=status, seconds=seconds, tool=call.tool)
                 await asyncio.sleep(delay)
-                # The best key may be another one by now: cool-downs end, and the file may have changed.
+                # Pick the key again: cool-downs may have ended, and the file may have changed.
                 key, refused_keys, attempt = "", set(), attempt + 1
 
     async def _find_substitute(self, call: Call, provider: Provider, error: MercuryError) -> list[Target]:
-        """Return what can answer a call that the last target refused: another endpoint or model, or nothing.
+        """Return a substitute (another endpoint or model) for a call that the last target refused, if any.
 
         Only a refusal (4xx), which is not billed, has a substitute, and no call gets the same one twice.
         """
         if error.code == "NOT_FOUND" and call.path == FIM:
-            # From now on `COMPLETIONS` is asked at once, unless that is not there either. An API whose list
-            # says what its models can do is believed: there the 404 means something else.
+            # From now on use `COMPLETIONS` directly, unless that is missing too. An API whose list names its
+            # models' endpoints is trusted: there the 404 means something else.
             provider.has_fim = call.sent_path == COMPLETIONS or provider.catalogue.names_endpoints
             return [] if provider.has_fim else [Target(provider.name, call.model)]
         # A caller that names a model gets that one or an error.
@@ -287,7 +287,7 @@ class Completer:
             except MercuryError as error:
                 provider.name_settings(error)
                 # Any other status proves that the service is up, even if it refuses the request. Without a
-                # status (a timeout, an unreadable answer) nothing is known.
+                # status (a timeout, an unreadable answer) the state of the service is unknown.
                 if error.is_outage:
                     breaker.record_failure(self._clock.monotonic())
                 elif error.status is not None:
@@ -295,7 +295,7 @@ class Completer:
                 else:
                     breaker.record_nothing()
                 raise
-            except BaseException:  # cancelled: nothing is known about the service
+            except BaseException:  # cancelled: says nothing about the service
                 breaker.record_nothing()
                 raise
             breaker.record_success()
@@ -312,7 +312,7 @@ class Completer:
                 # The first answer of a process may arrive before the price list.
                 await catalogue.wait_for_prices()
                 answer.cost_usd = catalogue.price(answer, call.model)
-            # Without usage and cost the reservation stays as it is, and becomes uncertain.
+            # Without usage and cost the reservation keeps its worst case and becomes uncertain.
             if used.total_tokens or answer.cost_usd is not None:
                 reservation.settle(used, answer.cost_usd)
             if self._routes.routes:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 RECONNECT_SECONDS = 2.0
 """How long a paid call waits while the database is being reconnected."""
 MAX_UNBOOKED = 10_000
-"""Ends that wait to be booked. Beyond that the oldest is dropped: its reservation becomes uncertain."""
+"""Outcomes waiting to be booked; beyond that the oldest is dropped and its reservation becomes uncertain."""
 _MAX_BATCH = 500
 _RETRY_BACKOFF = Backoff(base=0.1, limit=5.0)
 _CLOSE_SECONDS = 5.0
@@ -70,9 +70,9 @@ with cap as (
 )
 select period, payer, committed_usd::float8, fits or is_booked from total, verdict"""
 
-# Books how sends ended. An open send has its amount committed, one that the payer has released nothing. A
-# settled one is skipped, so an end that is sent again changes nothing. An uncertain one stays open, with its
-# time limit moved to now.
+# Books the outcomes of sends. The amount of an open send is committed; that of a send released by the payer
+# is not. A settled one is skipped, so a repeated statement changes nothing. An uncertain one stays open, with
+# its time limit moved to now.
 _FINISH = """
 with ended as (
     select id, outcome, usd::numeric as settled_usd
@@ -161,7 +161,7 @@ with send as (
 )
 select day, model, client, sends, usd::float8 from send order by day, model, client"""
 
-# A settled send is kept for an hour, in case its end is sent again.
+# A settled send is kept for an hour, in case its outcome is sent again.
 _PRUNE = "delete from mercury_sends where state = 'settled' and reserved_until < now() - interval '1 hour'"
 
 _log = logs.logger("mercury.budget")
@@ -176,7 +176,7 @@ class PostgresBudget:
         self._known_totals: set[tuple[str, str]] = set()
         """Totals that this process has seen in the table."""
         self._ended: dict[str, Reservation] = {}
-        """Sends whose end is not booked yet."""
+        """Sends whose outcome is not booked yet."""
         self._booking: asyncio.Task[None] | None = None
         self._pruned_at = float("-inf")
 
@@ -190,7 +190,8 @@ class PostgresBudget:
             # The same id is sent again, so a reservation that was stored before counts once.
             except (Unavailable, TimedOut) as failure:
                 if isinstance(failure, TimedOut) or loop.time() > until:
-                    # It may be booked although the answer was lost, and nothing will be sent.
+                    # The reservation may be stored although the answer was lost: release it, since nothing
+                    # will be sent.
                     self.finish(replace(reservation, state="released", is_booked=True))
                     raise
             await asyncio.sleep(_RETRY_BACKOFF.base)
@@ -221,7 +222,7 @@ class PostgresBudget:
         return [Spending(cap, round(committed[cap.key(day)] + usd, 12)) for cap in caps]
 
     async def spending(self, day: str, caps: Sequence[Cap]) -> list[Spending]:
-        """Return the committed amount under each cap, including the ends that this process has seen."""
+        """Return the committed amount under each cap, including this process's unbooked outcomes."""
         if self._booking is not None:
             await asyncio.wait([self._booking], timeout=_CLOSE_SECONDS)
         database = await self._open()
@@ -242,12 +243,12 @@ class PostgresBudget:
         return "The database is unavailable." if is_away else ""
 
     async def check(self) -> None:
-        """Do nothing: the connection finds out by itself when the database is back."""
+        """Do nothing: the connection reopens by itself."""
 
     # --- ends, booked in the background --------------------------------------------------------------------
 
     def finish(self, reservation: Reservation) -> None:
-        """Book how a send ended in the background, retrying until the database accepts it."""
+        """Book the outcome of a send in the background, retrying until the database accepts it."""
         self._ended[reservation.id or secrets.token_hex(8)] = reservation
         if len(self._ended) > MAX_UNBOOKED:
             del self._ended[next(iter(self._ended))]
@@ -269,7 +270,7 @@ class PostgresBudget:
                     continue
                 attempt = 0
                 for key, reservation in batch.items():
-                    if self._ended.get(key) is reservation:  # unless a later end of it came in the meantime
+                    if self._ended.get(key) is reservation:  # unless a later outcome was queued
                         del self._ended[key]
         finally:
             self._booking = None
@@ -277,11 +278,11 @@ class PostgresBudget:
     async def _finish(self, connection: postgres.Connection, batch: list[Reservation]) -> None:
         booked = [reservation for reservation in batch if reservation.is_booked]
         if booked:
-            columns = [(one.id, one.state, one.settled_usd) for one in booked]
+            columns = [(send.id, send.state, send.settled_usd) for send in booked]
             await connection.execute(_FINISH, *(list(column) for column in zip(*columns, strict=True)))
         if len(booked) < len(batch):
             unbooked = [reservation for reservation in batch if not reservation.is_booked]
-            rows = [(one.day, one.model, one.client, one.worst_usd or 0.0) for one in unbooked]
+            rows = [(send.day, send.model, send.client, send.worst_usd or 0.0) for send in unbooked]
             await connection.execute(_ADD_UNCERTAIN, *(list(column) for column in zip(*rows, strict=True)))
         now = asyncio.get_running_loop().time()
         if now - self._pruned_at > _PRUNE_SECONDS:
@@ -294,7 +295,7 @@ class PostgresBudget:
         return self._database
 
     async def close(self) -> None:
-        """Book the ended sends, and close. Ends that cannot be booked now become uncertain."""
+        """Book the queued outcomes, and close. Those that cannot be booked now become uncertain."""
         if self._booking is not None:
             booking = self._booking
             await asyncio.wait([booking], timeout=_CLOSE_SECONDS)

@@ -1,7 +1,7 @@
 """PostgreSQL usage: the counts of all replicas, by day, model and client.
 
 A replica adds its counts every two seconds. Each batch has an id that is stored with it, so a batch whose
-answer was lost is sent again and added once. While the database is away, counts stay in memory, bounded by
+answer was lost is sent again and added once. While the database is down, counts stay in memory, bounded by
 the number of keys; a replica that stops in that state leaves them in files (`usage_spool.py`).
 """
 
@@ -68,7 +68,8 @@ select case when $3 then day else '' end as at_day, case when $4 then model else
     sum(unpriced)::bigint, sum(uncertain_sends)::bigint, round(sum(uncertain_usd), 12)::float8,
     round(sum(reserved_usd), 12)::float8
 from rows group by 1, 2, 3 order by 1, 2, 3 limit $6"""
-# Returns nothing if the batch is there already. Its row lock also makes a second copy wait for the first one.
+# Returns nothing if the batch is already stored. Its row lock also makes a second copy wait for the first
+# one.
 _TAKE_BATCH = "insert into mercury_usage_batches (id) values ($1) on conflict do nothing returning id"
 
 _log = logs.logger("mercury.usage")
@@ -132,7 +133,7 @@ class PostgresUsage:
             self.write_soon()
 
     async def write(self) -> None:
-        """Write the counts, those of an earlier run first; raises `BridgeError` if the database is away."""
+        """Write the counts, those of an earlier run first; raises `BridgeError` if the database is down."""
         async with self._turn:
             if not self._is_spool_read:
                 for number, counts in (await asyncio.to_thread(self._spool.read)).items():

@@ -1,7 +1,7 @@
 """Provider: one API with its keys, models, prices, rate limit and circuit breaker.
 
-The settings describe one, Mercury. A routes file can add others, which are OpenAI-compatible. Each fails by
-itself; budgets and the limits of clients count over all of them.
+The settings describe one, Mercury. A routes file can add others, which are OpenAI-compatible. Each fails
+independently; budgets and the limits of clients count across all.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from ..api.wire import VENDOR_FIELDS
 from ..errors import MercuryError
 from ..settings import KEYS, URL, MercurySettings
 from .keys import Keys, hide_key
-from .rate_limits import Amounts, Scope
+from .rate_limits import RateAmounts, Scope
 from .retries import Breaker
 from .routes import MERCURY, ProviderEntry
 
@@ -32,7 +32,7 @@ BREAKER_FAILURES = 10
 """Failures in a row after which no requests are sent. More than the tries of two calls, so that one unlucky
 call never pauses the others."""
 BREAKER_SECONDS = 15.0
-"""How long none are sent. Short, because one request then finds out whether the service is back."""
+"""How long none are sent. Short, because then a single request probes whether the service is back."""
 _MINUTE = 60.0
 _BREAKER = "breaker"
 _KEY = "key:"
@@ -70,7 +70,7 @@ class Provider:
         )
         access = MERCURY_API
         self._settings: dict[str, str] = {}
-        """The settings of Mercury that a next step may name, and those of this provider."""
+        """Names of Mercury's settings in next steps, and what to say instead for this provider."""
         if entry is not None:
             here = f"of the provider {name} in the routes file"
             self._settings = {
@@ -81,7 +81,7 @@ class Provider:
                 self._settings["REQUEST_TIMEOUT"] = f"the timeout_ms {here}"
             query = entry.url.partition("?")[2]
             for value in entry.headers.values():
-                hide_key(value.rpartition(" ")[2])  # of "Bearer sk-…" the key: an API may quote it alone
+                hide_key(value.rpartition(" ")[2])  # also the key alone of "Bearer sk-…": an API may quote it
             headers = tuple(entry.headers.items())
             access = Access(f"provider {name}", f"?{query}" if query else "", entry.key_header, headers)
         self.api = ApiClient(settings, clock, access)
@@ -103,7 +103,7 @@ class Provider:
         )
         self.rate_limit: Scope | None = None
         if entry is not None and entry.requests_per_minute is not None:
-            limits = Amounts(entry.requests_per_minute)
+            limits = RateAmounts(entry.requests_per_minute)
             setting = "requests_per_minute in the routes file"
             self.rate_limit = Scope(f"the provider {name}", limits, _MINUTE, f"provider:{name}", setting)
 
@@ -168,7 +168,7 @@ def make_provider(
     keys: tuple[str, ...] = ()
     try:
         if entry.key_env:
-            # An unset variable is no error here: only calls to this provider fail, and say so.
+            # An unset variable is not an error here: only calls to this provider fail, with that reason.
             keys = KEYS.parse(environ[entry.key_env]) if environ.get(entry.key_env) else ()
         elif not entry.key_file:
             keys = KEYS.parse(entry.key)
@@ -179,7 +179,7 @@ def make_provider(
             "REQUEST_TIMEOUT": entry.timeout_ms or settings.request_timeout,
         }
         for text in (entry.key_header, entry.url.partition("?")[2], *entry.headers, *entry.headers.values()):
-            # Neither may end a line of the request.
+            # A line break would inject headers.
             if not (text.isascii() and text.isprintable()):
                 raise ValueError(text)  # noqa: TRY301
     except ValueError:

@@ -83,7 +83,7 @@ class Reservations:
                 is_first=not call.is_counted,
                 is_patient=call.is_patient,
                 input_tokens=call.max_input_tokens,
-                # Only looked up if it is limited.
+                # Looked up only if output tokens are limited.
                 output_tokens=longest_answer(call, catalogue) if self._rate_limits.needs_output_length else 0,
                 deadline=deadline,
             )
@@ -126,7 +126,7 @@ class Reservations:
                 # The cached price list is wrong: the next send reads a new one.
                 catalogue.expire()
         else:
-            if reservation.worst_usd is None:  # without a budget it is priced only now, for the report
+            if reservation.worst_usd is None:  # without a budget, priced only now for the report
                 reservation.worst_usd = catalogue.worst_cost(
                     call.model, call.max_input_tokens, longest_answer(call, catalogue) or 0
                 )
@@ -146,7 +146,7 @@ class Reservations:
 def longest_answer(call: Call, catalogue: Catalogue) -> int | None:
     """Return the maximum number of tokens in the answer; None if nothing limits it."""
     if call.path == EMBEDDINGS:
-        return 0  # vectors are no tokens
+        return 0  # embeddings produce no output tokens
     return call.max_tokens or catalogue.max_output(call.model)
 
 

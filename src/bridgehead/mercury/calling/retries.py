@@ -106,5 +106,5 @@ class Breaker:
             self._failures, self._is_probing = 0, False
 
     def record_nothing(self) -> None:
-        """End a request that proves nothing about the service; the next one may be the probe."""
+        """End a request that says nothing about the service; the next one may be the probe."""
         self._is_probing = False

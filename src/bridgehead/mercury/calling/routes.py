@@ -144,18 +144,18 @@ def read_routes(file: Path | None) -> Routes:
     import tomllib
 
     try:
-        found = msgspec.convert(tomllib.loads(file.read_text(encoding="utf-8-sig")), Routes)
+        routes = msgspec.convert(tomllib.loads(file.read_text(encoding="utf-8-sig")), Routes)
     except OSError as problem:
         raise SettingError(_VARIABLE, str(file), f"a file that can be read ({problem.strerror})") from None
     except ValueError as problem:  # invalid UTF-8, invalid TOML, or wrong fields
         raise SettingError(_VARIABLE, str(file), f"a routes file ({problem})") from None
-    for number, route in enumerate(found.routes, 1):
+    for number, route in enumerate(routes.routes, 1):
         for target in route.targets:
-            if target.provider != MERCURY and target.provider not in found.providers:
-                known = ", ".join((MERCURY, *found.providers))
+            if target.provider != MERCURY and target.provider not in routes.providers:
+                known = ", ".join((MERCURY, *routes.providers))
                 wanted = f"a routes file (route {number} goes to {target.provider!r}; there are {known})"
                 raise SettingError(_VARIABLE, str(file), wanted)
-    return found
+    return routes
 
 
 def _matches(pattern: str, value: str) -> bool:

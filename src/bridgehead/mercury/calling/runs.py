@@ -116,7 +116,7 @@ class Runs:
         run = Run(secrets.token_hex(8), owner, about, self._clock)
         self._runs[run.name] = run
         while len(self._runs) > MAX_RUNS:
-            ended = (name for name, one in self._runs.items() if one.status != "running")
+            ended = (name for name, run in self._runs.items() if run.status != "running")
             del self._runs[next(ended, next(iter(self._runs)))]
         return run
 

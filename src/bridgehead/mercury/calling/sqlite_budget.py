@@ -63,7 +63,7 @@ class SqliteBudget:
         return booked
 
     def finish(self, reservation: Reservation) -> None:
-        """Book how a send ended with the next transaction."""
+        """Book the outcome of a send with the next transaction."""
         self._store.submit(partial(_finish, reservation=reservation)).add_done_callback(_log_failure)
 
     async def spending(self, day: str, caps: Sequence[Cap]) -> list[Spending]:
@@ -101,6 +101,8 @@ def _reserve(
     connection: sqlite3.Connection, reservation: Reservation, caps: Sequence[Cap]
 ) -> list[Spending] | OverBudget:
     usd = reservation.worst_usd or 0.0
+    # The transaction of `SqliteUsage` holds the write lock, so no process can book between these sums and the
+    # insert. Rounded to a trillionth of a dollar, against the noise of float sums.
     query = "SELECT total(committed_usd) FROM budget WHERE period = ? AND payer = ?"
     spendings = []
     for cap in caps:
@@ -126,7 +128,7 @@ def _finish(connection: sqlite3.Connection, reservation: Reservation) -> None:
         connection.execute(_ADD_UNCERTAIN, values)
         return
     row = connection.execute("SELECT usd, state FROM sends WHERE id = ?", (reservation.id,)).fetchone()
-    if row is None:  # its end is booked already
+    if row is None:  # its outcome is booked already
         return
     # The payer may have released it before a late settlement: then nothing is committed for it.
     committed = row[0] if row[1] == "open" else 0.0

@@ -179,7 +179,7 @@ class SqliteUsage:
                     if counts and self._usage is not None:
                         self._usage.restore_counts(counts)
                     problem = error.message if isinstance(error, StorageError) else str(error)
-                    if problem != self.problem:  # the first of a series
+                    if problem != self.problem:  # log only the first of a series
                         self.problem = problem
                         where = FILE if self._folder is None else str(self._folder / FILE)
                         reason = repr(error.__cause__ or error)

@@ -192,9 +192,9 @@ class Usage:
         self._models: dict[str, UsageCounts] = {}
         self._unwritten: dict[Key, UsageCounts] = {}
         self._recent: dict[Key, UsageCounts] = {}
-        """Answers of the API that are in neither of the two yet: `_gather` adds them to both at once."""
+        """Answers of the API not counted in either sum yet: `_gather` adds them to both."""
         self._hits: dict[tuple[str, str], int] = {}
-        """Cache hits by model and client that are in neither of the two yet."""
+        """Cache hits by model and client not counted in either sum yet."""
         self._unpriced: deque[tuple[Key, Metadata]] = deque(maxlen=MAX_UNPRICED)
         """Answers that arrived before the price list; priced when it arrives."""
         self._clients: set[str] = set()
@@ -261,7 +261,7 @@ class Usage:
         self._models.setdefault(model, UsageCounts()).add(counts)
 
     def _gather(self) -> None:
-        """Add recent answers and hits to both sums, and the cost of answers whose price is known by now."""
+        """Add recent answers and hits to both sums, and the cost of answers whose price has become known."""
         recent, self._recent = self._recent, {}
         for key, counts in recent.items():
             self._add(key, counts)

@@ -1,6 +1,6 @@
-"""Usage spool: files with the counts of a replica that stopped while PostgreSQL was away.
+"""Usage spool: files with the counts of a replica that stopped while PostgreSQL was down.
 
-The next start reads them. Each file is one batch with its id, so a batch that PostgreSQL has already is not
+The next start reads them. Each file is one batch with its id, so a batch that PostgreSQL already has is not
 added again.
 """
 

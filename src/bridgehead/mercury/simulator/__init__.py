@@ -6,7 +6,7 @@ invented text; nothing of the bridge is used here, so that neither can hide a mi
 
 from .catalogue import MODELS, Model
 from .faults import NAMED, Fault, Faults
-from .journal import Journal, Request
+from .journal import Journal, ReceivedRequest
 from .server import Simulator
 
-__all__ = ["MODELS", "NAMED", "Fault", "Faults", "Journal", "Model", "Request", "Simulator"]
+__all__ = ["MODELS", "NAMED", "Fault", "Faults", "Journal", "Model", "ReceivedRequest", "Simulator"]

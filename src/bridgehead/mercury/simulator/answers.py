@@ -166,7 +166,7 @@ def _choose_tool(request: ChatRequest, question: str) -> Tool | None:
 
 
 def _example(schema: dict[str, Any], question: str, param: str) -> list[str]:
-    """Make a value for a schema of plain types, enums, objects, lists and references, as people try them.
+    """Make a value for a schema of plain types, enums, objects, lists and references.
 
     Bounds, patterns and other keywords are not looked at: the bridge says so if the value does not fit.
     """
@@ -199,7 +199,7 @@ def _example(schema: dict[str, Any], question: str, param: str) -> list[str]:
 
     try:
         value = make(schema)
-    except (AttributeError, KeyError, RecursionError, TypeError):  # no schema, or its recursion has no end
+    except (AttributeError, KeyError, RecursionError, TypeError):  # not a schema, or endless recursion
         raise Refusal(400, "Invalid schema: no value can be made for it.", param=param) from None
     return words.split(msgspec.json.encode(value).decode())
 

@@ -13,7 +13,7 @@ from typing import Any
 from bridgehead.mcp.http.message import HeaderPairs, Response, ResponseStream
 from bridgehead.mcp.http.message import Request as HttpRequest
 
-from .journal import Request
+from .journal import ReceivedRequest
 
 JSON = (b"content-type", b"application/json")
 EVENTS = ((b"content-type", b"text/event-stream"), (b"cache-control", b"no-cache"))
@@ -23,7 +23,7 @@ Answered = Response | ResponseStream
 class Exchange:
     """A request as the server has it, and its entry in the journal."""
 
-    def __init__(self, http: HttpRequest, request: Request) -> None:
+    def __init__(self, http: HttpRequest, request: ReceivedRequest) -> None:
         self._http = http
         self._stream: ResponseStream | None = None
         self.request = request

@@ -100,7 +100,7 @@ class Orders(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Faults:
-    """Decides for each request what goes wrong with it."""
+    """Chooses the fault of each request."""
 
     def __init__(self, rate: float = 0.0, seed: int = 0, among: Iterable[Fault] = ()) -> None:
         self._queue: deque[Fault] = deque()

@@ -11,7 +11,7 @@ import msgspec
 from .faults import Fault
 
 
-class Request:
+class ReceivedRequest:
     """One request, and when it arrived, was answered, finished or was abandoned (`time.monotonic`)."""
 
     __slots__ = (
@@ -82,26 +82,26 @@ class Journal:
     """The newest requests, oldest first."""
 
     def __init__(self, limit: int) -> None:
-        self._requests: deque[Request] = deque(maxlen=limit)
+        self._requests: deque[ReceivedRequest] = deque(maxlen=limit)
         self.total = 0
         """Number of all requests, including those dropped from the journal."""
 
     def __len__(self) -> int:
         return len(self._requests)
 
-    def __getitem__(self, index: int) -> Request:
+    def __getitem__(self, index: int) -> ReceivedRequest:
         return self._requests[index]
 
-    def __iter__(self) -> Iterator[Request]:
+    def __iter__(self) -> Iterator[ReceivedRequest]:
         return iter(tuple(self._requests))
 
-    def add(self, request: Request) -> None:
-        """Take a request in."""
+    def add(self, request: ReceivedRequest) -> None:
+        """Number a request and add it."""
         self.total += 1
         request.number = self.total
         self._requests.append(request)
 
-    def to(self, path: str) -> list[Request]:
+    def to(self, path: str) -> list[ReceivedRequest]:
         """Return the requests whose path ends like this."""
         return [request for request in self._requests if request.path.endswith(path)]
 

@@ -19,7 +19,7 @@ from .catalogue import MODELS, Model
 from .delivery import deliver
 from .exchange import Answered, Exchange
 from .faults import Fault, Faults, Orders
-from .journal import Journal, Request
+from .journal import Journal, ReceivedRequest
 from .refusals import Refusal
 from .rendering import Streamed, Whole
 from .service import PREFIX, Service
@@ -147,7 +147,7 @@ class Simulator:
 
     def _answer(self, http: HttpRequest, body: bytes) -> Handled:
         pairs = list(http.header_pairs)
-        request = Request(http.method, http.path, pairs, body, time.monotonic())
+        request = ReceivedRequest(http.method, http.path, pairs, body, time.monotonic())
         if request.path.startswith("/_"):
             return self._control(request)
         self.requests.add(request)
@@ -168,7 +168,7 @@ class Simulator:
 
     # --- orders from another process -----------------------------------------------------------------------
 
-    def _control(self, request: Request) -> Response:
+    def _control(self, request: ReceivedRequest) -> Response:
         match request.method, request.path:
             case "POST", "/_faults":
                 try:

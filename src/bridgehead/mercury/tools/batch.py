@@ -107,8 +107,8 @@ async def run(args: Batch, ctx: Context[Service]) -> BatchResult:
                         items[index] = await service.completer.complete(call, ctx)
                 else:
                     items[index] = cached.at(now)
-            except BridgeError as error:  # stops no other prompt
-                items[index] = error.with_traceback(None)  # its frames hold `items`
+            except BridgeError as error:  # one failure does not stop the other prompts
+                items[index] = error.with_traceback(None)  # the traceback's frames hold `items`
             await ctx.progress(len(items), total=total)
 
     # Beside the workers' own progress, which comes only when a prompt is done.
@@ -124,7 +124,7 @@ async def run(args: Batch, ctx: Context[Service]) -> BatchResult:
 
 async def _beat(ctx: Context[Service], items: Sized, total: int) -> None:
     """Report progress while prompts are slow: many clients give up after a minute without any."""
-    from .progress import HEARTBEAT_SECONDS  # late, as in chat: the first answer does not need it
+    from .progress import HEARTBEAT_SECONDS  # lazy, as in chat: the first answer does not need it
 
     done = beats = 0
     while True:
@@ -172,7 +172,7 @@ def _summarize(ends: list[Completion | BridgeError]) -> BatchResult:
         raise MercuryError(
             first.code,
             f"All {len(ends)} prompts failed. {message}",
-            next_step="",  # the messages end with theirs
+            next_step="",  # each message ends with its own next step
             retry_after=first.retry_after,
             content=write(received).decode() if received else None,
         )

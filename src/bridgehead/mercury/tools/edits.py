@@ -43,7 +43,7 @@ class ApplyEdit(CompletionArguments, kw_only=True):
     ]
 
     def to_body(self) -> Any:
-        """Return what is sent to the API."""
+        """Return the body of the request."""
         original = self.original or ""
         _check_tags(original=original, update=self.update)
         return self.to_message(f"{_tag('original_code', original)}\n\n{_tag('update_snippet', self.update)}")
@@ -87,7 +87,7 @@ class NextEdit(CompletionArguments, kw_only=True):
     ) = UNSET
 
     def to_body(self) -> Any:
-        """Return what is sent to the API."""
+        """Return the body of the request."""
         edits, snippets = self.recent_edits or [], self.snippets or []
         _check_tags(
             content=self.content,

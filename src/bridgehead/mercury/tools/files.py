@@ -2,8 +2,8 @@
 
 Off unless MERCURY_FILES is set, because the server reads files for any caller. A name is relative to a root,
 or a whole path inside of one. Every step from the root to the file is opened without following links, so
-neither `..`, a link nor a rename in between can lead outside, and only regular files are read. Those of the
-system (`/proc/self/environ` is a regular file, with the keys of this server in it) are not the user's.
+neither `..`, a link nor a rename in between can lead outside, and only regular files are read. System files
+are refused: `/proc/self/environ` is a regular file with the keys of this server in it.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ async def read_files(names: list[str], ctx: Context[Service]) -> list[str]:
         if url.scheme != "file" or url.netloc not in ("", "localhost"):
             continue
         folder = url2pathname(url.path)
-        if folder and not folder.startswith("\\\\"):  # on Windows a share of another machine
+        if folder and not folder.startswith("\\\\"):  # not a network share (Windows)
             folders.append(folder)
     return [await asyncio.to_thread(_read, folders, name, settings.max_file_size) for name in names]
 
@@ -57,7 +57,7 @@ def _split(name: str, folder: str) -> list[str] | None:
     path = name.replace("\\", "/")
     if os.path.isabs(name):  # noqa: PTH117 - pathlib loads slowly
         root = folder.replace("\\", "/").rstrip("/") + "/"
-        # The case counts as little as on the disk: not on Windows.
+        # Compare as the disk does: without case on Windows.
         if os.path.normcase(path[: len(root)]) != os.path.normcase(root):
             return None
         path = path[len(root) :]

@@ -73,8 +73,8 @@ async def _fetch_list(service: Service) -> ListedModels:
     allowed = service.settings.allowed_models
     listed = [ListedModel(name, "route", 0, []) for name in service.routes.names]
     if listed and not service.keys.count:
-        return ListedModels(listed)  # routes to other providers alone
-    service.keys.pick()  # raises without a key, also while the list is still cached
+        return ListedModels(listed)  # only routes to other providers
+    service.keys.pick()  # raises without a key, even if the list is cached
     models = await service.catalogue.fetch()
     for model in models:
         if allowed and model.id not in allowed:

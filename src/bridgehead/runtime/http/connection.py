@@ -104,7 +104,7 @@ class Response:
                 if size > max_bytes:
                     raise BodyTooLarge(max_bytes)
                 pieces.append(piece)
-                if self.is_complete and not self.pieces:  # saves one more call of read
+                if self.is_complete and not self.pieces:  # saves another call of `read`
                     break
         except ConnectionBroken as problem:
             problem.received = b"".join(pieces)
@@ -182,7 +182,7 @@ class Connection(asyncio.Protocol):
         self._unstructured = 0
         """Bytes since the last piece of a body; bounded by `MAX_HEAD_BYTES`."""
         self._has_news = False
-        """Whether the segment being parsed holds something for the reader."""
+        """Whether the segment being parsed holds data for the reader."""
         self._writable: asyncio.Future[None] | None = None
         self.has_answered = False
         """Whether any byte of a response to the last request has arrived."""
@@ -212,7 +212,7 @@ class Connection(asyncio.Protocol):
         transport = self._transport
         if transport is None or not self.is_alive:
             raise ConnectFailed(str(self._lost or "the other side closed it"))
-        # A parser for each response: one that has failed or was left half way does not recover.
+        # A new parser for each response: one that failed or was left half way does not recover.
         self._parser = httptools.HttpResponseParser(self)
         response = self._response = Response(self, self._loop)
         self._is_bodiless = request.method == "HEAD"
@@ -231,7 +231,7 @@ class Connection(asyncio.Protocol):
         if "\r" in start or "\n" in start or not own.count("\r") == own.count("\n") == len(lines):
             raise ValueError("a request's target and headers cannot contain line breaks")
         head = f"{start} HTTP/1.1\r\n{self._fixed_headers}{own}\r\n".encode("latin-1")
-        # Before the write: one that fails may have sent a part.
+        # Set before the write: a write that fails may have sent a part.
         request.is_written = True
         transport.write(head + body if isinstance(body, bytes) else head)
         return response
@@ -279,8 +279,8 @@ class Connection(asyncio.Protocol):
     # --- what the event loop calls -------------------------------------------------------------------------
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Keep the transport; abort it if the connection was abandoned before."""
-        self._transport = cast("asyncio.Transport", transport)  # TCP, TLS and Unix sockets all have one
+        """Keep the transport; abort it if the request was abandoned meanwhile."""
+        self._transport = cast("asyncio.Transport", transport)  # true for TCP, TLS and Unix sockets
         if self._lost is not None:
             self._transport.abort()
 

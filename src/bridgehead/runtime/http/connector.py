@@ -139,7 +139,7 @@ class _ProxyReply(asyncio.Protocol):
 def _make_tls() -> ssl.SSLContext:
     """Make a context with the system's certificates; reads files, so run it in a thread."""
     context = ssl.create_default_context()
-    # This client speaks nothing else; a server must not choose HTTP/2.
+    # This client supports only HTTP/1.1; a server must not choose HTTP/2.
     context.set_alpn_protocols(["http/1.1"])
     return context
 

@@ -69,7 +69,7 @@ _REASONS = {
     "42501": "this user lacks a right",
     "58030": "its disk fails",
 }
-"""What a client may see of a refusal, by PostgreSQL's code; the log has the details."""
+"""The reason that a client may see, by PostgreSQL's error code; the log has the details."""
 
 log = logs.logger("postgres")
 
@@ -151,7 +151,7 @@ class ReconnectingConnection:
         return result
 
     async def _wait_until_open(self) -> None:
-        # A thread may still use the database after it was closed, and nobody would close what it opens.
+        # A thread may still use the database after `close`; a connection opened now would never be closed.
         if self._is_closed:
             raise self._unavailable()
         is_known_lost = bool(self.problem)
@@ -233,7 +233,7 @@ class ReconnectingConnection:
         self.open()
 
     async def close(self) -> None:
-        """Close the connection and do not open another."""
+        """Close the connection for good."""
         self._is_closed = True
         if self._opening is not None:
             self._opening.cancel()
@@ -270,8 +270,8 @@ class ReconnectingConnection:
             log.warn("the database ended a statement", role=self.role, problem=str(failure))
             return TimedOut("The database took too long.", next_step="Try again later.")
         if isinstance(failure, asyncpg.ReadOnlySQLTransactionError):
-            # After a failover the old primary is read-only. It certainly stored nothing, so the caller may
-            # try again: Unavailable, not ConnectionLost.
+            # After a failover the old primary is read-only. It certainly stored nothing, so a retry is safe:
+            # Unavailable, not ConnectionLost.
             self.lose("it is read-only")
             return self._unavailable()
         if isinstance(
@@ -438,7 +438,7 @@ class Database:
 
     @property
     def detail(self) -> str:
-        """The state of the database, in a sentence; where it is and what it says is for operators alone."""
+        """The state of the database, in a sentence; only operators see its address and its error message."""
         where = f" at {self.address.shown}" if is_operator.get() else ""
         if self.is_up:
             return f"The database{where} is up."
@@ -516,7 +516,7 @@ def opened_in_thread(url: str) -> Iterator[Database]:
         return asyncio.run_coroutine_threadsafe(work, loop).result()
 
     async def end_tasks() -> None:
-        # The driver has tasks of its own: one tells the server of a statement that was cancelled.
+        # The driver has its own tasks, such as the one that cancels a statement on the server.
         left = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
         if left:
             await asyncio.wait(left, timeout=CLOSE_SECONDS)

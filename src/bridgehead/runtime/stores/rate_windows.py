@@ -112,11 +112,11 @@ end
 
 
 Entry = list[float]
-"""The time at which room was taken, and the amount."""
+"""The time of a reservation, and its amount."""
 
 
 class Window:
-    """A sliding window over one limited thing, in this process."""
+    """A sliding window over one limited quantity, in this process."""
 
     def __init__(self, limit: int, seconds: float) -> None:
         self.limit = limit
@@ -205,7 +205,7 @@ class SharedWindows:
         try:
             return await self._run(entry, asked)
         except asyncio.CancelledError:
-            # The script may have run all the same: release the unused reservation.
+            # The script may have run anyway: release the unused reservation.
             names = tuple(limit.name for limit in asked)
             self.correct(Taken(entry, names), [0] * len(asked[0].amounts))
             raise

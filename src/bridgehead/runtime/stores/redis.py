@@ -2,8 +2,8 @@
 
 Commands of one turn of the loop go out as one pipeline; those that come meanwhile form the next. Each
 pipeline has a time limit. A failure takes the connection down: until a write succeeds again, retried in the
-background, every command fails at once, so a lost Redis costs one call one wait. The retry is a write,
-because a full server, or a replica that cannot write, is of no use here.
+background, every command fails at once, so that a lost Redis delays a single call. The retry is a write,
+because a full server or a read-only replica is of no use here.
 
 After a broken connection a pipeline is sent once more: a script that must not count twice carries an id. Time
 is Redis's own (`TIME` in a script), so the clocks of replicas need not agree. redis-py does the protocol,

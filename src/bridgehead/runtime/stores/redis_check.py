@@ -42,6 +42,6 @@ async def examine_redis(settings: ReplicaSettings, shared: str, unshared: str) -
     finally:
         await redis.close()
     if policy:
-        text = f"{where} drops what it knows when it is full ({policy}): limits and sessions would be lost"
+        text = f"{where} evicts keys when it is full ({policy}): limits and sessions would be lost"
         return Finding("redis", "wrong", text, "Set its maxmemory-policy to noeviction.")
     return Finding("redis", "right", f"{where}: shares {shared} with other replicas, but not {unshared}")

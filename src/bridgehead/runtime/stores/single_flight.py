@@ -39,8 +39,9 @@ return {redis.call('GET', KEYS[2]) == ARGV[1] and 1 or 0}
 """)
 # Renew only our own lock: after a pause of this process it may have expired and belong to another.
 RENEW = Script("if redis.call('GET', KEYS[1]) == ARGV[1] then redis.call('PEXPIRE', KEYS[1], ARGV[2]) end")
-# Delete only our own lock, for the same reason. The result is stored in any case: it is as good as another's.
-# KEYS: the result, the lock. ARGV: our token, the result (empty: none), its milliseconds, the channel.
+# Delete only our own lock, for the same reason. The result is stored even if the lock was lost: it is as good
+# as another holder's. KEYS: the result, the lock. ARGV: our token, the result (empty: none), its
+# milliseconds, the channel.
 END = Script("""
 if ARGV[2] ~= '' then redis.call('SET', KEYS[1], ARGV[2], 'PX', ARGV[3]) end
 if redis.call('GET', KEYS[2]) == ARGV[1] then redis.call('DEL', KEYS[2]) end

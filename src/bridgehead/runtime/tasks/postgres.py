@@ -39,6 +39,7 @@ select count(*) filter (where caller = $1) as own_tasks,
     coalesce(sum(length(payload)) filter (where caller = $1), 0)::bigint as own_bytes,
     count(*) as all_tasks, coalesce(sum(length(payload)), 0)::bigint as all_bytes
 from host_tasks where expires > $2 and id <> $3"""
+# A missing lease counts as expired; `now()` is the database's clock.
 _READ = f"""
 select {_FIELDS}, {_RUNNING} and not exists (
     select from host_task_runners
@@ -72,11 +73,11 @@ class PostgresTaskStore:
         self._renewing = asyncio.create_task(self._keep_lease())
 
     async def close(self, left: Sequence[TaskRecord] = ()) -> None:
-        """Write these final states, give the lease back, and disconnect."""
+        """Write these final states, release the lease, and disconnect."""
         self._renewing.cancel()
         try:
             for record in left:
-                with suppress(TooManyTasks):  # it reads as interrupted
+                with suppress(TooManyTasks):  # not stored: the task reads as interrupted
                     await self.write(record)
             await self._database.writer.run(
                 lambda writer: writer.execute("delete from host_task_runners where runner = $1", self._runner)
@@ -93,11 +94,11 @@ class PostgresTaskStore:
             await self._renew()  # before the task can be read: it must not look interrupted
             row = (*astuple(record), record.expires, self._runner)
             await self._database.writer.run(lambda writer: writer.execute(_INSERT, *row))
-        except BridgeError as problem:  # so that the call is answered as a call, if the tool allows that
+        except BridgeError as problem:  # makes the manager answer it as a plain call, if the tool allows that
             raise TooManyTasks(f"No task can be made right now: {problem.message}") from problem
 
     async def read(self, task_id: str) -> TaskRecord | None:
-        """Return a task; one whose process has no lease any more has been interrupted."""
+        """Return a task; it is interrupted if its process no longer has a lease."""
         now = self._clock()
         row = await self._database.writer.run(lambda writer: writer.fetchrow(_READ, task_id, now))
         if row is None:
@@ -107,7 +108,7 @@ class PostgresTaskStore:
         return record.interrupt(now) if is_interrupted else record
 
     async def write(self, record: TaskRecord) -> bool:
-        """Store how a task ended, unless it has ended before."""
+        """Store a task's final state, unless it has one."""
         if record.payload:
             check_payload(self._limits, record.payload, *await self._count(record))
         state = (record.id, record.status, record.message, record.payload, record.updated, self._clock())
@@ -120,7 +121,7 @@ class PostgresTaskStore:
         )
 
     async def _count(self, record: TaskRecord) -> tuple[Kept, Kept]:
-        """Count what is stored for the record's caller and for all, apart from the record itself."""
+        """Count the tasks and bytes of the record's caller and of all, without the record itself."""
         counted = (record.caller, self._clock(), record.id)
         row = await self._database.writer.run(lambda writer: writer.fetchrow(_COUNT, *counted))
         assert row is not None  # noqa: S101 - an aggregate always has one row
@@ -134,7 +135,7 @@ class PostgresTaskStore:
 
     async def _keep_lease(self) -> None:
         while True:
-            with suppress(BridgeError):  # tried again long before the lease is over
+            with suppress(BridgeError):  # retried long before the lease expires
                 await self._renew()
                 await self._remove_expired()
             await asyncio.sleep(RENEW_SECONDS)
@@ -144,6 +145,7 @@ class PostgresTaskStore:
         await self._database.writer.run(
             lambda writer: writer.execute("delete from host_tasks where expires <= $1", now)
         )
+        # A missing lease reads like an expired one, so old rows are not needed.
         await self._database.writer.run(
             lambda writer: writer.execute(
                 "delete from host_task_runners where leased_until < now() - interval '1 day'"

@@ -1,8 +1,8 @@
 """SQLite tasks: the tasks of one machine's processes, in one file.
 
-Every process that runs tasks holds a lock of its own beside the file. A lock that can be taken belongs to a
-process that is gone, however it went: its tasks read as interrupted at once, without waiting for a lease to
-end.
+Every process that runs tasks holds a lock of its own beside the file. The system releases it when the process
+ends for any reason. So if another process can take it, the owner is dead and its tasks read as interrupted at
+once, without waiting for a lease to expire.
 """
 
 from __future__ import annotations
@@ -64,12 +64,12 @@ class SqliteTaskStore:
         self._lock: FileLock
 
     async def open(self, limits: Limits) -> None:
-        """Open the file, and interrupt what processes that are gone have left."""
+        """Open the file, and mark the tasks of dead processes as interrupted."""
         self._limits = limits
         await self._do(self._open_file)
 
     async def close(self, left: Sequence[TaskRecord] = ()) -> None:
-        """Write these final states and close the file; for all others this process is gone now."""
+        """Write these final states, release the lock of this process and close the file."""
         try:
             await self._do(self._close_file, left)
         finally:
@@ -80,11 +80,11 @@ class SqliteTaskStore:
         await self._do(self._insert, record)
 
     async def read(self, task_id: str) -> TaskRecord | None:
-        """Return a task; one whose process is gone has been interrupted."""
+        """Return a task; it is interrupted if its process is dead."""
         return await self._do(self._select, task_id)
 
     async def write(self, record: TaskRecord) -> bool:
-        """Store how a task ended, unless it has ended before."""
+        """Store a task's final state, unless it has one."""
         return await self._do(self._update, record)
 
     async def forget(self, task_id: str) -> None:
@@ -92,7 +92,7 @@ class SqliteTaskStore:
         await self._do(self._connection.execute, "DELETE FROM tasks WHERE id = ?", (task_id,))
 
     async def _do(self, work: Callable[..., _T], *arguments: Any) -> _T:
-        # Shielded: what was begun is committed, and its caller may be gone meanwhile.
+        # Shielded: a transaction that has begun is committed even if its caller is cancelled.
         return await asyncio.shield(
             asyncio.get_running_loop().run_in_executor(self._thread, work, *arguments)
         )
@@ -115,7 +115,7 @@ class SqliteTaskStore:
     def _close_file(self, left: Sequence[TaskRecord]) -> None:
         try:
             for record in left:
-                with suppress(TooManyTasks):  # it reads as interrupted
+                with suppress(TooManyTasks):  # not stored: the task reads as interrupted
                     self._update(record)
             self._interrupt_all(self._runner)
         finally:
@@ -129,7 +129,7 @@ class SqliteTaskStore:
         return FileLock(self._lock_path(runner), is_singleton=False, thread_local=False, mode=0o600)
 
     def _is_alive(self, runner: str) -> bool:
-        """Tell whether a process still holds its lock."""
+        """Whether a process still holds its lock."""
         if runner == self._runner:
             return True
         if not self._lock_path(runner).exists():
@@ -143,7 +143,7 @@ class SqliteTaskStore:
         return False
 
     def _interrupt_all(self, runner: str) -> None:
-        """Give the tasks of a process that is gone their final state, and forget the process."""
+        """Mark the tasks of a dead process as interrupted, and remove the process."""
         with transaction(self._connection):
             query = f"SELECT {_FIELDS} FROM tasks WHERE runner = ? AND {_RUNNING}"  # noqa: S608
             for row in self._connection.execute(query, (runner,)).fetchall():
@@ -154,6 +154,7 @@ class SqliteTaskStore:
     def _insert(self, record: TaskRecord) -> None:
         with transaction(self._connection):
             self._connection.execute("DELETE FROM tasks WHERE expires <= ?", (self._clock(),))
+            # Counted and inserted in one transaction, so that processes cannot pass a limit together.
             check_new_task(self._limits, *self._count(record.caller))
             values = (*astuple(record), len(record.payload), record.expires, self._runner)
             marks = ", ".join("?" * len(values))
@@ -163,11 +164,11 @@ class SqliteTaskStore:
             )
 
     def _count(self, caller: str, without: str = "") -> tuple[Kept, Kept]:
-        """Count what is kept for a caller and in all, one task apart."""
+        """Count the tasks and bytes of a caller and of all callers, without one task."""
         sums = "SELECT count(*), coalesce(sum(size), 0) FROM tasks WHERE expires > ? AND id != ?"
-        given = (self._clock(), without)
-        of_caller = self._connection.execute(f"{sums} AND caller = ?", (*given, caller)).fetchone()
-        return Kept(*of_caller), Kept(*self._connection.execute(sums, given).fetchone())
+        arguments = (self._clock(), without)
+        of_caller = self._connection.execute(f"{sums} AND caller = ?", (*arguments, caller)).fetchone()
+        return Kept(*of_caller), Kept(*self._connection.execute(sums, arguments).fetchone())
 
     def _select(self, task_id: str) -> TaskRecord | None:
         query = f"SELECT {_FIELDS}, runner FROM tasks WHERE id = ? AND expires > ?"  # noqa: S608
@@ -177,11 +178,14 @@ class SqliteTaskStore:
         record, runner = TaskRecord(*row[:-1]), row[-1]
         if record.has_ended or self._is_alive(runner):
             return record
+        # Its process died without a final state: mark all its tasks, then read the result.
         self._interrupt_all(runner)
         return self._select(task_id)
 
     def _update(self, record: TaskRecord) -> bool:
         with transaction(self._connection):
+            # The first final state counts. Check and write are one transaction, which takes the write lock at
+            # its start, so two processes cannot both pass.
             query = f"SELECT 1 FROM tasks WHERE id = ? AND expires > ? AND {_RUNNING}"  # noqa: S608
             if self._connection.execute(query, (record.id, self._clock())).fetchone() is None:
                 return False

@@ -59,7 +59,7 @@ class Ownership:
             attempt += 1
 
     async def _listen_or_join(self) -> bool:
-        """Return when neither is possible any more: True if this process was a guest."""
+        """Return once neither is possible; True if this process was a guest."""
         try:
             async with self._listener.listening() as address:
                 self._connection.role, self._connection.address, self._connection.problem = (

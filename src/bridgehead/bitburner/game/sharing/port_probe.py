@@ -84,7 +84,7 @@ async def _find_web_server(settings: BitburnerSettings) -> str:
         return ""
     head, *fields = said.partition(b"\r\n\r\n")[0].decode("latin-1").split("\r\n")
     headers = {
-        name.strip().lower(): value.strip() for name, _, value in (one.partition(":") for one in fields)
+        name.strip().lower(): value.strip() for name, _, value in (field.partition(":") for field in fields)
     }
     if not head.startswith("HTTP/") or MARK.lower() in headers:
         return ""

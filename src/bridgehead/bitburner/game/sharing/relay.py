@@ -114,7 +114,7 @@ class _Guest:
 
     async def serve(self) -> None:
         try:
-            # The guest plugs the game in only when it hears that there is one.
+            # The guest plugs the game in only when its owner reports one.
             await self.tell_status()
             while True:
                 frame = await self._socket.recv(decode=False)
@@ -165,7 +165,7 @@ class _Guest:
         try:
             async with asyncio.timeout(self._timeout):
                 await self._socket.send(message, text=True)
-        except TimeoutError:  # the guest does not read; its own time limit ends the call
+        except TimeoutError:  # the guest does not read; its own time limit fails the call
             log.warn("guest does not read")
         except ConnectionClosed:
             return

@@ -35,13 +35,13 @@ _REQUEST_BYTES = 512
 
 
 class UnreadAnswers(Protocol):
-    """Where answers that a client has not read are counted; `Accounts` is one."""
+    """Counts answers that clients have not read; implemented by `Accounts`."""
 
     def charge(self, caller: str, size: int) -> None:
         """Count bytes that are held for a caller."""
 
     def release(self, caller: str, size: int) -> None:
-        """Count bytes that are held no more."""
+        """Stop counting bytes that were held for a caller."""
 
     def is_over(self, caller: str) -> bool:
         """Whether a caller holds more than its share."""

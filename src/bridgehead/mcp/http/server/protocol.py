@@ -2,8 +2,8 @@
 
 Three classes share the work. `RequestParser` turns bytes into requests and bounds them (the parsing itself is
 httptools'), `Http1Request` runs the handler and formats its response, `Http1Protocol` owns the transport and
-decides what happens when. Requests have no timers of their own, and a response that needs no waiting needs no
-task. Fair before fast: a connection answers one request when its bytes arrive; anything further waits for its
+decides what happens when. Requests have no timers of their own, and a synchronous response needs no task.
+Fairness comes before speed: a connection answers one request when its bytes arrive; the rest waits for its
 turn among all connections (see `connections`).
 """
 
@@ -239,7 +239,7 @@ class RequestParser:
         elif isinstance(request.body, bytearray):
             request.body += body
         else:
-            # Grown in place from the second piece on: joining bytes anew costs the square of their number.
+            # Grown in place from the second piece on: joining again for each piece takes quadratic time.
             request.body = bytearray(request.body)
             request.body += body
         if request.waiter is not None:
@@ -338,7 +338,7 @@ class Http1Request(Request):
                 log.debug("a client hung up before it had sent its request")
             except Exception:
                 log.exception("the handler failed")
-            if not self.is_finished:  # not after a cancellation: a server that ends closes the connection
+            if not self.is_finished:  # not after a cancellation: a server that stops closes the connection
                 self._fail()
         finally:
             # Break the cycles with the stream, with the listeners for its end, and with the task, whose
@@ -349,7 +349,7 @@ class Http1Request(Request):
             self.body = b""
 
     def _fail(self) -> None:
-        """Answer 500 if there is no response; cut one off that has begun, so that it does not look whole."""
+        """Answer 500 if there is no response; cut off one that has begun, so that it looks incomplete."""
         if not self.is_gone:
             if self.stream is None:
                 self._protocol.write(STATUS_LINES[500] + b"content-length: 0\r\nconnection: close\r\n\r\n")
@@ -366,7 +366,7 @@ class Http1Request(Request):
         self.wake()
 
     def wake(self) -> None:
-        """Let `read` look again."""
+        """Wake `read`."""
         waiter, self.waiter = self.waiter, None
         if waiter is not None and not waiter.done():
             waiter.set_result(None)
@@ -389,7 +389,7 @@ class Http1Request(Request):
 
     @property
     def waits_to_continue(self) -> bool:
-        """Whether the client sends its body only after it was told to (RFC 9110 10.1.1)."""
+        """Whether the client waits for `100 Continue` before it sends its body (RFC 9110 10.1.1)."""
         return not self._is_continued and self.headers.get(b"expect", b"").lower() == b"100-continue"
 
     # --- the response --------------------------------------------------------------------------------------
@@ -560,7 +560,7 @@ class Http1Protocol(asyncio.Protocol):
         self._backlog = b""
         self._parser.close()
         if self.writable is not None:
-            self.resume_writing()  # writers find out that the client is gone
+            self.resume_writing()  # wakes writers, which then see that the client is gone
 
     def close_if_idle(self, before: float) -> None:
         """Close if since that time the client read nothing, sent nothing, or did not finish a head."""
@@ -600,7 +600,7 @@ class Http1Protocol(asyncio.Protocol):
             self._parse(data)
             self._serve()
             if self.connections.has_queue:
-                self.flush()  # before queued connections take their turns
+                self.flush()  # write before queued connections take their turns
 
     def eof_received(self) -> None:
         """Answer a client that shut down its sending side within a head; the loop then closes."""
@@ -699,7 +699,7 @@ class Http1Protocol(asyncio.Protocol):
         if unread is not None:
             self._held = caller, self.transport.get_write_buffer_size()
             unread.charge(*self._held)
-            if unread.is_over(caller):  # it asks for more than it reads
+            if unread.is_over(caller):  # it keeps sending requests without reading the answers
                 self._report("unread", 0)
                 self.transport.abort()
 
@@ -745,7 +745,7 @@ class Http1Protocol(asyncio.Protocol):
         if not request.keep_alive:
             return True
         if not request.is_complete and request.waits_to_continue:
-            return True  # nobody can tell whether its body still comes or another request
+            return True  # cannot tell the rest of its body from another request
         return self.is_ending and len(self.queue) <= 1 and not self._backlog and not self._parser.is_in_head
 
     def finish(self, request: Http1Request, *, is_last: bool) -> None:
@@ -796,7 +796,7 @@ class Http1Protocol(asyncio.Protocol):
             return
         self._backlog = b""
         if self._parser.receiving is not None and self._parser.receiving.is_finished:
-            self.close()  # the request has its response, and gets no other
+            self.close()  # the request already has its response
             return
         self._rejection = rejection
         if self._parser.receiving is not None and self.queue:
