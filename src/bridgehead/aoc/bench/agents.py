@@ -1,10 +1,14 @@
 """Agents: the programs to benchmark, and how each is started, from a TOML file or a preset.
 
-[[agent]] preset = "claude" # claude, codex, gemini or opencode model = "claude-opus-4-5"
+[[agent]]
+preset = "claude"          # claude, codex, gemini or opencode
+model = "claude-opus-4-5"
 
-[[agent]] name = "mine" # how it is called on the board command = ["my-agent", "--mcp", "{mcp_config}",
-"{prompt}"] env = ["MY_API_*"] # variables that it gets from yours files = ["~/.my/key"] # copied to the same
-place in its home directory
+[[agent]]
+name = "mine"              # its name on the board
+command = ["my-agent", "--mcp", "{mcp_config}", "{prompt}"]
+env = ["MY_API_*"]         # variables that it gets from yours
+files = ["~/.my/key"]      # copied to the same place in its home directory
 """
 
 from __future__ import annotations
