@@ -14,6 +14,7 @@ from ..files.attempts import AttemptStep
 from ..files.entries import SOLVING, Details, format_timestamp
 from ..files.instructions import has_answer
 from ..files.recorder import NewRun
+from ..files.seals import Seals
 from ..workspace import Workspace
 from .agent_run import Assignment, Surroundings, find_version, phases_of, remove_leftovers, run_agent
 from .agents import Agent
@@ -28,12 +29,13 @@ class Plan(Struct, frozen=True):
     repeats: int
     budget_usd: float | None = None
     budget_minutes: float | None = None
+    year: int = 0
 
     @property
     def assignments(self) -> list[Assignment]:
         """Every run, in an order in which a benchmark that is cut short has treated all agents alike."""
         return [
-            Assignment(agent, day, repeat)
+            Assignment(agent, day, repeat, self.year)
             for repeat in range(1, self.repeats + 1)
             for day in self.days
             for agent in self.agents
@@ -76,8 +78,8 @@ def check_plan(plan: Plan, workspace: Workspace) -> None:
 def run_benchmark(plan: Plan, around: Surroundings, watcher: Watcher) -> tuple[list[RunResult], str]:
     """Do all runs of a plan that the journal does not have; return all results, and why it ended early."""
     remove_leftovers()
-    journal = Journal(around.folder)
-    known = journal.results()
+    journal = Journal(around.folder, around.workspace.seals or Seals())
+    known = {name: result for name, result in journal.results().items() if not result.is_broken}
     done = [known[one.id] for one in plan.assignments if one.id in known]
     # A crash may have come between the journal and the records.
     for result in done:
@@ -120,7 +122,13 @@ def exhausted(plan: Plan, done: list[RunResult]) -> str:
 
 def record(workspace: Workspace, result: RunResult) -> None:
     """Store attempts and times of a run among all others. Doing it again changes nothing."""
-    tried = [phase for phase in result.phases if phase.outcome != "not started"]
+    # An agent that does not begin has not solved phase 1, or it could choose its days. Phase 2 is never
+    # handed out to one that has not solved phase 1, so it does not count.
+    tried = [
+        phase
+        for phase in result.phases
+        if phase.outcome != "not started" or (phase.phase == 1 and not result.is_broken)
+    ]
     for phase in tried:
         attempt = f"bench-{result.id}-{phase.phase}"
         _, there = workspace.attempts.find(attempt)

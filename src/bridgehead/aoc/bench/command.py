@@ -117,6 +117,7 @@ def run(workspace: Workspace, chosen: Namespace, settings: AocSettings) -> int:
             repeats=chosen.repeats or (2 if chosen.demo else 1),
             budget_usd=chosen.budget_usd,
             budget_minutes=chosen.budget_minutes,
+            year=workspace.year,
         )
         check_plan(plan, workspace)
         around = Surroundings(
