@@ -110,6 +110,7 @@ PURPOSES: Mapping[str, tuple[str, ...]] = {
         "AOC_YEAR",
         "AOC_RECORD_KEYS",
         "AOC_GRADE_KEY_FILE",
+        "AOC_CALLER",
         "AOC_LOCK_WAIT_MS",
     ),
     "Fetching puzzles": ("AOC_CONTACT", "AOC_SESSION_FILE"),

@@ -82,11 +82,11 @@ class Data:
         state = str(self.folder.parent / "state")
         return {"AOC_DATA_DIR": str(self.folder), "BRIDGEHEAD_STATE_DIR": state, **more}
 
-    def seals(self) -> Seals:
+    def seals(self, year: int = 2025) -> Seals:
         """Give the seals of the server of this directory."""
         state = self.folder.parent / "state" / "aoc"
         state.mkdir(parents=True, exist_ok=True)
-        return Seals(lambda: state / "grade.key")
+        return Seals(lambda: state / "grade.key", year)
 
     def bridge(self, **more: str) -> Bridge[Workspace]:
         """Make a bridge in memory that serves this directory."""

@@ -72,11 +72,19 @@ def test_a_right_program_is_timed_until_its_time_is_known_and_recorded(data: Dat
     assert (row["attempts"], row["solved"], row["solve_rate"]) == (1, 1, 1.0)
 
 
+@pytest.mark.parametrize("option", ["--runs", "--max-runs"])
+def test_fewer_than_five_runs_are_refused(data: Data, option: str) -> None:
+    done = run(data, SOLVE, option, "4")
+
+    assert (done.returncode, option in done.stderr) == (2, True)
+    assert not data.speeds.exists()
+
+
 def test_without_bubblewrap_a_run_is_measured_and_the_report_says_so(data: Data, tmp_path: Path) -> None:
     empty = tmp_path / "path"
     empty.mkdir()
 
-    done = run(data, SOLVE, "--max-runs", "1", "--warm-up", "0", PATH=str(empty))
+    done = run(data, SOLVE, "--max-runs", "5", "--warm-up", "0", PATH=str(empty))
 
     assert done.returncode == 0, done.stderr
     assert done.stderr.startswith("Not isolated: bubblewrap is not available here")
@@ -104,7 +112,7 @@ def test_a_solver_keeps_its_own_relative_path_and_finds_only_the_input(data: Dat
         "open('cache', 'w').write('for the next run')\n"
         "print(helper.isqrt(int(open('input.txt').read())))\n"
     )
-    given = ["run", "--llm", "m", "--day", "1", "--phase", "1", "--max-runs", "2"]
+    given = ["run", "--llm", "m", "--day", "1", "--phase", "1", "--max-runs", "5"]
 
     done = subprocess.run(
         [COMMAND, "aoc", *given, "--", sys.executable, "mine/solve.py"],
@@ -171,11 +179,11 @@ def test_a_program_that_fails_leaves_no_time_but_counts_as_not_solved(
 def test_an_answer_that_nobody_knows_is_recorded_unchecked(data: Data) -> None:
     (data.folder / "answers" / "Day01_phase1.txt").unlink()
 
-    done = run(data, SOLVE, "--max-runs", "1", "--warm-up", "0")
+    done = run(data, SOLVE, "--max-runs", "5", "--warm-up", "0")
 
     assert "not checked: no answer is known" in done.stderr
     (row,) = board(data)["rows"]
-    assert (row["n"], row["attempts"], row["solved"], row["solve_rate"]) == (1, 1, 0, None)
+    assert (row["n"], row["attempts"], row["solved"], row["solve_rate"]) == (5, 1, 0, None)
 
 
 def test_at_the_limit_a_program_is_ended(data: Data) -> None:

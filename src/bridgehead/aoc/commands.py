@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from argparse import REMAINDER, Namespace
+from argparse import REMAINDER, ArgumentTypeError, Namespace
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from pathlib import Path
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from .database.transfer import Moved
     from .workspace import BoardView, Workspace
 
+MIN_RUNS = 5
+"""Of a solver: a time that was taken less often says little, and could be a lucky one."""
 FORMATS = ("table", "csv", "json", "markdown")
 _ABOUT = """\
 Speed records of Advent of Code puzzles, for people. Without a command it serves an MCP client on standard
@@ -107,13 +109,13 @@ def parser() -> Parser:
     run.add_argument("--phase", type=int, choices=(1, 2), required=True, help="the phase")
     run.add_argument(
         "--runs",
-        type=_positive,
-        default=5,
+        type=_runs,
+        default=MIN_RUNS,
         metavar="K",
-        help="how many are timed at least (default: 5); more follow until the time is known to 5 %%",
+        help="how many are timed at least (5 or more; default: 5), until the time is known to 5 %%",
     )
     run.add_argument(
-        "--max-runs", type=_positive, default=30, metavar="K", help="how many are timed at most (default: 30)"
+        "--max-runs", type=_runs, default=30, metavar="K", help="how many are timed at most (default: 30)"
     )
     run.add_argument(
         "--warm-up",
@@ -167,6 +169,13 @@ def _positive(text: str) -> int:
     number = int(text)
     if not 1 <= number <= 1_000_000:  # noqa: PLR2004 - nobody waits longer
         raise ValueError(text)
+    return number
+
+
+def _runs(text: str) -> int:
+    number = _positive(text)
+    if number < MIN_RUNS:
+        raise ArgumentTypeError(f"{number} is too few: at least {MIN_RUNS} are timed")
     return number
 
 

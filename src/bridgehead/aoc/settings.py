@@ -76,6 +76,13 @@ class AocSettings(LogSettings, DatabaseSettings, StateSettings):
         "the same one to trust each other's grades.",
         shown="`aoc/grade.key` in the state directory, made when it is first needed",
     )
+    caller = Setting(
+        "AOC_CALLER",
+        TEXT,
+        "",
+        "Who calls over stdio. Processes with the same value are one caller when times are graded; without "
+        "it, each process is a caller of its own.",
+    )
     tool_prefix = prefix_setting("AOC_TOOL_PREFIX", "aoc_")
     contact = Setting(
         "AOC_CONTACT",

@@ -107,6 +107,7 @@ class Workspace:
         *,
         seals: Seals | None = None,
         database: postgres.Database | None = None,
+        caller: str = "",
     ) -> None:
         self.year = year
         self.seals = seals
@@ -123,7 +124,8 @@ class Workspace:
         self._key: RecordKey = key
         self.handouts = Handouts()
         self.process = f"process {os.urandom(6).hex()}"
-        """The caller of all calls over stdio."""
+        """The caller of all calls over stdio, unless the settings name one."""
+        self._caller = caller
         self._boards: dict[Filters, tuple[object, BoardView]] = {}
         self._chosen: dict[Filters, tuple[object, _Chosen]] = {}
 
@@ -182,8 +184,13 @@ class Workspace:
 
         return Stopwatch(self.attempts, self.clock)
 
-    def past_attempts(self, day: int, llm: str, *callers: str | None) -> PastAttempts:
-        """Return what a model, or any of these callers, has done on a day. Blocks."""
+    def past_attempts(
+        self, day: int, llm: str, *callers: str | None, before: str | None = None
+    ) -> PastAttempts:
+        """Return what a model, or any of these callers, has done on a day. Blocks.
+
+        With an attempt in `before`, only what was given out before it began counts as given.
+        """
         from .files.attempts import ANSWERED
         from .files.names import canonical_name
 
@@ -191,14 +198,18 @@ class Workspace:
         name = aliases.look_up(llm).casefold()
         own: set[str] = set()
         past = PastAttempts(set(), Counter(), has_solved_first=False)
+        is_before = True
         for step in self.attempts.steps(day):
+            is_before = is_before and step.attempt != before
             is_named = aliases.look_up(canonical_name(step.llm)).casefold() == name
             # Only the first step of an attempt says who its caller is.
             is_own = is_named or step.attempt in own or (step.caller is not None and step.caller in callers)
             if step.measure != "solving" or not is_own:
                 continue
             own.add(step.attempt)
-            past.given.add(step.phase)
+            if is_before:
+                # The text of phase 2 has that of phase 1 in it.
+                past.given.update(range(1, step.phase + 1))
             past.answers[step.phase] += step.outcome in ANSWERED
             if is_named and step.phase == 1 and step.outcome in {"solved", "unchecked"}:
                 past = past._replace(has_solved_first=True)
@@ -218,7 +229,11 @@ class Workspace:
 
     def caller_of(self, ctx: Context[Workspace]) -> str:
         """Return who is asking: a token, an address (without authentication), or over stdio this process."""
-        return ctx.principal or ctx.connection.caller or self.process
+        address = ctx.connection.caller
+        # One machine has many loopback addresses, and any client there may use each of them.
+        if address == "::1" or address.startswith(("127.", "::ffff:127.")):
+            address = "127.0.0.1"
+        return ctx.principal or address or self._caller or self.process
 
     async def record_attempt(self, attempt: TimedAttempt, client: int | None = None) -> bool:
         """Record the time of a solved attempt, once; return whether it has a record."""
@@ -500,9 +515,11 @@ def open_workspace(
 
         return settings.grade_key_file or open_state(settings, "aoc") / "grade.key"
 
-    seals = Seals(key_file)
+    seals = Seals(key_file, settings.year)
     clock = clock or SystemClock()
-    return Workspace(settings.year, folders, wait, clock, key, seals=seals, database=database)
+    return Workspace(
+        settings.year, folders, wait, clock, key, seals=seals, database=database, caller=settings.caller
+    )
 
 
 def _shown(skipped: list[Skipped]) -> list[Skipped]:

@@ -11,6 +11,7 @@ from bridgehead.aoc.bench.journal import PhaseResult, RunResult, run_id
 
 SOLVED = PhaseResult(1, "solved", 1500, 2, "verified")
 FAILED = PhaseResult(2, "failed", 9000, 5, "claimed")
+NOT_STARTED = PhaseResult(1, "not started", None, 0, "claimed")
 RESULT = RunResult(
     id="",
     agent="fox",

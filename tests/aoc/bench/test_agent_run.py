@@ -3,11 +3,13 @@
 import sys
 import tempfile
 from pathlib import Path
+from typing import Any
 
 import pytest
 from filelock import FileLock
 from msgspec.structs import replace
 
+from bridgehead.aoc.bench import demo_agent
 from bridgehead.aoc.bench.agent_run import (
     PROMPT_HASH,
     Assignment,
@@ -93,7 +95,7 @@ import os, sys
 from pathlib import Path
 data = Path({data!r})
 print(sorted(os.listdir("..")), os.listdir("."), Path.home() == Path("../home").resolve())
-print([sorted(os.listdir(data / name)) if (data / name).is_dir() else None for name in ("answers", "inputs")])
+print([sorted(os.listdir(data / name)) if (data / name).is_dir() else None for name in {names}])
 print("AOC_DATA_DIR" in os.environ, "start_attempt" in sys.argv[2])
 """
 
@@ -101,12 +103,13 @@ print("AOC_DATA_DIR" in os.environ, "start_attempt" in sys.argv[2])
 @isolated
 def test_an_agent_finds_an_empty_folder_and_no_answers(around: Surroundings) -> None:
     data = Path(around.workspace.folders.answers).parent
+    look = LOOK.format(data=str(data), names=("answers", "inputs", "instructions"))
 
-    result = run_agent(Assignment(program("spy", LOOK.format(data=str(data))), 1, 1), around, None)
+    result = run_agent(Assignment(program("spy", look), 1, 1), around, None)
 
     printed = Path(result.transcript).read_text().splitlines()
     assert printed[0] == "['home', 'work'] [] True", Path(result.transcript).with_suffix(".err").read_text()
-    assert printed[1] in {"[[], []]", "[None, None]"}
+    assert printed[1] in {"[[], [], []]", "[None, None, None]"}
     assert printed[2] == "False True"
 
 
@@ -126,6 +129,40 @@ def test_an_agent_cannot_read_the_folder_of_its_bridge(
     assert (result.status, Path(result.transcript).read_text()) == (0, "\n")
 
 
+TWO_CONNECTIONS = """
+import json, sys
+sys.path.insert(0, {folder!r})
+from demo_agent import Server
+server = json.load(open(sys.argv[1]))["mcpServers"]["aoc"]
+first = Server([server["command"], *server["args"]])
+first.request({method!r}, {params!r})
+first.close()
+second = Server([server["command"], *server["args"]])
+attempt = second.call("start_attempt", day=1, phase=1, llm_name="fox")["attempt"]
+second.call("finish_attempt", attempt=attempt, answer={answer!r})
+"""
+
+
+@pytest.mark.parametrize(
+    ("method", "params"),
+    [
+        ("tools/call", {"name": "fetch_instruction", "arguments": {"day": 1}}),
+        ("resources/read", {"uri": "aoc://day01"}),
+        ("resources/read", {"uri": "aoc://day01/input"}),
+    ],
+)
+def test_what_an_agent_read_over_another_connection_before_the_clock_started_counts(
+    around: Surroundings, method: str, params: dict[str, Any]
+) -> None:
+    answer = (Path(around.workspace.folders.answers) / "Day01_phase1.txt").read_text().strip()
+    folder = str(Path(demo_agent.__file__).parent)
+    text = TWO_CONNECTIONS.format(folder=folder, method=method, params=params, answer=answer)
+
+    result = run_agent(Assignment(program("fox", text), 1, 1), around, None)
+
+    assert (result.phases[0].outcome, result.phases[0].grade) == ("solved", "claimed"), result.status
+
+
 def step(outcome: AttemptOutcome, attempt: str = "a", phase: int = 1, grade: Grade = CLAIMED) -> AttemptStep:
     return AttemptStep(attempt, outcome, "fox", phase, "t", 0.0, time=70, grade=grade)
 
@@ -141,7 +178,8 @@ def test_only_the_first_attempt_at_a_phase_counts() -> None:
 
     assert judge(steps, 1, 5000, is_isolated=True).outcome == "failed"
     assert judge(steps, 2, 5000, is_isolated=True).outcome == "failed"
-    assert judge([], 1, 5000, is_isolated=True).outcome == "not started"
+    for nothing in ([], [step("given")]):
+        assert judge(nothing, 1, 5000, is_isolated=True).outcome == "not started"
 
 
 def test_tries_in_other_attempts_count_until_the_first_is_solved() -> None:

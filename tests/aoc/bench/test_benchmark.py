@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import msgspec
 import pytest
 from msgspec.structs import replace
 
@@ -11,7 +12,7 @@ from bridgehead.aoc.bench.benchmark import Plan, check_plan, exhausted, record, 
 from bridgehead.aoc.bench.journal import Journal, RunResult
 from bridgehead.aoc.ranking.board import Filters
 from bridgehead.runtime.errors import InvalidArgument
-from tests.aoc.bench.results import FAILED, SOLVED, result, scripted
+from tests.aoc.bench.results import FAILED, NOT_STARTED, SOLVED, result, scripted
 
 
 class Silent:
@@ -121,12 +122,66 @@ def test_an_agent_that_reports_no_cost_is_named_once_if_there_is_a_budget_in_dol
 
 @pytest.mark.usefixtures("played")
 def test_a_crash_between_the_journal_and_the_records_loses_nothing(around: Surroundings) -> None:
-    Journal(around.folder).append(result("fox", id=Assignment(scripted("fox"), 1, 1).id))
+    assert around.workspace.seals is not None
+    written = result("fox", id=Assignment(scripted("fox"), 1, 1).id)
+    Journal(around.folder, around.workspace.seals).append(written)
 
     run_benchmark(plan([1]), around, Silent())
 
     rows = around.workspace.board_now(Filters()).rows
     assert {row.llm: (row.n, row.attempts) for row in rows} == {"fox": (1, 2), "owl": (1, 2)}
+
+
+@pytest.mark.usefixtures("played")
+def test_a_run_that_was_written_into_the_journal_by_hand_is_claimed(around: Surroundings) -> None:
+    forged = result("fox", id=Assignment(scripted("fox"), 1, 1).id)
+    (around.folder / "journal.jsonl").write_bytes(msgspec.json.encode(forged) + b"\n")
+
+    run_benchmark(plan([1]), around, Silent())
+
+    runs, _ = around.workspace.runs_now(Filters())
+    assert {run.llm: run.grade for run in runs} == {"fox": "claimed", "owl": "verified"}
+
+
+@pytest.mark.usefixtures("played")
+def test_each_year_has_its_own_runs_in_a_folder_that_they_share(around: Surroundings) -> None:
+    watchers = [Silent(), Silent()]
+    for year, watcher in zip((2024, 2025), watchers, strict=True):
+        run_benchmark(replace(plan([1]), year=year), around, watcher)
+
+    assert watchers[0].begun == watchers[1].begun == [("fox", 1, 1), ("owl", 1, 1)]
+
+
+@pytest.mark.parametrize(("status", "attempts"), [(0, 1), (1, 0)])
+def test_an_agent_that_does_not_begin_has_not_solved_unless_it_is_broken(
+    around: Surroundings, status: int, attempts: int
+) -> None:
+    """Else an agent could look at a puzzle first, and begin only what it can solve."""
+    phases = [NOT_STARTED, replace(NOT_STARTED, phase=2)]
+    record(around.workspace, result())
+    record(around.workspace, result(day=2, phases=phases, status=status))
+
+    rows = around.workspace.board_now(Filters(day=2)).rows
+    assert sum(row.attempts for row in rows) == attempts
+
+
+@pytest.mark.usefixtures("played")
+def test_an_agent_that_was_broken_is_run_again(around: Surroundings, monkeypatch: pytest.MonkeyPatch) -> None:
+    play: Any = getattr(benchmark, "run_agent")  # noqa: B009 - what `played` has put there
+
+    def fail(assignment: Assignment, around: Surroundings, version: str | None) -> RunResult:
+        begun: RunResult = play(assignment, around, version)
+        return replace(begun, phases=[NOT_STARTED], status=1)
+
+    monkeypatch.setattr(benchmark, "run_agent", fail)
+    (failed, _), _ = run_benchmark(plan([1]), around, Silent())
+    monkeypatch.setattr(benchmark, "run_agent", play)
+    watchers = [Silent(), Silent()]
+    for watcher in watchers:
+        run_benchmark(plan([1]), around, watcher)
+
+    assert failed.is_broken
+    assert [len(watcher.begun) for watcher in watchers] == [2, 0]
 
 
 def test_recording_a_run_again_changes_nothing(around: Surroundings) -> None:

@@ -70,6 +70,7 @@ def test_after_ctrl_c_the_same_command_goes_on_where_it_was(
     assert after[: len(before)] == before
     assert done.returncode == 0, done.stderr
     assert "patient-heron" in done.stdout
+    assert "claimed" not in done.stdout
 
 
 def test_a_file_to_begin_with_is_written_once(data: Data, tmp_path: Path) -> None:

@@ -113,6 +113,22 @@ def test_processes_that_need_a_key_at_the_same_moment_get_one(tmp_path: Path) ->
         assert path.stat().st_mode & 0o077 == 0
 
 
+def test_a_sealed_line_of_another_year_is_claimed(data: Data) -> None:
+    put_graded(data, MEASURED)
+
+    assert grades(data, data.seals(2024)) == ["claimed"]
+
+
+def test_a_key_that_is_empty_or_short_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "grade.key"
+    for short in (b"", b"fifteen letters"):
+        path.write_bytes(short)
+        with pytest.raises(StorageError, match="can be guessed"):
+            Seals(lambda: path).sign(1)
+        with pytest.raises(StorageError, match="can be guessed"):
+            Seals(lambda: path).fits("seal", 1)
+
+
 def test_a_key_that_cannot_be_read_is_a_clear_error(tmp_path: Path) -> None:
     (tmp_path / "grade.key").mkdir()
 

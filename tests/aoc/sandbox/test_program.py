@@ -13,6 +13,7 @@ from tests.support.waiting import PATIENCE
 
 POSIX = pytest.mark.skipif(sys.platform == "win32", reason="POSIX processes")
 LINUX = pytest.mark.skipif(sys.platform != "linux", reason="watched through /proc")
+ISOLATED = pytest.mark.skipif(not IS_ISOLATED, reason="bubblewrap is not available on this system")
 BOTH = pytest.mark.parametrize("is_isolated", sorted({False, IS_ISOLATED}))
 """With and without isolation, where the system has it."""
 WORK = (
@@ -143,6 +144,38 @@ def test_a_program_that_ends_its_own_shell_has_no_time(tmp_path: Path) -> None:
     done = run("import os, signal; os.kill(os.getppid(), signal.SIGKILL)", tmp_path)
 
     assert done.ended.problem == "It did not run to its end, or interfered with the clock."
+
+
+EARLY_END = """
+import ctypes, os, struct, time
+steal = lambda number: ctypes.CDLL(None).syscall(438, os.pidfd_open(1), number, 0)  # pidfd_getfd
+clock, status = steal(0), steal(4)
+if clock < 0:
+    print("not allowed")
+else:
+    os.write(clock, b"0m0.00s 0m0.00s\\n0m0.00s 0m0.00s\\n")
+    time.sleep(0.5)
+    print("late", flush=True)
+    os.write(status, struct.pack("Q", 1))  # bubblewrap takes it for an end with status 0
+    time.sleep(600)
+"""
+
+
+@ISOLATED
+def test_what_is_printed_after_an_end_that_the_program_reported_itself_does_not_count(tmp_path: Path) -> None:
+    """A system that restricts ptrace (kernel.yama.ptrace_scope) does not let it take the clock at all."""
+    done = run(EARLY_END, tmp_path, is_isolated=True)
+
+    assert (done.out, done.ended.status) in {("", 0), ("not allowed\n", 0)}, done.err
+
+
+@POSIX
+def test_all_that_is_in_the_pipe_at_the_end_counts(tmp_path: Path) -> None:
+    program = "import os; os.write(1, b'x' * 500_000); os.write(1, b'\\n4711\\n'); os._exit(0)"
+
+    for number in range(5):
+        (tmp_path / str(number)).mkdir()
+        assert run(program, tmp_path / str(number)).out == "x" * 500_000 + "\n4711\n"
 
 
 @LINUX

@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from collections import Counter
 from typing import Any
 
 import pytest
@@ -10,7 +11,7 @@ from bridgehead.aoc import bridge as aoc_bridge
 from bridgehead.aoc.bridge import make_bridge
 from bridgehead.aoc.files.attempts import OPEN_SECONDS, Stopwatch
 from bridgehead.aoc.settings import AocSettings
-from bridgehead.aoc.workspace import Workspace
+from bridgehead.aoc.workspace import PastAttempts, Workspace
 from bridgehead.runtime.errors import StorageError
 from tests.aoc.data import Data
 from tests.support import task_client
@@ -288,7 +289,8 @@ async def test_who_has_seen_the_puzzle_before_has_only_claimed(whole: Data, meth
     ],
 )
 @pytest.mark.parametrize(
-    ("who", "reader", "other"), [("principal", "token:ann", "token:bob"), ("caller", "127.0.0.1", "::1")]
+    ("who", "reader", "other"),
+    [("principal", "token:ann", "token:bob"), ("caller", "127.0.0.1", "192.0.2.1")],
 )
 async def test_what_a_caller_has_read_over_http_is_known_to_every_process(
     whole: Data, method: str, params: Any, who: str, reader: str, other: str
@@ -306,6 +308,71 @@ async def test_what_a_caller_has_read_over_http_is_known_to_every_process(
             grades.append((await client.call("start_attempt", start))["structuredContent"]["grade"])
 
     assert grades == ["claimed", "measured"]
+
+
+@pytest.mark.parametrize("address", ["127.0.0.2", "::1", "::ffff:127.0.0.1"])
+async def test_all_loopback_addresses_are_one_caller(whole: Data, address: str) -> None:
+    async with connect(whole.bridge()) as client:
+        client.connection.caller = "127.0.0.1"
+        await client.call("fetch_instruction", {"day": 1})
+        client.connection.caller = address
+        started = (await client.call("start_attempt", START))["structuredContent"]
+
+    assert started["grade"] == "claimed"
+
+
+async def test_processes_over_stdio_can_be_one_caller(whole: Data) -> None:
+    grades: list[str] = []
+    for name in ("fox", "fox", "owl"):
+        async with connect(whole.bridge(AOC_CALLER=name)) as client:
+            if not grades:
+                await client.call("fetch_instruction", {"day": 1})
+            start = {**START, "llm_name": f"model {len(grades)}"}
+            grades.append((await client.call("start_attempt", start))["structuredContent"]["grade"])
+
+    assert grades == ["claimed", "claimed", "measured"]
+
+
+async def test_phase_2_comes_with_phase_1(whole: Data) -> None:
+    """A name that has solved phase 1 opens phase 2 to anybody, and its text has that of phase 1 in it."""
+    async with connect(whole.bridge()) as client:
+        await finish(client, await start(client), answer="4711")
+    grades = []
+    for names in (("gpt4", "of this caller"), ("gpt4", "of the next caller")):
+        async with connect(whole.bridge()) as client:
+            client.connection.principal = "token:ann"
+            for phase, name in zip((2, 1), names, strict=True):
+                start_it = {**START, "phase": phase, "llm_name": name}
+                grades.append((await client.call("start_attempt", start_it))["structuredContent"]["grade"])
+
+    assert grades == ["measured", "claimed", "claimed", "claimed"]
+
+
+async def test_of_attempts_that_began_at_the_same_moment_the_first_is_measured(
+    answered: Data, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Several processes look at the same moment whether the puzzle was given out, and see nothing."""
+    nothing = PastAttempts(set(), Counter(), has_solved_first=False)
+    async with connect(answered.bridge()) as one, connect(answered.bridge()) as other:
+        with monkeypatch.context() as patch:
+            patch.setattr(Workspace, "past_attempts", lambda *_: nothing)
+            attempts = [await start(client) for client in (one, other)]
+        done = [await finish(one, attempt, answer="4711") for attempt in reversed(attempts)]
+
+    assert [each["grade"] for each in done] == ["claimed", "measured"]
+    assert "given out before" in done[0]["notes"][0]
+
+
+async def test_a_time_that_began_after_its_end_is_claimed(answered: Data) -> None:
+    clock = Clock()
+    settings = AocSettings(answered.environment())
+    async with connect(make_bridge(settings, clock=clock)) as client:
+        attempt = await start(client)
+    clock.set(clock.now() - 60.0)
+    async with connect(make_bridge(settings, clock=clock)) as client:
+        done = await finish(client, attempt, answer="4711")
+
+    assert (done["speed_ms"], done["grade"]) == (1, "claimed")
 
 
 @pytest.mark.parametrize("caller", [None, "token:ann"])
@@ -403,7 +470,7 @@ async def test_tries_count_in_all_attempts_together(
         again = await finish(client, first, answer="4711")
 
     assert (done["outcome"], done["grade"], again["grade"]) == ("solved", "claimed", "claimed")
-    assert done["notes"] == ["It took over 5 tries in several attempts, so the time is only claimed."]
+    assert done["notes"][0].startswith("The time is only claimed: it took over 5 tries in several attempts")
     assert "grade" not in answered.entries(1)[0]
 
 

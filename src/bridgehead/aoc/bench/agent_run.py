@@ -58,12 +58,13 @@ class Assignment(Struct, frozen=True):
     agent: Agent
     day: int
     repeat: int
+    year: int = 0
 
     @property
     def id(self) -> str:
         """The id of the run; it changes with the prompt and the agent."""
         agent = self.agent
-        setup = [PROMPT_HASH, agent.command, agent.model, agent.language, agent.set]
+        setup = [self.year, PROMPT_HASH, agent.command, agent.model, agent.language, agent.set]
         return run_id(agent.name, self.day, self.repeat, json.dumps(setup, sort_keys=True))
 
 
@@ -180,6 +181,8 @@ def _lay_out_puzzle(workspace: Workspace, day: int, folder: Path) -> dict[str, s
         "AOC_DATA_DIR": str(data),
         "AOC_YEAR": str(workspace.year),
         "AOC_TOOLSETS": "attempts",
+        # One caller, however many connections the agent makes: what one of them has read, all have.
+        "AOC_CALLER": "agent",
         "BRIDGEHEAD_STATE_DIR": str(folder / "state"),
     }
 
@@ -189,7 +192,9 @@ def _job(agent: Agent, command: list[str], home: Path, current: Path, around: Su
     # The relay runs inside, with our Python.
     ours = (Path(sys.prefix), Path(sys.base_prefix), Path(relay.__file__))
     folders = around.workspace.folders
-    secrets = map(Path, (folders.answers, folders.inputs, folders.speeds, folders.attempts, folders.bench))
+    # The texts too: whoever reads them here has begun before the clock.
+    puzzles = (folders.instructions, folders.inputs, folders.answers)
+    secrets = map(Path, (*puzzles, folders.speeds, folders.attempts, folders.bench))
     view = View(
         folder=home.parent,
         current=current,
@@ -214,7 +219,7 @@ def judge(steps: list[AttemptStep], phase: int, wall_ms: float, *, is_isolated: 
 
     Answers in other attempts count as tries too: they could be used to guess the answer for the first.
     """
-    of_phase = [step for step in steps if step.phase == phase]
+    of_phase = [step for step in steps if step.phase == phase and step.outcome != "given"]
     if not of_phase:
         return PhaseResult(phase, "not started", None, 0, CLAIMED)
     first = of_phase[0].attempt

@@ -14,6 +14,7 @@ from ..files.attempts import AttemptStep
 from ..files.entries import SOLVING, Details, format_timestamp
 from ..files.instructions import has_answer
 from ..files.recorder import NewRun
+from ..files.seals import Seals
 from ..workspace import Workspace
 from .agent_run import Assignment, Surroundings, find_version, phases_of, remove_leftovers, run_agent
 from .agents import Agent
@@ -28,12 +29,13 @@ class Plan(Struct, frozen=True):
     repeats: int
     budget_usd: float | None = None
     budget_minutes: float | None = None
+    year: int = 0
 
     @property
     def assignments(self) -> list[Assignment]:
         """Every run, ordered so that an interrupted benchmark has run all agents equally often."""
         return [
-            Assignment(agent, day, repeat)
+            Assignment(agent, day, repeat, self.year)
             for repeat in range(1, self.repeats + 1)
             for day in self.days
             for agent in self.agents
@@ -76,8 +78,8 @@ def check_plan(plan: Plan, workspace: Workspace) -> None:
 def run_benchmark(plan: Plan, around: Surroundings, watcher: Watcher) -> tuple[list[RunResult], str]:
     """Do all runs of a plan that are not in the journal; return all results, and why it ended early."""
     remove_leftovers()
-    journal = Journal(around.folder)
-    known = journal.results()
+    journal = Journal(around.folder, around.workspace.seals or Seals())
+    known = {name: result for name, result in journal.results().items() if not result.is_broken}
     done = [known[assignment.id] for assignment in plan.assignments if assignment.id in known]
     # A crash may have happened after the journal was written and before the records were.
     for result in done:
@@ -120,7 +122,13 @@ def exhausted(plan: Plan, done: list[RunResult]) -> str:
 
 def record(workspace: Workspace, result: RunResult) -> None:
     """Store the attempts and times of a run in the workspace. Idempotent."""
-    tried = [phase for phase in result.phases if phase.outcome != "not started"]
+    # An agent that never starts has failed phase 1; otherwise it could choose its days. Phase 2 is only
+    # handed out after phase 1 is solved, so it does not count.
+    tried = [
+        phase
+        for phase in result.phases
+        if phase.outcome != "not started" or (phase.phase == 1 and not result.is_broken)
+    ]
     for phase in tried:
         attempt = f"bench-{result.id}-{phase.phase}"
         _, there = workspace.attempts.find(attempt)

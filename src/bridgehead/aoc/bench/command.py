@@ -117,6 +117,7 @@ def run(workspace: Workspace, chosen: Namespace, settings: AocSettings) -> int:
             repeats=chosen.repeats or (2 if chosen.demo else 1),
             budget_usd=chosen.budget_usd,
             budget_minutes=chosen.budget_minutes,
+            year=workspace.year,
         )
         check_plan(plan, workspace)
         around = Surroundings(
@@ -139,8 +140,10 @@ def _demo_workspace(stack: ExitStack, chosen: Namespace) -> Workspace:
 
     data = Path(stack.enter_context(TemporaryDirectory(prefix="bridgehead-demo-")))
     make_puzzles(data / "data", chosen.days or list(TEXTS))
+    # A journal that is kept needs its key to be kept: runs are believed when the demo goes on.
+    state = Path(chosen.folder or data).expanduser().absolute() / "state"
     return open_workspace(
-        AocSettings({"AOC_DATA_DIR": str(data / "data"), "BRIDGEHEAD_STATE_DIR": str(data / "state")})
+        AocSettings({"AOC_DATA_DIR": str(data / "data"), "BRIDGEHEAD_STATE_DIR": str(state)})
     )
 
 

@@ -1,6 +1,7 @@
 """Journal: every run of a benchmark, one line each, on the disk before records or reports are made from it.
 
-A benchmark that was stopped is resumed by running it again: finished runs are not repeated.
+A benchmark that was stopped is resumed by running it again: finished runs are not repeated. Lines are sealed
+like records: the times of one that was written or edited by another program are only claimed.
 """
 
 from __future__ import annotations
@@ -13,10 +14,12 @@ from typing import Literal
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from bridgehead.runtime import durable
 
-from ..files.entries import Grade
+from ..files.entries import CLAIMED, Grade
+from ..files.seals import Seals
 
 
 class PhaseResult(Struct, frozen=True):
@@ -30,7 +33,7 @@ class PhaseResult(Struct, frozen=True):
     grade: Grade
 
 
-class RunResult(Struct, frozen=True):
+class RunResult(Struct, frozen=True, omit_defaults=True):
     """One run of one agent on one day."""
 
     id: str
@@ -52,6 +55,14 @@ class RunResult(Struct, frozen=True):
     """Which limit the agent broke; empty if none."""
     transcript: str
     host: str
+    seal: str | None = None
+    """Proves the grades in a file; nothing outside of `Journal` sees it."""
+
+    @property
+    def is_broken(self) -> bool:
+        """Whether the agent failed before it began, for want of an API key for example: no run at all."""
+        has_begun = any(phase.outcome != "not started" for phase in self.phases)
+        return self.status != 0 and not self.problem and not has_begun
 
 
 def run_id(agent: str, day: int, repeat: int, setup: str) -> str:
@@ -62,8 +73,9 @@ def run_id(agent: str, day: int, repeat: int, setup: str) -> str:
 class Journal:
     """The file `journal.jsonl` in the folder of a benchmark."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, seals: Seals) -> None:
         self._path = folder / "journal.jsonl"
+        self._seals = seals
 
     def append(self, result: RunResult) -> None:
         """Add a run; it is on the disk when this returns."""
@@ -73,13 +85,14 @@ class Journal:
                 file.seek(-1, os.SEEK_END)
                 if file.read(1) != b"\n":
                     file.write(b"\n")
-            file.write(msgspec.json.encode(result) + b"\n")
+            sealed = replace(result, seal=self._seals.sign(result.day, _encode(result)))
+            file.write(msgspec.json.encode(sealed) + b"\n")
             file.flush()
             durable.flush(file.fileno())
         durable.flush_folder(self._path.parent)
 
     def results(self) -> dict[str, RunResult]:
-        """Return the runs by id; an unreadable line is skipped."""
+        """Return the first run of each id that is not broken; an unreadable line is skipped."""
         try:
             lines: Iterable[bytes] = self._path.read_bytes().split(b"\n")
         except FileNotFoundError:
@@ -91,5 +104,13 @@ class Journal:
                 result = decode(line)
             except (msgspec.DecodeError, UnicodeDecodeError):
                 continue  # the half line of a process that was killed
-            results.setdefault(result.id, result)
+            seal, result = result.seal, replace(result, seal=None)
+            if not self._seals.fits(seal, result.day, _encode(result)):
+                result = replace(result, phases=[replace(phase, grade=CLAIMED) for phase in result.phases])
+            if result.id not in results or results[result.id].is_broken:
+                results[result.id] = result
         return results
+
+
+def _encode(result: RunResult) -> str:
+    return msgspec.json.encode(result).decode()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
+from pathlib import Path
 from statistics import median
 from types import TracebackType
 from typing import TYPE_CHECKING, Self, TextIO
@@ -97,6 +98,9 @@ def run_text(result: RunResult) -> str:
         phases.append(f"phase {phase.phase} {phase.outcome}{took}{wrong}")
     cost = "" if result.cost_usd is None else f"; {dollars(result.cost_usd)}"
     problem = f"; {result.problem}" if result.problem else ""
+    if result.is_broken:
+        said = Path(result.transcript).with_suffix(".err").name
+        problem = f"; it failed with status {result.status} ({said}) and will be run again next time"
     return f"{result.agent}, day {result.day}, run {result.repeat}: {'; '.join(phases)}{cost}{problem}"
 
 

@@ -290,6 +290,8 @@ class TimedAttempt(NamedTuple):
     day: int
     steps: list[AttemptStep]
     milliseconds: int
+    is_backwards: bool = False
+    """Whether the clock says that it ended before it began, so that the time means nothing."""
 
     @property
     def started(self) -> AttemptStep:
@@ -343,7 +345,7 @@ class Stopwatch:
             raise NotFound(f"There is no attempt {attempt!r}.", next_step="start_attempt begins one.")
         began = self._began.get(attempt)
         seconds = monotonic - began if began is not None else now - steps[0].seconds
-        return TimedAttempt(day, steps, max(1, round(seconds * 1000)))
+        return TimedAttempt(day, steps, max(1, round(seconds * 1000)), is_backwards=seconds < 0)
 
     def hand_in(
         self,
@@ -352,11 +354,11 @@ class Stopwatch:
         tokens: int | None = None,
         cost_usd: float | None = None,
         *,
-        is_guessed: bool = False,
+        is_doubtful: bool = False,
     ) -> TimedAttempt:
         """Store the verdict on an answer, if any; return the attempt with its first end.
 
-        A right answer after more tries than an attempt allows counts as guessed: its grade is claimed.
+        The time of a right answer is claimed if it is doubtful: guessed, seen before, or badly timed.
         """
         started = attempt.started
         outcomes: dict[Verdict | None, AttemptOutcome] = {
@@ -368,7 +370,7 @@ class Stopwatch:
             started.attempt, outcomes.get(verdict, "wrong"), started.llm, started.phase, SOLVING
         )
         step.time, step.tokens, step.cost_usd, step.verdict = attempt.milliseconds, tokens, cost_usd, verdict
-        step.grade = started.grade if step.outcome == "solved" and not is_guessed else CLAIMED
+        step.grade = started.grade if step.outcome == "solved" and not is_doubtful else CLAIMED
         advanced = attempt._replace(steps=self._attempts.advance(attempt.day, step))
         if advanced.end is not None:
             self._began.pop(started.attempt, None)

@@ -29,20 +29,22 @@ _SEAL_BYTES = 16
 
 
 class Seals:
-    """Signs and checks with one key, which is read, or made, when it is first needed.
+    """Signs and checks for one year with one key, which is read, or made, when it is first needed.
 
     Without a place for a key nothing can be signed, and every grade counts as claimed.
     """
 
-    def __init__(self, find_file: Callable[[], Path] | None = None) -> None:
+    def __init__(self, find_file: Callable[[], Path] | None = None, year: int = 0) -> None:
         self._find_file = find_file
+        # Part of every seal: a line copied from one year to another would otherwise fit there.
+        self._year = year
         self._key: bytes | None = None
         self._lock = threading.Lock()  # two threads must not make two keys
 
     def sign(self, day: int, *fields: Any) -> str | None:
         """Return the seal of some fields of a day."""
         key = self._read_key(is_made=True)
-        return None if key is None else _digest(key, day, fields)
+        return None if key is None else self._digest(key, day, fields)
 
     def fits(self, seal: Any, day: int, *fields: Any) -> bool:
         """Return whether a seal is ours."""
@@ -51,7 +53,7 @@ class Seals:
             return False
         import hmac
 
-        return hmac.compare_digest(seal.encode(errors="replace"), _digest(key, day, fields).encode())
+        return hmac.compare_digest(seal.encode(errors="replace"), self._digest(key, day, fields).encode())
 
     def sign_entry(self, day: int, entry: NewEntry) -> NewEntry:
         """Seal a new record that is above claimed."""
@@ -73,6 +75,12 @@ class Seals:
             else:
                 seen.add(entry.seal)
 
+    def _digest(self, key: bytes, day: int, fields: tuple[Any, ...]) -> str:
+        import hmac
+
+        message = msgspec.json.encode((self._year, day, fields))
+        return hmac.digest(key, message, "sha256")[:_SEAL_BYTES].hex()
+
     def _read_key(self, *, is_made: bool) -> bytes | None:
         if self._key is not None or self._find_file is None:
             return self._key
@@ -81,7 +89,7 @@ class Seals:
             try:
                 if is_made and not path.exists():
                     _make_key(path)
-                self._key = durable.read(path)
+                key = durable.read(path)
             except FileNotFoundError:
                 return None  # no key yet: no server of this user has graded anything
             except OSError as failure:
@@ -90,7 +98,15 @@ class Seals:
                     next_step="Let this user read it, or name another file in AOC_GRADE_KEY_FILE.",
                     path=str(path),
                 ) from failure
-            return self._key
+            if len(key) < _SEAL_BYTES:
+                raise StorageError(
+                    f"The key {path} has {len(key)} bytes. A short key can be guessed.",
+                    next_step=f"Remove the file, and the server makes a new key, or put {KEY_BYTES} random "
+                    "bytes into it.",
+                    path=str(path),
+                )
+            self._key = key
+            return key
 
 
 def _make_key(path: Path) -> None:
@@ -105,10 +121,3 @@ def _make_key(path: Path) -> None:
     finally:
         durable.remove(temporary)
     durable.flush_folder(path.parent)
-
-
-def _digest(key: bytes, day: int, fields: tuple[Any, ...]) -> str:
-    import hmac
-
-    message = msgspec.json.encode((day, fields))
-    return hmac.digest(key, message, "sha256")[:_SEAL_BYTES].hex()

@@ -78,7 +78,8 @@ def isolate(bubblewrap: str, command: list[str], view: View) -> list[str]:
     # Die with the parent: killing bubblewrap, even by SIGKILL, ends the whole namespace.
     arguments += ["--die-with-parent", "--new-session", "--cap-drop", "ALL"]
     arguments += ["--ro-bind", "/", "/", "--proc", "/proc", "--dev", "/dev"]
-    for path in (*_EMPTY, home):
+    # Temporary folders may be elsewhere, and other runs keep answers in theirs.
+    for path in (*_EMPTY, Path(gettempdir()), home):
         if path.is_dir():
             arguments += ["--tmpfs", str(path)]
     for path in (*_SHOWN, *(home / name for name in _TOOLCHAINS), *view.readable):

@@ -1,13 +1,16 @@
 """Program: run one program under limits, and measure its wall and CPU time. Blocks.
 
 A shell starts the program on our signal and reports its end, through a socket that the program does not
-inherit. So the time is that of the program alone, without the start of the isolation around it.
+inherit. So the time is that of the program alone, without the start of the isolation around it. A program
+that may trace its parent can take the socket from there and report an early end, so output after the report
+does not count.
 """
 
 from __future__ import annotations
 
 import os
 import re
+import select
 import signal
 import socket
 import subprocess
@@ -110,14 +113,16 @@ class _Run:
         pipes = [
             (pipe, to) for pipe, to in ((self._process.stdout, out), (self._process.stderr, err)) if pipe
         ]
-        readers = [threading.Thread(target=self._copy, args=pipe, daemon=True) for pipe in pipes]
+        # Its writing end is closed when the program has ended, which wakes both readers.
+        end, ends = os.pipe()
+        readers = [threading.Thread(target=self._copy, args=(*pipe, end), daemon=True) for pipe in pipes]
         watcher = threading.Thread(target=self._watch, daemon=True)
         late = f"It took over {self._limits.seconds:g} s."
         timer = threading.Timer(self._limits.seconds, self._stop, (late,))
         for thread in (*readers, watcher, timer):
             thread.start()
         try:
-            clock = _take_time(ours)
+            clock = _take_time(ours, ends)
             status = self._process.wait()
             spent = time.perf_counter() - begin
         finally:
@@ -129,6 +134,7 @@ class _Run:
             self._process.wait()
             for thread in readers:
                 thread.join(_JOIN_SECONDS)
+            os.close(end)
             for pipe, _ in pipes:
                 pipe.close()
         cpu_ms = None
@@ -139,10 +145,25 @@ class _Run:
                 spent, cpu_ms = clock
         return EndedProgram(spent * 1000, cpu_ms, status, self._problem)
 
-    def _copy(self, source: IO[bytes], target: BinaryIO) -> None:
+    def _copy(self, source: IO[bytes], target: BinaryIO, end: int) -> None:
+        """Copy what the program prints until its end, and what is in the pipe then."""
         room = self._limits.output_bytes
+        size, is_over = 1 << 16, False
         with suppress(OSError, ValueError):  # closed by another thread
-            while data := os.read(source.fileno(), 1 << 16):
+            while not is_over:
+                if sys.platform != "win32":  # there only the end of the pipe shows, and it cannot be polled
+                    poll = select.poll()
+                    for descriptor in (source.fileno(), end):
+                        poll.register(descriptor, select.POLLIN)
+                    ready = {descriptor for descriptor, _ in poll.poll()}
+                    is_over = end in ready
+                    if source.fileno() not in ready:
+                        return
+                    # One read takes all that is in the pipe. A second one would take what comes later.
+                    size = room + 1 if is_over else size
+                data = os.read(source.fileno(), size)
+                if not data:
+                    return
                 target.write(data[:room])
                 room -= len(data)
                 if room < 0:
@@ -185,18 +206,21 @@ class _Run:
                     os.kill(pid, signal.SIGKILL)
 
 
-def _take_time(shell: socket.socket) -> tuple[float, int] | None:
+def _take_time(shell: socket.socket, ends: int) -> tuple[float, int] | None:
     """Start the program; return wall seconds and CPU milliseconds. None unless exactly one end was reported.
 
-    A program that got hold of the socket could only add a second report.
+    At the end `ends` is closed.
     """
     with suppress(ConnectionError):
-        if shell.recv(1) != b"r":
-            return None
-        begin = time.perf_counter()
-        shell.sendall(b"\n")
-        report = shell.recv(1024)
-        end = time.perf_counter()
+        try:
+            if shell.recv(1) != b"r":
+                return None
+            begin = time.perf_counter()
+            shell.sendall(b"\n")
+            report = shell.recv(1024)
+            end = time.perf_counter()
+        finally:
+            os.close(ends)
         while more := shell.recv(1024):
             report += more
         # The second of two lines is user and system time of the shell's children: 0m0.28s 0m0.01s

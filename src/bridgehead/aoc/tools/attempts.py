@@ -201,7 +201,7 @@ def _begin(workspace: Workspace, day: int, phase: int, llm: str, caller: str) ->
 
         puzzle_input = None
         notes.append(word_error(missing))
-    workspace.handouts.note(caller, day, phase)
+    workspace.handouts.note(caller, day, *range(1, phase + 1))  # phase 2 comes with the text of phase 1
     # Last: the clock starts when everything has been read.
     step = workspace.stopwatch.start(day, phase, llm, CLAIMED if doubts else MEASURED, caller)
     return _handed_out(step, day, text, puzzle_input, notes)
@@ -288,19 +288,24 @@ def _hand_in(workspace: Workspace, attempt: TimedAttempt, args: FinishAttempt, c
     from ..files.attempts import MAX_TRIES
 
     started = attempt.started
-    verdict, is_guessed = None, False
+    verdict, is_doubtful = None, attempt.is_backwards
     if not isinstance(args.answer, UnsetType):
         verdict = workspace.check_answer(attempt.day, started.phase, args.answer)
     if verdict == "right" and started.grade != CLAIMED:
         # Tries are counted over all attempts: parallel attempts could be used to guess the answer.
-        past = workspace.past_attempts(attempt.day, started.llm, started.caller, caller)
-        is_guessed = past.answers[started.phase] >= MAX_TRIES
+        past = workspace.past_attempts(
+            attempt.day, started.llm, started.caller, caller, before=started.attempt
+        )
+        is_doubtful |= past.answers[started.phase] >= MAX_TRIES
+        # Checked at the start too, but attempts that begin at the same moment in several processes do not
+        # see each other there. Here the order in the store decides.
+        is_doubtful |= started.phase in past.given
     return workspace.stopwatch.hand_in(
         attempt,
         verdict,
         None if isinstance(args.tokens, UnsetType) else args.tokens,
         None if isinstance(args.cost_usd, UnsetType) else args.cost_usd,
-        is_guessed=is_guessed,
+        is_doubtful=is_doubtful,
     )
 
 
@@ -321,7 +326,10 @@ def _finished(attempt: TimedAttempt, *, is_recorded: bool, had_ended: bool) -> A
     elif step.outcome == "solved":
         text = f"Right. Recorded {what}: {milliseconds}ms, {step.grade}."
         if step.grade != attempt.started.grade:
-            notes = (f"It took over {MAX_TRIES} tries in several attempts, so the time is only claimed.",)
+            why = (
+                f"it took over {MAX_TRIES} tries in several attempts, the phase was given out before this one"
+            )
+            notes = (f"The time is only claimed: {why} began, or the clock was set back.",)
     elif step.outcome == "unchecked":
         text = f"Recorded {what}: {milliseconds}ms, claimed."
         notes = ("The answer was not checked: none is known here.",)
