@@ -32,10 +32,10 @@ class Invocation(Struct):
     """The decoded arguments, once `run` has read them; None where they do not fit or need not be read."""
 
 
-Run = Callable[[], Any]
-"""Runs the call: returns what its handler returned, or a coroutine that will, or raises what it raised."""
-CallHook = Callable[[Invocation, Run], Any]
-"""Gets a call and its `run`; returns what `run` returned, or something in its place, or a coroutine.
+CallHook = Callable[[Invocation, Callable[[], Any]], Any]
+"""Gets a call and what runs it; returns what that returned, or something in its place, or a coroutine.
+
+Running the call returns what its handler returned, or a coroutine that will, or raises what it raised.
 
 A plain hook returns the coroutine of a call that waits as it is, so a call that does not wait needs no task.
 """
@@ -71,7 +71,7 @@ def observe_calls(
     `extend` gets what a call returned, and returns it or something in its place.
     """
 
-    def observe(call: Invocation, run: Run) -> Any:
+    def observe(call: Invocation, run: Callable[[], Any]) -> Any:
         started = perf_counter()
         try:
             value = run()
