@@ -13,7 +13,7 @@ import pytest_asyncio
 
 from bridgehead.mercury.calling import rate_limits
 from bridgehead.mercury.calling.call import CONNECTION
-from bridgehead.mercury.calling.rate_limits import Amounts, RateLimits, Scope, WindowEntries
+from bridgehead.mercury.calling.rate_limits import RateAmounts, RateLimits, Scope, WindowEntries
 from bridgehead.mercury.errors import MercuryError
 from bridgehead.mercury.settings import MercurySettings
 from bridgehead.mercury.simulator import Fault, Simulator
@@ -121,7 +121,9 @@ def make_limits(redis: Redis | None, clock: Clock | None = None, /, **settings: 
 
 
 def make_provider(requests_per_minute: int) -> Scope:
-    return Scope("the provider local", Amounts(requests_per_minute), 60.0, "provider:local", "its setting")
+    return Scope(
+        "the provider local", RateAmounts(requests_per_minute), 60.0, "provider:local", "its setting"
+    )
 
 
 async def take(

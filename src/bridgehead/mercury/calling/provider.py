@@ -19,7 +19,7 @@ from ..api.wire import VENDOR_FIELDS
 from ..errors import MercuryError
 from ..settings import KEYS, URL, MercurySettings
 from .keys import Keys, hide_key
-from .rate_limits import Amounts, Scope
+from .rate_limits import RateAmounts, Scope
 from .retries import Breaker
 from .routes import MERCURY, ProviderEntry
 
@@ -103,7 +103,7 @@ class Provider:
         )
         self.rate_limit: Scope | None = None
         if entry is not None and entry.requests_per_minute is not None:
-            limits = Amounts(entry.requests_per_minute)
+            limits = RateAmounts(entry.requests_per_minute)
             setting = "requests_per_minute in the routes file"
             self.rate_limit = Scope(f"the provider {name}", limits, _MINUTE, f"provider:{name}", setting)
 

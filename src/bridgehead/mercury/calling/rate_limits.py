@@ -32,7 +32,7 @@ UNKNOWN = 2**53
 _log = logs.logger("mercury.rate_limits")
 
 
-class Amounts(Struct, frozen=True):
+class RateAmounts(Struct, frozen=True):
     """The amount of each limited thing."""
 
     requests: int = 0
@@ -40,13 +40,13 @@ class Amounts(Struct, frozen=True):
     output_tokens: int = 0
 
 
-THINGS = Amounts.__struct_fields__
+THINGS = RateAmounts.__struct_fields__
 
 
 class Scope:
     """The limits of one client, of the whole server, or of one provider."""
 
-    def __init__(self, name: str, limits: Amounts, seconds: float, key: str, setting: str) -> None:
+    def __init__(self, name: str, limits: RateAmounts, seconds: float, key: str, setting: str) -> None:
         self.name = name
         self.limits = limits
         self.seconds = seconds
@@ -73,7 +73,7 @@ class Scope:
         """Return whether all windows are empty."""
         return all(window.is_idle(now) for window in self.windows.values())
 
-    def find_windows(self, amounts: Amounts) -> list[tuple[str, Window, int]]:
+    def find_windows(self, amounts: RateAmounts) -> list[tuple[str, Window, int]]:
         """Return the windows that the amounts count in, each with its amount.
 
         Raise if an amount exceeds a whole limit, so that waiting would not help.
@@ -92,7 +92,7 @@ class Scope:
                 )
         return asked
 
-    def ask_redis(self, amounts: Amounts) -> Asked:
+    def ask_redis(self, amounts: RateAmounts) -> Asked:
         """Return the request to the shared windows; things without a limit are not counted."""
         limits = astuple(self.limits)
         asked = [amount if limit else 0 for amount, limit in zip(astuple(amounts), limits, strict=True)]
@@ -115,10 +115,10 @@ class RateLimits:
         self._enabled = settings.rate_limit_enabled
         self._seconds = settings.rate_limit_window / 1000
         self._wait = settings.rate_limit_wait / 1000
-        self._each = Amounts(
+        self._each = RateAmounts(
             settings.rate_limit_max, settings.rate_limit_input_tokens, settings.rate_limit_output_tokens
         )
-        everyone = Amounts(
+        everyone = RateAmounts(
             settings.server_limit_max, settings.server_limit_input_tokens, settings.server_limit_output_tokens
         )
         self.is_on = self._enabled and any((*astuple(self._each), *astuple(everyone)))
@@ -147,17 +147,17 @@ class RateLimits:
         provider count all sends. Patient sends, which take all that they get, leave the client some calls.
         """
         output = UNKNOWN if output_tokens is None else output_tokens
-        asked: list[tuple[Scope, Amounts]] = []
+        asked: list[tuple[Scope, RateAmounts]] = []
         if self.is_on:
             asked += (
-                (self._client(account), Amounts(int(is_first), input_tokens, output)),
-                (self._server, Amounts(1, input_tokens, output)),
+                (self._client(account), RateAmounts(int(is_first), input_tokens, output)),
+                (self._server, RateAmounts(1, input_tokens, output)),
             )
             if is_patient:
-                asked.append((self._client(account, is_patient=True), Amounts(int(is_first))))
+                asked.append((self._client(account, is_patient=True), RateAmounts(int(is_first))))
         if provider is not None:
-            asked.append((provider, Amounts(1)))
-        parts: list[tuple[Scope, Amounts, list[tuple[str, Window, int]]]] = []
+            asked.append((provider, RateAmounts(1)))
+        parts: list[tuple[Scope, RateAmounts, list[tuple[str, Window, int]]]] = []
         for scope, amounts in asked:
             # A limit that this send does not count against must not cost a round trip to Redis.
             if scope.windows and (windows := scope.find_windows(amounts)):
@@ -223,7 +223,7 @@ class RateLimits:
     async def _left(self, scope: Scope) -> dict[str, int]:
         if self._shared is not None:
             try:
-                return scope.left_of(await self._shared.look(scope.ask_redis(Amounts())))
+                return scope.left_of(await self._shared.look(scope.ask_redis(RateAmounts())))
             except (StoreUnavailable, StoreError):
                 pass
         return scope.left(self._clock.monotonic())
@@ -241,7 +241,7 @@ class RateLimits:
             name, limits = "this client", self._each
             if is_patient:
                 limit = limits.requests
-                name, key, limits = "batches", f"{key}:batch", Amounts(limit - int(limit * SPARE_SHARE))
+                name, key, limits = "batches", f"{key}:batch", RateAmounts(limit - int(limit * SPARE_SHARE))
             scope = Scope(name, limits, self._seconds, key, "the RATE_LIMIT settings")
             self._clients[account, is_patient] = scope
         return scope
