@@ -1,8 +1,11 @@
 """The models of the API, as it lists them."""
 
+from typing import cast
+
 import pytest
 
 from bridgehead.mercury.api.catalogue import RETRY_SECONDS, TTL_SECONDS, Catalogue
+from bridgehead.mercury.api.client import ApiClient
 from bridgehead.mercury.calling.keys import Keys
 from bridgehead.mercury.completion import Metadata, Tokens
 from bridgehead.mercury.errors import MercuryError
@@ -32,7 +35,7 @@ class Api:
 def make_catalogue(api: Api, clock: Clock | None = None) -> Catalogue:
     settings = MercurySettings({"MERCURY_API_KEY": "sk_only_for_this_test"})
     either = clock or SystemClock()
-    return Catalogue(api, Keys(settings, either, lambda *_: None), either, settings)
+    return Catalogue(cast("ApiClient", api), Keys(settings, either, lambda *_: None), either, settings)
 
 
 NAMES = b'{"data":[{"id":"mercury"},{"id":"mercury-edit"},{"id":"mercury-edit-next"}]}'

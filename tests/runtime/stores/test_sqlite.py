@@ -1,17 +1,14 @@
 """SQLite files: what is opened is private, in WAL mode, and of a version that is known."""
 
 import sqlite3
-from contextlib import closing
-from pathlib import Path, PurePosixPath, PureWindowsPath
+from pathlib import Path
 
 import pytest
 
 from bridgehead.runtime.errors import StorageError
 from bridgehead.runtime.stores.sqlite import (
     create_private,
-    make_uri,
     open_database,
-    open_to_read,
     transaction,
 )
 
@@ -52,28 +49,3 @@ def test_what_fails_in_a_transaction_leaves_nothing(tmp_path: Path) -> None:
         connection.execute("INSERT INTO things VALUES ('a')")
     assert connection.execute("SELECT count(*) FROM things").fetchone() == (1,)
     connection.close()
-
-
-@pytest.mark.parametrize("folder", ["with space", "100%41", "a#b", "Jürgen", "a&mode=rwc"])
-def test_a_file_is_read_whatever_signs_are_in_its_path(tmp_path: Path, folder: str) -> None:
-    path = tmp_path / folder / "x.db"
-    path.parent.mkdir()
-    open_database(path, ["CREATE TABLE t (a)"], 1, what="file").close()
-
-    with closing(open_to_read(path)) as connection:
-        assert connection.execute("SELECT * FROM t").fetchall() == []
-        with pytest.raises(sqlite3.OperationalError, match="readonly"):
-            connection.execute("INSERT INTO t VALUES (1)")
-
-
-@pytest.mark.parametrize(
-    ("path", "uri"),
-    [
-        (PurePosixPath("/srv/a b/x.db"), "file:///srv/a%20b/x.db?mode=ro"),
-        (PureWindowsPath(r"C:\x\Jürgen\x.db"), "file:///C:/x/J%C3%BCrgen/x.db?mode=ro"),
-        # SQLite takes no name of a machine in an address, but a path that begins with one.
-        (PureWindowsPath(r"\\server\share\x.db"), "file:////server/share/x.db?mode=ro"),
-    ],
-)
-def test_drives_and_shares_are_parts_of_the_path(path: PurePosixPath | PureWindowsPath, uri: str) -> None:
-    assert make_uri(path) == uri

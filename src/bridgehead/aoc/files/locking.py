@@ -61,7 +61,13 @@ class FolderLock:
             is_locked = False
             # A folder that was removed and made again while this waited is another one: lock that instead.
             while not is_locked:
-                self._make_folder(what)
+                # A folder that has been there before is not made: opening it tells whether it still is.
+                if self._anchor.path != self.folder or sys.platform == "win32":
+                    # Never on the mount point of a disk that was unmounted: the next mount would hide what
+                    # was written there.
+                    if not self._anchor.is_there:
+                        raise self._unmounted(what)
+                    durable.make_folder(Path(self.folder))
                 if sys.platform == "win32":
                     break
                 if descriptor is not None:
@@ -91,16 +97,6 @@ class FolderLock:
             if descriptor is not None:
                 os.close(descriptor)  # releases the folder's lock, as the end of the process does
             self._threads.release()
-
-    def _make_folder(self, what: str) -> None:
-        """Create the folder unless it has existed before; then opening it shows whether it still does."""
-        if self._anchor.path == self.folder and sys.platform != "win32":
-            return
-        # Never on the mount point of a disk that was unmounted: the next mount would hide what was written
-        # there.
-        if not self._anchor.is_there:
-            raise self._unmounted(what)
-        durable.make_folder(Path(self.folder))
 
     def _lock_folder(self, descriptor: int, what: str, deadline: float) -> bool:
         """Return False if this file system cannot lock a folder."""

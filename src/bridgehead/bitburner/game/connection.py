@@ -17,7 +17,7 @@ from bridgehead.runtime import logs
 
 from ..errors import NotConnected
 from . import setup_steps, timestamps
-from .link import Link, Notice
+from .link import Link
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from ..settings import BitburnerSettings
     from .counters import GameCounters
+    from .wire import Reply
 
 log = logs.logger("bitburner.connection")
 
@@ -57,14 +58,14 @@ class GameConnection:
         self.refused = ""
         """Advice about the last dial-in that was refused."""
         self.on_change: list[Callable[[], None]] = []
-        self.on_notice: list[Notice] = []
+        self.on_notice: list[Callable[[Reply], None]] = []
         """Called with the owner's notifications, except its status, if the game is shared."""
         self._games = 0
         # Ids continue from one connection to the next and start at random, so that a late reply from an
         # earlier connection or process is never taken for an answer.
         self._ids = itertools.count(random.getrandbits(_ID_BITS))
 
-    def make_link(self, socket: Connection, on_notice: Notice | None = None) -> Link:
+    def make_link(self, socket: Connection, on_notice: Callable[[Reply], None] | None = None) -> Link:
         """Build a link that counts ignored replies and timeouts."""
         return Link(
             socket,

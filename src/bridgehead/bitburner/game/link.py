@@ -40,9 +40,6 @@ class CallFailed(Exception):
         self.failure = failure
 
 
-Notice = Callable[[wire.Reply], None]
-
-
 class Link:
     """One connection, for as long as it lasts."""
 
@@ -54,7 +51,7 @@ class Link:
         ignored: Counter,
         timeouts: Counter,
         max_bytes: int,
-        on_notice: Notice | None = None,
+        on_notice: Callable[[wire.Reply], None] | None = None,
     ) -> None:
         self._socket = socket
         self._outbox = Outbox(socket)

@@ -13,10 +13,13 @@ from .authenticator import Authenticator, PendingGrant
 from .grants import ANYONE, Grant, needed_scope
 from .rejection import HostRejection, challenge, reject_path, reject_rate
 from .throttle import Throttle
+from .tokens import PREFIX
 
 if TYPE_CHECKING:
     from ..request import HostRequest
     from .shared_throttle import SharedThrottle
+
+_OWN = f"bearer {PREFIX}_".encode()
 
 
 class Admission:
@@ -60,8 +63,11 @@ class Admission:
     def authenticate(self, request: HostRequest) -> PendingGrant:
         """Return the grant of the caller. Raises Rejection, at once or when awaited."""
         authenticator = self._authenticator
-        if not authenticator.needs_token and not authenticator.has_own_token(request.headers):
-            return ANYONE
+        if not authenticator.needs_token:
+            # Only our own tokens are looked at then: clients send other credentials to every server.
+            sent = request.headers.get(b"authorization", b"")[: len(_OWN)]
+            if sent.lower() != _OWN or not authenticator.issuers:
+                return ANYONE
 
         def challenge_details() -> str:
             details, route = self._challenge_details(request), self._routes.get(request.path)

@@ -23,7 +23,6 @@ FAILURES_PER_MINUTE = 20
 PendingGrant = Grant | Coroutine[Any, Any, Grant]
 """The grant, or the coroutine that returns it after a request to the authorisation server."""
 
-_OWN = f"bearer {PREFIX}_".encode()
 MISSING = "token_missing"
 EXPIRED = "token_expired"
 UNKNOWN = "token_unknown"
@@ -88,17 +87,11 @@ class Authenticator:
         *,
         needs_token: bool,
     ) -> None:
-        self._issuers = issuers
+        self.issuers = issuers
         self.needs_token = needs_token
         """Whether callers need a token; if not, only callers that send one of our tokens are checked."""
         self._failures = Throttle(clock.monotonic)
         self._count_failure = count_failure
-
-    def has_own_token(self, headers: dict[bytes, bytes]) -> bool:
-        """Tell whether a request carries one of our tokens, known or not."""
-        # Other credentials are ignored if none is needed: some clients send theirs to every server.
-        sent = headers.get(b"authorization", b"")
-        return sent[: len(_OWN)].lower() == _OWN and bool(self._issuers)
 
     def check(self, headers: dict[bytes, bytes], address: str, details: Callable[[], str]) -> PendingGrant:
         """Return the caller's grant. Raises HostRejection, at once or when awaited.
@@ -111,7 +104,7 @@ class Authenticator:
             missing = InvalidToken("A token is needed: send the header Authorization: Bearer TOKEN.", MISSING)
             raise self._reject(address, details, missing)
         # The form decides: our tokens have a prefix, and a JWT has three parts.
-        for issuer in self._issuers:
+        for issuer in self.issuers:
             if issuer.recognizes(token):
                 break
         else:

@@ -17,6 +17,7 @@ from typing import Any
 from bridgehead import __version__
 from bridgehead.mcp import Bridge, CallHook, Invocation, Outcome, Tasks, current_worker, observe_calls
 from bridgehead.mcp.http.accounts import Accounts
+from bridgehead.mcp.http.memory import resident_bytes
 from bridgehead.runtime import events, logs
 from bridgehead.runtime.metrics import Metrics
 
@@ -297,9 +298,6 @@ def show_process(metrics: Metrics) -> None:
         metrics.gauge(
             "process_open_fds", "Open files.", lambda: {(): float(len(list(_DESCRIPTORS.iterdir())))}
         )
-
-        def read_resident() -> dict[tuple[str, ...], float]:
-            pages = Path("/proc/self/statm").read_text(encoding="ascii").split()[1]
-            return {(): float(pages) * os.sysconf("SC_PAGE_SIZE")}
-
-        metrics.gauge("process_resident_memory_bytes", "Memory in use.", read_resident)
+        metrics.gauge(
+            "process_resident_memory_bytes", "Memory in use.", lambda: {(): float(resident_bytes())}
+        )

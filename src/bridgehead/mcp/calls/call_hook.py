@@ -32,10 +32,10 @@ class Invocation(Struct):
     """The decoded arguments, once `run` has read them; None if they are invalid or need not be read."""
 
 
-Run = Callable[[], Any]
-"""Runs the call: returns the handler's result, or a coroutine for it, and passes on its exception."""
-CallHook = Callable[[Invocation, Run], Any]
-"""Gets a call and its `run`; returns the result of `run`, a replacement, or a coroutine for either.
+CallHook = Callable[[Invocation, Callable[[], Any]], Any]
+"""Gets a call and a function that runs it; returns its result, a replacement, or a coroutine for either.
+
+Running the call returns the handler's result, or a coroutine for it, and passes on its exception.
 
 A plain hook returns the coroutine of a call that waits as it is, so a call that does not wait needs no task.
 """
@@ -71,7 +71,7 @@ def observe_calls(
     call's return value, and returns it or a replacement.
     """
 
-    def observe(call: Invocation, run: Run) -> Any:
+    def observe(call: Invocation, run: Callable[[], Any]) -> Any:
         started = perf_counter()
         try:
             value = run()

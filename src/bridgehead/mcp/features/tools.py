@@ -121,6 +121,10 @@ class Tool:
         self.effect = effect
         """What a call does to the far side, in a few words for people; empty if the hints are enough."""
         self.visible_to: Visibility = visible_to
+        self.is_read_only = hints.read_only_hint is True
+        """Whether it is declared to change nothing."""
+        self.is_destructive = hints.destructive_hint is True
+        """Whether it is declared to destroy something."""
         self._hints = hints
         self._icons = icons
         self._input_schema = input_schema
@@ -130,19 +134,9 @@ class Tool:
         self._meta = meta
 
     @property
-    def is_read_only(self) -> bool:
-        """Whether it is declared to change nothing."""
-        return self._hints.read_only_hint is True
-
-    @property
     def is_contract(self) -> bool:
         """Whether it is one of the tools of the bridge's contract."""
         return self._contract_schema is not None
-
-    @property
-    def is_destructive(self) -> bool:
-        """Whether it is declared to destroy something."""
-        return self._hints.destructive_hint is True
 
     def refuse(self, message: str) -> Tool:
         """Return a copy that is listed as usual but rejects every call with this message."""

@@ -35,9 +35,6 @@ WATCH_SECONDS = 0.25
 _FIRST_RETRY_SECONDS = 0.1
 _LAST_RETRY_SECONDS = 5.0
 
-Watcher = Callable[[TaskRecord], None]
-Work = Coroutine[Any, Any, Any]
-
 
 class TaskTerms(Struct, frozen=True):
     """Whom a task belongs to, and when a call becomes one."""
@@ -77,7 +74,7 @@ class Tasks:
         self._unstored: dict[str, TaskRecord] = {}
         """Final states that the store does not have yet."""
         self._background: set[asyncio.Task[None]] = set()
-        self._watchers: dict[str, list[Watcher]] = {}
+        self._watchers: dict[str, list[Callable[[TaskRecord], None]]] = {}
 
     def count_running(self) -> Counter[str]:
         """Count the tasks that run here, by status."""
@@ -86,7 +83,9 @@ class Tasks:
 
     # --- a call becomes a task -----------------------------------------------------------------------------
 
-    async def call(self, context: Context[Any], work: Work, terms: TaskTerms, conclude: Conclude) -> Any:
+    async def call(
+        self, context: Context[Any], work: Coroutine[Any, Any, Any], terms: TaskTerms, conclude: Conclude
+    ) -> Any:
         """Run a call; return its result if it ends within the grace time, else the record of a new task."""
         run = context.run = TaskRun(context, conclude, self._clock, self.limits.client_requests)
         try:
@@ -97,7 +96,7 @@ class Tasks:
             if not run.is_detached:
                 context.run = run.work = None  # cycles that keep the arguments alive
 
-    async def _call_for_a_while(self, run: TaskRun, work: Work, terms: TaskTerms) -> Any:
+    async def _call_for_a_while(self, run: TaskRun, work: Coroutine[Any, Any, Any], terms: TaskTerms) -> Any:
         """Begin as a call; turn it into a task after the grace time, or when the handler asks for it."""
         doing = run.work = asyncio.create_task(work)
         try:
@@ -121,7 +120,7 @@ class Tasks:
                 run.stay()
                 await _end_work(doing)
 
-    async def _begin_as_task(self, run: TaskRun, work: Work, terms: TaskTerms) -> Any:
+    async def _begin_as_task(self, run: TaskRun, work: Coroutine[Any, Any, Any], terms: TaskTerms) -> Any:
         """Create the task before its work begins."""
         try:
             record = await self._create(run, terms)
@@ -313,7 +312,7 @@ class Tasks:
             if run.record is not None and is_over(run.context):
                 self._cancel(run, run.record, reason)
 
-    async def watch(self, task_id: str, owner: str, watcher: Watcher) -> bool:
+    async def watch(self, task_id: str, owner: str, watcher: Callable[[TaskRecord], None]) -> bool:
         """Send a watcher the state of a task, now and on every change; False if there is no such task."""
         try:
             record = await self.find(task_id, owner)
@@ -325,7 +324,7 @@ class Tasks:
             self._run_in_background(self._poll(record))
         return True
 
-    def unwatch(self, task_id: str, watcher: Watcher) -> None:
+    def unwatch(self, task_id: str, watcher: Callable[[TaskRecord], None]) -> None:
         """Stop notifying a watcher."""
         watchers = self._watchers.get(task_id, [])
         with suppress(ValueError):

@@ -16,7 +16,7 @@ from ..changes import TASKS, Listener
 from ..errors import forget_frames
 from ..features.results import ReturnType, encode_result
 from ..features.tools import TASKS_EXTENSION, Tool
-from ..server import EMPTY_BODY, Body, EventualBody, Server
+from ..server import EMPTY_BODY, Body, Server
 from .manager import TaskTerms
 from .record import TaskRecord
 
@@ -69,18 +69,11 @@ def _describe(server: Server, record: TaskRecord) -> dict[str, Any]:
     return record.describe(server.limits.task_poll_seconds)
 
 
-def get_task(server: Server, context: Context[Any], params: TaskParams) -> EventualBody:
+async def get_task(server: Server, context: Context[Any], params: TaskParams) -> Body:
     """Return a task's status."""
     _check_client(context)
-    owner = _owner(server, context)
-    record = server.tasks.find_running(params.task_id, owner)
-    if record is not None:
-        return jsonrpc.encode(_describe(server, record)), None
-    return _get_later(server, params.task_id, owner)
-
-
-async def _get_later(server: Server, task_id: str, owner: str) -> Body:
-    return jsonrpc.encode(_describe(server, await server.tasks.find(task_id, owner))), None
+    record = await server.tasks.find(params.task_id, _owner(server, context))
+    return jsonrpc.encode(_describe(server, record)), None
 
 
 async def update_task(server: Server, context: Context[Any], params: UpdateTaskParams) -> Body:

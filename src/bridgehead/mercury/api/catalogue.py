@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 from bridgehead.mcp import UNDECODABLE
 from bridgehead.runtime import logs
@@ -20,6 +20,11 @@ from ..errors import MercuryError
 from ..settings import MercurySettings
 from . import wire
 from .tolerance import read_tolerantly
+
+if TYPE_CHECKING:
+    from ..calling.keys import Keys
+    from ..calling.routes import ModelTerms
+    from .client import ApiClient
 
 TTL_SECONDS = 3600.0
 RETRY_SECONDS = 30.0
@@ -32,36 +37,6 @@ UNKNOWN = "(unknown)"
 Prices = tuple[float, float, float]
 """US dollars per token: prompt, completion, cached prompt."""
 _log = logs.logger("mercury.catalogue")
-
-
-# Protocols, because `calling`, which imports this module, implements two of them (`keys`, `routes`), and a
-# scripted `Lister` takes the place of `ApiClient` in tests.
-
-
-class Lister(Protocol):
-    """Fetches the list of models."""
-
-    async def fetch_models(self, key: str, seconds: float, *, endpoint: str = "") -> bytes:
-        """Return the undecoded list of all models, or of those of one endpoint; raises `MercuryError`."""
-
-
-class KeyRing(Protocol):
-    """Knows which key to use."""
-
-    def pick(self) -> str:
-        """Return a key; raises `MercuryError` if none is set."""
-
-
-class Terms(Protocol):
-    """Price and output limit of a model, as configured for a route."""
-
-    @property
-    def prices(self) -> Prices:
-        """US dollars per token."""
-
-    @property
-    def max_output(self) -> int | None:
-        """Limit of completion tokens; None if unknown."""
 
 
 def _read_list(body: bytes) -> list[wire.Model]:
@@ -79,11 +54,11 @@ class Catalogue:
 
     def __init__(
         self,
-        api: Lister,
-        keys: KeyRing,
+        api: ApiClient,
+        keys: Keys,
         clock: Clock,
         settings: MercurySettings,
-        terms: Mapping[str, Terms] | None = None,
+        terms: Mapping[str, ModelTerms] | None = None,
     ) -> None:
         self._terms = terms or {}
         """Configured by route; they win over the API's list."""

@@ -18,7 +18,7 @@ from . import diffusion
 from .arguments import Chat, ChatMessage, completion_tool, shorten_stream
 
 if TYPE_CHECKING:
-    from .progress import Growing
+    from ..api.stream import StreamedAnswer
 
 COMPLETION = "mercury_chat_completion"
 STREAM = "mercury_chat_stream"
@@ -144,7 +144,7 @@ async def stream(args: Chat, ctx: Context[Service]) -> Encoded | Answer[Completi
                 # The diffusion page polls the states of this run, and can stop it.
                 run = service.runs.begin(identify_account(ctx), about)
 
-                def report(text: Growing) -> Awaitable[None] | None:
+                def report(text: StreamedAnswer) -> Awaitable[None] | None:
                     run.note(text.take_news())
                     return progress.report(text)
 

@@ -10,21 +10,17 @@ import asyncio
 from collections.abc import Awaitable
 from contextlib import suppress
 from types import TracebackType
-from typing import Any, Protocol, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from bridgehead.mcp import Context
+
+if TYPE_CHECKING:
+    from ..api.stream import StreamedAnswer
 
 HEARTBEAT_SECONDS = 5.0
 """After this long without progress a heartbeat is sent. Many clients give up after 60 s without any."""
 TOGETHER_SECONDS = 0.05
 """Minimum time between two notifications; pieces in between are joined."""
-
-
-class Growing(Protocol):
-    """A text that grows or is replaced: `StreamedAnswer`, or a fake in a test."""
-
-    def take_news(self) -> str:
-        """Return the text since the last call."""
 
 
 class Progress:
@@ -38,7 +34,7 @@ class Progress:
         self._count = 0
         self._has_begun = False
         """Whether a piece of the text was sent; the first is sent at once."""
-        self._news: Growing | None = None
+        self._news: StreamedAnswer | None = None
         """The text, if it has grown since the last notification."""
         self._timer: asyncio.TimerHandle | None = None
         self._sending: asyncio.Task[None] | None = None
@@ -58,7 +54,7 @@ class Progress:
             with suppress(asyncio.CancelledError):
                 await self._sending
 
-    def report(self, text: Growing) -> Awaitable[None] | None:
+    def report(self, text: StreamedAnswer) -> Awaitable[None] | None:
         """Report that a text has grown; await the result, if any, to keep pace with the client."""
         if not self._is_wanted:
             return None
@@ -107,7 +103,7 @@ class Progress:
         self._sending.add_done_callback(forget)
         self._arm(self._loop.time() + HEARTBEAT_SECONDS)
 
-    async def _send(self, text: Growing | None) -> None:
+    async def _send(self, text: StreamedAnswer | None) -> None:
         self._news = None
         self._count += 1
         await self._context.progress(self._count, message=None if text is None else text.take_news())

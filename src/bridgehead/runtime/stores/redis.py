@@ -19,7 +19,6 @@ import asyncio
 import random
 from collections import Counter
 from collections.abc import Callable, Sequence
-from time import monotonic
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
 
@@ -191,7 +190,6 @@ class Redis:
         self.url = url
         self.problem = "It has not been connected to yet."
         """Why commands fail right now; empty while they do not."""
-        self._up_since = 0.0
         self.failures: Counter[str] = Counter()
         """How often the connection was lost, by reason."""
         self.commands = 0
@@ -241,11 +239,6 @@ class Redis:
     def is_up(self) -> bool:
         """Whether commands are sent at all."""
         return not self.problem
-
-    @property
-    def up_seconds(self) -> float:
-        """How long it has been up without interruption."""
-        return monotonic() - self._up_since if self.is_up else 0.0
 
     # --- commands ------------------------------------------------------------------------------------------
 
@@ -298,7 +291,6 @@ class Redis:
             try:
                 await run_within(CONNECT_SECONDS, self._reconnect())
                 if self.problem:
-                    self._up_since = monotonic()
                     log.info("redis is up", url=hide_credentials(self.url))
                 self.problem = ""
                 attempt = 0

@@ -11,7 +11,7 @@ import sqlite3
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from pathlib import Path, PurePath
+from pathlib import Path
 
 from ..errors import StorageError
 
@@ -105,17 +105,3 @@ def open_database(
         connection.close()
         raise
     return connection
-
-
-def open_to_read(path: Path) -> sqlite3.Connection:
-    """Open an existing file read-only."""
-    return sqlite3.connect(make_uri(path), uri=True)
-
-
-def make_uri(path: PurePath) -> str:
-    """Return the read-only URI of a file."""
-    from urllib.parse import quote
-
-    # A Windows share (//server/share) stays in the path: SQLite rejects a host in the URI.
-    text = path.as_posix()
-    return f"file://{'' if text.startswith('/') else '/'}{quote(text, safe='/:')}?mode=ro"

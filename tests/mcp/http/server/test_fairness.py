@@ -9,6 +9,8 @@ from typing import cast
 
 import pytest
 
+from bridgehead.mcp import Limits
+from bridgehead.mcp.http.accounts import Accounts
 from bridgehead.mcp.http.message import Request, Response
 from bridgehead.mcp.http.server import Server
 from bridgehead.mcp.http.server.connections import TURN_BYTES, Connections
@@ -131,6 +133,30 @@ async def test_of_a_crowd_little_is_parsed_before_it_is_served() -> None:
         connection.connection_lost(None)
 
     assert most < 10 * len(crowd)  # of 49 each
+
+
+async def test_one_client_after_another_leaves_one_timer_that_looks_at_connections(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("bridgehead.mcp.http.server.connections.SWEEP_SECONDS", 0.01)
+
+    class Looks(Accounts):
+        times = 0
+
+        def look(self) -> bool:
+            self.times += 1
+            return False
+
+    looks = Looks(Limits())
+    connections = Connections(Counting(), asyncio.get_running_loop(), unread=looks)
+    for _ in range(200):
+        connect(connections).connection_lost(None)
+    last = connect(connections)
+    await until(lambda: looks.times)
+    seen = looks.times
+    last.connection_lost(None)
+
+    assert seen < 20  # not once for each of the 200
 
 
 async def test_tiny_chunks_are_parsed_over_many_turns_and_no_more_is_read_meanwhile() -> None:

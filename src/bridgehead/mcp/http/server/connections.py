@@ -145,6 +145,8 @@ class Connections:
         self.is_crowded = False
         """Whether more than `CROWD` connections are queued."""
         self.has_queue = False
+        self._sweeping: asyncio.TimerHandle | None = None
+        """The next sweep; None while no connection is open."""
         self._all_closed: asyncio.Future[None] | None = None
         self._date = b""
         self._date_until = 0.0
@@ -165,8 +167,10 @@ class Connections:
         self._open.add(connection)
         if self.is_ending:
             connection.end()
-        if len(self._open) == 1:
-            self.loop.call_later(SWEEP_SECONDS, self._sweep)
+        # One timer: if each first connection set another, those of a client that opens one for each request
+        # would add up.
+        if self._sweeping is None:
+            self._sweeping = self.loop.call_later(SWEEP_SECONDS, self._sweep)
         return None
 
     def leave(self, connection: OpenConnection, running: asyncio.Task[None] | None) -> None:
@@ -277,5 +281,4 @@ class Connections:
         before = self.loop.time() - self.keep_alive_seconds
         for connection in tuple(self._open):
             connection.close_if_idle(before)
-        if self._open:
-            self.loop.call_later(SWEEP_SECONDS, self._sweep)
+        self._sweeping = self.loop.call_later(SWEEP_SECONDS, self._sweep) if self._open else None
