@@ -1,4 +1,4 @@
-// The game: SyntaxError: Unexpected reserved word
+// The game: does not start, SyntaxError: Unexpected reserved word
 /** @param {NS} ns */
 export async function main(ns) {
   const targets = ["n00dles", "foodnstuff"];

@@ -1,4 +1,4 @@
-// The game: SyntaxError: Identifier 'ram' has already been declared
+// The game: does not start, SyntaxError: Identifier 'ram' has already been declared
 export async function main(ns) {
   let ram = ns.getServerMaxRam("home");
   const reserve = 32;

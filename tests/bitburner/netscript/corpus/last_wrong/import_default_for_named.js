@@ -1,4 +1,4 @@
-// The game: SyntaxError: the module does not provide an export named scanAll
+// The game: does not start, the module has no export named scanAll
 import { scanAll } from "./network.js";
 
 export async function main(ns) {

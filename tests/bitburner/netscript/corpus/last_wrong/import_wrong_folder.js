@@ -1,4 +1,4 @@
-// The game: lib/util.js does not exist; it is in libs/
+// The game: does not start, lib/util.js does not exist; it is in libs/
 import { formatMoney } from "lib/util.js";
 
 export async function main(ns) {

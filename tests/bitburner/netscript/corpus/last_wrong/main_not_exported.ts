@@ -1,4 +1,4 @@
-// The game: main function could not be found
+// The game: does not start, main function could not be found
 async function main(ns: NS): Promise<void> {
   ns.disableLog("ALL");
   ns.ui.openTail();

@@ -1,4 +1,4 @@
-// The game: SyntaxError
+// The game: does not start, SyntaxError
 export async function main(ns) {
   const target = ns.args[0];
   while (true) {
