@@ -177,7 +177,9 @@ def describe_differences(differences: list[Difference]) -> str:
             more = f" and {len(names) - _MAX_SHOWN} more" if len(names) > _MAX_SHOWN else ""
             verb = "is" if len(names) == 1 else "are"
             groups.append(f"{', '.join(names[:_MAX_SHOWN])}{more} {words.format(verb)}")
-    return (
-        f"{cause}{files} from what was last written here: {'; '.join(groups)}. "
-        "restore_file brings back what was written; give it filenames for several at once."
-    )
+    steps = []
+    if any(one.state != "back" for one in differences):
+        steps.append("restore_file brings back what was written; give it filenames for several at once.")
+    if any(one.state == "back" for one in differences):
+        steps.append("delete_file deletes again what was deleted.")
+    return f"{cause}{files} from what was last written here: {'; '.join(groups)}. {' '.join(steps)}"

@@ -482,9 +482,7 @@ def _find_promises(subject: Subject) -> Iterator[Finding]:
         condition = around.field("condition") if around is not None else None
         is_condition = node in calls and (condition is node or condition is parent)
         if is_counted or is_condition:
-            message = (
-                "This is a promise, not its result, because it is not awaited. Write await."
-            )
+            message = "This is a promise, not its result, because it is not awaited. Write await."
             yield Finding("not_awaited", message, node.start, "maybe")
 
 
