@@ -201,6 +201,21 @@ async def test_a_write_over_an_older_saves_text_says_how_to_get_back_what_was_lo
     assert play.game.servers["home"]["a.js"] == "// 2\n"
 
 
+@pytest.mark.parametrize(("tool", "more"), [("restore_file", {}), ("write_file", {"content": "3"})])
+async def test_a_players_edit_of_an_older_saves_text_is_told_when_it_is_replaced(
+    play: Play, tool: str, more: dict[str, str]
+) -> None:
+    for content in ("1", "2"):
+        await play.ok("write_file", filename="notes.txt", content=content)
+    await reload(play, dict(FILES["home"]))
+    await until_noticed(play, 1)
+    await play.ok("list_files")
+    play.game.servers["home"]["notes.txt"] = "the player's"
+    told = "\n".join(await notes_of(play, tool, filename="notes.txt", **more))
+
+    assert "it was changed in the game since then. The replaced content is version" in told
+
+
 def test_notices_are_for_agents_of_this_process_and_bounded() -> None:
     seen, other = LastSeen(), LastSeen()
     agent = f"{seen.process}/a"
