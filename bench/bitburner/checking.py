@@ -24,10 +24,12 @@ SCRIPT_SETS = (
     "fresh_wrong",
     "held_wrong",
     "newest_wrong",
+    "last_wrong",
     "right",
     "fresh_right",
     "held_right",
     "newest_right",
+    "last_right",
 )
 
 

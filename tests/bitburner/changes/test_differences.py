@@ -118,7 +118,9 @@ async def test_a_deleted_file_that_is_back_is_noticed(play: Play) -> None:
     await reload(play, {"hack.js": content})
     await until_noticed(play, 1)
 
-    assert "hack.js is there again although deleted" in (await play.ok("connection_status"))[1]["notes"][0]
+    _, status = await play.ok("connection_status")
+    assert "hack.js is there again although deleted. delete_file deletes" in status["notes"][0]
+    assert "restore_file" not in status["notes"][0] + status["next_step"]
 
 
 async def test_nothing_is_noticed_where_everything_is_as_it_was_written(play: Play) -> None:

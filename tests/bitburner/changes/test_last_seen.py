@@ -43,6 +43,52 @@ async def test_an_agent_that_replaces_another_agents_newer_content_is_told_and_s
             assert agents[0].game.servers["home"]["n.txt"] == "the second's"
 
 
+@pytest.mark.parametrize(
+    ("tool", "arguments"),
+    [
+        ("move_file", {"filename": "notes.txt", "to": "n.txt", "overwrite": True}),
+        ("restore_file", {"filename": "n.txt"}),
+        ("write_files", {"files": [{"filename": "n.txt", "content": "all"}]}),
+        ("delete_file", {"filename": "n.txt"}),
+    ],
+)
+async def test_whichever_tool_replaces_newer_content_both_are_told(
+    tmp_path: Path, tool: str, arguments: dict[str, Any]
+) -> None:
+    async with pair(tmp_path, Game(3, FILES)) as agents:
+        for first, second in (agents, agents[::-1]):
+            agents[0].game.servers["home"]["notes.txt"] = "notes"
+            await first.ok("write_file", filename="n.txt", content="0")
+            await first.ok("write_file", filename="n.txt", content="1")
+            await second.ok("read_file", filename="n.txt")
+            await second.ok("write_file", filename="n.txt", content="the second's")
+            told = "\n".join(await notes_of(first, tool, **arguments))
+
+            assert "another agent wrote it (write_file" in told
+            version = told.partition("is version ")[2].partition(":")[0]
+            (lost,) = await notes_of(second, "list_files")
+            assert version in lost
+            await second.ok("restore_file", filename="n.txt", version=version)
+            assert agents[0].game.servers["home"]["n.txt"] == "the second's"
+
+
+@pytest.mark.parametrize("name", ["n.txt", "notes.txt"])
+async def test_nobody_is_told_of_a_move_or_restore_over_what_was_read(tmp_path: Path, name: str) -> None:
+    async with pair(tmp_path, Game(3, FILES)) as (first, second):
+        await first.ok("write_file", filename="n.txt", content="0")
+        await second.ok("write_file", filename="n.txt", content="1")
+        await first.ok("list_files")
+        await second.ok("list_files")
+        await first.ok("read_file", filename="n.txt")
+        if name == "n.txt":
+            notes = await notes_of(first, "restore_file", filename="n.txt")
+        else:
+            notes = await notes_of(first, "move_file", filename=name, to="n.txt", overwrite=True)
+
+        assert not [note for note in notes if "did not hold" in note]
+        assert await notes_of(second, "list_files") == []
+
+
 async def test_nobody_is_told_of_a_change_that_was_read_first(tmp_path: Path) -> None:
     async with pair(tmp_path, Game(3, FILES)) as (first, second):
         await first.ok("write_file", filename="n.txt", content="1")
@@ -110,6 +156,19 @@ async def test_with_the_setting_newer_content_is_refused_until_it_was_read(tmp_p
         assert (await play.ok(tool, **arguments))[0] == "OK"
 
 
+async def test_the_setting_refuses_a_move_and_never_a_restore(tmp_path: Path) -> None:
+    refusing = {"BITBURNER_REFUSE_STALE_WRITES": "1"}
+    async with played(tmp_path, game=Game(3, FILES), **refusing) as play:
+        await play.ok("write_file", filename="a.txt", content="1")
+        await play.ok("write_file", filename="a.txt", content="2")
+        play.game.servers["home"]["a.txt"] = "1"
+        move = {"filename": "notes.txt", "to": "a.txt", "overwrite": True}
+        assert (await play.fails("move_file", **move))[1]["code"] == "conflict"
+        assert play.game.servers["home"]["notes.txt"] == FILES["home"]["notes.txt"]
+        await play.ok("restore_file", filename="a.txt")
+        assert play.game.servers["home"]["a.txt"] == "2"
+
+
 async def test_a_guest_is_refused_by_its_own_setting(tmp_path: Path) -> None:
     async with pair(tmp_path, Game(3, FILES), BITBURNER_REFUSE_STALE_WRITES="1") as (owner, guest):
         for agent in (guest, owner):
@@ -140,6 +199,21 @@ async def test_a_write_over_an_older_saves_text_says_how_to_get_back_what_was_lo
     version = told.partition("is version ")[2].partition(":")[0]
     await play.ok("restore_file", filename="a.js", version=version)
     assert play.game.servers["home"]["a.js"] == "// 2\n"
+
+
+@pytest.mark.parametrize(("tool", "more"), [("restore_file", {}), ("write_file", {"content": "3"})])
+async def test_a_players_edit_of_an_older_saves_text_is_told_when_it_is_replaced(
+    play: Play, tool: str, more: dict[str, str]
+) -> None:
+    for content in ("1", "2"):
+        await play.ok("write_file", filename="notes.txt", content=content)
+    await reload(play, dict(FILES["home"]))
+    await until_noticed(play, 1)
+    await play.ok("list_files")
+    play.game.servers["home"]["notes.txt"] = "the player's"
+    told = "\n".join(await notes_of(play, tool, filename="notes.txt", **more))
+
+    assert "it was changed in the game since then. The replaced content is version" in told
 
 
 def test_notices_are_for_agents_of_this_process_and_bounded() -> None:

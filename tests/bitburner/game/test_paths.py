@@ -93,6 +93,12 @@ async def test_what_is_searched_for_has_a_limit_since_a_pattern_takes_long_to_co
     assert "1000" in str(await play.fails(tool, **given))
 
 
+@pytest.mark.parametrize("tool", ["list_files", "get_all_files", "check_files"])
+@pytest.mark.parametrize("glob", ["{a,b}" * 15, "**/a/" * 8 + "b"])
+async def test_a_glob_that_would_take_long_is_refused(play: Play, tool: str, glob: str) -> None:
+    assert (await play.fails(tool, glob=glob))[1]["code"] == "invalid_argument"
+
+
 def test_a_server_keeps_its_exact_letters() -> None:
     assert paths.validate_server("CSEC") == "CSEC"
     assert paths.validate_server("10.1.2.3") == "10.1.2.3"

@@ -23,8 +23,8 @@ def test_ns1_scripts_and_empty_definitions_are_not_checked() -> None:
     assert check_script(in_main("ns.hakc();"), "a.js", empty, DefinitionSearch(empty)) == []
 
 
-WRONG = load("wrong") + load("fresh_wrong") + load("newest_wrong")
-RIGHT = load("right") + load("fresh_right") + load("held_right") + load("newest_right")
+WRONG = load("wrong") + load("fresh_wrong") + load("newest_wrong") + load("last_wrong")
+RIGHT = load("right") + load("fresh_right") + load("held_right") + load("newest_right") + load("last_right")
 
 
 def check_case(case: Case) -> list[Problem]:
@@ -38,7 +38,7 @@ def test_a_script_that_works_raises_no_alarm(case: Case) -> None:
 
 def test_most_mistakes_are_named() -> None:
     assert len(WRONG) >= 65
-    assert sum(bool(check_case(case)) for case in WRONG) >= 88
+    assert sum(bool(check_case(case)) for case in WRONG) >= 101
 
 
 @pytest.mark.parametrize("case", WRONG, ids=lambda case: case.filename)
@@ -74,6 +74,8 @@ def test_a_script_is_said_not_to_start_only_if_it_does_not(case: Case) -> None:
         ("for (;;) ns.print(1);", "endless_loop", "line"),
         ("do { ns.print(1); } while (true);", "endless_loop", "line"),
         ("while (true) { for (const host of ns.scan()) if (host) break; }", "endless_loop", "line"),
+        ("let gained = 0; gained += ns.hack('x');", "not_awaited", "maybe"),
+        ("const gained = 'It gave ' + ns.hack('x'); ns.print(gained);", "not_awaited", "maybe"),
         ("const runs = 0; runs++;", "assigned_constant", "line"),
         ("ns.stock.placeOrder('ECP', 1, 1, 'Limit', 'L');", "wrong_argument", "maybe"),
         (
@@ -101,6 +103,7 @@ def test_a_problem_tells_what_it_does_to_the_script(body: str, code: str, when: 
         "search: for (;;) { for (const host of ns.scan()) { if (host === 'x') break search; } }",
         "do { await ns.sleep(1); } while (true);",
         "const stop = () => { throw new Error('x'); }; while (true) { if (ns.args.length) stop(); }",
+        "const take = () => stop(); try { while (true) take(); } catch {}\n} function stop() { throw 1;",
         "function* ids() { for (let n = 0; ; n++) yield n; }",
         "const short = (ns) => ns.toFixed(2); ns.print(short(3.14));",
         "const size = (ns) => ns.size; ns.print([{ size: 1 }].map(size));",

@@ -5,6 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bridgehead.bitburner.netscript import scripts
+from bridgehead.bitburner.netscript.definitions import Definitions
 from tests.bitburner.netscript.checking_scripts import SEARCH, check
 from tests.bitburner.netscript.growing import SHAPES, STATEMENTS, repeat
 from tests.support.steps import count_lines
@@ -57,3 +58,12 @@ def test_a_search_takes_bounded_work_whatever_is_asked(word: str) -> None:
     longer = count_lines(lambda: SEARCH.find((word * 1000)[:1000], 8))
 
     assert longer <= LINEAR * shorter
+
+
+@pytest.mark.parametrize("between", ["", "\n"])
+def test_definitions_take_linear_work_also_on_one_line(between: str) -> None:
+    def lines_to_read(size: int) -> int:
+        text = between.join(f"export interface I{n} {{ f{n}(x: I{n}): void; }}" for n in range(size))
+        return count_lines(lambda: Definitions(text))
+
+    assert lines_to_read(100) <= LINEAR * lines_to_read(50)

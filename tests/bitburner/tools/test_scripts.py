@@ -2,6 +2,9 @@
 
 from pathlib import Path
 
+import pytest
+
+from bridgehead.bitburner.simulator import methods
 from bridgehead.bitburner.simulator.definitions import load_api
 from tests.bitburner.playing import FILES, Play, played
 from tests.support.game import Game
@@ -152,3 +155,25 @@ async def test_a_linked_list_is_written_and_checked(play: Play) -> None:
     _, written = await play.ok("write_file", filename="list.js", content=source)
 
     assert written["problems"] == []
+
+
+async def test_a_long_chain_of_imports_leaves_no_other_import_unread(play: Play) -> None:
+    chain = {f"c{n}.js": f"export * from './c{n + 1}.js';\n" for n in range(120)}
+    play.game.servers["home"] |= chain | {"c120.js": "export const x = 1;\n"}
+    source = (
+        "import { a } from 'lib/tools.js';\nimport { x } from './c0.js';\n"
+        "export async function main(ns) { ns.print(a, x); }\n"
+    )
+    _, written = await play.ok("write_file", filename="main.js", content=source)
+
+    assert written["problems"] == []
+
+
+async def test_a_script_that_the_game_reads_is_not_said_to_fail_for_its_syntax(
+    play: Play, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    variance = "interface Box<out T> { value: T }\nexport async function main(ns: NS) {}\n"
+    monkeypatch.setattr(methods, "cost", lambda *_: 1.6)  # the game's parser knows more than our grammar
+    _, written = await play.ok("write_file", filename="box.ts", content=variance)
+
+    assert [(one["code"], one["when"]) for one in written["problems"]] == [("syntax_error", "maybe")]

@@ -111,21 +111,23 @@ class Differences:
         if is_unwritten or expected == (None if content is None else digest(content)):
             self.found.pop(place, None)
             return None
-        if place not in self.found:
-            state: State = "changed"
-            if content is None:
-                state = "missing"
-            elif expected is None:
-                state = "back"
-            else:
-                try:
-                    if await asyncio.to_thread(self._history.holds, server, filename, content):
-                        state = "older"
-                except (OSError, BridgeError):
-                    pass  # without a readable history, an older version looks like any other change
-            self.found[place] = Difference(server, filename, state)
+        state: State = "changed"
+        if content is None:
+            state = "missing"
+        elif expected is None:
+            state = "back"
+        else:
+            try:
+                if await asyncio.to_thread(self._history.holds, server, filename, content):
+                    state = "older"
+            except (OSError, BridgeError):
+                pass  # without a readable history, an older version looks like any other change
+        difference = Difference(server, filename, state)
+        # The player may go on in a file that differs already: then it is another difference.
+        if self.found.get(place) != difference:
+            self.found[place] = difference
             self._unreported.add(place)
-        return self.found[place]
+        return difference
 
     async def acknowledge(self, remote: Remote) -> None:
         """Record the game's contents as versions, once the differences have been reported to an agent.
@@ -179,7 +181,9 @@ def describe_differences(differences: list[Difference]) -> str:
             more = f" and {len(names) - _MAX_SHOWN} more" if len(names) > _MAX_SHOWN else ""
             verb = "is" if len(names) == 1 else "are"
             groups.append(f"{', '.join(names[:_MAX_SHOWN])}{more} {words.format(verb)}")
-    return (
-        f"{cause}{files} from what was last written here: {'; '.join(groups)}. "
-        "restore_file brings back what was written; give it filenames for several at once."
-    )
+    steps = []
+    if any(one.state != "back" for one in differences):
+        steps.append("restore_file brings back what was written; give it filenames for several at once.")
+    if any(one.state == "back" for one in differences):
+        steps.append("delete_file deletes again what was deleted.")
+    return f"{cause}{files} from what was last written here: {'; '.join(groups)}. {' '.join(steps)}"

@@ -115,6 +115,8 @@ class Move(AgentChange, tag="move", frozen=True):
     to_filename: str
     overwrite: bool = False
     because: str = "move_file"
+    seen_there: str | None = None
+    """Digest of the content that the agent last saw under the new path."""
 
 
 class Restore(AgentChange, tag="restore", frozen=True):
@@ -218,12 +220,11 @@ class FileWriter:
 
     def sign(self, change: C, agent: str) -> C:
         """Return a change with its agent and the content of the file that the agent last saw."""
-        return replace(
-            change,
-            agent=agent,
-            seen=self._last_seen.find_seen(agent, (change.server, change.filename)),
-            refuses_newer=self._refuses_newer,
-        )
+        find_seen = self._last_seen.find_seen
+        if isinstance(change, Move):
+            change = replace(change, seen_there=find_seen(agent, (change.to_server, change.to_filename)))
+        seen = find_seen(agent, (change.server, change.filename))
+        return replace(change, agent=agent, seen=seen, refuses_newer=self._refuses_newer)
 
     async def _change(self, change: Change) -> ChangeResult:
         """Change files of this process's own game, under their locks."""
@@ -329,8 +330,17 @@ class FileWriter:
                 next_step="Choose another name, or set overwrite; what it holds is kept for restore_file.",
             )
         # Write first, then delete: a failure in between leaves two copies, never none.
-        target = Write(change.to_server, change.to_filename, content, change.because, agent=change.agent)
-        written = await self.put(target, there, content)
+        target = Write(
+            change.to_server,
+            change.to_filename,
+            content,
+            change.because,
+            agent=change.agent,
+            seen=change.seen_there,
+            refuses_newer=change.refuses_newer,
+        )
+        overwritten = None if there == content else await self.find_overwritten(target, there)
+        written = await self.put(target, there, content, overwritten=overwritten)
         try:
             removed = await self.remove(change, content)
         except BridgeError as error:
@@ -343,6 +353,7 @@ class FileWriter:
             is_listed_anew=True,
             kept_version=removed.kept_version or written.kept_version,
             warning=written.warning,
+            overwritten=written.overwritten,
             dropped=[*written.dropped, *removed.dropped],
         )
 
@@ -361,7 +372,14 @@ class FileWriter:
             version = await asyncio.to_thread(self._history.find_last_write, server, filename)
         if version is None or (change.version is None and version.content == previous):
             version = await asyncio.to_thread(self._history.find_undo, server, filename, previous)
-        return await self.put(change, previous, version.content or "", restored=version.name)
+        content = version.content or ""
+        overwritten = None
+        if previous != content:
+            # Never refused: whoever asks for an earlier content means to replace the current one.
+            overwritten = await self.find_overwritten(replace(change, refuses_newer=False), previous)
+        if overwritten is not None and overwritten.is_older:
+            overwritten = None  # an older save's text is what a restore is for
+        return await self.put(change, previous, content, restored=version.name, overwritten=overwritten)
 
     async def put(
         self,

@@ -26,6 +26,7 @@ _TOP = (".", "..")
 _MAX_KEPT = 1000
 """Longer names are not cached: a thousand of a megabyte each would take a gigabyte."""
 _MAX_ALTERNATIVES = 1000
+_MAX_GLOBSTARS = 3
 """Limit of the patterns that braces may expand to."""
 
 
@@ -131,11 +132,22 @@ def matches(name: str, glob: str | None) -> bool:
 def _compile_glob(glob: str) -> WcMatcher[str]:
     """Compile a pattern; cached, because a sync matches the same ones against each file."""
     from wcmatch import glob as wildcards
+    from wcmatch._wcparse import PatternLimitException
 
     flags = wildcards.GLOBSTAR | wildcards.BRACE | wildcards.DOTGLOB | wildcards.CASE | wildcards.FORCEUNIX
     if "/" not in glob:
         flags |= wildcards.MATCHBASE
-    return wildcards.compile(glob.lstrip("/"), flags=flags, limit=_MAX_ALTERNATIVES)
+    # Each `**/` tries every folder of a path: with eight of them, a path of 40 folders took 27 s.
+    if glob.count("**/") > _MAX_GLOBSTARS:
+        raise InvalidArgument(
+            f"glob has more than {_MAX_GLOBSTARS} **/.", next_step="Use one; it means any number of folders."
+        )
+    try:
+        return wildcards.compile(glob.lstrip("/"), flags=flags, limit=_MAX_ALTERNATIVES)
+    except PatternLimitException:
+        raise InvalidArgument(
+            f"glob stands for more than {_MAX_ALTERNATIVES} patterns.", next_step="Use fewer braces."
+        ) from None
 
 
 def _refused(text: str, problem: str, advice: str) -> InvalidArgument:

@@ -66,6 +66,8 @@ _EXCLUSIVE = frozenset(
 _PAGE_FUNCTIONS = frozenset({"alert", "print", "prompt", "sprintf", "vsprintf"})
 """Functions of ns that the game's page has too, so that a call without `ns.` does something."""
 _ARITHMETIC = frozenset({"<", ">", "<=", ">=", "-", "*", "/", "%", "**"})
+_ADDING = frozenset({"+", "+=", "-=", "*=", "/="})
+"""With a promise, these are as wrong; with a function, `+` shows its source."""
 _LOOPS = frozenset({"while_statement", "do_statement", "for_statement"})
 _BREAKABLE = _LOOPS | {"for_in_statement", "switch_statement"}
 _ALWAYS = frozenset({"true", "(true)", "1", "(1)", ";"})
@@ -479,16 +481,14 @@ def _find_promises(subject: Subject) -> Iterator[Finding]:
             continue
         if not all(part.startswith("Promise<") for part in parts):
             continue
-        operator = parent.field("operator") if parent.type == "binary_expression" else None
-        is_compared = operator is not None and operator.type in _ARITHMETIC
+        operator = parent.field("operator")
+        is_counted = operator is not None and operator.type in _ARITHMETIC | _ADDING
         # A variable may be tested before it is awaited; a call in a condition is always true.
         around = parent.parent if parent.type == "parenthesized_expression" else parent
         condition = around.field("condition") if around is not None else None
         is_condition = node in calls and (condition is node or condition is parent)
-        if is_compared or is_condition:
-            message = (
-                "This is a promise and is not awaited, so it is compared instead of its result. Write await."
-            )
+        if is_counted or is_condition:
+            message = "This is a promise, not its result, because it is not awaited. Write await."
             yield Finding("not_awaited", message, node.start, "maybe")
 
 
@@ -640,7 +640,8 @@ def _find_endless_loops(subject: Subject) -> Iterator[Finding]:
             left.add(around)
             around = around.parent
     for node in endless:
-        if node not in left:
+        # In a try, anything that is called may end it by an exception.
+        if node not in left and node not in subject.guards.protected:
             message = "This loop never ends and never awaits, so the game freezes. Add await ns.sleep(…)."
             yield Finding("endless_loop", message, node.start)
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from tree_sitter import Node
 
 ROOT = "NS"
+_MAX_INDENT = 20
 _MAX_ANCESTORS = 3
 _MAX_DEPTH = 3
 _TOPS = frozenset(
@@ -218,9 +219,10 @@ def _make(
     description = _COMMENT_EDGES.sub("", above).strip()
     # The grammar makes the semicolon behind a member a sibling of it.
     end = ";" if node.next_sibling is not None and node.next_sibling.type == ";" else ""
-    text, first = f"{' ' * node.start_point[1]}{signature}{end}", node
+    # More is no indentation: in a file of one line, every declaration would become as long as the file.
+    text, first = f"{' ' * min(node.start_point[1], _MAX_INDENT)}{signature}{end}", node
     if comment is not None:
-        text = f"{' ' * comment.start_point[1]}{above}\n{text}"
+        text = f"{' ' * min(comment.start_point[1], _MAX_INDENT)}{above}\n{text}"
         first = comment
     cost = _RAM.search(description)
     return Declaration(

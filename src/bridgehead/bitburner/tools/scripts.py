@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 _ROUNDING = 0.005
 """Half a hundredth of a GB: sums closer than this are equal."""
 _MAX_IMPORTS = 100
+"""Files that are read one by one; with more, all of the server are read at once."""
 _HEADINGS = {
     "start": "It will fail when it runs:",
     "line": "It will fail when it reaches:",
@@ -281,8 +282,10 @@ async def read_sources(session: Session, on: str, name: str, content: str | None
     names: set[str] | None = None  # most scripts import nothing, and then no list is asked for
     sources: dict[str, str] = {}
     waiting = [name]
-    # The number is bounded, and a file that is imported in a circle is read once.
-    while waiting and len(sources) < _MAX_IMPORTS:
+    while waiting:  # a file that is imported in a circle is read once
+        if len(sources) == _MAX_IMPORTS:
+            everything = {one.filename: one.content for one in await session.remote.read_all(on)}
+            return everything | sources
         current = waiting.pop()
         if current in sources:
             continue

@@ -93,9 +93,10 @@ async def connection_status(_: NoArguments, ctx: Context[Session]) -> Answer[Con
     session.forget_differences()  # reported in this answer
     note = describe_differences(differences)
     if note:
-        status.next_step = (
-            "Bring back what the game has lost with restore_file, or read the files as they are now."
-        )
+        tool = "Bring back what the game has lost with restore_file"
+        if all(one.state == "back" for one in differences):
+            tool = "Delete the files again with delete_file"
+        status.next_step = f"{tool}, or read the files as they are now."
     return Answer(_describe_status(status), status, notes=(note,) if note else ())
 
 
