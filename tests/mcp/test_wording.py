@@ -4,15 +4,18 @@ from typing import Annotated, Any
 
 import pytest
 from msgspec import Meta, Struct
+from msgspec.structs import replace
 
 from bridgehead.mcp import (
     Answer,
     Bridge,
     Context,
+    Invocation,
     ProtocolError,
     ToolError,
     combine,
     hide_tools,
+    observe_calls,
     prefix_tools,
     restrict,
 )
@@ -167,6 +170,22 @@ async def test_what_is_said_while_it_runs_names_only_offered_tools() -> None:
         == "Read:\na lend_book. More\n- Speak up.\n```\nlend_book()\n```"
     )
     assert rules["contents"][0]["text"] == "lend_book is not for children"
+
+
+async def test_a_note_that_a_hook_adds_names_only_offered_tools() -> None:
+    bridge = make_library()
+
+    def add_note(_call: Invocation, answer: Any) -> Any:
+        return replace(answer, notes=(*answer.notes, "It rains. lend_book waits; find_book is open."))
+
+    bridge.around_calls(observe_calls(lambda *_: None, extend=add_note))
+    async with connect(prefix_tools(restrict(bridge, is_offered), "lib_")) as client:
+        found = await client.call("lib_find_book", {"title": "x"})
+
+    assert found["structuredContent"]["notes"] == [
+        "One page is missing.",
+        "It rains. lib_find_book is open.",
+    ]
 
 
 async def test_a_hidden_tool_is_unknown_and_the_refusal_says_what_hides_it() -> None:

@@ -179,5 +179,5 @@ def describe_differences(differences: list[Difference]) -> str:
             groups.append(f"{', '.join(names[:_MAX_SHOWN])}{more} {words.format(verb)}")
     return (
         f"{cause}{files} from what was last written here: {'; '.join(groups)}. "
-        "restore_file brings back what was written; give it filenames for several at once."
+        "restore_file brings back what was written, with filenames several at once."
     )

@@ -91,9 +91,8 @@ async def connection_status(_: NoArguments, ctx: Context[Session]) -> Answer[Con
     session.forget_differences()  # this answer lists them
     note = describe_differences(differences)
     if note:
-        status.next_step = (
-            "Bring back what the game has lost with restore_file, or read the files as they are now."
-        )
+        # Without the name of a tool, which may not be offered: the note has it where it is.
+        status.next_step = "Bring back what the game has lost, or read the files as they are now."
     return Answer(_describe_status(status), status, notes=(note,) if note else ())
 
 
