@@ -125,7 +125,7 @@ async def test_what_is_left_of_the_texts_of_aoc_makes_sense(
     ],
 )
 async def test_the_note_on_an_older_save_names_restore_file_as_it_is_offered(
-    tmp_path: Path, settings: dict[str, str], offered: str | None
+    tmp_path: Path, settings: dict[str, Any], offered: str | None
 ) -> None:
     prefix = settings.get("BITBURNER_TOOL_PREFIX", "")
     async with played(tmp_path, **settings) as play:

@@ -18,7 +18,6 @@ from typing import Literal
 
 from msgspec import Struct
 
-from ..game import timestamps
 from .definitions import ROOT, Declaration, Definitions
 from .ram import Price, list_prices
 from .signatures import Signatures
@@ -316,8 +315,8 @@ class Index:
 
     def __init__(self, text: str) -> None:
         self.text = text
-        self.away_since: float | None = None
-        """The time at which the file was fetched, if the game is away now."""
+        self.note = ""
+        """Tells that these definitions are from an earlier connection, if the game is away now."""
         self.definitions = Definitions(text)
         self.search = DefinitionSearch(self.definitions)
 
@@ -325,13 +324,6 @@ class Index:
     def prices(self) -> dict[str, Price]:
         """What each name adds to a script's RAM."""
         return list_prices(self.definitions)
-
-    @property
-    def note(self) -> str:
-        """A note that these definitions are from an earlier connection; empty if they are current."""
-        if self.away_since is None:
-            return ""
-        return f"The game is away; these are the definitions of {timestamps.format_utc(self.away_since)}."
 
 
 @lru_cache(maxsize=4096)
