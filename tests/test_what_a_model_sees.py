@@ -280,6 +280,24 @@ async def test_what_is_long_comes_in_parts_that_every_client_shows_whole(
     assert more["content"][0]["text"] not in {result["content"][0]["text"], "Nothing is kept."}
 
 
+async def test_a_puzzle_and_each_page_of_its_input_are_shown_whole(tmp_path: Path) -> None:
+    data = Data(tmp_path / "data")
+    lines = "".join(f"{number} gulls\n" for number in range(3_000))
+    data.puzzle(1, "Count the gulls.\n" * 400)
+    (data.folder / "inputs").mkdir()
+    (data.folder / "inputs" / "day01.txt").write_text(lines)
+    async with connect(data.bridge()) as client:
+        results = [await client.call("start_attempt", RECORD)]
+        attempt = results[0]["structuredContent"]["attempt"]
+        while (offset := results[-1]["structuredContent"]["next_offset"]) is not None:
+            results.append(await client.call("read_input", {"attempt": attempt, "offset": offset}))
+
+    assert "".join(result["structuredContent"]["input"] for result in results) == lines
+    for result in results:
+        structure = json.dumps(result["structuredContent"], ensure_ascii=False)
+        assert sum(len(block["text"]) for block in result["content"]) + len(structure) < SMALLEST_LIMIT
+
+
 async def test_a_diff_without_a_difference_and_files_that_are_not_restored_say_so_in_both_parts(
     tmp_path: Path,
 ) -> None:
