@@ -28,6 +28,7 @@ MODES: dict[str, dict[str, str]] = {
     "aoc read-only": {"BRIDGEHEAD_READ_ONLY": "1"},
     "bitburner read-only": {"BRIDGEHEAD_READ_ONLY": "1"},
     "bitburner its own read-only": {"BITBURNER_READ_ONLY": "1"},
+    "mercury deny chat": {"BRIDGEHEAD_DENY_TOOLS": "mercury_chat_completion"},
     "mercury deny": {"BRIDGEHEAD_DENY_TOOLS": "mercury_list_models,mercury_chat_stream"},
 }
 

@@ -52,7 +52,7 @@ def make_library() -> Bridge[None]:
     async def ask(title: str) -> str:
         """Ask for a book."""
         if title == "json":
-            raise ToolError('{"error":{"message":"Gone. Call lend_book.","code":1}}')
+            raise ToolError('{"error":{"message":"Gone. Call lend_book.","code":1,"content":"lend_book"}}')
         if title == "closed":
             raise ProtocolError(-32050, "Closed. Call lend_book.", {"next": ["lend_book", "find_book"]})
         raise ToolError("No lend_book here. Call lend_book.", Advice("Gone.", "Call lend_book.", ["ask"]))
@@ -163,7 +163,8 @@ async def test_what_is_said_while_it_runs_names_only_offered_tools() -> None:
     }
     assert advice["content"][0]["text"] == "No lend_book here."
     assert advice["structuredContent"] == {"message": "Gone.", "next_step": "", "tools": ["ask"]}
-    assert json == '{"error":{"message":"Gone.","code":1}}'
+    # What had arrived of an answer is content, too.
+    assert json == '{"error":{"message":"Gone.","code":1,"content":"lend_book"}}'
     assert (closed["message"], closed["data"]) == ("Closed.", {"next": ["find_book"]})
     assert (
         aloud["messages"][0]["content"]["text"]

@@ -155,13 +155,17 @@ class Wording:
         return "".join(piece.text + piece.end for piece in kept).rstrip()
 
     def reword_all(self, value: Any, *, keep_first: bool = False) -> Any:
-        """Return a JSON value in these words; names of members stay, and items that became empty go."""
+        """Return a JSON value in these words; names of members and `content` stay, and empty items go."""
         if isinstance(value, str):
             return self.reword(value, keep_first=keep_first)
         if isinstance(value, list | tuple):
             return [said for item in value if (said := self.reword_all(item)) != "" or item == ""]
         if isinstance(value, dict):
-            return {key: self.reword_all(item, keep_first=key == "message") for key, item in value.items()}
+            return {
+                # A failure may carry what had arrived of an answer.
+                key: item if key == "content" else self.reword_all(item, keep_first=key == "message")
+                for key, item in value.items()
+            }
         return value
 
     def reword_schema(self, schema: Any) -> Any:
