@@ -11,6 +11,8 @@ from bridgehead.mcp import NEWEST_HANDSHAKE, Revision
 from bridgehead.mcp.revisions import V2025_03_26, V2026_07_28
 from bridgehead.runtime import plugins
 from bridgehead.runtime.manifest import make_bridge
+from tests.bitburner.changes.test_differences import reload, until_noticed
+from tests.bitburner.playing import FILES, played
 from tests.support.checked import CheckedClient, connect
 from tests.support.said import APPS, BRIDGES, gather, make_environment
 
@@ -26,6 +28,7 @@ MODES: dict[str, dict[str, str]] = {
     "aoc read-only": {"BRIDGEHEAD_READ_ONLY": "1"},
     "bitburner read-only": {"BRIDGEHEAD_READ_ONLY": "1"},
     "bitburner its own read-only": {"BITBURNER_READ_ONLY": "1"},
+    "mercury deny chat": {"BRIDGEHEAD_DENY_TOOLS": "mercury_chat_completion"},
     "mercury deny": {"BRIDGEHEAD_DENY_TOOLS": "mercury_list_models,mercury_chat_stream"},
 }
 
@@ -111,3 +114,30 @@ async def test_what_is_left_of_the_texts_of_aoc_makes_sense(
     assert not re.search(r"server take the time|hand in|checked|checks", message["content"]["text"])
     assert not re.search(r"server's clock|hand in|checked|checks", served.instructions or "", re.IGNORECASE)
     assert "fetch_instruction returns the text" in message["content"]["text"]
+
+
+@pytest.mark.parametrize(
+    ("settings", "offered"),
+    [
+        ({}, "restore_file"),
+        ({"BITBURNER_TOOL_PREFIX": "my_"}, "my_restore_file"),
+        ({"BITBURNER_TOOLSETS": "core"}, None),
+        ({"BITBURNER_TOOLSETS": "core", "BITBURNER_TOOL_PREFIX": "my_"}, None),
+    ],
+)
+async def test_the_note_on_an_older_save_names_restore_file_as_it_is_offered(
+    tmp_path: Path, settings: dict[str, Any], offered: str | None
+) -> None:
+    prefix = settings.get("BITBURNER_TOOL_PREFIX", "")
+    async with played(tmp_path, **settings) as play:
+        await play.ok(f"{prefix}write_file", filename="a.js", content="// new\n")
+        await reload(play, dict(FILES["home"]))
+        await until_noticed(play, 1)
+        # The first is told of it beside its answer, the second has it as its answer.
+        results = [await play.client.call(f"{prefix}{name}") for name in ("list_files", "connection_status")]
+
+    for result in results:
+        (note,) = result["structuredContent"]["notes"]
+        assert "a.js is missing." in note
+        assert set(re.findall(r"\w*restore_file", str(result))) == ({offered} if offered else set())
+        assert note.endswith("several at once." if offered else "a.js is missing.")

@@ -228,6 +228,91 @@ async def test_definitions_of_a_game_that_is_away_say_so_in_both_parts(tmp_path:
         await play.ok("search_definitions", query="hack")
         await play.game.hang_up()
         result = await play.client.call("search_definitions", {"query": "hack"})
+        whole = await play.client.call("get_netscript_definitions")
 
     assert find_differences("search_definitions", result) == []
-    assert any("No game is connected" in note for note in result["structuredContent"]["notes"])
+    (note,) = result["structuredContent"]["notes"]
+    assert note.startswith("No game is connected; these definitions are from ")
+    # The whole file is text alone, of which every client shows all blocks.
+    assert "structuredContent" not in whole
+    assert whole["content"][1]["text"] == f"Note: {note}"
+
+
+SMALLEST_LIMIT = 30_000
+"""Characters of text and structure together that Qwen Code moves into a file: less than any other CLI."""
+BAD_LINE = f"export function f(ns) {{ ns.hakc(); ns.growe(); }} // {'x' * 300}\n"
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "goes_on"),
+    [
+        ("search_files", {"pattern": "hakc"}, {"pattern": "hakc", "glob": "s/9.js"}),
+        ("check_files", {}, {"glob": "s/9.js"}),
+        ("restore_file", {"list_only": True}, {"list_only": True, "version": ...}),
+        ("get_all_files", {}, {"everything": True}),
+        ("read_file", {"filename": "long.js"}, {"filename": "long.js", "start_line": 100}),
+    ],
+)
+async def test_what_is_long_comes_in_parts_that_every_client_shows_whole(
+    tmp_path: Path, tool: str, arguments: dict[str, Any], goes_on: dict[str, Any]
+) -> None:
+    async with played(tmp_path) as play:
+        home = play.game.servers["home"]
+        home["long.js"] = "".join(f"// {number}\n{BAD_LINE}" for number in range(1000))
+        for place in range(0, 150, 50):
+            files = [
+                {"filename": f"s/{number}.js", "content": BAD_LINE * 5} for number in range(place, place + 50)
+            ]
+            await play.ok("write_files", files=files)
+        result = await play.client.call(tool, arguments)
+        shown = result["structuredContent"]
+        if goes_on.get("version") is ...:
+            goes_on["version"] = shown["versions"][-1]["version"]
+        more = await play.client.call(tool, goes_on)
+
+    assert find_differences(tool, result, arguments) == []
+    whole = [block["text"] for block in result["content"]] + [json.dumps(shown, ensure_ascii=False)]
+    assert sum(map(len, whole)) < SMALLEST_LIMIT
+    # It says that there is more and how to get it, and that works.
+    assert shown["notes"]
+    assert shown.get("next") or "start_line" in shown["notes"][0]
+    assert not more.get("isError")
+    assert more["content"][0]["text"] not in {result["content"][0]["text"], "Nothing is kept."}
+
+
+async def test_a_puzzle_and_each_page_of_its_input_are_shown_whole(tmp_path: Path) -> None:
+    data = Data(tmp_path / "data")
+    lines = "".join(f"{number} gulls\n" for number in range(3_000))
+    data.puzzle(1, "Count the gulls.\n" * 400)
+    (data.folder / "inputs").mkdir()
+    (data.folder / "inputs" / "day01.txt").write_text(lines)
+    async with connect(data.bridge()) as client:
+        results = [await client.call("start_attempt", RECORD)]
+        attempt = results[0]["structuredContent"]["attempt"]
+        while (offset := results[-1]["structuredContent"]["next_offset"]) is not None:
+            results.append(await client.call("read_input", {"attempt": attempt, "offset": offset}))
+
+    assert "".join(result["structuredContent"]["input"] for result in results) == lines
+    for result in results:
+        structure = json.dumps(result["structuredContent"], ensure_ascii=False)
+        assert sum(len(block["text"]) for block in result["content"]) + len(structure) < SMALLEST_LIMIT
+
+
+async def test_a_diff_without_a_difference_and_files_that_are_not_restored_say_so_in_both_parts(
+    tmp_path: Path,
+) -> None:
+    async with played(tmp_path) as play:
+        for content in ("// one\n", "// two\n"):
+            await play.ok("write_file", filename="a.js", content=content)
+        _, listed = await play.ok("restore_file", filename="a.js", list_only=True)
+        version = listed["versions"][0]["version"]
+        same = {"filename": "a.js", "version": version, "diff": True}
+        compared = await play.client.call("restore_file", same)
+        several = await play.client.call("restore_file", {"filenames": ["a.js", "gone.js"]})
+
+    assert compared["structuredContent"]["notes"] == [f"a.js holds the same as version {version}."]
+    assert several["structuredContent"]["next"] == [
+        "Call restore_file with list_only to see what is kept, and name a version."
+    ]
+    for result in (compared, several):
+        assert find_differences("restore_file", result) == []

@@ -205,7 +205,7 @@ def _prepare_continue(home: Path, model: FakeModel, servers: list[Server]) -> La
 CLIENTS = (
     Client(
         "Claude Code",
-        Package("@anthropic-ai/claude-code", "2.1.326"),
+        Package("@anthropic-ai/claude-code", "2.1.327"),
         "claude",
         _prepare_claude,
         model="claude-opus-4-5",

@@ -33,6 +33,7 @@ def _record(speed_ms: int) -> dict[str, Any]:
     return {"day": 1, "phase": 1, "llm_name": "fox", "speed_ms": speed_ms}
 
 
+WRONG_SCRIPT = "export async function main(ns) { ns.hakc(); }\n"
 STEPS = (
     Step(
         "text", "aoc", Call("fetch_instruction", {"day": 1}, "puzzle instruction of a day"), ("snowflakes",)
@@ -52,7 +53,8 @@ STEPS = (
     Step(
         "warning",
         "bitburner",
-        Call("write_file", {"filename": "new.js", "content": "ns.hakc();\n"}, "write a file in Bitburner"),
+        Call("write_file", {"filename": "new.js", "content": WRONG_SCRIPT}, "write a file in Bitburner"),
+        ("ns.hakc does not exist",),
         noted=True,
     ),
     Step("nobody there", "bitburner", Call("delete_file", {"filename": "old.js"}, "delete a game file")),
@@ -66,6 +68,16 @@ STEPS = (
         ),
     ),
     Step(
+        "warning",
+        "mercury",
+        Call(
+            "mercury_chat_completion",
+            {"messages": [{"role": "user", "content": "Hi"}], "max_tokens": 2},
+            "ask the Mercury diffusion LLM",
+        ),
+        noted=True,
+    ),
+    Step(
         "error",
         "mercury",
         Call(
@@ -77,7 +89,7 @@ STEPS = (
     ),
 )
 SCRIPT: list[Call | Say] = [*(step.call for step in STEPS), Say("All done.")]
-CANCELLED: list[Call | Say] = [STEPS[-2].call, Say("All done.")]
+CANCELLED: list[Call | Say] = [STEPS[-3].call, Say("All done.")]
 
 
 @dataclass(frozen=True)
@@ -159,6 +171,9 @@ def _compare(step: Step, answer: dict[str, Any], result: str) -> list[str]:
             must_see += re.split(r"(?<=[.:]) (?=[A-Za-z])", text)
     structure = served.get("structuredContent") or {}
     told = [*structure.get("notes", []), *structure.get("next", [])]
+    # What is in one part alone must reach the model, too: that is how a warning gets lost.
+    further = "\n".join(block["text"] for block in served.get("content", [])[1:])
+    told += re.split(r"^(?:Note|Next): ", further, flags=re.MULTILINE)[1:]
     if step.noted and not told:
         problems.append("the server's answer has neither notes nor next steps")
     must_see += told

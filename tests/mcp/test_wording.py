@@ -4,15 +4,18 @@ from typing import Annotated, Any
 
 import pytest
 from msgspec import Meta, Struct
+from msgspec.structs import replace
 
 from bridgehead.mcp import (
     Answer,
     Bridge,
     Context,
+    Invocation,
     ProtocolError,
     ToolError,
     combine,
     hide_tools,
+    observe_calls,
     prefix_tools,
     restrict,
 )
@@ -49,7 +52,7 @@ def make_library() -> Bridge[None]:
     async def ask(title: str) -> str:
         """Ask for a book."""
         if title == "json":
-            raise ToolError('{"error":{"message":"Gone. Call lend_book.","code":1}}')
+            raise ToolError('{"error":{"message":"Gone. Call lend_book.","code":1,"content":"lend_book"}}')
         if title == "closed":
             raise ProtocolError(-32050, "Closed. Call lend_book.", {"next": ["lend_book", "find_book"]})
         raise ToolError("No lend_book here. Call lend_book.", Advice("Gone.", "Call lend_book.", ["ask"]))
@@ -160,13 +163,30 @@ async def test_what_is_said_while_it_runs_names_only_offered_tools() -> None:
     }
     assert advice["content"][0]["text"] == "No lend_book here."
     assert advice["structuredContent"] == {"message": "Gone.", "next_step": "", "tools": ["ask"]}
-    assert json == '{"error":{"message":"Gone.","code":1}}'
+    # What had arrived of an answer is content, too.
+    assert json == '{"error":{"message":"Gone.","code":1,"content":"lend_book"}}'
     assert (closed["message"], closed["data"]) == ("Closed.", {"next": ["find_book"]})
     assert (
         aloud["messages"][0]["content"]["text"]
         == "Read:\na lend_book. More\n- Speak up.\n```\nlend_book()\n```"
     )
     assert rules["contents"][0]["text"] == "lend_book is not for children"
+
+
+async def test_a_note_that_a_hook_adds_names_only_offered_tools() -> None:
+    bridge = make_library()
+
+    def add_note(_call: Invocation, answer: Any) -> Any:
+        return replace(answer, notes=(*answer.notes, "It rains. lend_book waits; find_book is open."))
+
+    bridge.around_calls(observe_calls(lambda *_: None, extend=add_note))
+    async with connect(prefix_tools(restrict(bridge, is_offered), "lib_")) as client:
+        found = await client.call("lib_find_book", {"title": "x"})
+
+    assert found["structuredContent"]["notes"] == [
+        "One page is missing.",
+        "It rains. lib_find_book is open.",
+    ]
 
 
 async def test_a_hidden_tool_is_unknown_and_the_refusal_says_what_hides_it() -> None:

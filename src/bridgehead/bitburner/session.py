@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from bridgehead.runtime.timing import Backoff, Clock
 
-from .game import paths
+from .game import paths, timestamps
 
 if TYPE_CHECKING:
     import asyncio
@@ -128,7 +128,7 @@ class Session:
         """Return the indexed definitions of the connected game, or of the last one."""
         import asyncio
 
-        text, away_since = await self.load_definitions()
+        text, note = await self.load_definitions()
         # Parsing takes a tenth of a second in a thread. Under the lock, concurrent calls share the result;
         # without it, fifty calls after a reconnect would fill every thread with the same work.
         async with self._index_lock:
@@ -140,11 +140,11 @@ class Session:
                     return Index(text)
 
                 self._index = await asyncio.to_thread(make_index)
-            self._index.away_since = away_since
+            self._index.note = note
             return self._index
 
-    async def load_definitions(self) -> tuple[str, float | None]:
-        """Return the definitions, and the time at which they were stored if the game is disconnected.
+    async def load_definitions(self) -> tuple[str, str]:
+        """Return the definitions, and a note with their age if the game is disconnected.
 
         They are stored on this machine, so that an agent can search them while no game is connected.
         """
@@ -154,7 +154,7 @@ class Session:
 
         if self.connection.link is None:
 
-            def read_stored() -> tuple[str, float] | None:
+            def read_stored() -> tuple[str, str] | None:
                 path = directories.open_state(self.settings, "bitburner") / _DEFINITIONS_FILE
                 try:
                     text, moment = durable.read(path).decode(), path.stat().st_mtime
@@ -162,7 +162,9 @@ class Session:
                     return None
                 # Return the index's own string if it is equal: later comparisons are then by identity.
                 known = self._index
-                return (known.text if known is not None and known.text == text else text), moment
+                text = known.text if known is not None and known.text == text else text
+                since = timestamps.format_utc(moment)
+                return text, f"No game is connected; these definitions are from {since}."
 
             stored = await asyncio.to_thread(read_stored)
             if stored is not None:
@@ -178,7 +180,7 @@ class Session:
                         durable.replace(path, text.encode())
 
             await asyncio.to_thread(store)
-        return text, None
+        return text, ""
 
     def _handle_change(self, change: FileChange) -> None:
         # A file written since then no longer differs.

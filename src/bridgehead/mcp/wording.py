@@ -139,7 +139,8 @@ class Wording:
                 piece = _Piece(text[position:stop], text[stop:after], rank)
                 is_first = position == 0
                 if (is_first and keep_first) or not any(position <= start < stop for start in hidden):
-                    if starts_sentence:
+                    # A tool's name has no capital: with one, it would be another name.
+                    if starts_sentence and not names.match(piece.text):
                         piece.text = piece.text[:1].upper() + piece.text[1:]
                     kept.append(piece)
                     starts_sentence = False
@@ -155,13 +156,17 @@ class Wording:
         return "".join(piece.text + piece.end for piece in kept).rstrip()
 
     def reword_all(self, value: Any, *, keep_first: bool = False) -> Any:
-        """Return a JSON value with its strings reworded; member names stay, emptied items are removed."""
+        """Return a JSON value with its strings reworded, except `content`; emptied items are removed."""
         if isinstance(value, str):
             return self.reword(value, keep_first=keep_first)
         if isinstance(value, list | tuple):
             return [said for item in value if (said := self.reword_all(item)) != "" or item == ""]
         if isinstance(value, dict):
-            return {key: self.reword_all(item, keep_first=key == "message") for key, item in value.items()}
+            return {
+                # A failure may carry what had arrived of an answer.
+                key: item if key == "content" else self.reword_all(item, keep_first=key == "message")
+                for key, item in value.items()
+            }
         return value
 
     def reword_schema(self, schema: Any) -> Any:
@@ -191,7 +196,7 @@ class _WordedTool(Tool):
         self._declared = tool
         self._wording = wording
         self.description = tool.description and wording.reword(tool.description, keep_first=True)
-        self.handler = _reword_answers(tool.handler, wording)
+        self.reword_returned = _reword_answers(tool.reword_returned, wording)
 
     @cached_property
     def input_schema(self) -> dict[str, Any]:
@@ -212,7 +217,9 @@ class _WordedTool(Tool):
         )
 
 
-def _reword_answers(handler: Callable[[Any, Any], Any], wording: Wording) -> Callable[[Any, Any], Any]:
+def _reword_answers(inner: Callable[[Any], Any] | None, wording: Wording) -> Callable[[Any], Any]:
+    """Return what rewords an answer, or a coroutine for one; `inner` does the same for the bridge inside."""
+
     def reword(value: Any) -> Any:
         if isinstance(value, Answer) and (value.notes or value.next):
             # A note is kept even if it names a hidden tool; a next step that names one is dropped.
@@ -224,11 +231,11 @@ def _reword_answers(handler: Callable[[Any, Any], Any], wording: Wording) -> Cal
     async def reword_later(work: Coroutine[Any, Any, Any]) -> Any:
         return reword(await work)
 
-    def handle(arguments: Any, context: Any) -> Any:
-        value = handler(arguments, context)
+    def reword_returned(value: Any) -> Any:
+        value = value if inner is None else inner(value)
         return reword_later(value) if isinstance(value, CoroutineType) else reword(value)
 
-    return handle
+    return reword_returned
 
 
 class _WordedPrompt(Prompt):

@@ -259,6 +259,9 @@ async def test_names_can_be_chosen_by_a_pattern_and_come_in_pages(tmp_path: Path
         whole, listed = await play.ok("list_files")
         assert sorted(json.loads(whole)) == names
         assert "total" not in listed
+        assert listed["next"] == [
+            "For 500 at a time give page, 1 to 3; for some only, glob, such as lib/*.js."
+        ]
         assert json.loads((await play.ok("list_files", glob="*.txt"))[0]) == ["notes.txt"]
         text, listed = await play.ok("list_files", glob="lib/*.js", page=3)
         assert json.loads(text) == listed["files"] == names[1000:1200]

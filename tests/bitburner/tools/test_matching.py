@@ -26,7 +26,7 @@ def test_no_more_are_told_than_were_asked_for() -> None:
 def test_a_very_long_line_is_shortened() -> None:
     (found,) = find_matches(job("twox")).matches
 
-    assert found.text == "two" + "x" * 297 + "… (403 characters)"
+    assert found.text == "two" + "x" * 197 + "… (403 characters)"
 
 
 @pytest.mark.parametrize("pattern", ["(", "a{2,1}", "(?P<a>x)(?P<a>y)"])

@@ -34,7 +34,9 @@ async def test_the_number_of_matches_is_bounded(play: Play) -> None:
     text, structured = await play.ok("search_files", pattern="x", max_matches=10)
 
     assert (len(structured["matches"]), structured["truncated"]) == (10, True)
-    assert "there is more" in text
+    assert len(text.splitlines()) == 10
+    assert structured["notes"] == ["There are more than these 10 matches."]
+    assert structured["next"] == ["Narrow pattern or glob, or raise max_matches."]
 
 
 async def test_a_long_line_is_shortened(play: Play) -> None:

@@ -103,7 +103,7 @@ async def test_the_user_is_asked_before_a_delete(tmp_path: Path) -> None:
         await play.ok("delete_file", filename="hack.js")
 
     ((_, question),) = person.asked
-    assert question["message"] == "Delete hack.js on home? restore_file can bring it back."
+    assert question["message"] == "Delete hack.js on home? Its content is kept and can be restored."
 
 
 @pytest.mark.parametrize(("action", "code"), [("decline", "declined"), ("cancel", "not_confirmed")])
@@ -115,7 +115,7 @@ async def test_a_user_who_does_not_agree_keeps_the_file(tmp_path: Path, action: 
         assert problem["code"] == code
         assert "Nothing was changed." in text
         # Nobody there is not the same as no: an agent that runs alone is told what would let it go on.
-        assert ("BITBURNER_CONFIRM_DELETE=0. restore_file can bring it back." in text) == (action == "cancel")
+        assert ("BITBURNER_CONFIRM_DELETE=0. Its content is kept" in text) == (action == "cancel")
         assert "hack.js" in play.game.servers["home"]
 
 

@@ -76,4 +76,4 @@ def test_a_stream_takes_more_than_it_lists_and_its_schema_allows_that() -> None:
 
     assert stream.input_schema["properties"].keys() < listed()["mercury_chat_completion"].keys()
     assert "additionalProperties" not in stream.input_schema
-    assert "all of whose arguments it takes" in stream.description
+    assert "Takes all arguments of mercury_chat_completion." in stream.description

@@ -198,6 +198,12 @@ async def test_the_same_failure_is_told_once(client: BridgeProcess, api: Simulat
         ([0, 1], "INVALID_REQUEST"),
         ([2], "BILLING_REQUIRED"),
     ]
+    # What to do about it is said once, and not in the messages.
+    assert [step.split(";")[0] for step in result["next"]] == [
+        "Correct the arguments",
+        "Look at the billing page of the account",
+    ]
+    assert not any("Correct" in one["error"]["message"] for one in result["errors"])
 
 
 async def test_a_batch_in_which_everything_failed_is_an_error(client: BridgeProcess, api: Simulator) -> None:

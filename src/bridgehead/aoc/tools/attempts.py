@@ -23,8 +23,14 @@ from .records import choose_name
 if TYPE_CHECKING:
     from ..files.attempts import AttemptStep, TimedAttempt
 
-INPUT_PAGE = 20_000
-"""Characters of a page of the input: most inputs are shorter, and clients show that much of a result."""
+PAGE = 12_000
+"""Characters of a puzzle with its input, or of a further page of the input.
+
+Qwen Code moves a result of about 30,000 characters into a file, text and structure together, and Codex cuts
+the middle out of 40,000. An input without its middle has another answer.
+"""
+_MIN_INPUT = 3_000
+"""Characters of the input that come with the longest puzzle."""
 GRACE_SECONDS = 2.0
 """How long a call may take before a client that supports tasks gets a task instead."""
 _WRONG = {
@@ -157,9 +163,9 @@ class _Page(NamedTuple):
     next_offset: int | None
 
 
-def cut_page(text: str, offset: int) -> _Page:
+def cut_page(text: str, offset: int, size: int = PAGE) -> _Page:
     """Return a page of an input, which ends with a line if it can."""
-    end = offset + INPUT_PAGE
+    end = offset + size
     if end >= len(text):
         return _Page(text[offset:], None)
     end = text.rfind("\n", offset, end) + 1 or end
@@ -216,7 +222,7 @@ def _handed_out(
     page = _Page("", None)
     next_steps: list[str] = []
     if puzzle_input is not None:
-        page = cut_page(puzzle_input, 0)
+        page = cut_page(puzzle_input, 0, max(PAGE - len(text), _MIN_INPUT))
         part = "" if page.next_offset is None else f", the first {len(page.text):,} of them"
         said += f"\n\n## Input ({len(puzzle_input):,} characters{part})\n{page.text}"
     if page.next_offset is not None:

@@ -182,8 +182,8 @@ def describe_differences(differences: list[Difference]) -> str:
             verb = "is" if len(names) == 1 else "are"
             groups.append(f"{', '.join(names[:_MAX_SHOWN])}{more} {words.format(verb)}")
     steps = []
-    if any(one.state != "back" for one in differences):
-        steps.append("restore_file brings back what was written; give it filenames for several at once.")
-    if any(one.state == "back" for one in differences):
+    if any(difference.state != "back" for difference in differences):
+        steps.append("restore_file brings back what was written, with filenames several at once.")
+    if any(difference.state == "back" for difference in differences):
         steps.append("delete_file deletes again what was deleted.")
     return f"{cause}{files} from what was last written here: {'; '.join(groups)}. {' '.join(steps)}"

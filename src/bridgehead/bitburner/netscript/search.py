@@ -18,7 +18,6 @@ from typing import Literal
 
 from msgspec import Struct
 
-from ..game import timestamps
 from .definitions import ROOT, Declaration, Definitions
 from .ram import Price, list_prices
 from .signatures import Signatures
@@ -320,8 +319,8 @@ class Index:
 
     def __init__(self, text: str) -> None:
         self.text = text
-        self.away_since: float | None = None
-        """The time at which the file was fetched, if the game is disconnected now."""
+        self.note = ""
+        """Says that the definitions are from an earlier connection; empty if they are current."""
         self.definitions = Definitions(text)
         self.search = DefinitionSearch(self.definitions)
 
@@ -329,13 +328,6 @@ class Index:
     def prices(self) -> dict[str, Price]:
         """The RAM cost of each name."""
         return list_prices(self.definitions)
-
-    @property
-    def note(self) -> str:
-        """A note that these definitions are from an earlier connection; empty if they are current."""
-        if self.away_since is None:
-            return ""
-        return f"No game is connected; these definitions are from {timestamps.format_utc(self.away_since)}."
 
 
 @lru_cache(maxsize=4096)

@@ -15,7 +15,7 @@ from bridgehead.runtime.errors import InvalidArgument
 from ..game import paths
 from ..session import Session
 from .declaring import MAX_QUERY, Server, ToolDeclarer
-from .files import describe_no_match
+from .files import MAX_NAMED, describe_no_match
 from .scripts import ScriptProblem, check_one, describe_cost, describe_problems
 from .writes import NewFile
 
@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 
 _MAX_CHARACTERS = 3_000_000
 """Characters checked in one call, about ten seconds of work."""
-_MAX_LISTED = 40
+_MAX_PROBLEMS = 60
+"""Problems listed in one answer, about 15 KB of text and structure; of a single script, all."""
 
 
 class CheckFiles(Arguments):
@@ -84,11 +85,23 @@ async def check_files(args: CheckFiles, ctx: Context[Session]) -> Answer[Checked
 
     checked = [await _check_one(session, index, name, files, on, is_draft=name in drafts) for name in chosen]
     notable = [file for file in checked if file.problems]
-    shown = (checked if drafts else notable)[:_MAX_LISTED]
+    reported = checked if drafts else notable
+    shown: list[CheckedFile] = []
+    listed = 0
+    for file in reported:
+        listed += len(file.problems)
+        if shown and listed > _MAX_PROBLEMS:
+            break
+        shown.append(file)
     notes = [index.note] if index.note else []
-    if len(shown) < len(notable):
-        more = ", ".join(file.filename for file in notable[_MAX_LISTED:])
-        notes.append(f"Problems are listed for {_MAX_LISTED} scripts; these have some too: {more}.")
+    next_steps: tuple[str, ...] = ()
+    if rest := reported[len(shown) :]:
+        more = f" and {len(rest) - MAX_NAMED} more" if len(rest) > MAX_NAMED else ""
+        others = ", ".join(file.filename for file in rest[:MAX_NAMED])
+        notes.append(f"Shown are {len(shown)} of {len(reported)} scripts; the others: {others}{more}.")
+        next_steps = (
+            "Check fewer drafts at a time." if drafts else "Set glob to the path of another to see it.",
+        )
     if left_out:
         notes.append(
             f"{len(left_out)} scripts were not checked, from {left_out[0]} on: a call checks "
@@ -98,7 +111,7 @@ async def check_files(args: CheckFiles, ctx: Context[Session]) -> Answer[Checked
         f"Checked {len(checked)} script{'s' if len(checked) != 1 else ''}; {len(notable)} with problems."
     )
     text = "\n\n".join([summary, *(_describe(file) for file in shown)])
-    return Answer(text, CheckedFiles(shown, len(checked), len(notable)), notes=tuple(notes))
+    return Answer(text, CheckedFiles(shown, len(checked), len(notable)), notes=tuple(notes), next=next_steps)
 
 
 def _take(names: list[str], files: Mapping[str, str]) -> tuple[list[str], list[str]]:

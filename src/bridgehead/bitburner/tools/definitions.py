@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from msgspec import Meta, Struct
 
-from bridgehead.mcp import Answer, Arguments, Context, NoArguments
+from bridgehead.mcp import Answer, Arguments, Context, NoArguments, Text
 
 from ..session import Session
 from .declaring import MAX_QUERY, ToolDeclarer
@@ -65,9 +65,11 @@ def declare(tools: ToolDeclarer) -> None:
     )(search_definitions)
 
 
-async def get_netscript_definitions(_: NoArguments, ctx: Context[Session]) -> str:
+async def get_netscript_definitions(_: NoArguments, ctx: Context[Session]) -> list[Text]:
     """Return the whole file, as text alone: in structured content too, it would be sent twice."""
-    return (await ctx.state.load_definitions())[0]
+    text, note = await ctx.state.load_definitions()
+    # Without structured content, every client shows all blocks.
+    return [Text(text), Text(f"Note: {note}")] if note else [Text(text)]
 
 
 async def search_definitions(args: SearchDefinitions, ctx: Context[Session]) -> Answer[FoundDefinitions]:

@@ -101,10 +101,7 @@ class AllFiles(Struct):
 
 def declare(tools: ToolDeclarer) -> None:
     """Declare the tools of this module."""
-    tools.read_tool(
-        "List files",
-        f"Paths on a Bitburner server, as a JSON array. glob: lib/*.js; page: {PAGE_NAMES} each, from 1.",
-    )(list_files)
+    tools.read_tool("List files", "List files on a Bitburner server (default home).")(list_files)
     tools.read_tool(
         "Read a file",
         "Read a file in the Bitburner game. A long one comes in parts: give start_line and end_line; "
@@ -132,7 +129,9 @@ async def list_files(args: ListFiles, ctx: Context[Session]) -> Answer[FileNames
         return Answer("[]", FileNames([]), notes=(describe_no_match(args.glob, len(listed)),))
     pages = -(-len(names) // PAGE_NAMES) or 1
     if args.page is None or (args.page == pages == 1):
-        return Answer(_json(names), FileNames(names))
+        # All of them, as the contract says; a client may cut so many.
+        fewer = f"For {PAGE_NAMES} at a time give page, 1 to {pages}; for some only, glob, such as lib/*.js."
+        return Answer(_json(names), FileNames(names), next=(fewer,) if pages > 1 else ())
     if not 1 <= args.page <= pages:
         raise InvalidArgument(
             f"There is no page {args.page}; {len(names)} files are {pages} pages.",

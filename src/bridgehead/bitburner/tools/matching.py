@@ -14,7 +14,8 @@ from msgspec import Struct
 
 from bridgehead.bitburner.game.lines import split_lines
 
-_MAX_LINE = 300
+_MAX_LINE = 200
+"""Characters shown of a line: 50 matches, text and structure together, then stay below 30,000."""
 
 
 class Match(Struct, omit_defaults=True):

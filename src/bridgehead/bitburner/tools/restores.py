@@ -17,8 +17,10 @@ from ..session import Session
 from .declaring import Server, ToolDeclarer
 from .writes import Written, describe_outcome, describe_written
 
-_MAX_DIFF = 20_000
-_MAX_LISTED = 200
+_MAX_DIFF = 12_000
+"""Characters of a diff: with text and structure together, every agent CLI shows it whole."""
+_MAX_LISTED = 50
+"""Versions on a page, about 18 KB of text and structure."""
 
 
 class RestoreFile(Arguments):
@@ -97,7 +99,7 @@ async def restore_file(args: RestoreFile, ctx: Context[Session]) -> Answer[Resto
     if args.filenames is not None:
         return await _restore_several(ctx, on, args)
     if name is None or args.list_only:
-        return await _list_versions(ctx.state, on, name)
+        return await _list_versions(ctx.state, on, name, args.version)
     if args.diff:
         return await _compare(ctx.state, on, name, args)
     from ..changes.file_writer import Restore
@@ -121,6 +123,7 @@ async def _restore_several(ctx: Context[Session], on: str, args: RestoreFile) ->
     restored: list[str] = []
     failed: list[NotRestored] = []
     notes: list[str] = []
+    next_steps: list[str] = []
     for name in dict.fromkeys(names):
         try:
             # One after the other; a file that fails does not keep the others from being restored.
@@ -128,33 +131,42 @@ async def _restore_several(ctx: Context[Session], on: str, args: RestoreFile) ->
             restored.append(name)
             notes += describe_outcome(outcome)
         except BridgeError as error:
-            failed.append(NotRestored(name, str(error)))
+            failed.append(NotRestored(name, error.message))
+            next_steps += [error.next_step] if error.next_step else []
     lines = [f"Restored {len(restored)} of {len(restored) + len(failed)} files."]
     lines += [f"{file.filename}: {file.problem}" for file in failed]
-    return Answer("\n".join(lines), Restored(restored=restored, failed=failed), notes=tuple(notes))
+    return Answer(
+        "\n".join(lines),
+        Restored(restored=restored, failed=failed),
+        notes=tuple(notes),
+        next=tuple(dict.fromkeys(next_steps)),
+    )
 
 
-async def _list_versions(session: Session, on: str, name: str | None) -> Answer[Restored]:
-    kept: list[KeptVersion] = []
-    lines: list[str] = []
-    for version in await asyncio.to_thread(session.history.list_entries, on, name):
-        if version.digest is None:
-            continue  # a deletion: nothing to restore
-        kept.append(
-            KeptVersion(
-                version.name, version.filename, version.kept_at, version.because, version.bytes, version.kind
-            )
+async def _list_versions(session: Session, on: str, name: str | None, after: str | None) -> Answer[Restored]:
+    """List versions, newest first; those before the version `after` if that is one of them."""
+    kept = [
+        KeptVersion(
+            version.name, version.filename, version.kept_at, version.because, version.bytes, version.kind
         )
-        reason = f"{'written by' if version.kind == 'written' else 'before'} {version.because}"
-        lines.append(
-            f"{version.name}  {version.kept_at}  {version.bytes:>8} bytes  {version.filename}  {reason}"
-        )
-    if len(lines) > _MAX_LISTED:
-        lines = [
-            *lines[:_MAX_LISTED],
-            f"… and {len(kept) - _MAX_LISTED} older; name a file to see its own.",
-        ]
-    return Answer("\n".join(lines) or "Nothing is kept.", Restored(versions=kept[:_MAX_LISTED]))
+        for version in await asyncio.to_thread(session.history.list_entries, on, name)
+        if version.digest is not None  # a deletion: nothing to restore
+    ]
+    start = next((place for place, version in enumerate(kept, 1) if version.version == after), 0)
+    page = kept[start : start + _MAX_LISTED]
+    lines = [
+        f"{version.version}  {version.kept_at}  {version.bytes:>8} bytes  {version.filename}  "
+        f"{'written by' if version.kind == 'written' else 'before'} {version.because}"
+        for version in page
+    ]
+    notes: tuple[str, ...] = ()
+    next_steps: tuple[str, ...] = ()
+    if start + len(page) < len(kept):
+        one_file = ", or filename for those of one file" if name is None else ""
+        notes = (f"These are {len(page)} of {len(kept)} versions.",)
+        next_steps = (f"For older ones, set list_only and version {page[-1].version}{one_file}.",)
+    text = "\n".join(lines) or "Nothing is kept."
+    return Answer(text, Restored(versions=page), notes=notes, next=next_steps)
 
 
 async def _compare(session: Session, on: str, name: str, args: RestoreFile) -> Answer[Restored]:
@@ -181,4 +193,5 @@ async def _compare(session: Session, on: str, name: str, args: RestoreFile) -> A
     text = "".join(line if line.endswith("\n") else f"{line}\n" for line in lines)
     if len(text) > _MAX_DIFF:
         text = f"{text[:_MAX_DIFF]}\n… {len(text) - _MAX_DIFF} more characters\n"
-    return Answer(text or f"{name} holds the same as version {chosen.name}.", Restored(diff=text))
+    same = () if text else (f"{name} holds the same as version {chosen.name}.",)
+    return Answer(text or "No difference.", Restored(diff=text), notes=same)

@@ -47,7 +47,7 @@ class SearchFiles(Arguments):
     )
     glob: Glob | None = None
     ignore_case: bool = False
-    max_matches: Annotated[int, Meta(ge=1, le=1000, description="Up to 1000; default 100")] = 100
+    max_matches: Annotated[int, Meta(ge=1, le=1000, description="Up to 1000; default 50")] = 50
 
 
 class Matches(Struct):
@@ -104,11 +104,14 @@ async def search_files(args: SearchFiles, ctx: Context[Session]) -> Answer[Match
         f"{f'{match.server}:' if match.server else ''}{match.filename}:{match.line}: {match.text}"
         for match in outcome.matches
     ]
-    if outcome.truncated:
-        lines.append(f"… there is more: only {len(lines)} matches are shown.")
     text = "\n".join(lines) or f"No line in {len(files)} files matches."
-    damage = describe_damage([(name, content) for _, name, content in files])
-    return Answer(text, Matches(outcome.matches, len(files), outcome.truncated), notes=tuple(damage))
+    notes = describe_damage([(name, content) for _, name, content in files])
+    next_steps: tuple[str, ...] = ()
+    if outcome.truncated:
+        notes.insert(0, f"There are more than these {len(lines)} matches.")
+        next_steps = ("Narrow pattern or glob, or raise max_matches.",)
+    matches = Matches(outcome.matches, len(files), outcome.truncated)
+    return Answer(text, matches, notes=tuple(notes), next=next_steps)
 
 
 async def _run_matching(job: Job) -> MatchResult:

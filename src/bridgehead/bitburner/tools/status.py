@@ -93,10 +93,11 @@ async def connection_status(_: NoArguments, ctx: Context[Session]) -> Answer[Con
     session.forget_differences()  # reported in this answer
     note = describe_differences(differences)
     if note:
-        tool = "Bring back what the game has lost with restore_file"
-        if all(one.state == "back" for one in differences):
-            tool = "Delete the files again with delete_file"
-        status.next_step = f"{tool}, or read the files as they are now."
+        # Without the name of a tool, which may not be offered: the note has it where it is.
+        step = "Bring back what the game has lost"
+        if all(difference.state == "back" for difference in differences):
+            step = "Delete the files again"
+        status.next_step = f"{step}, or read the files as they are now."
     return Answer(_describe_status(status), status, notes=(note,) if note else ())
 
 

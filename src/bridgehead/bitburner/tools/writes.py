@@ -265,7 +265,8 @@ async def delete_file(args: DeleteFile, ctx: Context[Session]) -> Answer[Deleted
     # Before the delete: the user is asked with the scripts that would break.
     importers = await find_importers(ctx.state, on, name)
     imported = f"It is imported by {', '.join(importers)}." if importers else ""
-    undo = "restore_file can bring it back." if ctx.state.history.is_on else ""
+    # Without the name of a tool: people read it, and restore_file may not be offered.
+    undo = "Its content is kept and can be restored." if ctx.state.history.is_on else ""
     words = " ".join(part for part in (f"Delete {name} on {on}?", imported, undo) if part)
     question = elicitation(words, _AGREEMENT)
     # A client without elicitation cannot ask: the delete goes ahead, and the content is kept for

@@ -106,6 +106,8 @@ class Tool:
         """Whether a call may become a task, or must."""
         self.task_grace_seconds = task_grace_seconds
         self.recall = recall
+        self.reword_returned: Callable[[Any], Any] | None = None
+        """Fits an answer, or a coroutine for one, to the tools that are offered (`wording`)."""
         self.bridge = bridge
         """The bridge that declared it; its state and dialect apply in combined bridges too."""
         self.name = name or function.__name__

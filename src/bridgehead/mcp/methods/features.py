@@ -55,6 +55,8 @@ def call_tool(server: Server, context: Context[Any], params: CallToolParams) -> 
     else:
         call = Invocation("tool", tool.name, context)
         returned = hook(call, partial(_run_tool, server, context, tool, params, call))
+    if tool.reword_returned is not None:  # after the hook, which may add notes
+        returned = tool.reword_returned(returned)
     if isinstance(returned, CoroutineType):
         if may_be_task:
             from ..tasks.methods import call_as_task  # lazy: most servers have no tasks

@@ -9,7 +9,7 @@ from typing import Annotated
 from msgspec import UNSET, Meta, Struct, UnsetType
 from msgspec.structs import asdict
 
-from bridgehead.mcp import Bridge, Context
+from bridgehead.mcp import Answer, Bridge, Context
 from bridgehead.mcp.lazy_imports import asyncio
 from bridgehead.runtime.errors import BridgeError
 
@@ -79,7 +79,7 @@ def declare(bridge: Bridge[Service], settings: MercurySettings) -> None:
     )(run)
 
 
-async def run(args: Batch, ctx: Context[Service]) -> BatchResult:
+async def run(args: Batch, ctx: Context[Service]) -> Answer[BatchResult]:
     """Answer the prompts."""
     if args.files:
         from .files import quote_files, read_files
@@ -139,17 +139,19 @@ async def _beat(ctx: Context[Service], items: Sized, total: int) -> None:
         await ctx.progress(done + beats / (beats + 1), total=total)
 
 
-def _summarize(ends: list[Completion | BridgeError]) -> BatchResult:
+def _summarize(ends: list[Completion | BridgeError]) -> Answer[BatchResult]:
     """List the items, with equal errors grouped; raises if every prompt failed."""
     results = []
     completions = []
     groups: dict[bytes, BatchError] = {}
+    steps: dict[int, str] = {}
     for index, end in enumerate(ends):
         if isinstance(end, Completion):
             completions.append(end)
             results.append(BatchItem(index, end.text, end.incomplete, end.metadata.from_cache))
         else:
             results.append(BatchItem(index, error=end.code.upper()))
+            steps[index] = end.next_step
             body = describe(end)
             # Prompts with equal errors share one, unless it carries a part of their answer.
             key = write([body.code, body.message, body.content])
@@ -176,8 +178,12 @@ def _summarize(ends: list[Completion | BridgeError]) -> BatchResult:
             retry_after=first.retry_after,
             content=write(received).decode() if received else None,
         )
+    for group in errors:
+        # Next steps name tools, so they are the engine's to show.
+        step = steps[group.indexes[0]]
+        group.error.message = group.error.message.removesuffix(f" {step}")
     metadata = [completion.metadata for completion in completions]
-    return BatchResult(
+    result = BatchResult(
         results,
         len(completions),
         len(ends) - len(completions),
@@ -187,3 +193,4 @@ def _summarize(ends: list[Completion | BridgeError]) -> BatchResult:
         list(dict.fromkeys(warning for answer in metadata for warning in answer.warnings or ())) or UNSET,
         errors or UNSET,
     )
+    return Answer(structured=result, next=tuple(dict.fromkeys(step for step in steps.values() if step)))

@@ -38,9 +38,10 @@ def declare(bridge: Bridge[Service], settings: MercurySettings) -> None:
     )(complete)
     completion_tool(
         bridge,
-        f"Like {COMPLETION}, all of whose arguments it takes, but progress notifications carry the answer as "
-        "it grows: each has the new text (with diffusing, the whole text so far, which replaces the last). "
-        "Returns the whole answer, with time to first token and tokens a second in `metadata`.",
+        "Stream an answer of the Mercury LLM: progress notifications carry it as it grows, each with the "
+        "new text (with diffusing, the whole text so far, which replaces the last). Takes all arguments "
+        f"of {COMPLETION}. Returns the whole answer, with time to first token and tokens a second in "
+        "`metadata`.",
         name=STREAM,
         title="Mercury chat, streamed",
         settings=settings,

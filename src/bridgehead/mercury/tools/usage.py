@@ -57,7 +57,7 @@ class UsageArguments(Struct, forbid_unknown_fields=True):
     """How much history to add, and how to split it."""
 
     days: Annotated[int, Meta(ge=0, le=400, description="History to add, up to 400 days")] = 0
-    by: Annotated[tuple[Dimension, ...], Meta(description="How to split the history")] = ("day",)
+    by: Annotated[tuple[Dimension, ...], Meta(description="How to split the history; default day")] = ("day",)
 
 
 Row = dict[str, str | float]
