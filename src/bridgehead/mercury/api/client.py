@@ -31,7 +31,7 @@ from ..settings import MercurySettings
 from .completions import read_response, read_stream
 from .refusals import refused
 from .stream import StreamedAnswer, begins_stream
-from .tolerance import quote_bytes
+from .tolerance import MAX_RESPONSE_BYTES, quote_bytes
 from .wire import MODELS, Request
 
 Report = Callable[[StreamedAnswer], Awaitable[None] | None]
@@ -39,14 +39,12 @@ Report = Callable[[StreamedAnswer], Awaitable[None] | None]
 
 CONNECT_SECONDS = 5.0
 """TCP and TLS together. Nothing was sent by then, so another try costs nothing but time."""
-MAX_RESPONSE_BYTES = 16_000_000
-"""The largest response. Many times what a model can generate: only a broken server sends more, and each call
-in flight may hold this much."""
 _SUCCESS = range(200, 300)
 _LONGEST_START = 1000
 """Bytes by which it is clear whether an answer is a stream."""
 _HEADERS = (
     ("Accept", "application/json, text/event-stream"),
+    ("Accept-Encoding", "identity"),  # without this line, any compression is welcome (RFC 9110, 12.5.3)
     ("Content-Type", "application/json"),
     ("User-Agent", f"bridgehead/{__version__}"),
 )

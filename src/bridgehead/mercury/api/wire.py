@@ -129,6 +129,15 @@ class Message(Struct, gc=False):
     reasoning: str | None = None
     """The same, as vLLM and OpenRouter name it."""
     refusal: str | None = None
+    function_call: FunctionCall | None = None
+    """The older form of a tool call, without an id."""
+
+    @property
+    def calls(self) -> list[ToolCall]:
+        """The tool calls, in either form."""
+        if self.tool_calls or self.function_call is None:
+            return self.tool_calls or []
+        return [ToolCall(function=self.function_call)]
 
 
 class Choice(Struct, gc=False):
@@ -138,6 +147,8 @@ class Choice(Struct, gc=False):
     delta: Message | None = None
     text: str | None = None
     finish_reason: str | None = None
+    error: Any = None
+    """Why it has the finish reason `error`; OpenRouter has it here."""
 
 
 class ApiError(Struct):
@@ -278,6 +289,13 @@ def read_text(content: Any) -> str:
         texts = (part if isinstance(part, str) else part.get("text") for part in content)
         return "".join(text for text in texts if isinstance(text, str))
     return write(content).decode()
+
+
+def read_thinking(content: Any) -> str:
+    """Return the reasoning among the parts of a content, where Mistral has it."""
+    if not isinstance(content, list):
+        return ""
+    return "".join(read_text(part.get("thinking")) for part in content if isinstance(part, dict))
 
 
 def read_price(text: str | float | None) -> float | None:
