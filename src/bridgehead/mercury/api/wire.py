@@ -11,7 +11,7 @@ redacted data only, so none of them can show a key.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 from msgspec import Struct, json
 
@@ -25,8 +25,10 @@ EDIT = "/edit/completions"
 DECISIONS = "/decisions"
 EMBEDDINGS = "/embeddings"
 MODELS = "/models"
-VENDOR_FIELDS = ("diffusing", "reasoning_effort", "reasoning_summary", "reasoning_summary_wait", "realtime")
-"""Fields of a request that compatible servers may refuse."""
+VendorField = Literal[
+    "diffusing", "reasoning_effort", "reasoning_summary", "reasoning_summary_wait", "realtime"
+]
+"""A field of a request that compatible servers may refuse."""
 FIM_DEFAULTS = {"stop": ["\n\n", "\n \n"], "max_tokens": 512}
 """What `FIM` assumes. `COMPLETIONS` has other defaults: no stop, and 16 tokens."""
 

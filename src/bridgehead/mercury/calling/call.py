@@ -59,8 +59,8 @@ class Call(wire.Request, kw_only=True):
     response_format: ResponseFormat | None = None
     is_model_named: bool = False
     """Whether routes for calls without a model are not for it."""
-    is_default_model: bool = False
-    """Whether the settings chose its model, so that another one may take its place."""
+    default_model: str = ""
+    """The model that the settings chose and another may replace; empty if the call names one."""
     asks_diffusing: bool = False
     cache_owner: str = ""
     """The token whose cached answers it shares; empty if they are shared by all."""
@@ -167,9 +167,9 @@ class CallFactory:
         cache, timeout = args.cache, args.timeout_ms
         args.cache = args.timeout_ms = UNSET
         own_default = self._models.get(path, "")
-        is_default_model = args.model is UNSET
+        default_model = ""
         if args.model is UNSET:
-            args.model = own_default or self._model
+            args.model = default_model = own_default or self._model
         if self._allowed_models and args.model not in (
             *(*self._allowed_models, *self._routes.names),
             self._models[wire.EMBEDDINGS],
@@ -200,15 +200,15 @@ class CallFactory:
             request_seconds=seconds if stream or timeout else None,
             cache=cache or self._cache,
             max_tokens=(args.max_tokens or None) if isinstance(args, CompletionArguments) else None,
-            is_model_named=not is_default_model or bool(own_default),
-            is_default_model=is_default_model,
+            is_model_named=not default_model or bool(own_default),
+            default_model=default_model,
             # Not even the time or the price of an answer may tell that another token has asked the same.
             cache_owner="" if self._shares_cache else context.connection.principal or "",
         )
         if path == wire.EMBEDDINGS:
             # Few providers make vectors, so neither a route nor another model takes the place of the one that
             # is set.
-            call.provider, call.is_default_model = self._embedding_provider, False
+            call.provider, call.default_model = self._embedding_provider, ""
         if trace := context.trace:
             call.trace = _carry_on(trace)
         if not isinstance(args, Chat):

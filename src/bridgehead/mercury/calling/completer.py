@@ -149,12 +149,12 @@ class Completer:
         if call.path == EMBEDDINGS:
             return [Target(call.provider, call.model)]
         if routed := self._routes.find(call):
-            call.is_default_model = False
+            call.default_model = ""
             return [Target(target.provider, target.model or call.model) for target in routed]
         catalogue = self._providers[MERCURY].catalogue
         # A chat does not wait for the list of models: nearly every model can chat.
-        is_unserved = call.is_default_model and catalogue.is_unserved(call.path, call.model)
-        if is_unserved or (call.is_default_model and call.path != CHAT):
+        is_unserved = bool(call.default_model) and catalogue.is_unserved(call.path, call.model)
+        if is_unserved or (call.default_model and call.path != CHAT):
             able = await catalogue.list_able(call.path)
             # An unlisted default is tried first: only the API can tell.
             if able and call.model not in able and (is_unserved or call.model in catalogue.names):
@@ -240,15 +240,15 @@ class Completer:
             provider.has_fim = call.sent_path == COMPLETIONS or provider.catalogue.names_endpoints
             return [] if provider.has_fim else [Target(provider.name, call.model)]
         # A caller that names a model gets that one or an error.
-        if not call.is_default_model or call.warnings:
+        if not call.default_model:
             return []
         catalogue = provider.catalogue
-        if error.code in ("MODEL_NOT_FOUND", "MODEL_NOT_SUITABLE"):
+        if error.code in ("MODEL_NOT_FOUND", "MODEL_NOT_SUITABLE") and not call.warnings:
             able = [name for name in await catalogue.list_able(call.path) if name != call.model]
             catalogue.note_unserved(call.path, call.model)  # after the list, which would clear it
             why = f"cannot serve {call.path}"
             return [_replace_model(call, provider.name, able[0], why)] if able else []
-        if error.code == "CONTEXT_LENGTH_EXCEEDED":
+        if error.code == "CONTEXT_LENGTH_EXCEEDED":  # perhaps more than once, each time a longer one
             longer = catalogue.find_longer(await catalogue.list_able(call.path), call.model)
             why = "has a context too short for this"
             return [] if longer is None else [_replace_model(call, provider.name, longer, why)]
@@ -331,9 +331,11 @@ _DEFAULT_MODEL = {FIM: "MERCURY_FIM_MODEL", EDIT: "MERCURY_EDIT_MODEL", DECISION
 def _replace_model(call: Call, provider: str, model: str, why: str) -> Target:
     """Replace the default model of a call, and tell the caller."""
     setting = _DEFAULT_MODEL.get(call.path, "MERCURY_MODEL")
-    warning = f"The default model {call.model} {why}, so {model} answered. {setting} sets the default."
+    warning = (
+        f"The default model {call.default_model} {why}, so {model} answered. {setting} sets the default."
+    )
     call.warnings = (warning,)
-    _log.warn("default model replaced", model=call.model, by=model, endpoint=call.path)
+    _log.warn("default model replaced", model=call.default_model, by=model, endpoint=call.path)
     return Target(provider, model)
 
 
