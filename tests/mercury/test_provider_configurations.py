@@ -185,6 +185,37 @@ async def test_mistral_fills_gaps_at_its_own_endpoint(
     assert json.loads(posts(api)[0].body)["model"] == "codestral-latest"
 
 
+async def test_mistral_gets_no_stream_options_from_its_first_refusal_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def behave(request: Request, body: dict[str, Any]) -> Answer | list[dict[str, Any]]:
+        if "stream_options" in body:
+            wrong = {"type": "extra_forbidden", "loc": ["body", "stream_options", "include_usage"]}
+            refusal = {"detail": [{**wrong, "msg": "Extra inputs are not permitted", "input": True}]}
+            return Answer(422, json.dumps({"object": "error", "message": refusal}).encode())
+        return [chunk("It streams"), {**chunk(end="stop"), "usage": USAGE}]
+
+    async with provider("mistral", behave, tmp_path, monkeypatch) as (client, api):
+        results = [await client.call(STREAM, ask("mistral")) for _ in range(2)]
+
+    assert [text_of(result) for result in results] == ["It streams"] * 2
+    assert results[0]["structuredContent"]["metadata"]["usage"]["total_tokens"] == 7
+    assert ["stream_options" in json.loads(request.body) for request in posts(api)] == [True, False, False]
+
+
+async def test_a_refusal_that_names_stream_options_for_ever_is_an_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def behave(request: Request, body: dict[str, Any]) -> Answer:
+        return Answer(400, b'{"error": {"message": "stream_options is wrong"}}')
+
+    async with provider("mistral", behave, tmp_path, monkeypatch) as (client, api):
+        error = error_of(await client.call(STREAM, ask("mistral")))
+
+    assert error["code"] == "INVALID_REQUEST"
+    assert len(posts(api)) == 2
+
+
 async def test_the_reasoning_of_deepseek_comes_beside_its_answer(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -32,8 +32,10 @@ VendorField = Literal[
 FIM_DEFAULTS = {"stop": ["\n\n", "\n \n"], "max_tokens": 512}
 """What `FIM` assumes. `COMPLETIONS` has other defaults: no stop, and 16 tokens."""
 
-# Without `include_usage` a stream has no usage, and its cost would be unknown.
+# Without `include_usage` a stream has no usage, and its cost would be unknown. Mistral refuses the option,
+# and sends the usage without it.
 _STREAMED = b',"stream":true,"stream_options":{"include_usage":true}}'
+_STREAMED_PLAINLY = b',"stream":true}'
 
 
 class Request(Struct):
@@ -44,6 +46,8 @@ class Request(Struct):
     body: bytes
     """The arguments as JSON, for the requested model."""
     is_streamed: bool = False
+    asks_usage: bool = True
+    """Whether a stream asks for its usage."""
     is_diffusing: bool = False
     """Whether each piece of a stream replaces the whole text so far."""
     sent_path: str = ""
@@ -59,8 +63,10 @@ class Request(Struct):
     def payload(self) -> bytes:
         """The body as sent; a stream asks for its usage in the last chunk."""
         body = self.sent_body or self.body
+        if not self.is_streamed:
+            return body
         # The stream options are spliced in before the closing brace; the body is never decoded again.
-        return body[:-1] + _STREAMED if self.is_streamed else body
+        return body[:-1] + (_STREAMED if self.asks_usage else _STREAMED_PLAINLY)
 
     @property
     def max_input_tokens(self) -> int:

@@ -77,12 +77,20 @@ class Call(wire.Request, kw_only=True):
     uncertain_usd: float = 0.0
     """The worst case of its sends whose end is unknown."""
 
-    def turn_to(self, target: Target, unknown_fields: Collection[str] = (), *, has_fim: bool = True) -> None:
+    def turn_to(
+        self,
+        target: Target,
+        unknown_fields: Collection[str] = (),
+        *,
+        has_fim: bool = True,
+        has_stream_options: bool = True,
+    ) -> None:
         """Send to a provider and model from now on, without the fields that it does not know.
 
         `body` stays, because it is the cache key: the answer is cached under the requested model.
         """
         self.provider, self.is_diffusing = target.provider, self.asks_diffusing
+        self.asks_usage = has_stream_options
         needs_completions = self.path == wire.FIM and not has_fim
         if target.model == self.model and not (self.sent_body or unknown_fields or needs_completions):
             return

@@ -193,7 +193,12 @@ class Completer:
         while True:
             target = pending.pop(0)
             provider = self._providers[target.provider]
-            call.turn_to(target, provider.unknown_fields, has_fim=provider.has_fim)
+            call.turn_to(
+                target,
+                provider.unknown_fields,
+                has_fim=provider.has_fim,
+                has_stream_options=provider.has_stream_options,
+            )
             key, refused_keys, attempt = "", set[str](), 0
             while True:
                 try:
@@ -214,9 +219,10 @@ class Completer:
                         if another is not None:
                             key = another
                             continue
-                    pending[:0] = await self._find_substitute(call, provider, error)
+                    substitute = await self._find_substitute(call, provider, error)
+                    pending[:0] = substitute
                     if pending:
-                        if not _can_fall_back(error):
+                        if not (substitute or _can_fall_back(error)):
                             raise
                         _log.warn("falling back", provider=target.provider, code=error.code, tool=call.tool)
                         break
@@ -230,7 +236,7 @@ class Completer:
                 key, refused_keys, attempt = "", set(), attempt + 1
 
     async def _find_substitute(self, call: Call, provider: Provider, error: MercuryError) -> list[Target]:
-        """Return what can answer a call that the last target refused: another endpoint or model, or nothing.
+        """Return what can answer a refused call: another endpoint, fewer fields, another model, or nothing.
 
         Only a refusal (4xx), which is not billed, has a substitute, and no call gets the same one twice.
         """
@@ -239,6 +245,10 @@ class Completer:
             # says what its models can do is believed: there the 404 means something else.
             provider.has_fim = call.sent_path == COMPLETIONS or provider.catalogue.names_endpoints
             return [] if provider.has_fim else [Target(provider.name, call.model)]
+        if error.code == "INVALID_REQUEST" and call.is_streamed and "stream_options" in str(error):
+            # No caller asked for these: the next stream goes without them, unless this one did.
+            was_sent, provider.has_stream_options = call.asks_usage, False
+            return [Target(provider.name, call.model)] if was_sent else []
         # A caller that names a model gets that one or an error.
         if not call.default_model:
             return []

@@ -90,6 +90,8 @@ class Provider:
         self.unknown_fields = () if entry is None else tuple(set(get_args(VendorField)) - set(entry.knows))
         self.has_fim = True
         """Whether it has an endpoint for fill-ins of its own; false after a 404."""
+        self.has_stream_options = True
+        """Whether a stream may ask for its usage; false after a refusal."""
         terms = {} if entry is None else entry.models
         self.catalogue = Catalogue(self.api, self.keys, clock, settings, terms)
         self.problem = ""
