@@ -62,13 +62,15 @@ class Events:
         complete, empty_line, rest = data.rpartition(b"\n\n")
         if empty_line and self._rest:
             complete, self._rest = bytes(self._rest + complete), bytearray()
-        # An empty line may be cut in two, and nothing else is searched again: an event of many pieces costs
-        # what its length costs.
-        added = rest.rstrip(b"\r\n")
-        self._line_end = rest[len(added) :]
-        self._rest += added
-        if len(self._rest) > self._max_bytes:
-            raise EventTooLong
+        self._line_end = b""
+        if rest:
+            # An empty line may be cut in two, and nothing else is searched again: an event of many pieces
+            # costs what its length costs.
+            added = rest.rstrip(b"\r\n")
+            self._line_end = rest[len(added) :]
+            self._rest += added
+            if len(self._rest) > self._max_bytes:
+                raise EventTooLong
         self.seen = complete
         # The specification of server-sent events allows a byte order mark before the first one.
         if self._is_at_start and empty_line:
