@@ -254,12 +254,21 @@ async def test_a_prompt_too_long_for_one_model_of_vllm_goes_to_the_next(
     assert [json.loads(request.body)["model"] for request in posts(api)] == ["small", "large"]
 
 
+@pytest.mark.parametrize(
+    "missing",
+    [
+        NOT_FOUND,
+        Answer(404, b'{"error": {"message": "Invalid URL (POST /v1/fim/completions), see models"}}'),
+        Answer(200, b'{"error": "Unexpected endpoint or method. (POST /v1/fim/completions)"}'),
+    ],
+    ids=["as LiteLLM says it", "with its path, as OpenAI", "with 200, as LM Studio"],
+)
 async def test_litellm_fills_gaps_by_completions_and_is_asked_there_from_then_on(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, missing: Answer
 ) -> None:
     def behave(request: Request, body: dict[str, Any]) -> Answer | dict[str, Any]:
         if request.path != "/v1/completions":
-            return NOT_FOUND
+            return missing
         return {
             "model": "code",
             "choices": [{"text": "    total = 0", "finish_reason": "stop"}],

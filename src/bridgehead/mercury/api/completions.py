@@ -12,13 +12,15 @@ from bridgehead.runtime import logs
 from ..completion import CalledFunction, Completion, Metadata, Tokens, ToolCall, explain_cut
 from ..errors import CODES, MercuryError
 from . import wire
-from .refusals import broken_off, read_reason
+from .refusals import NOT_FOUND, broken_off, read_reason, refused
 from .stream import StreamedAnswer, begins_stream
 from .tolerance import mend, quote_bytes, read_tolerantly, unzip
 
 _TOKENS_LIMIT = 10**12
 _USD_LIMIT = 1e6
 _IMPOSSIBLE = Tokens(0, 0, 0)
+_NO_ENDPOINT = "Unexpected endpoint or method"
+"""How LM Studio says that it does not serve a path, with the status 200."""
 _NOT_COUNTED = "The API's token counts cannot be true, so the usage and cost of this answer are not known."
 
 
@@ -55,7 +57,10 @@ def read_response(body: bytes, request: wire.Request, seconds: float, api: str =
     if not response.choices:
         # Some compatible servers report an error inside a 200.
         if response.error or response.message or response.detail:
-            raise broken_off(read_reason(response), None, api)
+            reason = read_reason(response)
+            if reason.message and reason.message.startswith(_NO_ENDPOINT):
+                raise refused(NOT_FOUND, body, None, path=request.sent_path or request.path, api=api)
+            raise broken_off(reason, None, api)
         raise _unusable("there is no answer in it", quote_bytes(body), api)
     choice = response.choices[0]
     message = choice.message or choice.delta or wire.Message(choice.text)

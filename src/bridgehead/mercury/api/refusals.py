@@ -81,9 +81,9 @@ def refused(
     if any(phrase in words for phrase in _CONTEXT_PHRASES):
         return _context_exceeded(quote, api)
     is_about_model = "model" in words or bool(model and model.lower() in words)
-    if status == NOT_ALLOWED or (status == NOT_FOUND and not is_about_model):
-        # A 404 is about the endpoint unless it mentions the model: LiteLLM answers so for a path that it does
-        # not serve.
+    if status == NOT_ALLOWED or (status == NOT_FOUND and (path in words or not is_about_model)):
+        # A 404 is about the endpoint if it names that or does not mention the model: so answer OpenAI, Groq
+        # and LiteLLM for a path that they do not serve.
         message = f"The {api} has nothing at {path} ({status}): {quote}"
         return MercuryError("NOT_FOUND", message, status=status)
     if status == NOT_FOUND:
