@@ -313,8 +313,12 @@ async def test_ollama_has_its_own_time_and_may_leave_out_model_and_usage(
             Answer(200, b'{"error": "out of memory"}'),
             "The provider groq broke the answer off: out of memory.",
         ),
+        (
+            Answer(404, b'{"error": {"message": "The model is gone", "code": "model_not_found"}}'),
+            "The provider groq has no model 'llama-3.3-70b-versatile' for this call: The model is gone.",
+        ),
     ],
-    ids=["status", "key", "redirect", "unusable", "error inside"],
+    ids=["status", "key", "redirect", "unusable", "error inside", "model"],
 )
 async def test_a_provider_that_fails_is_named_with_its_settings(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, answer: Answer, said: str

@@ -218,7 +218,7 @@ class ApiClient:
             idle = TimeLimit(self._idle_seconds, "MERCURY_IDLE_TIMEOUT")
             raise self._too_slow("nothing more came for", idle, is_written=True) from problem
         except BodyTooLarge as problem:
-            raise _too_large() from problem
+            raise self._too_large() from problem
         answer.end(monotonic())
         return b""
 
@@ -230,7 +230,7 @@ class ApiClient:
                         raise await self._read_refusal(response, path, model)
                     return await response.read_body(MAX_RESPONSE_BYTES, limit.seconds)
         except BodyTooLarge as problem:
-            raise _too_large() from problem
+            raise self._too_large() from problem
         except _LOST as problem:
             raise self._lost(problem, limit, is_written=exchange.is_written) from problem
 
@@ -277,10 +277,9 @@ class ApiClient:
             next_step=f"Raise {limit.setting}, give timeout_ms, or ask for less (max_tokens).",
         )
 
-
-def _too_large() -> MercuryError:
-    message = f"The answer has more than the {MAX_RESPONSE_BYTES:,} bytes that this server takes."
-    return MercuryError("RESPONSE_TOO_LARGE", message)
+    def _too_large(self) -> MercuryError:
+        message = f"The answer of the {self.name} has more than the {MAX_RESPONSE_BYTES:,} bytes that this "
+        return MercuryError("RESPONSE_TOO_LARGE", message + "server takes.")
 
 
 def read_retry_after(milliseconds: str | None, value: str | None, now: float) -> float | None:

@@ -87,7 +87,7 @@ def refused(
         message = f"The {api} has nothing at {path} ({status}): {quote}"
         return MercuryError("NOT_FOUND", message, status=status)
     if status == NOT_FOUND:
-        return unknown_model(model, (), quote)
+        return unknown_model(model, (), api, quote)
     where = f" (at {reason.param})" if reason.param else ""
     message = f"The {api} refused the request ({status}){where}: {quote}"
     # LiteLLM names no parameter for a model that it does not have.
@@ -103,7 +103,9 @@ def _context_exceeded(quote: str, api: str) -> MercuryError:
     # vLLM may name two limits, for all tokens and for those of the input: "… context length is only 9000
     # tokens, resulting in a maximum input length of 8984 tokens".
     quote_digits = quote.replace(",", "")
-    limit = min(map(int, re.findall(r"length (?:is|of)(?: only)? (\d+)", quote_digits)), default=None)
+    limit = min(
+        map(int, re.findall(r"(?:length (?:is|of)(?: only)?|takes) (\d+)", quote_digits)), default=None
+    )
     requested = max(map(int, re.findall(r"(\d+) (?:input )?tokens", quote_digits)), default=0)
     excess = ""
     if limit is not None and requested > limit:
@@ -114,11 +116,11 @@ def _context_exceeded(quote: str, api: str) -> MercuryError:
     return MercuryError("CONTEXT_LENGTH_EXCEEDED", message, status=400)
 
 
-def unknown_model(model: str, known: tuple[str, ...], quote: str = "") -> MercuryError:
+def unknown_model(model: str, known: tuple[str, ...], api: str, quote: str = "") -> MercuryError:
     """Return the error for a model that does not exist; its next step lists `known`."""
     return MercuryError(
         "MODEL_NOT_FOUND",
-        f"There is no model {model!r} for this call{': ' + quote if quote else '.'}",
+        f"The {api} has no model {model!r} for this call{': ' + quote if quote else '.'}",
         status=NOT_FOUND,
         next_step=list_models(known) if known else None,
     )
