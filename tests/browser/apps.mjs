@@ -185,7 +185,7 @@ checks["what is empty, filtered away or failed says what to do, and new records 
   await sees(await show({ tool: "speed_leaderboard", args: { llm: "nobody" } }), "Clear the filter to see all of them.");
   await open("server", "mercury", ERAS[1]);
   const app = await show({ tool: "mercury_chat_stream", args: { ...ASK, diffusing: false, model: "no-such-model" } });
-  await sees(app, /There is no model 'no-such-model' for this call/);
+  await sees(app, /has no model 'no-such-model' for this call/);
   assert.equal(await app.locator("#problem").evaluate((one) => one.textContent.startsWith("{")), false);
 };
 

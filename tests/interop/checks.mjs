@@ -70,7 +70,7 @@ const CHECKS = {
     },
 
     async "reports progress, the last as well"({ call }) {
-        for (let run = 0; run < 20; run++) {
+        for (let run = 0; run < 30; run++) {
             const seen = [];
             const onprogress = ({ progress, total }) => seen.push([progress, total]);
             const result = await call({ name: "slow_count", arguments: { n: 3 } }, { onprogress });

@@ -1,6 +1,7 @@
 """Answers as compatible servers really send them, each with what the agent sees: a paid answer arrives."""
 
 import asyncio
+import gzip
 import json
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from bridgehead.mercury.settings import MercurySettings
 from tests.mercury.one_answer import answering, completion
 from tests.mercury.process import KEY, environment, error_of
 from tests.support.checked import connect
+from tests.support.fake_api import Answer, Request, fake_api
 from tests.support.tcp import serving
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -115,8 +117,18 @@ TWO_CALLS = [("a1", "get_a", '{"x":1}'), ("b2", "get_b", '{"y":2}')]
             tool_piece({"x": 1}, "get_a", id="a1", index=0),
             tool_piece({"y": 2}, "get_b", id="b2", index=1),
         ],
+        [
+            tool_piece("", "get_a", id="a1", index=0),
+            tool_piece('{"x"', id="a2", index=0),
+            tool_piece(":1}", id="a3", index=0),
+            tool_piece("", "get_b", id="b2", index=0),
+            tool_piece('{"y":2}', id="b3", index=0),
+        ],
     ],
-    ids=["no index", "same index, new id", "in pieces", "name repeated", "alternating", "objects"],
+    ids=[
+        *("no index", "same index, new id", "in pieces", "name repeated", "alternating", "objects"),
+        "an id for each piece",
+    ],
 )
 async def test_streamed_tool_calls_stay_apart(tmp_path: Path, deltas: list[dict[str, Any]]) -> None:
     result = await ask(events(*deltas, END), tmp_path, STREAM)
@@ -221,6 +233,27 @@ async def test_reasoning_and_its_summary_come_beside_the_answer(tmp_path: Path, 
     assert result["content"] == [{"type": "text", "text": "hi"}]
     structured = result["structuredContent"]
     assert (structured["reasoning"], structured["reasoning_summary"]) == ("Hm, well.", "It thought.")
+
+
+@pytest.mark.parametrize("tool", [CHAT, STREAM])
+async def test_reasoning_is_found_among_the_parts_of_a_content(tmp_path: Path, tool: str) -> None:
+    thinking = {"type": "thinking", "thinking": [{"type": "text", "text": "Six by seven."}]}
+    parts = [thinking, {"type": "text", "text": "42"}]
+
+    result = await ask(
+        events(piece(parts), END) if tool == STREAM else message(content=parts), tmp_path, tool
+    )
+
+    assert result["content"][0]["text"] == "42"
+    assert result["structuredContent"]["reasoning"] == "Six by seven."
+
+
+async def test_reasoning_without_an_answer_reaches_clients_that_show_text_alone(tmp_path: Path) -> None:
+    result = await ask(message(content="", reasoning_content="It is 42."), tmp_path)
+
+    assert result["content"][0]["text"] == "It is 42."
+    assert result["structuredContent"]["content"] == ""
+    assert notes_of(result) == ["The answer is empty; the text is the model's reasoning."]
 
 
 @pytest.mark.parametrize("tool", [CHAT, STREAM])
@@ -370,6 +403,70 @@ async def test_a_byte_order_mark_hides_nothing(tmp_path: Path) -> None:
     assert (streamed["content"][0]["text"], whole["content"][0]["text"]) == ("one two", "hi")
 
 
+@pytest.mark.parametrize("after", [b"data: [DONE]\n\n", b": bye\n\n"], ids=["its end again", "a comment"])
+async def test_nothing_after_the_end_of_a_stream_is_nothing_to_tell(tmp_path: Path, after: bytes) -> None:
+    body = events(piece("hi"), END)
+
+    together = await ask(body + after, tmp_path, STREAM)
+    apart = await ask_in_pieces(STREAM, tmp_path, len(body + after), body, after)
+
+    assert notes_of(together) == notes_of(apart) == []
+
+
+async def test_events_may_be_separated_by_line_ends_alone(tmp_path: Path) -> None:
+    body = events(piece("one "), piece("two"), END).replace(b"\n\n", b"\n")
+
+    assert (await ask(body, tmp_path, STREAM))["content"][0]["text"] == "one two"
+
+
+@pytest.mark.parametrize("tool", [CHAT, STREAM])
+async def test_a_compressed_answer_is_an_answer(tmp_path: Path, tool: str) -> None:
+    plain = events(piece("one "), piece("two"), END) if tool == STREAM else json.dumps(completion()).encode()
+
+    result = await ask(gzip.compress(plain), tmp_path, tool)
+
+    assert result["content"][0]["text"] == ("one two" if tool == STREAM else "hi")
+    assert notes_of(result) == ["The API sent the answer in one piece, not as a stream."] * (tool == STREAM)
+
+
+async def test_no_compression_is_asked_for(tmp_path: Path) -> None:
+    async def respond(request: Request) -> Answer:
+        return Answer(200, json.dumps(completion()).encode())
+
+    async with fake_api(respond) as api:
+        bridge = make_bridge(MercurySettings(environment(f"{api.url}/v1", tmp_path)))
+        async with connect(bridge) as client:
+            await client.call(CHAT, ASK)
+
+    assert {request.headers["accept-encoding"] for request in api.requests} == {"identity"}
+
+
+async def test_a_damaged_compression_is_no_answer(tmp_path: Path) -> None:
+    assert error_of(await ask(gzip.compress(b"x" * 100)[:-20], tmp_path))["code"] == "BAD_RESPONSE"
+
+
+@pytest.mark.parametrize("word", ["STOP", "eos", "eos_token", "end_turn"])
+async def test_an_answer_that_ends_with_another_word_for_stop_is_whole(tmp_path: Path, word: str) -> None:
+    async with answering(
+        200, completion(choices=[{"text": "hi", "finish_reason": word}]), tmp_path
+    ) as client:
+        result = await client.call("mercury_edit_completion", {"prompt": "Edit"})
+
+    assert result["content"] == [{"type": "text", "text": "hi"}]
+
+
+async def test_an_answer_without_a_finish_reason_arrives_with_a_note(tmp_path: Path) -> None:
+    body = completion(choices=[{"message": {"content": "The answer is 42"}}])
+
+    result = await ask(body, tmp_path)
+    async with answering(200, body, tmp_path) as client:
+        edit = error_of(await client.call("mercury_edit_completion", {"prompt": "Edit"}))
+
+    assert result["content"][0]["text"] == "The answer is 42"
+    assert notes_of(result) == ["The answer may not be whole: the API does not say why it ends."]
+    assert (edit["code"], edit["content"]) == ("EDIT_INCOMPLETE", "The answer is 42")
+
+
 async def test_text_after_the_end_of_a_stream_is_not_part_of_the_answer(tmp_path: Path) -> None:
     after = b"data: %b\n\n" % json.dumps(piece("and more")).encode()
 
@@ -408,8 +505,13 @@ async def test_a_field_that_cannot_be_read_is_ignored_and_named(tmp_path: Path, 
         ),
         ({"detail": {"error": {"message": "No capacity"}}}, "No capacity."),
         ({"object": "error", "message": "No capacity"}, "No capacity."),
+        ({"choices": [{"finish_reason": "error", "error": {"message": "No capacity"}}]}, "No capacity."),
+        (
+            {"error": {"message": "Provider returned error", "metadata": {"raw": "No capacity"}}},
+            "Provider returned error: No capacity.",
+        ),
     ],
-    ids=["object", "type", "string", "detail list", "detail object", "message"],
+    ids=["object", "type", "string", "detail list", "detail object", "message", "choice", "metadata"],
 )
 async def test_the_reason_of_an_error_inside_a_200_is_kept(tmp_path: Path, body: Any, reason: str) -> None:
     error = error_of(await ask(body, tmp_path))
@@ -475,12 +577,16 @@ async def test_an_answer_of_which_nothing_can_be_read_is_no_empty_answer(tmp_pat
         assert "The answer is 42" in error["content"]
 
 
-async def test_a_call_of_the_older_form_is_not_lost(tmp_path: Path) -> None:
-    called = {"message": {"function_call": {"name": "get_a", "arguments": "{}"}}}
+@pytest.mark.parametrize("tool", [CHAT, STREAM])
+async def test_a_call_of_the_older_form_is_a_call(tmp_path: Path, tool: str) -> None:
+    called = {"function_call": {"name": "get_a", "arguments": '{"x":1}'}}
+    end = {"finish_reason": "function_call"}
+    whole = completion(choices=[{"message": called, **end}])
+    streamed = events(piece(**called), {"choices": [{"delta": {}, **end}]})
 
-    error = error_of(await ask(completion(choices=[{**called, "finish_reason": "function_call"}]), tmp_path))
+    result = await ask(whole if tool == CHAT else streamed, tmp_path, tool)
 
-    assert "get_a" in error["content"]
+    assert calls_of(result) == [("call_1", "get_a", '{"x":1}')]
 
 
 async def test_a_decision_that_is_a_text_comes_with_the_error(tmp_path: Path) -> None:
@@ -507,9 +613,8 @@ async def test_an_answer_that_breaks_off_comes_with_what_was_received(tmp_path: 
         (b"The answer is 42", "The answer is 42"),
         (b'{"choices": [{"message": {"content": "The answer is 42"', "The answer is 42"),
         ({"output": "The answer is 42"}, "The answer is 42"),
-        (completion(choices=[{"message": {"content": "The answer is 42"}}]), "The answer is 42"),
     ],
-    ids=["text", "cut JSON", "another form", "no finish reason"],
+    ids=["text", "cut JSON", "another form"],
 )
 async def test_an_unusable_answer_comes_with_what_was_received(
     tmp_path: Path, body: Any, received: str
@@ -530,6 +635,26 @@ async def test_what_was_received_shows_no_key_and_is_bounded(tmp_path: Path) -> 
     assert KEY not in error["content"]
     assert escaped not in error["content"]
     assert len(error["content"]) < 21_000
+
+
+async def test_the_words_of_a_gateway_in_a_stream_are_the_reason(tmp_path: Path) -> None:
+    error = error_of(await ask(events(piece("half"), "upstream connect error"), tmp_path, STREAM))
+
+    assert (error["code"], error["content"]) == ("STREAM_ERROR", "half")
+    assert "broke the answer off: upstream connect error." in error["message"]
+
+
+async def test_an_error_of_a_choice_in_a_stream_keeps_its_reason(tmp_path: Path) -> None:
+    failed = {
+        "delta": {"content": ""},
+        "finish_reason": "error",
+        "error": {"code": 502, "message": "It left"},
+    }
+
+    error = error_of(await ask(events(piece("half"), {"choices": [failed]}), tmp_path, STREAM))
+
+    assert (error["code"], error["content"]) == ("STREAM_ERROR", "half")
+    assert "(502): It left." in error["message"]
 
 
 async def test_an_unreadable_chunk_comes_with_what_was_received(tmp_path: Path) -> None:

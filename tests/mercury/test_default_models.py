@@ -111,6 +111,20 @@ async def test_a_prompt_too_long_for_the_default_goes_to_the_next_longer_model(
         assert used["budget"]["committed_usd"] == pytest.approx(cost)
 
 
+async def test_a_prompt_too_long_for_the_next_longer_model_goes_to_the_one_after(
+    api: Simulator, tmp_path: Path
+) -> None:
+    async with documented(api, tmp_path) as client:
+        api.faults.next(NAMED["context"], NAMED["context"])
+        result = await client.call(CHAT, ASK)
+
+    asked = [request.body["model"] for request in api.requests.to("/chat/completions")]
+    assert asked == ["mercury-coder-small", "mercury-2", "mercury-2.5"]
+    (note,) = result["structuredContent"]["notes"]
+    assert note.startswith("The default model mercury-coder-small has a context too short")
+    assert "mercury-2.5 answered" in note
+
+
 async def test_a_prompt_too_long_for_a_named_model_is_an_error(api: Simulator, tmp_path: Path) -> None:
     async with documented(api, tmp_path) as client:
         api.faults.next(NAMED["context"])

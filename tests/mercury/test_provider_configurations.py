@@ -185,6 +185,37 @@ async def test_mistral_fills_gaps_at_its_own_endpoint(
     assert json.loads(posts(api)[0].body)["model"] == "codestral-latest"
 
 
+async def test_mistral_gets_no_stream_options_from_its_first_refusal_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def behave(request: Request, body: dict[str, Any]) -> Answer | list[dict[str, Any]]:
+        if "stream_options" in body:
+            wrong = {"type": "extra_forbidden", "loc": ["body", "stream_options", "include_usage"]}
+            refusal = {"detail": [{**wrong, "msg": "Extra inputs are not permitted", "input": True}]}
+            return Answer(422, json.dumps({"object": "error", "message": refusal}).encode())
+        return [chunk("It streams"), {**chunk(end="stop"), "usage": USAGE}]
+
+    async with provider("mistral", behave, tmp_path, monkeypatch) as (client, api):
+        results = [await client.call(STREAM, ask("mistral")) for _ in range(2)]
+
+    assert [text_of(result) for result in results] == ["It streams"] * 2
+    assert results[0]["structuredContent"]["metadata"]["usage"]["total_tokens"] == 7
+    assert ["stream_options" in json.loads(request.body) for request in posts(api)] == [True, False, False]
+
+
+async def test_a_refusal_that_names_stream_options_for_ever_is_an_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def behave(request: Request, body: dict[str, Any]) -> Answer:
+        return Answer(400, b'{"error": {"message": "stream_options is wrong"}}')
+
+    async with provider("mistral", behave, tmp_path, monkeypatch) as (client, api):
+        error = error_of(await client.call(STREAM, ask("mistral")))
+
+    assert error["code"] == "INVALID_REQUEST"
+    assert len(posts(api)) == 2
+
+
 async def test_the_reasoning_of_deepseek_comes_beside_its_answer(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -223,12 +254,21 @@ async def test_a_prompt_too_long_for_one_model_of_vllm_goes_to_the_next(
     assert [json.loads(request.body)["model"] for request in posts(api)] == ["small", "large"]
 
 
+@pytest.mark.parametrize(
+    "missing",
+    [
+        NOT_FOUND,
+        Answer(404, b'{"error": {"message": "Invalid URL (POST /v1/fim/completions), see models"}}'),
+        Answer(200, b'{"error": "Unexpected endpoint or method. (POST /v1/fim/completions)"}'),
+    ],
+    ids=["as LiteLLM says it", "with its path, as OpenAI", "with 200, as LM Studio"],
+)
 async def test_litellm_fills_gaps_by_completions_and_is_asked_there_from_then_on(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, missing: Answer
 ) -> None:
     def behave(request: Request, body: dict[str, Any]) -> Answer | dict[str, Any]:
         if request.path != "/v1/completions":
-            return NOT_FOUND
+            return missing
         return {
             "model": "code",
             "choices": [{"text": "    total = 0", "finish_reason": "stop"}],
@@ -273,8 +313,12 @@ async def test_ollama_has_its_own_time_and_may_leave_out_model_and_usage(
             Answer(200, b'{"error": "out of memory"}'),
             "The provider groq broke the answer off: out of memory.",
         ),
+        (
+            Answer(404, b'{"error": {"message": "The model is gone", "code": "model_not_found"}}'),
+            "The provider groq has no model 'llama-3.3-70b-versatile' for this call: The model is gone.",
+        ),
     ],
-    ids=["status", "key", "redirect", "unusable", "error inside"],
+    ids=["status", "key", "redirect", "unusable", "error inside", "model"],
 )
 async def test_a_provider_that_fails_is_named_with_its_settings(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, answer: Answer, said: str

@@ -13,8 +13,11 @@ from msgspec.structs import replace
 
 from bridgehead.mcp import Encoded, Revision, Text
 
-COMPLETE = frozenset({"stop", "tool_calls", "function_call"})
-"""Finish reasons of a complete answer; any other means that it was cut short."""
+COMPLETE = frozenset(
+    {"stop", "tool_calls", "function_call", "eos", "eos_token", "stop_sequence", "end_turn", "complete"}
+)
+"""Finish reasons of a complete answer, in any case; any other means that it was cut short. Beside those of
+the API, the words of Together, TGI, Anthropic and Cohere for `stop`."""
 
 
 class Tokens(Struct, omit_defaults=True, frozen=True):
@@ -72,14 +75,14 @@ class Completion(Struct, omit_defaults=True, frozen=True):
     @property
     def is_whole(self) -> bool:
         """Whether nothing cut it short."""
-        return self.metadata.finish_reason in COMPLETE
+        return self.incomplete is UNSET
 
     @property
     def text(self) -> str:
-        """The content, or the refusal or the tool calls (as JSON) if there is nothing else."""
+        """The content; if there is none, the tool calls (as JSON), the refusal or the reasoning."""
         if not self.content and self.tool_calls:
             return json.encode(self.tool_calls).decode()
-        return self.content or self.refusal or ""
+        return self.content or self.refusal or self.reasoning or ""
 
     def add_warning(self, warning: str) -> Completion:
         """Return a copy with one more warning; the answer itself may be shared with other calls."""
@@ -91,6 +94,8 @@ class Completion(Struct, omit_defaults=True, frozen=True):
         notes = [] if self.incomplete is UNSET else [self.incomplete]
         if self.refusal:
             notes.append(f"The model refused to answer: {self.refusal}")
+        elif self.reasoning and self.text is self.reasoning:
+            notes.append("The answer is empty; the text is the model's reasoning.")
         blocks = [Text(self.text)]
         if self.content and self.tool_calls:
             blocks.append(Text(f"Tool calls: {json.encode(self.tool_calls).decode()}"))
@@ -133,8 +138,12 @@ def encode_result(
     return Encoded(_encode(_Result(blocks, metadata, noted)))
 
 
-def explain_cut(finish_reason: str) -> str:
-    """Return the notice for an answer whose finish reason is none of `COMPLETE`."""
+def explain_cut(finish_reason: str) -> str | UnsetType:
+    """Return the notice for an answer that was cut short; unset if its finish reason is of `COMPLETE`."""
+    if finish_reason.lower() in COMPLETE:
+        return UNSET
+    if not finish_reason:
+        return "The answer may not be whole: the API does not say why it ends."
     if finish_reason == "length":
         why, advice = "it reached max_tokens", "Call again with a larger max_tokens, or ask for the rest"
     elif finish_reason == "content_filter":

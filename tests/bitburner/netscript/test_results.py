@@ -33,10 +33,10 @@ from tests.bitburner.netscript.checking_scripts import check, in_main
         ("ns.atExit(ns.tprint('bye'));", "takes a function", "line"),
         (
             "const won = ns.hack('x'); if (won > 0) ns.print(1);",
-            "This is a promise and is not awaited",
+            "This is a promise, not its result",
             "maybe",
         ),
-        ("if (ns.prompt('Sell?')) ns.print(1);", "This is a promise and is not awaited", "maybe"),
+        ("if (ns.prompt('Sell?')) ns.print(1);", "This is a promise, not its result", "maybe"),
         ("ns.scan().forEach(async (host) => { await ns.hack(host); });", "forEach does not wait", "maybe"),
     ],
 )

@@ -85,7 +85,7 @@ async def test_an_answer_without_usage_or_prices_is_an_answer(tmp_path: Path) ->
         {"choices": "none"},
         completion(choices=[]),
         completion(choices=None),
-        completion(choices=[{"text": "x"}]),
+        completion(choices=[{"text": ""}]),
         b'{"more":' + b"[" * 100_000,
     ],
     ids=["nothing", "a list", "no text", "wrong type", "no choice", "no choices", "no finish reason", "deep"],

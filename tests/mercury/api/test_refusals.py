@@ -51,8 +51,11 @@ async def test_long_waits_are_written_for_people() -> None:
     assert "in 0.25 s" in str(refused(429, b"", 0.25, path=""))
 
 
-async def test_a_web_page_with_403_is_not_blamed_on_the_key(tmp_path: Path) -> None:
-    async with answering(403, b"\xef\xbb\xbf <!DOCTYPE html><title>Blocked</title>", tmp_path) as client:
+@pytest.mark.parametrize(
+    "body", [b"\xef\xbb\xbf <!DOCTYPE html><title>Blocked</title>", b"error code: 1010"], ids=["page", "text"]
+)
+async def test_a_403_of_a_firewall_is_not_blamed_on_the_key(tmp_path: Path, body: bytes) -> None:
+    async with answering(403, body, tmp_path) as client:
         page = error_of(await client.call(CHAT, ASK))
     async with answering(403, {"error": {"message": "Key has no access"}}, tmp_path) as client:
         key = error_of(await client.call(CHAT, ASK))
@@ -83,15 +86,52 @@ VLLM = (
                 }
             }
         ],
+        {"error": "This model's maximum prompt length is 4096 but the request contains 5096 tokens."},
+        {"error": "`inputs` tokens + `max_new_tokens` must be <= 4096. Given: 5096 `inputs` tokens"},
     ],
-    ids=["vLLM", "newer vLLM", "LiteLLM", "llama.cpp", "OpenAI", "vLLM V1", "Gemini"],
+    ids=["vLLM", "newer vLLM", "LiteLLM", "llama.cpp", "OpenAI", "vLLM V1", "Gemini", "xAI", "TGI"],
 )
 async def test_a_prompt_that_is_too_long_is_recognised_in_every_wording(body: Any) -> None:
     error = refused(400, msgspec.json.encode(body), None, path="/chat/completions", api="provider x")
 
     assert error.code == "CONTEXT_LENGTH_EXCEEDED"
     assert "The provider x says" in str(error)
-    assert ("1,000 too many" in str(error)) == (VLLM in str(body))
+    assert ("1,000 too many" in str(error)) == ("length is 4096" in str(body))
+
+
+TWO_LIMITS = (
+    "You passed 9001 input tokens and requested 16 output tokens. However, the model's context length is "
+    "only 9000 tokens, resulting in a maximum input length of 8984 tokens."
+)
+LONG_INPUT = "This model's maximum context length is 8,192 tokens. Your request has 8,203 input tokens."
+LONG_ANSWER = (
+    "'max_tokens' is too large: 1000. This model's maximum context length is 1000 tokens and your request "
+    "has 203 input tokens (1000 > 1000 - 203)."
+)
+
+
+@pytest.mark.parametrize(
+    ("message", "excess"),
+    [
+        (TWO_LIMITS, "It has 9,001 tokens and the model takes 8,984: 17 too many."),
+        (LONG_INPUT, "It has 8,203 tokens and the model takes 8,192: 11 too many."),
+        (LONG_ANSWER, ""),
+    ],
+    ids=["two limits", "input tokens", "max_tokens"],
+)
+async def test_by_how_much_a_prompt_is_too_long_is_what_vllm_says(message: str, excess: str) -> None:
+    body = msgspec.json.encode({"error": {"message": message, "type": "BadRequestError", "code": 400}})
+
+    told = str(refused(400, body, None, path="/chat/completions"))
+
+    assert excess in told
+    assert ("too many" in told) == bool(excess)
+
+
+async def test_a_refusal_of_an_unknown_form_is_quoted() -> None:
+    body = msgspec.json.encode({"errors": [{"message": "No such option"}]})
+
+    assert "No such option" in str(refused(400, body, None, path="/chat/completions"))
 
 
 async def test_a_model_that_litellm_does_not_have_is_not_blamed_on_the_arguments() -> None:

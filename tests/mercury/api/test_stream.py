@@ -42,8 +42,16 @@ def test_the_last_event_needs_no_empty_line() -> None:
 
 def test_an_event_that_never_ends_is_refused() -> None:
     found = Events(10)
+    found.feed(b"data: 1234")
     with pytest.raises(EventTooLong):
-        found.feed(b"data: " + b"x" * 20)
+        found.feed(b"x")
+
+
+def test_the_cost_of_a_long_event_grows_with_its_length_alone() -> None:
+    """Measured in what is copied: searching it again with each piece would copy 320 GB, and take minutes."""
+    found = Events(20_000_000)
+    for _ in range(40_000):
+        assert found.feed(b"x" * 400) == []
 
 
 # --- tool calls --------------------------------------------------------------------------------------------

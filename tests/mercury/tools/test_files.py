@@ -195,6 +195,18 @@ async def test_a_root_opens_no_file_of_the_system(
     assert not api.requests.to("/chat/completions")
 
 
+@pytest.mark.skipif(os.name == "nt", reason="links need a privilege on Windows")
+async def test_a_whole_path_may_name_a_root_that_is_a_link_either_way(
+    opened: Opened, api: Simulator, root: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "link").symlink_to(root)
+    async with opened(roots=[(tmp_path / "link").as_uri()]) as client:
+        for path in (tmp_path / "link" / "two.py", root / "two.py"):
+            await client.call(CHAT, {**ASK, "files": [str(path)]})
+
+    assert ["TWO = " in prompt for prompt in prompts(api)] == [True, True]
+
+
 async def test_a_link_as_root_opens_no_file_of_the_system(
     opened: Opened, api: Simulator, tmp_path: Path
 ) -> None:

@@ -31,7 +31,7 @@ from ..settings import MercurySettings
 from .completions import read_response, read_stream
 from .refusals import refused
 from .stream import StreamedAnswer, begins_stream
-from .tolerance import quote_bytes
+from .tolerance import MAX_RESPONSE_BYTES, quote_bytes
 from .wire import MODELS, ApiRequest
 
 Report = Callable[[StreamedAnswer], Awaitable[None] | None]
@@ -39,14 +39,12 @@ Report = Callable[[StreamedAnswer], Awaitable[None] | None]
 
 CONNECT_SECONDS = 5.0
 """TCP and TLS together. Nothing has been sent by then, so a retry is free."""
-MAX_RESPONSE_BYTES = 16_000_000
-"""The largest response. Many times what a model can generate, so only a broken server exceeds it. Each
-call in flight may hold this much memory."""
 _SUCCESS = range(200, 300)
 _LONGEST_START = 1000
 """Bytes by which it is clear whether an answer is a stream."""
 _HEADERS = (
     ("Accept", "application/json, text/event-stream"),
+    ("Accept-Encoding", "identity"),  # without this line, any compression is welcome (RFC 9110, 12.5.3)
     ("Content-Type", "application/json"),
     ("User-Agent", f"bridgehead/{__version__}"),
 )
@@ -220,7 +218,7 @@ class ApiClient:
             idle = TimeLimit(self._idle_seconds, "MERCURY_IDLE_TIMEOUT")
             raise self._too_slow("nothing more came for", idle, is_written=True) from problem
         except BodyTooLarge as problem:
-            raise _too_large() from problem
+            raise self._too_large() from problem
         answer.end(monotonic())
         return b""
 
@@ -232,7 +230,7 @@ class ApiClient:
                         raise await self._read_refusal(response, path, model)
                     return await response.read_body(MAX_RESPONSE_BYTES, limit.seconds)
         except BodyTooLarge as problem:
-            raise _too_large() from problem
+            raise self._too_large() from problem
         except _LOST as problem:
             raise self._lost(problem, limit, is_written=exchange.is_written) from problem
 
@@ -279,10 +277,9 @@ class ApiClient:
             next_step=f"Raise {limit.setting}, give timeout_ms, or ask for less (max_tokens).",
         )
 
-
-def _too_large() -> MercuryError:
-    message = f"The answer has more than the {MAX_RESPONSE_BYTES:,} bytes that this server takes."
-    return MercuryError("RESPONSE_TOO_LARGE", message)
+    def _too_large(self) -> MercuryError:
+        message = f"The answer of the {self.name} has more than the {MAX_RESPONSE_BYTES:,} bytes that this "
+        return MercuryError("RESPONSE_TOO_LARGE", message + "server takes.")
 
 
 def read_retry_after(milliseconds: str | None, value: str | None, now: float) -> float | None:

@@ -4,23 +4,23 @@ from __future__ import annotations
 
 from typing import Any
 
-from msgspec import UNSET, json
+from msgspec import json
 
 from bridgehead.mcp import UNDECODABLE
 from bridgehead.runtime import logs
 
-from ..completion import COMPLETE, CalledFunction, Completion, Metadata, Tokens, ToolCall, explain_cut
+from ..completion import CalledFunction, Completion, Metadata, Tokens, ToolCall, explain_cut
 from ..errors import CODES, MercuryError
 from . import wire
-from .refusals import broken_off, read_reason
+from .refusals import NOT_FOUND, broken_off, read_reason, refused
 from .stream import StreamedAnswer, begins_stream
-from .tolerance import mend, quote_bytes, read_tolerantly
+from .tolerance import mend, quote_bytes, read_tolerantly, unzip
 
 _TOKENS_LIMIT = 10**12
 _USD_LIMIT = 1e6
 _IMPOSSIBLE = Tokens(0, 0, 0)
-_CALLING = COMPLETE - {"stop"}
-"""Finish reasons of an answer that calls functions."""
+_NO_ENDPOINT = "Unexpected endpoint or method"
+"""How LM Studio says that it does not serve a path, with the status 200."""
 _NOT_COUNTED = "The API's token counts cannot be true, so the usage and cost of this answer are not known."
 
 
@@ -37,12 +37,15 @@ def read_response(
         try:
             response, warnings = read_tolerantly(body, wire.CompletionResponse)
         except UNDECODABLE as problem:
+            body = unzip(body)
             if begins_stream(body):  # some servers stream unasked
                 answer = StreamedAnswer(is_diffusing=request.is_diffusing, max_bytes=len(body), api=api)
                 answer.feed(body, seconds)
                 answer.end(seconds)
                 answer.first_token_at = None  # not known: the body was read as a whole
                 completion = read_stream(answer, request, 0.0, seconds)
+                if request.is_streamed:  # it was compressed, so it could not be read as it came
+                    return completion
                 return completion.add_warning("The API sent the answer as a stream, not in one piece.")
             raise _unusable("it is not JSON of any known form", quote_bytes(body), api) from problem
     # Decisions and vectors come instead of choices. They become the text, so that the rest works as for a
@@ -56,34 +59,37 @@ def read_response(
     if not response.choices:
         # Some compatible servers report an error inside a 200.
         if response.error or response.message or response.detail:
-            raise broken_off(read_reason(response), None, api)
+            reason = read_reason(response)
+            if reason.message and reason.message.startswith(_NO_ENDPOINT):
+                raise refused(NOT_FOUND, body, None, path=request.sent_path or request.path, api=api)
+            raise broken_off(reason, None, api)
         raise _unusable("there is no answer in it", quote_bytes(body), api)
     choice = response.choices[0]
     message = choice.message or choice.delta or wire.Message(choice.text)
     text = wire.read_text(message.content)
     if may_have_halves:  # not always: the search takes a fifth of the instructions of a call
         text = mend(text)
+    response.error = response.error or choice.error
     if response.error:
-        raise broken_off(read_reason(response), text, api)
-    if choice.finish_reason is None:
-        raise _unusable("it does not say why it ends, so it may not be whole", text or quote_bytes(body), api)
-    is_empty = not (text or message.refusal or any(call.function for call in message.tool_calls or ()))
-    # An empty answer is one only if nothing of it was ignored, and it calls no function in another form.
-    if is_empty and (choice.finish_reason in _CALLING or any("choices" in warning for warning in warnings)):
+        raise broken_off(read_reason(response), text or None, api)
+    thoughts = message.reasoning_content or message.reasoning or wire.read_thinking(message.content)
+    is_empty = not (text or message.refusal or thoughts or any(call.function for call in message.calls))
+    # An empty answer is one only if it says how it ends, calls no function and nothing of it was ignored.
+    is_lost = (choice.finish_reason or "tool_calls") in ("tool_calls", "function_call")
+    if is_empty and (is_lost or any("choices" in warning for warning in warnings)):
         raise _unusable("no part of it can be read", quote_bytes(body), api)
     metadata = Metadata(
         response.model or request.model,
         read_usage(response.usage),
-        choice.finish_reason,
+        choice.finish_reason or "",
         duration_ms=round(seconds * 1000, 3),
         warnings=read_warnings(response) + warnings,
     )
-    thoughts = message.reasoning_content or message.reasoning
     return _complete(
         text,
         metadata,
         response.usage,
-        message.tool_calls,
+        message.calls,
         reasoning=thoughts,
         summary=response.reasoning_summary,
         refusal=message.refusal,
@@ -119,7 +125,7 @@ def _complete(
     text: str,
     metadata: Metadata,
     reported: wire.ApiUsage | None,
-    calls: list[wire.ToolCall] | None,
+    calls: list[wire.ToolCall],
     *,
     reasoning: str | None,
     summary: wire.ReasoningSummary | None,
@@ -155,12 +161,11 @@ def _complete(
     if summary is not None and summary.status == "unavailable":
         warnings.append("The API has no summary of the reasoning for this answer.")
     metadata.warnings = warnings or None
-    is_whole = metadata.finish_reason in COMPLETE
     return Completion(
         text,
         metadata,
         tool_calls,
-        UNSET if is_whole else explain_cut(metadata.finish_reason),
+        explain_cut(metadata.finish_reason),
         reasoning=_clean(reasoning) if reasoning else None,
         reasoning_summary=_clean(summary.content) if summary is not None and summary.content else None,
         refusal=_clean(refusal) if refusal else None,

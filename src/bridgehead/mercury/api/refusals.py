@@ -18,7 +18,7 @@ _FIRST_REFUSAL = 400
 _CONTEXT_PHRASES = (
     *("context_length_exceeded", "context length", "context window", "contextwindow", "context size"),
     *("context_size", "prompt is too long", "input is too long", "maximum model length"),
-    "exceeds the maximum number of tokens",
+    *("exceeds the maximum number of tokens", "maximum prompt length", "`max_new_tokens` must be <="),
 )
 _LONGEST_QUOTE = 500
 """Limit of characters quoted from the API's message."""
@@ -35,6 +35,8 @@ def refused(
 ) -> MercuryError:
     """Return the error for a response whose status is not a success; `api` names who sent it."""
     reason = read_refusal(body)
+    if reason.message is None and body.startswith(b"{"):  # a form that nobody here knows
+        reason.message = quote_bytes(body)
     quote = _quote(reason)
     if status == TOO_MANY:
         when = "in a minute" if retry_after is None else f"in {format_seconds(retry_after)}"
@@ -46,8 +48,8 @@ def refused(
             next_step=f"Try again {when}, with fewer calls at once or smaller max_tokens.",
         )
     if status == FORBIDDEN and is_page(body):
-        # A page, not the API's JSON: a firewall or a proxy answered, so the key was not checked.
-        message = f"Something in front of the {api} refused the request with a web page (403)."
+        # Not the API's JSON: a firewall or a proxy answered, so the key was not checked.
+        message = f"Something in front of the {api} refused the request (403): {quote}"
         return MercuryError("FORBIDDEN", message, status=status)
     if status in (UNAUTHORISED, FORBIDDEN):
         # 403 counts as 401, so that the key cools down like any refused one.
@@ -79,13 +81,13 @@ def refused(
     if any(phrase in words for phrase in _CONTEXT_PHRASES):
         return _context_exceeded(quote, api)
     is_about_model = "model" in words or bool(model and model.lower() in words)
-    if status == NOT_ALLOWED or (status == NOT_FOUND and not is_about_model):
-        # A 404 is about the endpoint unless it mentions the model: LiteLLM answers so for a path that it does
-        # not serve.
+    if status == NOT_ALLOWED or (status == NOT_FOUND and (path in words or not is_about_model)):
+        # A 404 is about the endpoint if it names that or does not mention the model: so answer OpenAI, Groq
+        # and LiteLLM for a path that they do not serve.
         message = f"The {api} has nothing at {path} ({status}): {quote}"
         return MercuryError("NOT_FOUND", message, status=status)
     if status == NOT_FOUND:
-        return unknown_model(model, (), quote)
+        return unknown_model(model, (), api, quote)
     where = f" (at {reason.param})" if reason.param else ""
     message = f"The {api} refused the request ({status}){where}: {quote}"
     # LiteLLM names no parameter for a model that it does not have.
@@ -98,11 +100,15 @@ def _context_exceeded(quote: str, api: str) -> MercuryError:
     """Return the error for a request that is too long; the numbers are only in the API's message."""
     import re
 
-    matches = re.findall(r"(\d[\d,]*)\s*tokens", quote, re.IGNORECASE)
-    numbers = sorted(int(text.replace(",", "")) for text in matches)
+    # vLLM may name two limits, for all tokens and for those of the input: "… context length is only 9000
+    # tokens, resulting in a maximum input length of 8984 tokens".
+    quote_digits = quote.replace(",", "")
+    limit = min(
+        map(int, re.findall(r"(?:length (?:is|of)(?: only)?|takes) (\d+)", quote_digits)), default=None
+    )
+    requested = max(map(int, re.findall(r"(\d+) (?:input )?tokens", quote_digits)), default=0)
     excess = ""
-    if len(numbers) > 1:
-        limit, requested = numbers[0], numbers[-1]
+    if limit is not None and requested > limit:
         excess = (
             f" It has {requested:,} tokens and the model takes {limit:,}: {requested - limit:,} too many."
         )
@@ -110,11 +116,11 @@ def _context_exceeded(quote: str, api: str) -> MercuryError:
     return MercuryError("CONTEXT_LENGTH_EXCEEDED", message, status=400)
 
 
-def unknown_model(model: str, known: tuple[str, ...], quote: str = "") -> MercuryError:
+def unknown_model(model: str, known: tuple[str, ...], api: str, quote: str = "") -> MercuryError:
     """Return the error for a model that does not exist; its next step lists `known`."""
     return MercuryError(
         "MODEL_NOT_FOUND",
-        f"There is no model {model!r} for this call{': ' + quote if quote else '.'}",
+        f"The {api} has no model {model!r} for this call{': ' + quote if quote else '.'}",
         status=NOT_FOUND,
         next_step=list_models(known) if known else None,
     )
@@ -143,7 +149,12 @@ def read_reason(response: wire.ErrorResponse | wire.CompletionResponse) -> wire.
         error = detail.get("error", detail)
     if isinstance(error, dict):
         known = ((name, error.get(name)) for name in wire.ApiError.__struct_fields__)
-        return wire.ApiError(**{name: str(value) for name, value in known if isinstance(value, str | int)})
+        found = wire.ApiError(**{name: str(value) for name, value in known if isinstance(value, str | int)})
+        metadata = error.get("metadata")
+        if isinstance(metadata, dict) and isinstance(metadata.get("raw"), str):
+            # OpenRouter's own message is "Provider returned error"; this is the provider's.
+            found.message = ": ".join(filter(None, (found.message, metadata["raw"])))
+        return found
     if isinstance(detail, list):  # FastAPI: an entry for each field that is wrong
         entries = (entry for entry in detail if isinstance(entry, dict))
         detail = "; ".join(f"{'.'.join(map(str, e.get('loc') or ()))}: {e.get('msg')}" for e in entries)
@@ -166,8 +177,8 @@ def read_refusal(body: bytes) -> wire.ApiError:
 
 
 def is_page(body: bytes) -> bool:
-    """Return whether a body is HTML."""
-    return body.removeprefix(BOM).lstrip().startswith(b"<")
+    """Return whether a body is HTML, or what Cloudflare sends to clients that do not accept HTML."""
+    return body.removeprefix(BOM).lstrip().startswith((b"<", b"error code: "))
 
 
 def _quote(reason: wire.ApiError) -> str:

@@ -18,7 +18,7 @@ from bridgehead.runtime import logs
 from ..completion import Completion
 from ..errors import MercuryError
 from . import wire
-from .refusals import broken_off, read_refusal
+from .refusals import broken_off, read_reason, read_refusal
 from .tolerance import BOM, MAX_QUOTE, has_open_end, mend, quote_bytes, read_tolerantly
 
 _DATA = b"data:"
@@ -46,21 +46,32 @@ class Events:
 
     def __init__(self, max_bytes: int) -> None:
         self._max_bytes = max_bytes
-        self._rest = b""
+        self._rest = bytearray()
+        """The beginning of an event that is not complete."""
+        self._line_end = b""
+        """What follows it so far: at most two bytes, perhaps the first half of an empty line."""
         self._is_at_start = True
         self.seen = b""
         """The bytes from which the last events were taken."""
 
     def feed(self, piece: bytes) -> list[bytes]:
         """Add bytes and return the data of each event that they complete."""
-        data = self._rest + piece if self._rest else piece
+        data = self._line_end + piece if self._line_end else piece
         if b"\r" in data:
             data = _unify_line_ends(data)
-        self.seen = data
         complete, empty_line, rest = data.rpartition(b"\n\n")
-        if len(rest) > self._max_bytes:
-            raise EventTooLong
-        self._rest = rest
+        if empty_line and self._rest:
+            complete, self._rest = bytes(self._rest + complete), bytearray()
+        self._line_end = b""
+        if rest:
+            # An empty line may be cut in two, and nothing else is searched again: an event of many pieces
+            # costs what its length costs.
+            added = rest.rstrip(b"\r\n")
+            self._line_end = rest[len(added) :]
+            self._rest += added
+            if len(self._rest) > self._max_bytes:
+                raise EventTooLong
+        self.seen = complete
         # The specification of server-sent events allows a byte order mark before the first one.
         if self._is_at_start and empty_line:
             self._is_at_start, complete = False, complete.removeprefix(BOM)
@@ -72,8 +83,8 @@ class Events:
 
     def end(self) -> list[bytes]:
         """Return the last event if the stream ended without the empty line after it."""
-        rest, self._rest = self._rest, b""
-        data = _read_data((rest.removeprefix(BOM) if self._is_at_start else rest).rstrip(b"\r\n"))
+        rest, self._rest = bytes(self._rest), bytearray()
+        data = _read_data(rest.removeprefix(BOM) if self._is_at_start else rest)
         return [data] if data else []
 
 
@@ -119,7 +130,9 @@ class _StreamedCall:
     def is_continued_by(self, piece: wire.ToolCall) -> bool:
         """Return whether a piece at the same index belongs to this call: a new id or name begins another."""
         if piece.id and self.id:
-            return piece.id == self.id
+            # Some servers make up an id for each piece: arguments without a name begin no call.
+            called = piece.function
+            return piece.id == self.id or (called is not None and not called.name and bool(called.arguments))
         if piece.function is None or not piece.function.name or not self.name:
             return True
         if piece.function.name != self.name:
@@ -201,13 +214,11 @@ class StreamedAnswer:
 
     def feed(self, piece: bytes, now: float) -> bool:
         """Add bytes; return whether they changed the text."""
-        if self.is_done:
-            if piece.strip():
-                self._warn(_AFTER_END)
-            return False
         try:
             events = self._events.feed(piece)
         except EventTooLong:
+            if self.is_done:
+                return False
             raise self._broken("one event of it is too long") from None
         # Search all bytes of a read at once instead of each event: measured 1 µs less per event.
         read = wire.read_completion if wire.may_need_redaction(self._events.seen) else wire.read_chunk
@@ -260,7 +271,7 @@ class StreamedAnswer:
     def _read_event(self, data: bytes, now: float, read: Callable[[bytes], wire.Chunk]) -> None:
         # Not JSON: the vendor's (and OpenAI's) last event.
         if data == _DONE or self.is_done:
-            if self.is_done:
+            if data != _DONE:
                 self._warn(_AFTER_END)
             self.is_done = True
             return
@@ -276,6 +287,12 @@ class StreamedAnswer:
             try:
                 chunk, warnings = read_tolerantly(data, wire.Chunk)
             except UNDECODABLE:
+                if b"\n" in data:  # some servers leave out the empty line between events
+                    for line in filter(None, data.split(b"\n")):
+                        self._read_event(line, now, read)
+                    return
+                if (reason := read_refusal(data)).message:  # a gateway's own words
+                    raise broken_off(reason, self.received, self._api) from None
                 raise self._broken("a chunk of it cannot be read") from None
             for warning in warnings:
                 self._warn(warning)
@@ -294,14 +311,17 @@ class StreamedAnswer:
                 raise broken_off(reason, self.received, self._api)
             return
         choice = chunk.choices[0]
-        self.finish_reason = choice.finish_reason or self.finish_reason
+        if choice.finish_reason:
+            self.finish_reason = choice.finish_reason
+            if choice.error:
+                raise broken_off(read_reason(wire.ErrorResponse(choice.error)), self.received, self._api)
         delta = choice.delta or choice.message
         if delta is None:
             if choice.text is None:
                 return
             delta = wire.Message(choice.text)  # a streamed fill-in
-        if delta.tool_calls:
-            for call in delta.tool_calls:
+        if delta.tool_calls or delta.function_call:
+            for call in delta.calls:
                 self._add_tool_call(call)
         thought = delta.reasoning_content or delta.reasoning
         if thought or delta.refusal:
@@ -312,6 +332,7 @@ class StreamedAnswer:
         if not text:
             return
         if not isinstance(text, str):
+            self._reasoning.append(wire.read_thinking(text))
             text = wire.read_text(text)
         self._chunks += 1
         if self.first_token_at is None:
@@ -337,14 +358,13 @@ class StreamedAnswer:
         self._pieces.append(mend(shown) if self._has_halves else shown)
 
     def _add_tool_call(self, piece: wire.ToolCall) -> None:
-        call = self._current_calls.get(piece.index)
+        # The pieces of two calls may alternate: an id that was there before continues its call.
+        call = self._calls_by_id.get((piece.index, piece.id)) if piece.id else None
+        call = call or self._current_calls.get(piece.index)
         if call is None or not call.is_continued_by(piece):
-            # The pieces of two calls may alternate: an id that was there before continues its call.
-            call = self._calls_by_id.get((piece.index, piece.id)) if piece.id else None
-            if call is None:
-                call = _StreamedCall(piece)
-                self._tool_calls.append(call)
-            self._current_calls[piece.index] = call
+            call = _StreamedCall(piece)
+            self._tool_calls.append(call)
+        self._current_calls[piece.index] = call
         self._size += call.add(piece)
         if piece.id:
             self._calls_by_id[piece.index, piece.id] = call

@@ -16,6 +16,10 @@ from bridgehead.runtime import logs
 from .wire import change_strings
 
 BOM = b"\xef\xbb\xbf"
+_GZIP = b"\x1f\x8b"
+MAX_RESPONSE_BYTES = 16_000_000
+"""The largest response. Many times what a model can generate: only a broken server sends more, and each call
+in flight may hold this much."""
 MAX_QUOTE = 20_000
 """Limit of an unusable response that an error carries, in bytes."""
 MAX_IGNORED = 20
@@ -40,7 +44,7 @@ def read_tolerantly(data: bytes, kind: type[T]) -> tuple[T, list[str]]:
     """
     import json  # the standard one: msgspec refuses half a surrogate pair
 
-    text = data.removeprefix(BOM).decode("utf-8", "replace")
+    text = unzip(data).removeprefix(BOM).decode("utf-8", "replace")
     try:
         value = json.loads(text)
     except ValueError as problem:
@@ -62,6 +66,18 @@ def read_tolerantly(data: bytes, kind: type[T]) -> tuple[T, list[str]]:
             names = ", ".join(ignored)
             warnings.append(f"Fields of the answer that could not be read were ignored: {names}.")
         return converted, warnings
+
+
+def unzip(data: bytes) -> bytes:
+    """Return a body without gzip, which some gateways apply although nobody asks for it."""
+    if not data.startswith(_GZIP):
+        return data
+    import zlib
+
+    try:
+        return zlib.decompressobj(zlib.MAX_WBITS | 16).decompress(data, MAX_RESPONSE_BYTES)
+    except zlib.error:
+        return data
 
 
 def _drop(value: Any, path: str) -> bool:

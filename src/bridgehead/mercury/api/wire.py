@@ -11,7 +11,7 @@ redacted data only, so none of them can show a key.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 from msgspec import Struct, json
 
@@ -25,13 +25,17 @@ EDIT = "/edit/completions"
 DECISIONS = "/decisions"
 EMBEDDINGS = "/embeddings"
 MODELS = "/models"
-VENDOR_FIELDS = ("diffusing", "reasoning_effort", "reasoning_summary", "reasoning_summary_wait", "realtime")
-"""Fields of a request that compatible servers may refuse."""
+VendorField = Literal[
+    "diffusing", "reasoning_effort", "reasoning_summary", "reasoning_summary_wait", "realtime"
+]
+"""A field of a request that compatible servers may refuse."""
 FIM_DEFAULTS = {"stop": ["\n\n", "\n \n"], "max_tokens": 512}
 """What `FIM` assumes. `COMPLETIONS` has other defaults: no stop, and 16 tokens."""
 
-# Without `include_usage` a stream has no usage, and its cost would be unknown.
+# Without `include_usage` a stream has no usage, and its cost would be unknown. Mistral refuses the option,
+# and sends the usage without it.
 _STREAMED = b',"stream":true,"stream_options":{"include_usage":true}}'
+_STREAMED_PLAINLY = b',"stream":true}'
 
 
 class ApiRequest(Struct):
@@ -42,6 +46,8 @@ class ApiRequest(Struct):
     body: bytes
     """The arguments as JSON, for the requested model."""
     is_streamed: bool = False
+    asks_usage: bool = True
+    """Whether a stream asks for its usage."""
     is_diffusing: bool = False
     """Whether each piece of a stream replaces the whole text so far."""
     sent_path: str = ""
@@ -57,8 +63,10 @@ class ApiRequest(Struct):
     def payload(self) -> bytes:
         """The body as sent; a stream asks for its usage in the last chunk."""
         body = self.sent_body or self.body
+        if not self.is_streamed:
+            return body
         # The stream options are spliced in before the closing brace; the body is never decoded again.
-        return body[:-1] + _STREAMED if self.is_streamed else body
+        return body[:-1] + (_STREAMED if self.asks_usage else _STREAMED_PLAINLY)
 
     @property
     def max_input_tokens(self) -> int:
@@ -129,6 +137,15 @@ class Message(Struct, gc=False):
     reasoning: str | None = None
     """The same, as vLLM and OpenRouter name it."""
     refusal: str | None = None
+    function_call: FunctionCall | None = None
+    """The older form of a tool call, without an id."""
+
+    @property
+    def calls(self) -> list[ToolCall]:
+        """The tool calls, in either form."""
+        if self.tool_calls or self.function_call is None:
+            return self.tool_calls or []
+        return [ToolCall(function=self.function_call)]
 
 
 class Choice(Struct, gc=False):
@@ -138,6 +155,8 @@ class Choice(Struct, gc=False):
     delta: Message | None = None
     text: str | None = None
     finish_reason: str | None = None
+    error: Any = None
+    """Why it has the finish reason `error`; OpenRouter has it here."""
 
 
 class ApiError(Struct):
@@ -278,6 +297,13 @@ def read_text(content: Any) -> str:
         texts = (part if isinstance(part, str) else part.get("text") for part in content)
         return "".join(text for text in texts if isinstance(text, str))
     return write(content).decode()
+
+
+def read_thinking(content: Any) -> str:
+    """Return the reasoning among the parts of a content, where Mistral has it."""
+    if not isinstance(content, list):
+        return ""
+    return "".join(read_text(part.get("thinking")) for part in content if isinstance(part, dict))
 
 
 def read_price(text: str | float | None) -> float | None:

@@ -59,8 +59,8 @@ class Call(wire.ApiRequest, kw_only=True):
     response_format: ResponseFormat | None = None
     is_model_named: bool = False
     """Whether the caller named a model, so that routes for calls without a model do not apply."""
-    is_default_model: bool = False
-    """Whether the settings chose its model, so that another one may take its place."""
+    default_model: str = ""
+    """The model that the settings chose and another may replace; empty if the call names one."""
     asks_diffusing: bool = False
     cache_owner: str = ""
     """The token whose cached answers it shares; empty if they are shared by all."""
@@ -77,12 +77,20 @@ class Call(wire.ApiRequest, kw_only=True):
     uncertain_usd: float = 0.0
     """The worst case of its sends whose end is unknown."""
 
-    def turn_to(self, target: Target, unknown_fields: Collection[str] = (), *, has_fim: bool = True) -> None:
+    def turn_to(
+        self,
+        target: Target,
+        unknown_fields: Collection[str] = (),
+        *,
+        has_fim: bool = True,
+        has_stream_options: bool = True,
+    ) -> None:
         """Send to a provider and model from now on, without the fields that it does not know.
 
         `body` stays, because it is the cache key: the answer is cached under the requested model.
         """
         self.provider, self.is_diffusing = target.provider, self.asks_diffusing
+        self.asks_usage = has_stream_options
         needs_completions = self.path == wire.FIM and not has_fim
         if target.model == self.model and not (self.sent_body or unknown_fields or needs_completions):
             return
@@ -167,9 +175,9 @@ class CallFactory:
         cache, timeout = args.cache, args.timeout_ms
         args.cache = args.timeout_ms = UNSET
         own_default = self._models.get(path, "")
-        is_default_model = args.model is UNSET
+        default_model = ""
         if args.model is UNSET:
-            args.model = own_default or self._model
+            args.model = default_model = own_default or self._model
         if self._allowed_models and args.model not in (
             *(*self._allowed_models, *self._routes.names),
             self._models[wire.EMBEDDINGS],
@@ -200,8 +208,8 @@ class CallFactory:
             request_seconds=seconds if stream or timeout else None,
             cache=cache or self._cache,
             max_tokens=(args.max_tokens or None) if isinstance(args, CompletionArguments) else None,
-            is_model_named=not is_default_model or bool(own_default),
-            is_default_model=is_default_model,
+            is_model_named=not default_model or bool(own_default),
+            default_model=default_model,
             # Separate caches per token: otherwise the time or price of an answer would reveal that another
             # token asked the same.
             cache_owner="" if self._shares_cache else context.connection.principal or "",
@@ -209,7 +217,7 @@ class CallFactory:
         if path == wire.EMBEDDINGS:
             # Few providers offer embeddings, so neither a route nor a substitute replaces the configured
             # model.
-            call.provider, call.is_default_model = self._embedding_provider, False
+            call.provider, call.default_model = self._embedding_provider, ""
         if trace := context.trace:
             call.trace = _carry_on(trace)
         if not isinstance(args, Chat):

@@ -149,12 +149,12 @@ class Completer:
         if call.path == EMBEDDINGS:
             return [Target(call.provider, call.model)]
         if routed := self._routes.find(call):
-            call.is_default_model = False
+            call.default_model = ""
             return [Target(target.provider, target.model or call.model) for target in routed]
         catalogue = self._providers[MERCURY].catalogue
         # A chat does not wait for the list of models: nearly every model can chat.
-        is_unserved = call.is_default_model and catalogue.is_unserved(call.path, call.model)
-        if is_unserved or (call.is_default_model and call.path != CHAT):
+        is_unserved = bool(call.default_model) and catalogue.is_unserved(call.path, call.model)
+        if is_unserved or (call.default_model and call.path != CHAT):
             able = await catalogue.list_able(call.path)
             # An unlisted default model is tried first: only the API knows whether it exists.
             if able and call.model not in able and (is_unserved or call.model in catalogue.names):
@@ -193,7 +193,12 @@ class Completer:
         while True:
             target = pending.pop(0)
             provider = self._providers[target.provider]
-            call.turn_to(target, provider.unknown_fields, has_fim=provider.has_fim)
+            call.turn_to(
+                target,
+                provider.unknown_fields,
+                has_fim=provider.has_fim,
+                has_stream_options=provider.has_stream_options,
+            )
             key, refused_keys, attempt = "", set[str](), 0
             while True:
                 try:
@@ -214,9 +219,10 @@ class Completer:
                         if another is not None:
                             key = another
                             continue
-                    pending[:0] = await self._find_substitute(call, provider, error)
+                    substitute = await self._find_substitute(call, provider, error)
+                    pending[:0] = substitute
                     if pending:
-                        if not _can_fall_back(error):
+                        if not (substitute or _can_fall_back(error)):
                             raise
                         _log.warn("falling back", provider=target.provider, code=error.code, tool=call.tool)
                         break
@@ -230,7 +236,7 @@ class Completer:
                 key, refused_keys, attempt = "", set(), attempt + 1
 
     async def _find_substitute(self, call: Call, provider: Provider, error: MercuryError) -> list[Target]:
-        """Return a substitute (another endpoint or model) for a call that the last target refused, if any.
+        """Return a substitute for a refused call, if any: another endpoint or model, or fewer fields.
 
         Only a refusal (4xx), which is not billed, has a substitute, and no call gets the same one twice.
         """
@@ -239,16 +245,20 @@ class Completer:
             # models' endpoints is trusted: there the 404 means something else.
             provider.has_fim = call.sent_path == COMPLETIONS or provider.catalogue.names_endpoints
             return [] if provider.has_fim else [Target(provider.name, call.model)]
+        if error.code == "INVALID_REQUEST" and call.is_streamed and "stream_options" in str(error):
+            # No caller asked for these: the next stream goes without them, unless this one did.
+            was_sent, provider.has_stream_options = call.asks_usage, False
+            return [Target(provider.name, call.model)] if was_sent else []
         # A caller that names a model gets that one or an error.
-        if not call.is_default_model or call.warnings:
+        if not call.default_model:
             return []
         catalogue = provider.catalogue
-        if error.code in ("MODEL_NOT_FOUND", "MODEL_NOT_SUITABLE"):
+        if error.code in ("MODEL_NOT_FOUND", "MODEL_NOT_SUITABLE") and not call.warnings:
             able = [name for name in await catalogue.list_able(call.path) if name != call.model]
             catalogue.note_unserved(call.path, call.model)  # after the list, which would clear it
             why = f"cannot serve {call.path}"
             return [_replace_model(call, provider.name, able[0], why)] if able else []
-        if error.code == "CONTEXT_LENGTH_EXCEEDED":
+        if error.code == "CONTEXT_LENGTH_EXCEEDED":  # perhaps more than once, each time a longer one
             longer = catalogue.find_longer(await catalogue.list_able(call.path), call.model)
             why = "has a context too short for this"
             return [] if longer is None else [_replace_model(call, provider.name, longer, why)]
@@ -331,9 +341,11 @@ _DEFAULT_MODEL = {FIM: "MERCURY_FIM_MODEL", EDIT: "MERCURY_EDIT_MODEL", DECISION
 def _replace_model(call: Call, provider: str, model: str, why: str) -> Target:
     """Replace the default model of a call, and tell the caller."""
     setting = _DEFAULT_MODEL.get(call.path, "MERCURY_MODEL")
-    warning = f"The default model {call.model} {why}, so {model} answered. {setting} sets the default."
+    warning = (
+        f"The default model {call.default_model} {why}, so {model} answered. {setting} sets the default."
+    )
     call.warnings = (warning,)
-    _log.warn("default model replaced", model=call.model, by=model, endpoint=call.path)
+    _log.warn("default model replaced", model=call.default_model, by=model, endpoint=call.path)
     return Target(provider, model)
 
 

@@ -7,7 +7,7 @@ independently; budgets and the limits of clients count across all.
 from __future__ import annotations
 
 from hashlib import sha256
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, get_args
 
 from bridgehead.runtime import events, logs
 from bridgehead.runtime.settings import SettingError
@@ -15,7 +15,7 @@ from bridgehead.runtime.timing import Clock
 
 from ..api.catalogue import Catalogue
 from ..api.client import MERCURY_API, Access, ApiClient
-from ..api.wire import VENDOR_FIELDS
+from ..api.wire import VendorField
 from ..errors import MercuryError
 from ..settings import KEYS, URL, MercurySettings
 from .keys import Keys, hide_key
@@ -87,9 +87,11 @@ class Provider:
         self.api = ApiClient(settings, clock, access)
         self.request_seconds = settings.request_timeout / 1000
         """Time limit of one request of a call that names none."""
-        self.unknown_fields = () if entry is None else tuple(set(VENDOR_FIELDS) - set(entry.knows))
+        self.unknown_fields = () if entry is None else tuple(set(get_args(VendorField)) - set(entry.knows))
         self.has_fim = True
         """Whether it has an endpoint for fill-ins of its own; false after a 404."""
+        self.has_stream_options = True
+        """Whether a stream may ask for its usage; false after a refusal."""
         terms = {} if entry is None else entry.models
         self.catalogue = Catalogue(self.api, self.keys, clock, settings, terms)
         self.problem = ""

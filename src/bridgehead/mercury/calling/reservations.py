@@ -91,7 +91,7 @@ class Reservations:
         error: BaseException | None = None
         try:
             if self._budget.is_set:
-                reservation.worst_usd = price_worst_case(call, catalogue)
+                reservation.worst_usd = price_worst_case(call, provider)
                 await self._budget.reserve(reservation)
             yield reservation
         except BaseException as problem:
@@ -150,11 +150,12 @@ def longest_answer(call: Call, catalogue: Catalogue) -> int | None:
     return call.max_tokens or catalogue.max_output(call.model)
 
 
-def price_worst_case(call: Call, catalogue: Catalogue) -> float:
+def price_worst_case(call: Call, provider: Provider) -> float:
     """Return the maximum cost of a send; raises if it is unknown."""
+    catalogue = provider.catalogue
     names, longest = catalogue.names, longest_answer(call, catalogue)
     if names and call.model not in names:
-        raise unknown_model(call.model, names)
+        raise unknown_model(call.model, names, provider.api.name)
     if longest is None:
         raise MercuryError(
             "PRICE_UNKNOWN",

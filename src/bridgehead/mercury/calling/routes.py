@@ -13,12 +13,14 @@ one fails before it has answered and cannot have billed. Pure, except for readin
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Literal, Protocol
+from typing import TYPE_CHECKING, Annotated, Protocol
 
 import msgspec
 from msgspec import Meta, Struct
 
 from bridgehead.runtime.settings import SettingError
+
+from ..api.wire import VendorField
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -29,9 +31,6 @@ _VARIABLE = "MERCURY_ROUTES_FILE"
 _TOKENS = 1_000_000
 
 Name = Annotated[str, Meta(pattern=r"^[a-z0-9][a-z0-9_-]*$")]
-VendorField = Literal[
-    "diffusing", "reasoning_effort", "reasoning_summary", "reasoning_summary_wait", "realtime"
-]
 Money = Annotated[float, Meta(ge=0)]
 
 

@@ -67,11 +67,15 @@ def _split(name: str, folder: str) -> list[str] | None:
 
 
 def _read(folders: list[str], name: str, max_bytes: int) -> str:
-    places = [(folder, steps) for folder in folders if (steps := _split(name, folder))]
+    # A whole path may name the root as the client does, or as the system does (on macOS, /tmp is a link).
+    roots = [(folder, os.path.realpath(folder)) for folder in folders]
+    places = [
+        (real, steps) for folder, real in roots if (steps := _split(name, folder) or _split(name, real))
+    ]
     if not places:
         raise _refuse(name, "it is not a path inside of a root", "Give it relative to a root, without `..`.")
     for folder, steps in places:
-        if os.path.join(os.path.realpath(folder), *steps).startswith(_SYSTEM_FOLDERS):  # noqa: PTH118
+        if os.path.join(folder, *steps).startswith(_SYSTEM_FOLDERS):  # noqa: PTH118
             raise _refuse(name, "it is a file of the system, not of a user")
         try:
             file = _open(folder, steps)
