@@ -256,15 +256,19 @@ def find_misspelt(
 ) -> list[Misspelling]:
     """Return variables that look like one of the declared names and are none of them.
 
-    Only names with the prefix of the product or of a bridge count: others have a LOGLEVEL of their own.
+    A letter or two is wrong, or there are further words between (MERCURY_DAILY_BUDGET_USD). Only names with
+    the prefix of the product or of a bridge count: others have a LOGLEVEL of their own.
     """
     known = set(declared)
     prefixes = ("BRIDGEHEAD_", *(f"{bridge.upper().replace('-', '_')}_" for bridge in bridges))
-    own = [name for name in known if name.startswith(prefixes)]
+    own = {name: set(name.split("_")) for name in sorted(known) if name.startswith(prefixes)}
     found = []
     for name, value in environment.items():
         if value.strip() and name.isupper() and name not in known:
-            meant = closest(name, own)
+            words = set(name.split("_"))
+            # The longest name that is in this one. A shorter variable may be another program's: AOC_SESSION.
+            within = (other for other, others in own.items() if others < words and len(others) > 1)
+            meant = closest(name, own) or max(within, key=len, default="")
             if meant:
                 found.append(Misspelling(name, meant))
     return sorted(found, key=lambda one: one.word)
