@@ -395,3 +395,15 @@ def test_one_letter_may_be_wrong_in_a_short_name_and_two_in_a_long_one() -> None
 
     found = {each.word: each.meant for each in find_misspelt(environment, declared, ("aoc",))}
     assert found == {"AOC_YAAR": "AOC_YEAR", "BRIDGEHEAD_REED_ONL": "BRIDGEHEAD_READ_ONLY"}
+
+
+def test_there_may_be_words_too_many() -> None:
+    declared = ("MERCURY_BUDGET_USD", "MERCURY_CLIENT_BUDGET_USD", "AOC_SESSION_FILE", "LOG_LEVEL")
+    environment = {"MERCURY_DAILY_BUDGET_USD": "3", "MERCURY_CLIENT_DAY_BUDGET_USD": "3", "MERCURY_USD": "3"}
+    environment |= {"AOC_SESSION": "x", "MERCURY": "1", "BUDGET_USD": "3", "MY_LOG_LEVEL": "x"}
+
+    found = {each.word: each.meant for each in find_misspelt(environment, declared, ("aoc", "mercury"))}
+    assert found == {
+        "MERCURY_DAILY_BUDGET_USD": "MERCURY_BUDGET_USD",
+        "MERCURY_CLIENT_DAY_BUDGET_USD": "MERCURY_CLIENT_BUDGET_USD",
+    }

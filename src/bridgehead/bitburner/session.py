@@ -87,6 +87,9 @@ class Session:
         self.searches = Turns(2)
         # For work that parses scripts: the nodes of one large script take up to 200 MB.
         self.parsing = Turns(2)
+        # For calls that keep all files of a server while scripts are parsed. A turn begins before the files
+        # are read: calls that wait for a parser would each hold a whole server.
+        self.checks = Turns(4)
         self.type_checker = TypeChecker(settings)
         self._index: Index | None = None
         # Held while the index is built, so that concurrent calls build it once.

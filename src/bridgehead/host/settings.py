@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 _MAX_PORT = 65535
+_PROCESS_BYTES = 64 * 1024 * 1024
+"""The least memory for a process: with all bridges it has about 45 MB before its first request."""
 
 
 def _networks(text: str) -> tuple[Network, ...]:
@@ -350,6 +352,9 @@ class HostSettings(OAuthSettings, ToolFilterSettings, StateSettings, DatabaseSet
         if self.auth == "off" and not self.is_loopback:
             wanted = "auto or on where others can reach MCP_SERVER_HOST"
             raise SettingError("BRIDGEHEAD_AUTH", "off", wanted)
+        if self.memory_limit and self.memory_limit < _PROCESS_BYTES * self.workers:
+            wanted = f"{_PROCESS_BYTES // 1024 // 1024}mib or more for each of BRIDGEHEAD_WORKERS"
+            raise SettingError("BRIDGEHEAD_MEMORY_LIMIT", str(self.memory_limit), wanted)
         if self.tls_key and not self.tls_cert:
             raise SettingError("BRIDGEHEAD_TLS_CERT", "", "set where BRIDGEHEAD_TLS_KEY is")
         if bool(self.oauth_issuer) != bool(self.oauth_audience):

@@ -256,15 +256,19 @@ def find_misspelt(
 ) -> list[Misspelling]:
     """Return undeclared variables that look like a declared one.
 
-    Only names with the prefix of the product or of a bridge count: other programs have a LOGLEVEL too.
+    A letter or two is wrong, or there are further words between (MERCURY_DAILY_BUDGET_USD). Only names with
+    the prefix of the product or of a bridge count: other programs have a LOGLEVEL too.
     """
     known = set(declared)
     prefixes = ("BRIDGEHEAD_", *(f"{bridge.upper().replace('-', '_')}_" for bridge in bridges))
-    own = [name for name in known if name.startswith(prefixes)]
+    own = {name: set(name.split("_")) for name in sorted(known) if name.startswith(prefixes)}
     misspelt = []
     for name, value in environment.items():
         if value.strip() and name.isupper() and name not in known:
-            meant = closest(name, own)
+            words = set(name.split("_"))
+            # The longest name that is in this one. A shorter variable may be another program's: AOC_SESSION.
+            within = (other for other, others in own.items() if others < words and len(others) > 1)
+            meant = closest(name, own) or max(within, key=len, default="")
             if meant:
                 misspelt.append(Misspelling(name, meant))
     return sorted(misspelt, key=lambda misspelling: misspelling.word)

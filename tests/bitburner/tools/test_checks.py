@@ -1,7 +1,11 @@
 """check_files: which scripts of the game are wrong, and what a draft would do, before anything is written."""
 
+import asyncio
+from typing import Any
+
 import pytest
 
+from bridgehead.bitburner.game.remote import GameFile
 from bridgehead.bitburner.tools import checks
 from tests.bitburner.playing import Play
 
@@ -77,3 +81,26 @@ async def test_a_glob_that_fits_nothing_and_a_glob_with_drafts_are_explained(pla
 
     await play.fails("check_files", glob="*.js", drafts=[{"filename": "a.js", "content": ""}])
     await play.fails("check_files", drafts=[{"filename": "a.txt", "content": ""}])
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments"), [("check_files", {}), ("delete_file", {"filename": "lib/tools.js"})]
+)
+async def test_checks_that_wait_for_a_parser_hold_no_files(
+    play: Play, monkeypatch: pytest.MonkeyPatch, tool: str, arguments: dict[str, Any]
+) -> None:
+    reads, read_all = 0, play.session.remote.read_all
+
+    async def count_reads(server: str) -> list[GameFile]:
+        nonlocal reads
+        reads += 1
+        return await read_all(server)
+
+    await play.session.load_index()
+    monkeypatch.setattr(play.session.remote, "read_all", count_reads)
+    async with play.session.parsing.take(), play.session.parsing.take():  # no parser is free
+        calls = [asyncio.ensure_future(play.client.call(tool, arguments)) for _ in range(8)]
+        for _ in range(20):
+            await play.ok("list_files")
+        assert 0 < reads <= 4
+    await asyncio.gather(*calls)

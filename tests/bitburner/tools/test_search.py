@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from bridgehead.bitburner.game.remote import GameFile
 from bridgehead.bitburner.tools import search
-from bridgehead.bitburner.tools.matching import Job, find_matches
+from bridgehead.bitburner.tools.matching import Job, MatchResult, find_matches
 from tests.bitburner.playing import Play, played
 from tests.support.game import Game
 from tests.support.waiting import PATIENCE
@@ -136,3 +137,27 @@ async def test_every_server_with_root_access_is_searched_at_once(play: Play) -> 
     assert "n00dles:a.js:1: // two" in text
     play.game.world.rooted.discard("n00dles")
     assert "n00dles" not in (await play.ok("search_files", pattern="two", all_servers=True))[0]
+
+
+async def test_searches_that_wait_hold_no_files(play: Play, monkeypatch: pytest.MonkeyPatch) -> None:
+    reads, going_on, read_all = 0, asyncio.Event(), play.session.remote.read_all
+
+    async def count_reads(server: str) -> list[GameFile]:
+        nonlocal reads
+        reads += 1
+        return await read_all(server)
+
+    async def match_later(job: Job) -> MatchResult:
+        await going_on.wait()
+        return MatchResult()
+
+    monkeypatch.setattr(play.session.remote, "read_all", count_reads)
+    monkeypatch.setattr(search, "_run_matching", match_later)
+    searches = [asyncio.ensure_future(play.ok("search_files", pattern="x")) for _ in range(6)]
+    for _ in range(20):
+        await play.ok("list_files")
+
+    assert reads == 2  # as many as search at once
+    going_on.set()
+    await asyncio.gather(*searches)
+    assert reads == 6

@@ -75,15 +75,17 @@ async def check_files(args: CheckFiles, ctx: Context[Session]) -> Answer[Checked
             next_step="Give drafts to check texts, glob to check files of the game.",
         )
     index = await session.load_index()
-    written = await session.remote.read_all(on)
-    files = {file.filename: file.content for file in written if paths.is_script(file.filename)} | drafts
-    names = sorted(drafts or (name for name in files if paths.matches(name, args.glob)))
-    if not names:
-        empty = CheckedFiles([], 0, 0)
-        return Answer("There is nothing to check.", empty, notes=(describe_no_match(args.glob, len(files)),))
-    chosen, left_out = _take(names, files)
-
-    checked = [await _check_one(session, index, name, files, on, is_draft=name in drafts) for name in chosen]
+    async with session.checks.take():
+        written = await session.remote.read_all(on)
+        files = {file.filename: file.content for file in written if paths.is_script(file.filename)} | drafts
+        names = sorted(drafts or (name for name in files if paths.matches(name, args.glob)))
+        if not names:
+            no_match = describe_no_match(args.glob, len(files))
+            return Answer("There is nothing to check.", CheckedFiles([], 0, 0), notes=(no_match,))
+        chosen, left_out = _take(names, files)
+        checked = [
+            await _check_one(session, index, name, files, on, is_draft=name in drafts) for name in chosen
+        ]
     notable = [file for file in checked if file.problems]
     reported = checked if drafts else notable
     shown: list[CheckedFile] = []

@@ -231,29 +231,30 @@ async def find_importers(session: Session, on: str, name: str) -> list[str]:
     """Return the scripts of a server that import a file; none if the game cannot be asked."""
     if not paths.is_script(name):
         return []
-    try:
-        files = await session.remote.read_all(on)
-    except BridgeError:
-        return []  # importers are only a note; the call succeeds without them
-    contents = {file.filename: file.content for file in files if paths.is_script(file.filename)}
-    contents.setdefault(name, "")
+    async with session.checks.take():
+        try:
+            files = await session.remote.read_all(on)
+        except BridgeError:
+            return []  # importers are only a note; the call succeeds without them
+        contents = {file.filename: file.content for file in files if paths.is_script(file.filename)}
+        contents.setdefault(name, "")
 
-    def list_importers() -> list[str]:
-        from ..netscript.modules import list_modules, resolve_module
+        def list_importers() -> list[str]:
+            from ..netscript.modules import list_modules, resolve_module
 
-        last = name.rpartition(".")[0].rpartition("/")[2]
-        return [
-            filename
-            for filename, content in contents.items()
-            if filename != name
-            and last in content  # cheap test first, so that most files are never parsed
-            and any(
-                resolve_module(module, filename, contents.__contains__) == name
-                for module in list_modules(content, filename)
-            )
-        ]
+            last = name.rpartition(".")[0].rpartition("/")[2]
+            return [
+                filename
+                for filename, content in contents.items()
+                if filename != name
+                and last in content  # cheap test first, so that most files are never parsed
+                and any(
+                    resolve_module(module, filename, contents.__contains__) == name
+                    for module in list_modules(content, filename)
+                )
+            ]
 
-    return await session.parsing.run_in_thread(list_importers)
+        return await session.parsing.run_in_thread(list_importers)
 
 
 async def itemise_cost(session: Session, on: str, name: str, total: float | None) -> Ram | None:

@@ -71,22 +71,23 @@ def declare(tools: ToolDeclarer) -> None:
 async def search_files(args: SearchFiles, ctx: Context[Session]) -> Answer[Matches]:
     """Find lines."""
     remote = ctx.state.remote
-    if args.all_servers:
-        servers = [listed.hostname for listed in await remote.list_servers() if listed.hasAdminRights]
-        contents = await asyncio.gather(*(remote.read_all(server) for server in servers))
-        candidates = [
-            (server, file.filename, file.content)
-            for server, all_files in zip(servers, contents, strict=True)
-            for file in all_files
-        ]
-    else:
-        all_files = await remote.read_all(paths.validate_server(args.server))
-        candidates = [("", file.filename, file.content) for file in all_files]
-    files = [candidate for candidate in candidates if paths.matches(candidate[1], args.glob)]
-    if not files:
-        no_match = describe_no_match(args.glob, len(candidates))
-        return Answer("There is nothing to search.", Matches([], 0), notes=(no_match,))
+    # The turn begins before the files are read: searches that wait for one would each hold a whole server.
     async with ctx.state.searches.take():
+        if args.all_servers:
+            servers = [listed.hostname for listed in await remote.list_servers() if listed.hasAdminRights]
+            contents = await asyncio.gather(*(remote.read_all(server) for server in servers))
+            candidates = [
+                (server, file.filename, file.content)
+                for server, all_files in zip(servers, contents, strict=True)
+                for file in all_files
+            ]
+        else:
+            all_files = await remote.read_all(paths.validate_server(args.server))
+            candidates = [("", file.filename, file.content) for file in all_files]
+        files = [candidate for candidate in candidates if paths.matches(candidate[1], args.glob)]
+        if not files:
+            no_match = describe_no_match(args.glob, len(candidates))
+            return Answer("There is nothing to search.", Matches([], 0), notes=(no_match,))
         outcome = await _run_matching(
             Job(args.pattern, args.ignore_case, args.max_matches, SEARCH_SECONDS, files)
         )

@@ -120,9 +120,10 @@ class Webhook:
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._is_idle.wait(), within)
         self._task.cancel()
-        left = len(self.listener) + len(self._sending)
-        if left:
-            log.warn("events were not delivered", events=left)
+        # With those that were dropped since the last line: that comes once a minute only.
+        lost = len(self.listener) + len(self._sending) + self.dropped - self._logged
+        if lost:
+            log.warn("events were not delivered", events=lost)
         await asyncio.gather(self._task, return_exceptions=True)
 
     async def _run(self) -> None:
