@@ -268,7 +268,7 @@ def api(offered: Mapping[str, Bridge[Any]]) -> str:
 def bridge_page(name: str, bridge: Bridge[Any], shown: Mapping[str, dict[str, Any]]) -> str:
     """Write the page of a bridge's tools, resources and prompts."""
     tables: dict[str, str] = {}
-    head = f"[api.md](api.md) says how to read this page, [{name}.md]({name}.md) how the bridge works."
+    head = f"See also [how to read this page](api.md) and [how the bridge works]({name}.md)."
     pieces = [f"# Tools of {name}\n\n{head}\n"]
     pieces += [_tool(name, tool, shown.get(tool.name), tables) for tool in listed(bridge)]
     return "\n".join([*pieces, *_resources(bridge), *_prompts(bridge)])

@@ -70,20 +70,6 @@ def test_a_host_says_where_it_is_and_how_to_connect(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no pty")
-def test_a_host_on_loopback_says_that_tokens_are_not_enforced_and_how_to_require_them(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("BRIDGEHEAD_STATE_DIR", str(tmp_path / "state"))
-    subprocess.run([str(COMMAND), "token", "add", "alice"], check=True, stdout=subprocess.DEVNULL)
-
-    with terminal(tmp_path, "serve", "--port", "0", "--bridges", "aoc") as (_, shown):
-        lines = read_lines(shown, 4)
-
-    assert lines[3].startswith("Tokens exist (1) but are not enforced on localhost")
-    assert lines[3].endswith("BRIDGEHEAD_AUTH=on requires them.")
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no pty")
 def test_a_host_of_a_file_says_how_to_connect_to_its_bridge(tmp_path: Path) -> None:
     text = 'from bridgehead.mcp import Bridge\nmine = Bridge("weather", "1")\n'
     (tmp_path / "server.py").write_text(text, encoding="utf-8")

@@ -61,6 +61,16 @@ def test_settings_lists_every_setting_with_its_value_and_needs_no_database(
     assert "AOC_LOCK_WAIT_MS = 10000 (default)" in told
 
 
+def test_doctor_checks_the_folders_and_exits_with_1_where_something_is_wrong(filled: Data) -> None:
+    assert typed(filled, "doctor").returncode == 0
+    filled.put_speeds(3, b"{")
+
+    done = typed(filled, "doctor")
+
+    assert (done.returncode, done.stderr) == (1, "")
+    assert "✗ files" in done.stdout
+
+
 def test_a_corrupt_file_is_skipped_and_named(filled: Data) -> None:
     filled.put_speeds(3, b"{")
 

@@ -140,6 +140,9 @@ const checks = {
     await item.getByRole("button", { name: "Copied" }).waitFor();
     assert.equal(await page.evaluate(() => navigator.clipboard.readText()), command);
     assertQuiet();
+    await open(`${places.server}/dashboard/clients?client=cursor`, { width: 390 });
+    const heights = await page.locator(".command .word").evaluateAll((words) => words.map((word) => word.offsetHeight));
+    assert.equal(new Set(heights).size, 1, "a word of a command is broken on a phone");
     await open(`${places.server}/dashboard/clients`, { javaScriptEnabled: false });
     assert.equal(await page.getByRole("button", { name: "Copy" }).count(), 0);
   },

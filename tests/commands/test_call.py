@@ -85,7 +85,7 @@ def test_an_error_of_the_protocol_ends_with_1(person: Person) -> None:
         ),
         (["aoc"], "the following arguments are required: TOOL. Usage: bridgehead call "),
         (["moon", "land"], "Unknown bridge 'moon'. Available: aoc, "),
-        (["mercury", "mercury_list_models", "a=1"], "unknown argument 'a'. Expected nothing"),
+        (["mercury", "mercury_list_models", "a=1"], "unknown argument 'a'. Expected no arguments"),
     ],
 )
 def test_wrong_usage_is_one_line_that_says_what_is_expected(

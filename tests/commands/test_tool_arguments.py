@@ -118,11 +118,11 @@ def test_everything_that_is_missing_is_named() -> None:
         arguments(["sure=1"], schema, no_file)
 
 
-def test_the_usage_has_brackets_around_what_may_be_left_out() -> None:
+def test_the_usage_has_what_is_required_first_and_brackets_around_the_rest() -> None:
     schema = {"properties": {"b": {"type": "string"}, "a": {"type": "integer"}}, "required": ["a"]}
 
-    assert usage(schema) == "[b=text] a=integer"
-    assert usage({}) == "nothing"
+    assert usage(schema) == "a=integer [b=text]"
+    assert usage({}) == "no arguments"
     assert kind({"anyOf": [{"type": "string"}, {"enum": ["text"]}, {"type": "null"}]}) == "text"
 
 

@@ -50,6 +50,19 @@ async def test_with_a_token_it_starts_and_asks_for_it(tmp_path: Path, dial: Dial
         assert text(await called(http, "alpha_echo", bearer(token))) == "hi"
 
 
+def test_on_loopback_the_log_says_that_tokens_are_not_enforced_and_how_to_require_them(
+    tmp_path: Path,
+) -> None:
+    add_token(tmp_path, "alice")
+    with serving(tmp_path) as open_host, serving(tmp_path, BRIDGEHEAD_AUTH="on") as strict_host:
+        pass
+
+    (line,) = [line for line in open_host.lines if "not enforced" in line["event"]]
+    assert (line["level"], line["tokens"], line["address"]) == ("warn", 1, "localhost")
+    assert line["next_step"] == "set BRIDGEHEAD_AUTH=on to require them"
+    assert [line for line in strict_host.lines if "not enforced" in line["event"]] == []
+
+
 async def test_clients_that_reset_their_connections_do_not_close_the_port(tmp_path: Path, dial: Dial) -> None:
     with serving(tmp_path) as host:
         for _ in range(RESETS):

@@ -103,6 +103,17 @@ def test_help_keeps_its_line_breaks_and_goes_to_standard_output(capsys: pytest.C
     assert "Two lines,\nkept as they are." in out
 
 
+def test_the_longest_subcommand_has_its_help_beside_it(capsys: pytest.CaptureFixture[str]) -> None:
+    parser = Parser(prog="play")
+    commands = parser.add_subparsers(metavar="COMMAND")
+    commands.add_parser("go", help="start")
+    commands.add_parser("leaderboard", help="rank")
+    with pytest.raises(SystemExit):
+        parser.parse_args(["--help"])
+
+    assert "    go           start\n    leaderboard  rank\n" in capsys.readouterr().out
+
+
 def test_what_a_command_wants_otherwise_it_may_say() -> None:
     command = Parser(prog="p", allow_abbrev=True)
     command.add_argument("--year")

@@ -32,8 +32,8 @@ MIN_RUNS = 5
 """Of a solver: a time that was taken less often says little, and could be a lucky one."""
 FORMATS = ("table", "csv", "json", "markdown")
 _ABOUT = """\
-Speed records of Advent of Code puzzles, for people. Without a command it serves an MCP client on standard
-input and output.
+Advent of Code puzzles and solve-speed records. Without a command it serves an MCP client on standard input
+and output.
 
   bridgehead aoc init
   bridgehead aoc bench --demo
@@ -41,6 +41,7 @@ input and output.
   bridgehead aoc leaderboard --day 1 --format markdown
   bridgehead aoc plot speeds.svg
   bridgehead aoc check
+  bridgehead aoc doctor
   bridgehead aoc settings
 """
 
@@ -52,10 +53,19 @@ def main(arguments: list[str], environment: Mapping[str, str]) -> int:
     if chosen.run is None:
         from rich.console import Console
 
-        from bridgehead.runtime.findings import settings_table
+        from bridgehead.runtime.findings import exit_code, settings_table, table
 
-        Console(highlight=False).print(settings_table(settings, environment))
-        return 0
+        console = Console(highlight=False)
+        if chosen.command == "settings":
+            console.print(settings_table(settings, environment))
+            return 0
+        import asyncio
+
+        from .doctor import examine
+
+        findings = asyncio.run(examine(environment))
+        console.print(table(findings))
+        return exit_code(findings)
     with ExitStack() as stack:
         database = None
         if settings.database_url is not None:
@@ -143,8 +153,12 @@ def parser() -> Parser:
     init = _add(commands, "init", _init, "make a folder with a first puzzle")
     init.add_argument("folder", metavar="FOLDER", nargs="?", help="where (default: the data directory)")
     _add(commands, "check", _check, "read every file and list every problem")
-    # Without a function to run: it opens no folder and no database.
-    commands.add_parser("settings", help="list every setting with its current value").set_defaults(run=None)
+    # Without a function to run: they need no open workspace.
+    for name, about in (
+        ("doctor", "check the settings, the folders and every file"),
+        ("settings", "list every setting with its current value"),
+    ):
+        commands.add_parser(name, help=about).set_defaults(run=None, command=name)
     fetch = _add(
         commands, "fetch", _fetch, "fetch a day's text and input, or a private leaderboard, politely"
     )

@@ -65,7 +65,7 @@ class AocSettings(LogSettings, DatabaseSettings, StateSettings):
         TOOLSETS.variable,
         TOOLSETS.kind,
         (ALL_TOOLSETS,),
-        "Groups of tools to offer beside fetch_instruction and record_speed: attempts, ranking, records; "
+        "Groups of tools to offer besides fetch_instruction and record_speed: attempts, ranking, records; "
         "`all`, or `core` for none of them.",
     )
     grade_key_file = Setting(

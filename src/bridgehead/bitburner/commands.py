@@ -54,7 +54,7 @@ def main(arguments: list[str], environment: Mapping[str, str]) -> int:
 def parser() -> Parser:
     """Return the parser of the command line."""
     root = Parser(prog="bridgehead bitburner", description=_ABOUT)
-    commands = root.add_subparsers(dest="command", required=True)
+    commands = root.add_subparsers(dest="command", required=True, metavar="COMMAND")
     checking = commands.add_parser("doctor", help="check everything between this machine and the game")
     checking.add_argument(
         "--wait",

@@ -187,7 +187,7 @@ class BitburnerSettings(StateSettings, LogSettings):
         TOOLSETS.variable,
         TOOLSETS.kind,
         (ALL_TOOLSETS,),
-        "Groups of tools to offer beside those that read, write and delete files, look definitions up, "
+        "Groups of tools to offer besides those that read, write and delete files, look definitions up, "
         "tell RAM costs and the connection: edits, search, servers, saves, apps; `all`, or `core` for none "
         "of them.",
     )

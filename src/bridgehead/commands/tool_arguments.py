@@ -61,13 +61,14 @@ def arguments(pairs: Iterable[str], schema: Schema, read_file: Callable[[str], s
 
 
 def usage(schema: Schema) -> str:
-    """Return a tool's arguments in the order of the schema, optional ones in brackets."""
-    required = schema.get("required", [])
-    shown = [
-        f"{key}={kind(property_schema)}" if key in required else f"[{key}={kind(property_schema)}]"
-        for key, property_schema in schema.get("properties", {}).items()
-    ]
-    return " ".join(shown) or "nothing"
+    """Return a tool's arguments, required ones first, then the optional ones in brackets."""
+    required, optional = [], []
+    for key, property_schema in schema.get("properties", {}).items():
+        if key in schema.get("required", []):
+            required.append(f"{key}={kind(property_schema)}")
+        else:
+            optional.append(f"[{key}={kind(property_schema)}]")
+    return " ".join(required + optional) or "no arguments"
 
 
 def kind(schema: Schema) -> str:

@@ -68,6 +68,14 @@ def main(
     check_prefix(environment, settings, served)
     for problem in find_problems(environment, settings, served):
         log.warn("a setting has no effect", problem=problem)
+    if tokens and not settings.needs_auth:
+        # In the log and not only for a terminal: behind a proxy on this machine, everyone may call.
+        log.warn(
+            "tokens are not enforced: every program on this machine may call",
+            tokens=len(tokens),
+            address=settings.shown_host,
+            next_step="set BRIDGEHEAD_AUTH=on to require them",
+        )
     if settings.workers > 1:
         supervision.check_bridges(served, settings.workers)
     with open_listener(settings, environment) as listening:
@@ -88,17 +96,10 @@ def main(
             # Without names, `install` adds the installed bridges; a bridge in a file has to be named.
             if in_files := [name for name in served if name not in plugins.names()]:
                 url = f"{url}/{in_files[0]}/mcp --name {in_files[0]}"
-            unenforced = ""
-            if tokens and not settings.needs_auth:
-                unenforced = (
-                    f"Tokens exist ({len(tokens)}) but are not enforced on {settings.shown_host}: every "
-                    "program on this machine may call. BRIDGEHEAD_AUTH=on requires them.\n"
-                )
             sys.stderr.write(
                 f"Bridgehead {__version__} serves {', '.join(served)} at {job.address}/mcp\n"
                 f"Connect a client: bridgehead install CLIENT --url {url}{token}\n"
                 f"Look at it:       {job.address}/\n"
-                f"{unenforced}"
                 "Press Ctrl+C to stop.\n"
             )
         if settings.workers > 1:

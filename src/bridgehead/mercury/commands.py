@@ -54,7 +54,7 @@ def parser() -> Parser:
     from .usage_command import add_options
 
     result = Parser(prog="bridgehead mercury", description=_ABOUT)
-    commands = result.add_subparsers(dest="command", required=True)
+    commands = result.add_subparsers(dest="command", required=True, metavar="COMMAND")
     doctor = commands.add_parser(
         "doctor", help="check the settings, the key, the API and the model with real requests"
     )

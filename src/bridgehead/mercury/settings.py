@@ -166,7 +166,7 @@ class MercurySettings(StateSettings, DatabaseSettings, ReplicaSettings, LogSetti
         TOOLSETS.variable,
         TOOLSETS.kind,
         (ALL_TOOLSETS,),
-        "Groups of tools to offer beside chat, streams, fill-in and the list of models: edits, decide, "
+        "Groups of tools to offer besides chat, streams, fill-in and the list of models: edits, decide, "
         "batch, usage; `all`, or `core` for none of them.",
     )
     tool_prefix = prefix_setting("MERCURY_TOOL_PREFIX", "m_")

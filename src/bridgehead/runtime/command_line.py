@@ -69,6 +69,14 @@ class _HelpFormatter(argparse.RawDescriptionHelpFormatter):
     def _fill_text(self, text: str, width: int, indent: str) -> str:
         return wrap(super()._fill_text(text, width, indent))
 
+    def add_argument(self, action: argparse.Action) -> None:
+        """Override argparse, which forgets the indent of subcommands: the longest got a line of its own."""
+        super().add_argument(action)
+        if action.nargs == argparse.PARSER and action.choices:
+            longest = max(len(name) for name in action.choices)
+            indent = self._current_indent + self._indent_increment
+            self._action_max_length = max(self._action_max_length, indent + longest)
+
 
 class Parser(argparse.ArgumentParser):
     """A parser whose help keeps its line breaks and whose errors are one line."""

@@ -21,6 +21,14 @@ def test_a_gap_in_a_line_is_a_gap() -> None:
     assert lines == ["M0 75h.01", "M2 50L3 0"]
 
 
+def test_a_chart_without_a_value_says_so_instead_of_showing_bare_axes() -> None:
+    page = read(draw_lines("Calls", [Series("a", [None, None])], str, since="2 h ago"))
+
+    assert "Nothing yet." in page.text
+    assert "2 h ago" not in page.text
+    assert [name for name, _ in page.elements if name == "svg"] == []
+
+
 def test_whoever_does_not_see_a_chart_is_told_what_it_shows() -> None:
     page = read(
         draw_lines("Calls", [Series("<b>", [1.0, 3.0, 2.0]), Series("none", [None])], str, since="then")

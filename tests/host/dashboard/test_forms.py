@@ -83,7 +83,13 @@ def test_a_new_form_has_the_defaults_filled_in_and_sends_the_same_values() -> No
 
 
 @pytest.mark.parametrize(
-    ("about", "text"), [("", "Default: 5"), ("How many", "How many. Default: 5"), ("Ok?", "Ok? Default: 5")]
+    ("about", "text"),
+    [
+        ("", "Default: 5"),
+        ("How many", "How many. Default: 5"),
+        ("Ok?", "Ok? Default: 5"),
+        ("How many; default 5", "How many; default 5"),
+    ],
 )
 def test_a_default_is_named_after_the_description(about: str, text: str) -> None:
     (field,) = read_fields({"properties": {"n": {"type": "integer", "default": 5, "description": about}}})

@@ -50,7 +50,8 @@ def draw_lines(
     is_filled: bool = False,
 ) -> Html:
     """Draw lines over time. `write` formats a value, `since` and `until` name the ends."""
-    top = round_up(max((value for line in series for value in line.values if value is not None), default=0.0))
+    values = [value for line in series for value in line.values if value is not None]
+    top = round_up(max(values, default=0.0))
     shapes = [
         _draw_line(line, top, number, is_filled=is_filled) for number, line in enumerate(series, start=1)
     ]
@@ -71,9 +72,9 @@ def draw_lines(
         tag("li", tag("span", class_=f"key s{number}"), line.name, " ", tag("b", _last(line, write)))
         for number, line in enumerate(series, start=1)
     ]
-    return tag(
-        "figure", tag("figcaption", title), tag("ul", legend, class_="legend"), plot, ends, class_="chart"
-    )
+    # Axes without a line look like a chart that failed to load.
+    body = [plot, ends] if values else tag("p", "Nothing yet.", class_="hint")
+    return tag("figure", tag("figcaption", title), tag("ul", legend, class_="legend"), body, class_="chart")
 
 
 def _last(line: Series, write: Callable[[float], str]) -> str:

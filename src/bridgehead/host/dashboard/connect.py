@@ -57,7 +57,17 @@ def write_connect(endpoints: Iterable[Endpoint], client: str, *, needs_token: bo
                 "div",
                 # tabindex: a long command scrolls, and the keyboard scrolls only a focused element.
                 tag(
-                    "pre", tag("code", make_command(endpoint, client, needs_token=needs_token)), tabindex="0"
+                    "pre",
+                    # A narrow page breaks a command between its words, not at the hyphens of --url.
+                    tag(
+                        "code",
+                        [
+                            part
+                            for word in make_command(endpoint, client, needs_token=needs_token).split(" ")
+                            for part in (" ", tag("span", word, class_="word"))
+                        ][1:],
+                    ),
+                    tabindex="0",
                 ),
                 # Shown by the script, because it needs the script.
                 tag("button", "Copy", type="button", class_="copy", aria_describedby=f"endpoint{index}"),

@@ -102,8 +102,9 @@ def fill_in_defaults(fields: list[Field]) -> dict[str, str]:
 def write_field(field: Field, value: str, problem: str = "") -> Html:
     """Write the label and the control of a field, with its last value and its error."""
     name = ARGUMENT + field.name
-    default = f"Default: {field.default}" if field.default else ""
     about = field.about
+    # Some descriptions name the default, for models.
+    default = f"Default: {field.default}" if field.default and "default" not in about.lower() else ""
     if about and default:
         about += f" {default}" if about.endswith((".", "!", "?")) else f". {default}"
     about = about or default
