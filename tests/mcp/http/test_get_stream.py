@@ -105,7 +105,7 @@ async def test_a_silent_get_stream_is_kept_alive_with_comments() -> None:
 )
 async def test_an_event_that_is_not_known_is_a_bad_request(server: Server, last: bytes) -> None:
     session = await server.session()
-    assert "not known" in await server.refused(await server.listen(session, last), 400)
+    assert "is unknown" in await server.refused(await server.listen(session, last), 400)
 
 
 async def test_a_call_goes_on_when_its_connection_is_cut_and_its_client_comes_back(server: Server) -> None:
@@ -253,5 +253,5 @@ async def test_streams_that_ended_long_ago_make_room(server: Server) -> None:
         response = await server.post(asked, session)
         await response.messages()
         ids.append(response.last_id)
-    assert "no longer" in await server.refused(await server.listen(session, ids[0]), 400)
+    assert "has expired" in await server.refused(await server.listen(session, ids[0]), 400)
     assert await (await server.listen(session, ids[-1])).messages() == []

@@ -1,6 +1,8 @@
 """Server: who may ask, when nothing listens, and orders from another process."""
 
 import asyncio
+import gc
+import warnings
 from typing import Any
 
 import pytest
@@ -40,6 +42,25 @@ async def test_refusing_cuts_what_is_connected(api: Simulator, raw: Raw) -> None
         assert await response.closed_by_server()
         assert not await listens(raw)
     assert await listens(raw)
+
+
+@pytest.mark.parametrize("turns", range(6))
+async def test_a_simulator_that_ends_while_it_stops_to_listen_leaves_no_socket_open(turns: int) -> None:
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", ResourceWarning)
+        async with Simulator(faults=Faults(1.0, among=[Fault(kind="refused")])) as api:
+            raw = Raw(api.port)
+            asking = asyncio.create_task(raw.post(chat()))
+            while not api.is_refusing:  # `until` would pause for longer than stopping takes
+                await asyncio.sleep(0)
+            for _ in range(turns):
+                await asyncio.sleep(0)
+        with pytest.raises(asyncio.IncompleteReadError):
+            await asking
+        await raw.http.close()
+        gc.collect()
+
+    assert [str(warning.message) for warning in caught] == []
 
 
 async def test_a_simulator_that_ends_while_it_refuses_stays_closed() -> None:

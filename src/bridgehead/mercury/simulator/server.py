@@ -56,6 +56,8 @@ class Simulator:
         self._refusals = 0
         self._refusing: set[asyncio.Task[None]] = set()
         self._is_open = False
+        # Held while a server starts or stops: one that is stopped before it has started keeps its socket.
+        self._switching = asyncio.Lock()
 
     @property
     def origin(self) -> str:
@@ -81,22 +83,27 @@ class Simulator:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._is_open = False
+        async with self._switching:
+            self._is_open = False
         for task in self._refusing:
             task.cancel()
         await self._close()
 
     async def _listen(self) -> None:
-        listening = listen(HOST, self.port)
-        self.port = listening.getsockname()[1]
-        self._server = Server(self._handle, keep_alive_seconds=KEEP_SECONDS, shutdown_seconds=0.0)
-        await self._server.start(listening)
+        """Listen, unless it does already or connections are refused for now."""
+        async with self._switching:
+            if self._server is None and self._is_open and not self._refusals:
+                listening = listen(HOST, self.port)
+                self.port = listening.getsockname()[1]
+                self._server = Server(self._handle, keep_alive_seconds=KEEP_SECONDS, shutdown_seconds=0.0)
+                await self._server.start(listening)
 
     async def _close(self) -> None:
         """Stop listening and cut all connections."""
-        server, self._server = self._server, None
-        if server is not None:
-            await server.stop()
+        async with self._switching:
+            server, self._server = self._server, None
+            if server is not None:
+                await server.stop()
 
     @asynccontextmanager
     async def refusing(self) -> AsyncIterator[None]:
@@ -107,8 +114,7 @@ class Simulator:
             yield
         finally:
             self._refusals -= 1
-            if self._is_open and not self._refusals:
-                await self._listen()
+            await self._listen()
 
     @property
     def is_refusing(self) -> bool:
