@@ -250,6 +250,7 @@ BAD_LINE = f"export function f(ns) {{ ns.hakc(); ns.growe(); }} // {'x' * 300}\n
         ("check_files", {}, {"glob": "s/9.js"}),
         ("restore_file", {"list_only": True}, {"list_only": True, "version": ...}),
         ("get_all_files", {}, {"everything": True}),
+        ("get_file_metadata", {}, {"filename": "s/9.js"}),
         ("read_file", {"filename": "long.js"}, {"filename": "long.js", "start_line": 100}),
     ],
 )

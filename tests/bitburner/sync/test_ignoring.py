@@ -26,6 +26,9 @@ CASES = [
     (r"\!odd.js", ["!odd.js"], ["odd.js"]),
     ("a.js   ", ["a.js"], ["b.js"]),
     ("a+b(c).js", ["a+b(c).js"], ["aab(c).js"]),
+    ("*a*b*c.js", ["abc.js", "xaybzc.js", "aabbc.js", "d/abcc.js"], ["acb.js", "abc.jsx"]),
+    ("lib/*a*/b*b.js", ["lib/a/bb.js", "lib/xay/bxb.js"], ["lib/x/bb.js", "lib/a/b.js"]),
+    ("**/a/**/*b*/c*.js", ["a/b/c.js", "x/a/a/y/abb/cc.js"], ["a/c.js", "b/a/c.js"]),
 ]
 
 
@@ -65,3 +68,12 @@ def test_what_editors_git_and_package_managers_keep_is_ignored_unless_it_is_take
         assert plain.ignores(path)
     assert not plain.ignores("package.json")
     assert not IgnoreRules((*DEFAULTS, "!.eslintrc.json")).ignores("a/.eslintrc.json")
+
+
+@pytest.mark.parametrize("pattern", ["*a" * 40 + "b", "**/a/" * 40 + "b", "**/*a*a/" * 20 + "b"])
+def test_a_pattern_of_many_stars_takes_no_longer_than_its_text_is_long(pattern: str) -> None:
+    rules = IgnoreRules([pattern])
+
+    assert not rules.ignores("a" * 400)
+    assert not rules.ignores("aa/" * 100 + "a")
+    assert rules.ignores(pattern.replace("*", "") + "/a")

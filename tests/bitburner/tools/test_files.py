@@ -187,6 +187,20 @@ async def test_metadata_of_one_file_and_of_all_needs_the_third_generation(
     assert all(entry["modified"].endswith("Z") for entry in every)
 
 
+async def test_metadata_of_many_files_is_of_those_modified_last(tmp_path: Path) -> None:
+    async with played(tmp_path, game=Game(3, FILES)) as play:
+        for number in range(70):
+            play.game.servers["home"][f"old/{number}.txt"] = ""
+        await play.ok("write_file", filename="new.txt", content="new")
+        _, shown = await play.ok("get_file_metadata")
+
+    names = [entry["filename"] for entry in shown["files"]]
+    assert names[0] == "new.txt"
+    assert len(names) == 60
+    assert f"of {len(FILES['home']) + 71} on home" in shown["notes"][0]
+    assert shown["next"] == ["For another file, set filename. list_files has all names."]
+
+
 async def test_a_newer_game_tells_sizes_too(tmp_path: Path) -> None:
     async with played(tmp_path, game=Game(3, FILES)) as play:
         play.game.world.tells_size = True

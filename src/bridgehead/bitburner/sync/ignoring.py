@@ -63,29 +63,41 @@ def _parse(line: str) -> _Pattern | None:
 
 def _translate(text: str) -> str:
     """Return the regular expression of a pattern."""
-    parts: list[str] = []
+    groups: list[list[str]] = [[""]]
+    """Between `**/` lie groups, and in a group pieces between stars."""
     at = 0
     while at < len(text):
         rest = text[at:]
         if rest.startswith("**/") and (at == 0 or text[at - 1] == "/"):
-            parts.append("(?:.*/)?")
+            groups.append([""])
             at += 3
         elif rest == "**" and text[at - 1 : at] == "/":
-            parts.append(".+")
+            groups[-1][-1] += ".+"
             at += 2
         elif rest[0] == "*":
-            parts.append("[^/]*")
+            groups[-1].append("")
             at += len(rest) - len(rest.lstrip("*"))  # several stars mean one
         elif rest[0] == "?":
-            parts.append("[^/]")
+            groups[-1][-1] += "[^/]"
             at += 1
         elif rest[0] == "[" and (end := rest.find("]", 2)) > 0:
             inside = rest[1:end].replace("\\", "\\\\").replace("[", "\\[")
             negation = "^/" if inside[0] in "!^" else ""
-            parts.append(f"[{negation}{inside[1:] if negation else inside}]")
+            groups[-1][-1] += f"[{negation}{inside[1:] if negation else inside}]"
             at += end + 1
         else:
             escaped = rest[0] == "\\" and len(rest) > 1
-            parts.append(re.escape(rest[1] if escaped else rest[0]))
+            groups[-1][-1] += re.escape(rest[1] if escaped else rest[0])
             at += 2 if escaped else 1
-    return "".join(parts)
+    return _join("(?:.*/)?", "(?:.*?/)??", [_join("[^/]*", "[^/]*?", pieces) for pieces in groups])
+
+
+def _join(wildcard: str, shortest: str, pieces: list[str]) -> str:
+    """Join expressions by a wildcard, so that matching takes time proportional to the text.
+
+    Before the last wildcard, the first place where a piece fits is as good as any later one, so it is never
+    tried again: the group is atomic. Otherwise `*a*a*a*a*b` would try every way to split the text.
+    """
+    first, *others = pieces
+    middle = "".join(f"(?>{shortest}{piece})" for piece in others[:-1])
+    return first + middle + "".join(wildcard + piece for piece in others[-1:])

@@ -30,6 +30,8 @@ MAX_ALL = 8_000_000
 """Bytes of files in one answer, whatever is asked for: encoding more would delay all other callers."""
 MAX_NAMED = 30
 """Files that are named when they are left out."""
+_MAX_TIMES = 60
+"""Files of one get_file_metadata: with long names, text and structure have 27 KB together."""
 PAGE_NAMES = 500
 """Names on a page of list_files: about 15 KB."""
 
@@ -320,8 +322,14 @@ class AllFileTimes(Struct):
 async def get_file_metadata(args: GetFileMetadata, ctx: Context[Session]) -> Answer[AllFileTimes]:
     """Return the times of one file or of all."""
     remote, on = ctx.state.remote, paths.validate_server(args.server)
+    notes: tuple[str, ...] = ()
+    next_steps: tuple[str, ...] = ()
     if args.filename is None:
         metadata = await remote.list_metadata(on)
+        if (count := len(metadata)) > _MAX_TIMES:
+            metadata = sorted(metadata, key=lambda file: file.mtime, reverse=True)[:_MAX_TIMES]
+            notes = (f"These are the {_MAX_TIMES} files that were modified last, of {count} on {on}.",)
+            next_steps = ("For another file, set filename. list_files has all names.",)
     else:
         metadata = [await remote.get_metadata(paths.validate_filename(args.filename), on)]
     files = [
@@ -334,4 +342,4 @@ async def get_file_metadata(args: GetFileMetadata, ctx: Context[Session]) -> Ans
         )
         for file in metadata
     ]
-    return Answer(_json(files), AllFileTimes(files))
+    return Answer(_json(files), AllFileTimes(files), notes=notes, next=next_steps)
