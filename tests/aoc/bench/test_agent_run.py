@@ -130,9 +130,11 @@ def test_an_agent_cannot_read_the_folder_of_its_bridge(
 
 
 TWO_CONNECTIONS = """
-import json, sys
-sys.path.insert(0, {folder!r})
-from demo_agent import Server
+import json, sys, types
+# Its source is part of this program: isolation may hide the folder in which the module is.
+demo_agent = types.ModuleType("demo_agent")
+exec({source!r}, demo_agent.__dict__)
+Server = demo_agent.Server
 server = json.load(open(sys.argv[1]))["mcpServers"]["aoc"]
 first = Server([server["command"], *server["args"]])
 first.request({method!r}, {params!r})
@@ -155,8 +157,8 @@ def test_what_an_agent_read_over_another_connection_before_the_clock_started_cou
     around: Surroundings, method: str, params: dict[str, Any]
 ) -> None:
     answer = (Path(around.workspace.folders.answers) / "Day01_phase1.txt").read_text().strip()
-    folder = str(Path(demo_agent.__file__).parent)
-    text = TWO_CONNECTIONS.format(folder=folder, method=method, params=params, answer=answer)
+    source = Path(demo_agent.__file__).read_text(encoding="utf-8")
+    text = TWO_CONNECTIONS.format(source=source, method=method, params=params, answer=answer)
 
     result = run_agent(Assignment(program("fox", text), 1, 1), around, None)
 
