@@ -80,7 +80,7 @@ def make_bridge(name: str, far: Far) -> Bridge[Far]:
     @bridge.tool("Says it after a while.", name=f"{name}_later", read_only=True)
     async def later(args: Say, ctx: Context[Far]) -> str:
         crossed(ctx)
-        await asyncio.sleep(0.001)
+        await asyncio.sleep(0.003)  # at least 1 ms: libuv's timers may fire up to a millisecond early
         return args.text
 
     @bridge.tool("Says it at once or after a while.", name=f"{name}_either", read_only=True)
