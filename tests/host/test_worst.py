@@ -58,7 +58,7 @@ def test_calls_that_keep_every_rule_pass_the_gate() -> None:
         ),
         (
             make_run(make_row(5.0), memory=(90.0, 100.0, 100.0, 111.0)),
-            "in the last pass memory went from 100 to 111 MB",
+            "in the last pass the lowest memory went from 100 to 111 MB",
         ),
     ],
 )
