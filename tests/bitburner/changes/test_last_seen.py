@@ -1,5 +1,6 @@
 """LastSeen: whoever replaces a content that it never saw is told, and so is the one who wrote it."""
 
+import asyncio
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ from tests.bitburner.changes.test_differences import reload, until_noticed
 from tests.bitburner.game.sharing.test_relay import pair
 from tests.bitburner.playing import FILES, Play, played
 from tests.support.game import Game
+from tests.support.waiting import PATIENCE
 
 
 async def notes_of(play: Play, tool: str, **arguments: Any) -> list[str]:
@@ -201,6 +203,12 @@ async def test_a_write_over_an_older_saves_text_says_how_to_get_back_what_was_lo
     assert play.game.servers["home"]["a.js"] == "// 2\n"
 
 
+async def reasons(play: Play, filename: str) -> set[str]:
+    """Return why the versions of a file were kept."""
+    _, listed = await play.ok("restore_file", filename=filename, list_only=True)
+    return {version["because"] for version in listed["versions"]}
+
+
 @pytest.mark.parametrize(("tool", "more"), [("restore_file", {}), ("write_file", {"content": "3"})])
 async def test_a_players_edit_of_an_older_saves_text_is_told_when_it_is_replaced(
     play: Play, tool: str, more: dict[str, str]
@@ -210,6 +218,10 @@ async def test_a_players_edit_of_an_older_saves_text_is_told_when_it_is_replaced
     await reload(play, dict(FILES["home"]))
     await until_noticed(play, 1)
     await play.ok("list_files")
+    # What was reported is recorded a moment later, as the game then has it.
+    async with asyncio.timeout(PATIENCE):
+        while "a change in the game" not in await reasons(play, "notes.txt"):
+            await asyncio.sleep(0.01)
     play.game.servers["home"]["notes.txt"] = "the player's"
     told = "\n".join(await notes_of(play, tool, filename="notes.txt", **more))
 
