@@ -146,7 +146,7 @@ class _Run:
         return EndedProgram(spent * 1000, cpu_ms, status, self._problem)
 
     def _copy(self, source: IO[bytes], target: BinaryIO, end: int) -> None:
-        """Copy what the program prints until its end, and what is in the pipe then."""
+        """Copy the output of the program up to its end, including the rest in the pipe at that moment."""
         room = self._limits.output_bytes
         size, is_over = 1 << 16, False
         with suppress(OSError, ValueError):  # closed by another thread

@@ -144,7 +144,7 @@ async def _restore_several(ctx: Context[Session], on: str, args: RestoreFile) ->
 
 
 async def _list_versions(session: Session, on: str, name: str | None, after: str | None) -> Answer[Restored]:
-    """List versions, newest first; those before the version `after` if that is one of them."""
+    """List versions, newest first; if `after` names one of the versions, begin with the next older one."""
     kept = [
         KeptVersion(
             version.name, version.filename, version.kept_at, version.because, version.bytes, version.kind

@@ -120,7 +120,7 @@ class Webhook:
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._is_idle.wait(), within)
         self._task.cancel()
-        # With those that were dropped since the last line: that comes once a minute only.
+        # Include events dropped since the last log line, which appears at most once a minute.
         lost = len(self.listener) + len(self._sending) + self.dropped - self._logged
         if lost:
             log.warn("events were not delivered", events=lost)

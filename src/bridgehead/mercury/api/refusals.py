@@ -35,7 +35,7 @@ def refused(
 ) -> MercuryError:
     """Return the error for a response whose status is not a success; `api` names who sent it."""
     reason = read_refusal(body)
-    if reason.message is None and body.startswith(b"{"):  # a form that nobody here knows
+    if reason.message is None and body.startswith(b"{"):  # an unknown form: quote it
         reason.message = quote_bytes(body)
     quote = _quote(reason)
     if status == TOO_MANY:
