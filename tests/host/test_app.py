@@ -33,7 +33,7 @@ async def test_a_body_over_the_limit_is_refused(tmp_path: Path, *, declared: boo
 
 
 async def test_a_body_that_comes_too_slowly_is_given_up(tmp_path: Path) -> None:
-    async with hosting(tmp_path, {"BRIDGEHEAD_BODY_SECONDS": "0.2"}) as host:
+    async with hosting(tmp_path, limits={"body_seconds": 0.2}) as host:
         head = host.http.head("POST", "/mcp", {**JSON_POST, "Content-Length": "100"})
         response, _ = await host.http.begin(head + b'{"jsonrpc"')
         await response.begin()

@@ -25,11 +25,15 @@ def test_the_limits_of_the_engine_are_those_of_the_settings(tmp_path: Path) -> N
             tmp_path,
             BRIDGEHEAD_BODY_LIMIT="64kb",
             BRIDGEHEAD_SESSIONS_PER_CLIENT="7",
-            BRIDGEHEAD_REQUESTS_PER_CLIENT="9",
-            BRIDGEHEAD_TASK_BYTES="4000",
+            BRIDGEHEAD_TASK_SECONDS="9",
+            BRIDGEHEAD_MEMORY_LIMIT="64mib",
         )
     )
 
     assert chosen.message_bytes == 65_536
-    assert (chosen.sessions_per_caller, chosen.http_requests_per_caller) == (7, 9)
-    assert (chosen.task_bytes, chosen.task_bytes_per_caller) == (4000, 1000)
+    assert (chosen.sessions_per_caller, chosen.task_seconds) == (7, 9)
+    assert (chosen.memory_bytes, chosen.bytes_per_caller) == (64 * 1024**2, 16 * 1024**2)
+
+
+def test_a_caller_may_have_a_quarter_of_the_memory_and_128_mib_at_most(tmp_path: Path) -> None:
+    assert limits_of(settings(tmp_path, BRIDGEHEAD_MEMORY_LIMIT="4gb")).bytes_per_caller == 128 * 1024**2

@@ -8,10 +8,8 @@ from typing import Any
 import pytest
 
 from bridgehead.commands import db
-from bridgehead.host import factory
 from bridgehead.host.ownership.owners import node_key
 from bridgehead.mcp.features.tools import TASKS_EXTENSION
-from bridgehead.mcp.limits import Limits
 from bridgehead.mcp.tasks.record import INTERRUPTED
 from tests.host.conftest import Dial
 from tests.host.replicas.test_replica import next_message, replicas, sharing
@@ -89,11 +87,9 @@ async def test_tasks_are_counted(tmp_path: Path) -> None:
     assert 'bridgehead_tasks_ended_total{status="cancelled"} 1' in page
 
 
-async def test_one_caller_cannot_take_the_room_of_all(
-    tmp_path: Path, dial: Dial, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(factory, "limits_of", lambda _: Limits(tasks_per_caller=2))
-    async with hosting(tmp_path, tokens={"ann": {}, "eve": {}}) as host:
+async def test_one_caller_cannot_take_the_room_of_all(tmp_path: Path, dial: Dial) -> None:
+    limits = {"tasks_per_caller": 2}
+    async with hosting(tmp_path, tokens={"ann": {}, "eve": {}}, limits=limits) as host:
         ann, eve = (bearer(host.secrets[name]) for name in ("ann", "eve"))
         for _ in range(2):
             await make(host.http, headers=ann)

@@ -11,7 +11,7 @@ import msgspec
 
 from bridgehead.host.app import HostApplication
 from bridgehead.host.auth.tokens import TokenFile, create_token
-from bridgehead.host.factory import ApplicationFactory
+from bridgehead.host.factory import ApplicationFactory, limits_of
 from bridgehead.host.settings import HostSettings
 from bridgehead.mcp.http.server import Server
 from bridgehead.runtime import logs
@@ -132,8 +132,13 @@ async def hosting(
     stand_ins: StandIns | None = None,
     tokens: Mapping[str, Mapping[str, Any]] | None = None,
     clock: Clock | None = None,
+    limits: Mapping[str, Any] | None = None,
+    keep_alive_seconds: float = 75.0,
 ) -> AsyncIterator[Host]:
-    """Serve stand-ins; with tokens, callers need one. Their secrets are in `Host.secrets` by name."""
+    """Serve stand-ins; with tokens, callers need one. Their secrets are in `Host.secrets` by name.
+
+    `limits` are limits of the engine that differ from those of the settings, by name.
+    """
     stand_ins = stand_ins or StandIns("alpha", "beta")
     file = TokenFile(folder / "tokens.json")
     full = {"BRIDGEHEAD_STATE_DIR": str(folder), **(environment or {})}
@@ -147,7 +152,12 @@ async def hosting(
     log = io.StringIO()
     logs.configure("debug", "json", log)
     factory = ApplicationFactory(
-        settings, stand_ins.manifests(), full, clock or Clock(runs=True), state_keys=(b"k" * 32,)
+        settings,
+        stand_ins.manifests(),
+        full,
+        clock or Clock(runs=True),
+        limits=msgspec.structs.replace(limits_of(settings), **(limits or {})),
+        state_keys=(b"k" * 32,),
     )
     app = factory.make()
     server = Server(
@@ -156,7 +166,7 @@ async def hosting(
         max_per_address=settings.connections_per_address,
         unlimited=app.proxies,
         by_address=app.metrics.connections,
-        keep_alive_seconds=settings.idle_seconds,
+        keep_alive_seconds=keep_alive_seconds,
         shutdown_seconds=2,
         on_reject=app.record_early_rejection,
     )

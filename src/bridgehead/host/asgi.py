@@ -18,7 +18,7 @@ from bridgehead.mcp.http.asgi import AsgiApplication, asgi
 from bridgehead.runtime.manifest import Manifest
 from bridgehead.runtime.timing import SystemClock
 
-from .factory import ApplicationFactory
+from .factory import ApplicationFactory, limits_of
 from .registry import installed
 from .replicas.replica import open_replica
 from .settings import HostSettings
@@ -42,6 +42,7 @@ def create_app(
         manifests(settings.bridges),
         env,
         SystemClock(),
+        limits=limits_of(settings),
         state_keys=settings.derive_keys("request state"),
         telemetry=telemetry,
         replica=open_replica(settings),

@@ -51,20 +51,21 @@ if TYPE_CHECKING:
     from .telemetry.otlp import Telemetry
 
 
+BODY_SECONDS = 30.0
+"""How long a client may take to send a body: 16 MiB, the largest by default, arrive in time at 4.5 Mbit/s."""
+
+
 def limits_of(settings: HostSettings) -> Limits:
-    """Return the engine's limits from the settings."""
+    """Return the engine's limits: from the settings, the machine's memory, and its own defaults."""
     memory = (settings.memory_limit or available_bytes() * 3 // 4) // settings.workers
     return Limits(
         memory_bytes=memory,
-        bytes_per_caller=min(settings.bytes_per_client, memory // 4),
+        bytes_per_caller=min(Limits().bytes_per_caller, memory // 4),
         message_bytes=settings.body_limit,
-        body_seconds=settings.body_seconds,
+        body_seconds=BODY_SECONDS,
         shutdown_seconds=settings.shutdown_seconds,
         sessions_per_caller=settings.sessions_per_client,
         session_idle_seconds=settings.session_seconds,
-        http_requests_per_caller=settings.requests_per_client,
-        task_bytes=settings.task_bytes,
-        task_bytes_per_caller=settings.task_bytes // 4,
         task_seconds=settings.task_seconds,
     )
 
@@ -82,6 +83,7 @@ class ApplicationFactory:
         environment: Mapping[str, str],
         clock: Clock,
         *,
+        limits: Limits,
         state_keys: tuple[bytes, ...],
         telemetry: Telemetry | None = None,
         peers: Peers | None = None,
@@ -98,7 +100,7 @@ class ApplicationFactory:
         self._peers = peers
         self._certificate = certificate
         self._replica = replica
-        self._limits = limits_of(settings)
+        self._limits = limits
         self._guard = Guard(settings.hosts, settings.allowed_origins)
         self._history = History(clock)
 

@@ -209,18 +209,6 @@ class HostSettings(OAuthSettings, ToolFilterSettings, StateSettings, DatabaseSet
         "The largest request body that is accepted.",
         shown="16mib",
     )
-    body_seconds = Setting(
-        "BRIDGEHEAD_BODY_SECONDS",
-        number(0.1, 3600),
-        30.0,
-        "How many seconds a client may take to send a request body.",
-    )
-    idle_seconds = Setting(
-        "BRIDGEHEAD_IDLE_SECONDS",
-        number(0.1, 3600),
-        75.0,
-        "How many seconds a connection may be idle before it is closed.",
-    )
     connections = Setting(
         "BRIDGEHEAD_CONNECTIONS",
         whole(1, 10**6),
@@ -241,20 +229,6 @@ class HostSettings(OAuthSettings, ToolFilterSettings, StateSettings, DatabaseSet
         1800.0,
         "How many seconds a session may be idle before it is closed. Many clients never close theirs.",
     )
-    requests_per_client = Setting(
-        "BRIDGEHEAD_REQUESTS_PER_CLIENT",
-        whole(1, 10**6),
-        1000,
-        "How many requests of one token or address are served at once.",
-    )
-    bytes_per_client = Setting(
-        "BRIDGEHEAD_BYTES_PER_CLIENT",
-        BYTES,
-        128 * 1024 * 1024,
-        "How many bytes are held for one token or address: bodies that arrive, answers that it has not read, "
-        "events kept for resuming. At most a quarter of the memory limit.",
-        shown="128mib",
-    )
     memory_limit = Setting(
         "BRIDGEHEAD_MEMORY_LIMIT",
         BYTES,
@@ -262,14 +236,6 @@ class HostSettings(OAuthSettings, ToolFilterSettings, StateSettings, DatabaseSet
         "The memory that all processes of the host may use. Above it, events kept for resuming are dropped, "
         "then large requests are refused.",
         shown="three quarters of the memory of the container or machine",
-    )
-    task_bytes = Setting(
-        "BRIDGEHEAD_TASK_BYTES",
-        BYTES,
-        128 * 1024 * 1024,
-        "How many bytes of task results are kept for all clients. One token or address may have a quarter, "
-        "which is also the largest result.",
-        shown="128mib",
     )
     task_seconds = Setting(
         "BRIDGEHEAD_TASK_SECONDS",

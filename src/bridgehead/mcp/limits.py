@@ -50,7 +50,7 @@ class Limits(Struct, frozen=True, kw_only=True):
     streams_per_caller: int = 250
     """GET streams, listen streams and streams of the old SSE transport that one caller may have open."""
     http_requests_per_caller: int = 1000
-    """HTTP requests of one caller being served at once."""
+    """HTTP requests of one caller being served at once: a quarter of all, so that others have room."""
     session_idle_seconds: float = 1800.0
     """An HTTP session without any request or stream for this long is forgotten."""
     http_requests_in_flight: int = 4096
@@ -68,15 +68,17 @@ class Limits(Struct, frozen=True, kw_only=True):
     tasks_per_caller: int = 500
     """The same for one caller."""
     task_bytes: int = 128 * 1024 * 1024
-    """Bytes of results that are kept for tasks, over all callers."""
+    """Bytes of results that are kept for tasks, over all callers: eight as large as a message can be."""
     task_bytes_per_caller: int = 32 * 1024 * 1024
-    """The same for one caller, and so the largest result of a task."""
+    """The same for one caller, and so the largest result of a task: a quarter, so that others have room."""
     task_seconds: float = 3600.0
     """How long a task is kept from its creation on; work that takes longer is stopped."""
     task_poll_seconds: float = 0.5
     """Poll interval suggested to clients of a task."""
     bytes_per_caller: int = 128 * 1024 * 1024
-    """Bytes held for one HTTP caller: bodies, unread answers, events kept for resuming, tasks and so on."""
+    """Bytes held for one HTTP caller: bodies, unread answers, events kept for resuming, tasks and so on.
+
+    Eight messages of the largest size, so a caller with a few large calls is not refused."""
     thread_seconds_per_caller: float = 30.0
     """CPU seconds that blocking work of one HTTP caller may take in a minute if others need threads too."""
     memory_bytes: int = 1 << 62

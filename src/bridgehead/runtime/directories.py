@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from .errors import StorageError
-from .settings import PATH, Kind, Setting, Settings, choice, number
+from .settings import PATH, Kind, Setting, Settings, choice
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -69,12 +69,6 @@ class ReplicaSettings(Settings):
         None,
         "Redis or Valkey, through which replicas agree on limits, changes, sessions and tasks. Budgets then "
         "need BRIDGEHEAD_DATABASE_URL too.",
-    )
-    redis_seconds = Setting(
-        "BRIDGEHEAD_REDIS_SECONDS",
-        number(0.001, 10),
-        0.5,
-        "How many seconds a call waits for Redis before it goes on without it.",
     )
     state_keys = Setting(
         "BRIDGEHEAD_STATE_KEYS",

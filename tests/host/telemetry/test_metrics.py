@@ -138,7 +138,7 @@ async def test_the_process_and_what_runs_in_it_are_shown(tmp_path: Path) -> None
 
 
 async def test_bytes_and_time_in_threads_are_shown_by_caller(tmp_path: Path) -> None:
-    settings = {"BRIDGEHEAD_BYTES_PER_CLIENT": "1mib", "BRIDGEHEAD_MEMORY_LIMIT": "1024mib"}
+    settings = {"BRIDGEHEAD_MEMORY_LIMIT": "1024mib"}
     tokens = {"alice": {"metrics": True}}
     async with hosting(tmp_path, settings, stand_ins=StandIns("slow"), tokens=tokens) as host:
         token = bearer(host.secrets["alice"])
@@ -153,7 +153,7 @@ async def test_bytes_and_time_in_threads_are_shown_by_caller(tmp_path: Path) -> 
 
     assert found['bridgehead_client_open{client="alice",what="bytes"}'] > 10_000
     assert found["bridgehead_held_bytes"] == found['bridgehead_client_open{client="alice",what="bytes"}']
-    assert found['bridgehead_limit{scope="client",what="bytes"}'] == 1024 * 1024
+    assert found['bridgehead_limit{scope="client",what="bytes"}'] == 128 * 1024 * 1024
     assert found['bridgehead_limit{scope="all",what="memory"}'] == 1024 * 1024 * 1024
     assert found['bridgehead_client_thread_seconds_total{client="alice"}'] > 0
 

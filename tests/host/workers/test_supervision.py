@@ -87,9 +87,8 @@ async def test_clients_of_the_first_revision_reach_their_stream(tmp_path: Path, 
 
 async def test_a_body_that_comes_slowly_is_passed_on_too(tmp_path: Path, dial: Dial) -> None:
     token = bearer(add_token(tmp_path, "alice"))
-    with herd(
-        tmp_path, BRIDGEHEAD_AUTH="on", BRIDGEHEAD_BODY_SECONDS="0.5", BRIDGEHEAD_BODY_LIMIT="300kb"
-    ) as host:
+    settings = {"BRIDGEHEAD_AUTH": "on", "BRIDGEHEAD_BODY_LIMIT": "300kb"}
+    with herd(tmp_path, **settings, **{"bridgehead.host.factory:BODY_SECONDS": "0.5"}) as host:
         http = dial(host.port)
         hello = await post(http, initialize(), token)
         session: Headers = {

@@ -32,13 +32,13 @@ def open_redis(settings: ReplicaSettings) -> Redis | None:
     """Return the process's shared connection to Redis, not started; None if no URL is set."""
     if settings.redis_url is None:
         return None
-    redis: Redis = _load().shared(settings.redis_url, settings.redis_seconds)
+    redis: Redis = _load().shared(settings.redis_url)
     return redis
 
 
 def open_own_redis(settings: ReplicaSettings) -> Redis:
     """Return a separate connection to Redis, for a command or another thread's loop; not started."""
-    redis: Redis = _load().Redis(settings.redis_url or "", settings.redis_seconds)
+    redis: Redis = _load().Redis(settings.redis_url or "")
     return redis
 
 

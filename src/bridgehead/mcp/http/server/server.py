@@ -42,7 +42,7 @@ class Server:
         max_per_address: int | None = None,
         unlimited: Container[str] = (),
         by_address: Counter[str] | None = None,
-        keep_alive_seconds: float = 75.0,
+        keep_alive_seconds: float = 75.0,  # above the 60 s of most proxies, so that they close first
         shutdown_seconds: float = 5.0,
         on_reject: OnReject = log_rejection,
         unread: UnreadAnswers | None = None,
