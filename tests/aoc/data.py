@@ -20,7 +20,7 @@ from bridgehead.aoc.files.locking import LOCK_FILE, FolderLock
 from bridgehead.aoc.files.records import read_day
 from bridgehead.aoc.files.seals import Seals
 from bridgehead.aoc.settings import AocSettings
-from bridgehead.aoc.workspace import Workspace
+from bridgehead.aoc.workspace import LOCK_SECONDS, Workspace
 from bridgehead.mcp import Bridge
 from bridgehead.mcp.revisions import REVISIONS
 from bridgehead.runtime.timing import SystemClock
@@ -88,9 +88,10 @@ class Data:
         state.mkdir(parents=True, exist_ok=True)
         return Seals(lambda: state / "grade.key", year)
 
-    def bridge(self, **more: str) -> Bridge[Workspace]:
+    def bridge(self, *, lock_wait: float = LOCK_SECONDS, **more: str) -> Bridge[Workspace]:
         """Make a bridge in memory that serves this directory."""
-        return make_bridge(AocSettings(self.environment(**more)), watch_every=QUICKLY)
+        settings = AocSettings(self.environment(**more))
+        return make_bridge(settings, watch_every=QUICKLY, lock_wait=lock_wait)
 
     @contextmanager
     def served(self, **more: Any) -> Iterator[Peer]:
@@ -192,7 +193,9 @@ async def record(data: Data, arguments: dict[str, Any], **settings: str) -> Any:
         return await client.call("record_speed", arguments)
 
 
-async def refused_record(data: Data, arguments: dict[str, Any], **settings: str) -> Any:
+async def refused_record(
+    data: Data, arguments: dict[str, Any], *, lock_wait: float = LOCK_SECONDS, **settings: str
+) -> Any:
     """Try to record a run as a client of the contract does, and return the error."""
-    async with connect(data.bridge(**settings), revision=CONTRACT) as client:
+    async with connect(data.bridge(lock_wait=lock_wait, **settings), revision=CONTRACT) as client:
         return await client.error("tools/call", {"name": "record_speed", "arguments": arguments})

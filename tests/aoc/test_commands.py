@@ -58,7 +58,7 @@ def test_settings_lists_every_setting_with_its_value_and_needs_no_database(
 
     told = capsys.readouterr().out
     assert "AOC_YEAR = 2019 (the environment)" in told
-    assert "AOC_LOCK_WAIT_MS = 10000 (default)" in told
+    assert "AOC_RECORD_KEYS = speedMs (default)" in told
 
 
 def test_doctor_checks_the_folders_and_exits_with_1_where_something_is_wrong(filled: Data) -> None:

@@ -47,7 +47,7 @@ async def test_a_caller_who_does_not_run_the_machine_sees_no_folder_of_it(
     ]
     token = is_operator.set(False)
     try:
-        async with connect(data.bridge(AOC_LOCK_WAIT_MS="1"), revision=revision) as client:
+        async with connect(data.bridge(lock_wait=0.001), revision=revision) as client:
             with locked(data.speeds):
                 answers = [
                     await client.answer_to("tools/call", {"name": name, "arguments": arguments})

@@ -21,7 +21,7 @@ def test_a_folder_may_begin_with_the_home_directory() -> None:
     [
         ("AOC_YEAR", "2014", "a whole number from 2015 to 2099"),
         ("AOC_YEAR", "this", "a whole number from 2015 to 2099"),
-        ("AOC_LOCK_WAIT_MS", "0", "a whole number from 1 to 600000"),
+        ("AOC_RECORD_KEYS", "speedms2", "one of speedMs, speed_ms"),
         ("AOC_DATA_DIR", "missing", "an existing folder"),
     ],
 )

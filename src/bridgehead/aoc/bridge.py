@@ -20,7 +20,7 @@ from .files import watching
 from .files.layout import find_folders
 from .settings import TOOLSETS, AocSettings
 from .tools import attempts, leaderboard, leaderboard_app, prompts, puzzles, records
-from .workspace import Workspace, open_workspace
+from .workspace import LOCK_SECONDS, Workspace, open_workspace
 
 if TYPE_CHECKING:
     from bridgehead.runtime.findings import Report
@@ -44,7 +44,11 @@ INSTRUCTIONS = (
 
 
 def make_bridge(
-    settings: AocSettings, *, clock: Clock | None = None, watch_every: float = watching.EVERY_SECONDS
+    settings: AocSettings,
+    *,
+    clock: Clock | None = None,
+    watch_every: float = watching.EVERY_SECONDS,
+    lock_wait: float = LOCK_SECONDS,
 ) -> Bridge[Workspace]:
     """Make the bridge; no file is read before it is served."""
 
@@ -56,7 +60,7 @@ def make_bridge(
             from bridgehead.runtime.stores import postgres
 
             database = await postgres.acquire(settings.database_url)
-        workspace = open_workspace(settings, clock, database)
+        workspace = open_workspace(settings, clock, database, lock_wait)
         watcher = asyncio.create_task(
             watching.watch(bridge, workspace.folders, watch_every, workspace.changes)
         )

@@ -1,4 +1,4 @@
-"""Settings of the aoc bridge: where puzzles and records are, which event is served, how long a lock takes."""
+"""Settings of the aoc bridge: where puzzles and records are, and which event is served."""
 
 # ruff: noqa: PTH100, PTH111, PTH112 - pathlib would delay the server's first answer
 
@@ -47,12 +47,6 @@ class AocSettings(LogSettings, DatabaseSettings, StateSettings):
         2025,
         "The year to serve. Each year has a folder of that name in the data directory; 2025 may "
         "have its files at the top instead.",
-    )
-    lock_wait_ms = Setting(
-        "AOC_LOCK_WAIT_MS",
-        whole(1, 600_000),
-        10_000,
-        "How many milliseconds a record waits for another process that writes to the same folder.",
     )
     record_keys = Setting(
         "AOC_RECORD_KEYS",

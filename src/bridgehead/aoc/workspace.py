@@ -47,6 +47,9 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+LOCK_SECONDS = 10.0
+"""How long a write waits for another process that writes to the folder. A record holds the lock for
+milliseconds, so whoever holds it longer hangs; and clients wait for an answer for a minute or so."""
 MAX_BOARDS = 64
 """How many boards are cached, and how many choices of runs."""
 
@@ -502,12 +505,14 @@ def _count_names(records: Mapping[int, Mapping[Group, Runs]]) -> Counter[str]:
 
 
 def open_workspace(
-    settings: AocSettings, clock: Clock | None = None, database: postgres.Database | None = None
+    settings: AocSettings,
+    clock: Clock | None = None,
+    database: postgres.Database | None = None,
+    lock_wait: float = LOCK_SECONDS,
 ) -> Workspace:
     """Open the folders of the settings, with records in the database if there is one."""
     folders = find_folders(settings, os.getcwd())
     key: RecordKey = "speed_ms" if settings.record_keys == "speed_ms" else "speedMs"
-    wait = settings.lock_wait_ms / 1000
     from .files.seals import Seals
 
     def key_file() -> Path:
@@ -518,7 +523,7 @@ def open_workspace(
     seals = Seals(key_file, settings.year)
     clock = clock or SystemClock()
     return Workspace(
-        settings.year, folders, wait, clock, key, seals=seals, database=database, caller=settings.caller
+        settings.year, folders, lock_wait, clock, key, seals=seals, database=database, caller=settings.caller
     )
 
 

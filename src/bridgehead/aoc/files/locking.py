@@ -146,6 +146,6 @@ class FolderLock:
         return Unavailable(
             f"{what} cannot be written: another process has locked {self.folder} for "
             f"{self._wait_seconds:g} s. Nothing was recorded.",
-            next_step="Record again in a moment; AOC_LOCK_WAIT_MS says how long to wait.",
+            next_step="Record again in a moment. If it fails again, look for a process that hangs.",
             path=self.folder,
         )
