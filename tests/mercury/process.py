@@ -30,6 +30,7 @@ BREAKER_SECONDS = "bridgehead.mercury.calling.provider:BREAKER_SECONDS"
 HEARTBEAT_SECONDS = "bridgehead.mercury.tools.progress:HEARTBEAT_SECONDS"
 MAX_RESPONSE_BYTES = "bridgehead.mercury.api.client:MAX_RESPONSE_BYTES"
 CONNECT_SECONDS = "bridgehead.mercury.api.client:CONNECT_SECONDS"
+REDIS_SECONDS = "bridgehead.runtime.stores:REDIS_SECONDS"
 LARGEST = 64 * 1024 * 1024
 
 
@@ -215,7 +216,7 @@ async def bridge_process(url: str, folder: Path, **settings: str) -> AsyncIterat
 
 def sharing(server: RedisServer) -> dict[str, str]:
     """Make the settings of replicas that share a Redis, on a machine that may be busy."""
-    return {"BRIDGEHEAD_REDIS_URL": server.url, "BRIDGEHEAD_REDIS_SECONDS": "5"}
+    return {"BRIDGEHEAD_REDIS_URL": server.url, REDIS_SECONDS: "5"}
 
 
 @asynccontextmanager

@@ -56,7 +56,6 @@ def environment_of(redis: RedisServer, **more: str) -> dict[str, str]:
     return {
         **os.environ,
         "BRIDGEHEAD_REDIS_URL": redis.url,
-        "BRIDGEHEAD_REDIS_SECONDS": "1",
         "BRIDGEHEAD_STATE_KEYS": "a-key-that-these-replicas-have-in-common",
         "LOG_LEVEL": "error",
         **more,

@@ -27,7 +27,7 @@ def sharing(server: RedisServer) -> dict[str, str]:
     return {
         "BRIDGEHEAD_BRIDGES": "alpha",
         "BRIDGEHEAD_REDIS_URL": server.url,
-        "BRIDGEHEAD_REDIS_SECONDS": "5",
+        "bridgehead.runtime.stores:REDIS_SECONDS": "5",
         "BRIDGEHEAD_STATE_KEYS": OLD,
     }
 

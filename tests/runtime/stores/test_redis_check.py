@@ -2,16 +2,23 @@
 
 from pathlib import Path
 
+import pytest
+
+from bridgehead.runtime import stores
 from bridgehead.runtime.directories import ReplicaSettings
 from bridgehead.runtime.stores.redis_check import examine_redis
 from tests.support.ports import free_port
 from tests.support.redis_server import RedisServer, running_redis
+from tests.support.waiting import PATIENCE
+
+
+@pytest.fixture(autouse=True)
+def wait_on_a_busy_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stores, "REDIS_SECONDS", PATIENCE)
 
 
 async def examined(url: str = "") -> tuple[str, str, str]:
-    found = await examine_redis(
-        ReplicaSettings({"BRIDGEHEAD_REDIS_URL": url, "BRIDGEHEAD_REDIS_SECONDS": "10"}), "limits", "streams"
-    )
+    found = await examine_redis(ReplicaSettings({"BRIDGEHEAD_REDIS_URL": url}), "limits", "streams")
     return found.verdict, found.text, found.advice
 
 

@@ -27,18 +27,22 @@ __all__ = [
     "sqlite",
 ]
 
+REDIS_SECONDS = 0.5
+"""How long a command waits for Redis: far more than a healthy one takes, and little enough that the first
+call of an outage can wait it out. Later calls do not wait."""
+
 
 def open_redis(settings: ReplicaSettings) -> Redis | None:
     """Return the process's shared connection to Redis, not started; None if no URL is set."""
     if settings.redis_url is None:
         return None
-    redis: Redis = _load().shared(settings.redis_url)
+    redis: Redis = _load().shared(settings.redis_url, REDIS_SECONDS)
     return redis
 
 
 def open_own_redis(settings: ReplicaSettings) -> Redis:
     """Return a separate connection to Redis, for a command or another thread's loop; not started."""
-    redis: Redis = _load().Redis(settings.redis_url or "")
+    redis: Redis = _load().Redis(settings.redis_url or "", REDIS_SECONDS)
     return redis
 
 

@@ -186,7 +186,7 @@ class _Command(Struct, eq=False):
 class Redis:
     """The connection. Made without opening anything; `start` opens it and `close` ends it."""
 
-    def __init__(self, url: str, seconds: float = 0.05, draw: Callable[[], float] = random.random) -> None:
+    def __init__(self, url: str, seconds: float, draw: Callable[[], float] = random.random) -> None:
         self.url = url
         self.problem = "It has not been connected to yet."
         """Why commands fail right now; empty while they do not."""
