@@ -41,14 +41,14 @@ class ReplyTimeout(TimedOut):
 
 
 class ReplyTooLarge(BridgeError):
-    """The game's answer exceeds BITBURNER_MAX_FRAME_BYTES."""
+    """The game's answer exceeds `sockets.MAX_FRAME_BYTES`."""
 
     code = "reply_too_large"
 
     def __init__(self, method: str, size: int, limit: int) -> None:
         super().__init__(
-            f"The game's answer to {method} has {size:,} bytes, and BITBURNER_MAX_FRAME_BYTES is {limit:,}.",
-            next_step="Ask for less, or raise BITBURNER_MAX_FRAME_BYTES. The game is still connected.",
+            f"The game's answer to {method} has {size:,} bytes; at most {limit:,} are accepted.",
+            next_step="Ask for less, such as single files. The game is still connected.",
         )
 
 

@@ -174,12 +174,6 @@ class BitburnerSettings(StateSettings, LogSettings):
         0,
         "How many attempts to connect may fail in a row. 0 is no limit.",
     )
-    max_frame_bytes = Setting(
-        "BITBURNER_MAX_FRAME_BYTES",
-        BYTES,
-        64 * 1024 * 1024,
-        "The largest message that is accepted from the game.",
-    )
     write_max_bytes = Setting(
         "FILE_WRITE_MAX_BYTES", BYTES, 1_000_000, "The largest file that can be written, in UTF-8 bytes."
     )

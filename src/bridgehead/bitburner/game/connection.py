@@ -16,7 +16,7 @@ from websockets.asyncio.connection import Connection
 from bridgehead.runtime import logs
 
 from ..errors import NotConnected
-from . import setup_steps, timestamps
+from . import setup_steps, sockets, timestamps
 from .link import Link
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ class GameConnection:
             self._ids,
             ignored=self.counters.ignored,
             timeouts=self.counters.timeouts,
-            max_bytes=self._settings.max_frame_bytes,
+            max_bytes=sockets.MAX_FRAME_BYTES,
             on_notice=on_notice,
         )
 

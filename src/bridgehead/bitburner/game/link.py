@@ -114,7 +114,7 @@ class Link:
                 self._handle_frame(await self._socket.recv(decode=False))
         except ConnectionClosed as closed:
             if closed.sent is not None and closed.sent.code == CloseCode.MESSAGE_TOO_BIG:
-                self._end_cause = "the answer was far larger than BITBURNER_MAX_FRAME_BYTES; raise it"
+                self._end_cause = f"the answer was far larger than {self._max_bytes:,} bytes; ask for less"
         finally:
             self.fail_pending()
 

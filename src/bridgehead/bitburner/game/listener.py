@@ -73,7 +73,7 @@ class Listener:
             process_response=self._add_headers,
             server_header="bridgehead",
             create_connection=_count_connections(self._unadmitted),
-            **(sockets.make_options(self._settings) | {"max_size": UNADMITTED_BYTES}),
+            **(sockets.make_options() | {"max_size": UNADMITTED_BYTES}),
         )
         try:
             bound = next(iter(server.sockets)).getsockname()
@@ -141,7 +141,7 @@ class Listener:
     def _admit(self, socket: ServerConnection) -> None:
         """Accept messages of the usual size from now on."""
         del self._unadmitted[socket]
-        socket.protocol.max_message_size = sockets.make_options(self._settings)["max_size"]
+        socket.protocol.max_message_size = sockets.make_options()["max_size"]
 
 
 def _count_connections(unadmitted: _Unadmitted) -> type[ServerConnection]:

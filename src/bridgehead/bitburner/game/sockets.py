@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from ..settings import BitburnerSettings
+from typing import Any
 
 RELAY_PATH = "/bridgehead/relay"
 MARK = "Bridgehead"
@@ -17,13 +14,16 @@ PING_INTERVAL_SECONDS = 15.0
 PING_TIMEOUT_SECONDS = 10.0
 """How long a game may take to answer a ping. Its page can be busy for seconds, when it saves for example."""
 _CLOSE_SECONDS = 1.0
+MAX_FRAME_BYTES = 64 * 1024 * 1024
+"""The largest message that is accepted from the game: far larger than a save or all scripts of a server, and
+small enough to be held in memory."""
 _HARD_LIMIT_FACTOR = 4
 """The library closes the connection for a frame above its limit, so that is set above ours: a frame between
 the two fails only the call that it answers, and the game stays connected."""
 _OPEN_SECONDS = 5.0
 
 
-def make_options(settings: BitburnerSettings) -> dict[str, Any]:
+def make_options() -> dict[str, Any]:
     """Return the options that server and client share.
 
     No compression: both ends are on one machine, and deflating a large reply takes many times longer than
@@ -34,7 +34,7 @@ def make_options(settings: BitburnerSettings) -> dict[str, Any]:
     logger.setLevel(logging.CRITICAL + 1)
     return {
         "compression": None,
-        "max_size": _HARD_LIMIT_FACTOR * settings.max_frame_bytes,
+        "max_size": _HARD_LIMIT_FACTOR * MAX_FRAME_BYTES,
         "ping_interval": PING_INTERVAL_SECONDS,
         "ping_timeout": PING_TIMEOUT_SECONDS,
         "open_timeout": _OPEN_SECONDS,

@@ -72,7 +72,7 @@ class WebSocketClient:
             if self._is_relay:
                 socket = await connect_as_guest(self._settings, self._prover, self._url)
             else:
-                options = sockets.make_options(self._settings)
+                options = sockets.make_options()
                 if self._is_local:
                     options["proxy"] = None  # the environment's proxy is not for loopback
                 socket = await connect(self._url, **options)

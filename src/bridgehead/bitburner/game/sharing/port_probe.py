@@ -46,7 +46,7 @@ async def connect_as_guest(settings: BitburnerSettings, prover: Prover, url: str
             additional_headers={**claim, TIMEOUT: str(settings.rpc_timeout_ms)},
             # The environment's proxy is not for loopback.
             proxy=None,
-            **{**sockets.make_options(settings), "open_timeout": _GUEST_SECONDS},
+            **{**sockets.make_options(), "open_timeout": _GUEST_SECONDS},
         )
     except (WebSocketException, TimeoutError, EOFError, ssl.SSLError) as failure:
         raise ForeignListener(await _find_web_server(settings) or _describe_listener(failure)) from None
