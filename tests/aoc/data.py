@@ -88,8 +88,9 @@ class Data:
         state.mkdir(parents=True, exist_ok=True)
         return Seals(lambda: state / "grade.key", year)
 
-    def bridge(self, *, lock_wait: float = LOCK_SECONDS, **more: str) -> Bridge[Workspace]:
-        """Make a bridge in memory that serves this directory."""
+    def bridge(self, **more: Any) -> Bridge[Workspace]:
+        """Make a bridge in memory that serves this directory; `lock_wait` is how long its writers wait."""
+        lock_wait = more.pop("lock_wait", LOCK_SECONDS)
         settings = AocSettings(self.environment(**more))
         return make_bridge(settings, watch_every=QUICKLY, lock_wait=lock_wait)
 
@@ -193,9 +194,7 @@ async def record(data: Data, arguments: dict[str, Any], **settings: str) -> Any:
         return await client.call("record_speed", arguments)
 
 
-async def refused_record(
-    data: Data, arguments: dict[str, Any], *, lock_wait: float = LOCK_SECONDS, **settings: str
-) -> Any:
+async def refused_record(data: Data, arguments: dict[str, Any], **settings: Any) -> Any:
     """Try to record a run as a client of the contract does, and return the error."""
-    async with connect(data.bridge(lock_wait=lock_wait, **settings), revision=CONTRACT) as client:
+    async with connect(data.bridge(**settings), revision=CONTRACT) as client:
         return await client.error("tools/call", {"name": "record_speed", "arguments": arguments})

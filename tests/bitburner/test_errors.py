@@ -12,7 +12,11 @@ from bridgehead.runtime.errors import BridgeError
         (errors.Disconnected("getFile"), "disconnected", "while getFile waited for its answer."),
         (errors.Disconnected("getFile", "too large"), "disconnected", "answer: too large."),
         (errors.ReplyTimeout("getFile", 1.234), "timeout", "did not answer getFile within 1.23 s"),
-        (errors.ReplyTooLarge("getFile", 2000, 1000), "reply_too_large", "has 2,000 bytes; at most 1,000 are"),
+        (
+            errors.ReplyTooLarge("getFile", 2000, 1000),
+            "reply_too_large",
+            "has 2,000 bytes; at most 1,000",
+        ),
         (errors.InvalidReply("getFile", "no JSON"), "odd_reply", "cannot be read: no JSON"),
     ],
 )

@@ -111,7 +111,6 @@ def _settings(url: str, home: Path) -> tuple[str, ...]:
         "MERCURY_MODEL": "mercury-2",
         "MERCURY_EMBEDDING_MODEL": "text-embedding-3-small",
         "MERCURY_RETRY_DELAY": "10",
-        "MERCURY_MAX_RETRY_DELAY": "20",
         "BRIDGEHEAD_STATE_DIR": str(home / "state"),
     }
     return tuple(word for name, value in settings.items() for word in ("-e", f"{name}={value}"))

@@ -30,6 +30,7 @@ BREAKER_SECONDS = "bridgehead.mercury.calling.provider:BREAKER_SECONDS"
 HEARTBEAT_SECONDS = "bridgehead.mercury.tools.progress:HEARTBEAT_SECONDS"
 MAX_RESPONSE_BYTES = "bridgehead.mercury.api.client:MAX_RESPONSE_BYTES"
 CONNECT_SECONDS = "bridgehead.mercury.api.client:CONNECT_SECONDS"
+CACHE_MAX_BYTES = "bridgehead.mercury.calling.cache:MAX_BYTES"
 REDIS_SECONDS = "bridgehead.runtime.stores:REDIS_SECONDS"
 LARGEST = 64 * 1024 * 1024
 
@@ -45,7 +46,6 @@ def environment(url: str, state: Path, **settings: str) -> dict[str, str]:
         "MERCURY_EDIT_MODEL": "mercury-edit-2",
         "BRIDGEHEAD_STATE_DIR": str(state),
         "MERCURY_RETRY_DELAY": "5",
-        "MERCURY_MAX_RETRY_DELAY": "20",
         BREAKER_FAILURES: "1000000",
         "RATE_LIMIT_MAX": "0",
         "RATE_LIMIT_SERVER_MAX": "0",

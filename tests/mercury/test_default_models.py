@@ -63,6 +63,18 @@ async def test_a_listed_default_that_cannot_edit_is_replaced_before_anything_is_
     assert "MERCURY_EDIT_MODEL" in result["structuredContent"]["notes"][0]
 
 
+async def test_a_route_chooses_the_model_of_decisions(api: Simulator, tmp_path: Path) -> None:
+    routes = tmp_path / "routes.toml"
+    routes.write_text('[[routes]]\ntool = "mercury_decide"\nto = ["mercury/mercury-2"]\n')
+    asked = {"state": {"sky": "rain"}, "questions": [{"name": "is_wet", "type": "noul"}]}
+    async with documented(api, tmp_path, MERCURY_ROUTES_FILE=str(routes)) as client:
+        decided = await client.call("mercury_decide", asked)
+        talked = await client.call(CHAT, ASK)
+
+    models = [result["structuredContent"]["metadata"]["model"] for result in (decided, talked)]
+    assert models == ["mercury-2", "mercury-coder-small"]
+
+
 async def test_a_retired_default_is_asked_for_once_and_then_replaced_at_once(tmp_path: Path) -> None:
     async with Simulator(models=WITHOUT_CODER) as api, documented(api, tmp_path) as client:
         results = [await client.call(CHAT, ASK) for _ in range(2)]

@@ -35,7 +35,6 @@ CONTRACT = {
     "MERCURY_MODEL": "mercury-coder-small",
     "MERCURY_MAX_RETRIES": "3",
     "MERCURY_RETRY_DELAY": "1000",
-    "MERCURY_MAX_RETRY_DELAY": "10000",
 }
 
 
@@ -65,7 +64,7 @@ async def test_the_defaults_are_those_of_the_contract() -> None:
         ("MAX_REQUEST_SIZE", "1 elephant"),
         ("RATE_LIMIT_MAX", "many"),
         ("MERCURY_BUDGET_USD", "-1"),
-        ("MERCURY_MAX_RETRY_DELAY", "10"),
+        ("MERCURY_RETRY_DELAY", "0"),
     ],
 )
 async def test_a_bad_value_is_refused_with_its_name_and_what_would_be_right(name: str, value: str) -> None:

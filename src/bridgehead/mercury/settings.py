@@ -144,9 +144,6 @@ class MercurySettings(StateSettings, DatabaseSettings, ReplicaSettings, LogSetti
     allowed_models = Setting[tuple[str, ...]](
         "MERCURY_ALLOWED_MODELS", WORDS, (), "The models that may be used. If empty, all."
     )
-    decide_model = Setting(
-        "MERCURY_DECIDE_MODEL", WORD, "", "The model for decisions that name none. If empty, MERCURY_MODEL."
-    )
     embedding_target = Setting(
         "MERCURY_EMBEDDING_MODEL",
         TARGET,
@@ -175,13 +172,6 @@ class MercurySettings(StateSettings, DatabaseSettings, ReplicaSettings, LogSetti
         FLAG,
         default=False,
         about="Let calls name files inside the client's roots, which the server then reads.",
-    )
-    max_file_size = Setting(
-        "MERCURY_MAX_FILE_SIZE",
-        BYTES,
-        200 * 1024,
-        "The largest file that a call can name.",
-        shown="200kb",
     )
     routes_file = Setting(
         "MERCURY_ROUTES_FILE",
@@ -251,10 +241,7 @@ class MercurySettings(StateSettings, DatabaseSettings, ReplicaSettings, LogSetti
         "MERCURY_RETRY_DELAY",
         _MS,
         1_000,
-        "How many milliseconds to wait before the first retry. Doubles each time.",
-    )
-    max_retry_delay = Setting(
-        "MERCURY_MAX_RETRY_DELAY", _MS, 10_000, "The longest wait between retries, in milliseconds."
+        "How many milliseconds to wait before the first retry. Doubles each time, up to 10 seconds.",
     )
     https_proxy = Setting("HTTPS_PROXY", WORD, "", "The proxy for an API at https://.", secret=True)
     http_proxy = Setting("HTTP_PROXY", WORD, "", "The proxy for an API at http://.", secret=True)
@@ -272,9 +259,6 @@ class MercurySettings(StateSettings, DatabaseSettings, ReplicaSettings, LogSetti
     )
     cache_max_size = Setting(
         "CACHE_MAX_SIZE", whole(1, 10**7), 1_000, "How many completions the cache holds."
-    )
-    cache_max_bytes = Setting(
-        "CACHE_MAX_BYTES", BYTES, 64 * 1024**2, "How many bytes of completions the cache holds.", shown="64mb"
     )
 
     cache_shared = Setting(
@@ -342,7 +326,7 @@ class MercurySettings(StateSettings, DatabaseSettings, ReplicaSettings, LogSetti
             raise SettingError(
                 "MERCURY_API_KEY_FILE", str(self.api_key_file), "unset where MERCURY_API_KEY is set"
             )
-        for name in ("MERCURY_MODEL", "MERCURY_FIM_MODEL", "MERCURY_EDIT_MODEL", "MERCURY_DECIDE_MODEL"):
+        for name in ("MERCURY_MODEL", "MERCURY_FIM_MODEL", "MERCURY_EDIT_MODEL"):
             model = self.values[name]
             if self.allowed_models and model and model not in self.allowed_models:
                 allowed = ", ".join(self.allowed_models)
@@ -356,6 +340,3 @@ class MercurySettings(StateSettings, DatabaseSettings, ReplicaSettings, LogSetti
             # Redis means several replicas. It may forget a write that it acknowledged, and a budget must not.
             wanted = "a postgresql:// address: budgets of replicas are kept in PostgreSQL, not in Redis"
             raise SettingError("BRIDGEHEAD_DATABASE_URL", "", wanted)
-        if self.max_retry_delay < self.retry_delay:
-            wanted = f"at least MERCURY_RETRY_DELAY ({self.retry_delay})"
-            raise SettingError("MERCURY_MAX_RETRY_DELAY", str(self.max_retry_delay), wanted)

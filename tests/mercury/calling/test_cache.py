@@ -18,7 +18,14 @@ from bridgehead.mercury.settings import MercurySettings
 from bridgehead.mercury.simulator import Fault, Simulator
 from bridgehead.runtime.metrics import Metrics
 from bridgehead.runtime.timing import SystemClock
-from tests.mercury.process import BridgeProcess, bridge_process, environment, sharing, two_replicas
+from tests.mercury.process import (
+    CACHE_MAX_BYTES,
+    BridgeProcess,
+    bridge_process,
+    environment,
+    sharing,
+    two_replicas,
+)
 from tests.support import mercury_journal
 from tests.support.checked import STATELESS, connect
 from tests.support.redis_server import RedisServer
@@ -257,7 +264,7 @@ async def test_a_shared_request_goes_on_for_those_who_wait_and_ends_with_the_las
 
 
 async def test_kept_answers_are_bounded_by_number_and_size(api: Simulator, tmp_path: Path) -> None:
-    settings = {"CACHE_COMPLETIONS": "1", "CACHE_MAX_SIZE": "2", "CACHE_MAX_BYTES": "20kb"}
+    settings = {"CACHE_COMPLETIONS": "1", "CACHE_MAX_SIZE": "2", CACHE_MAX_BYTES: "20480"}
     async with bridge_process(api.url, tmp_path, **settings) as client:
         for about in ("a", "b", "c"):
             await client.call(CHAT, ask(about))

@@ -34,7 +34,7 @@ ROUTES = {
 }
 OF_THE_STREAM = {"undone"}
 """Faults that a whole answer cannot have."""
-FAST = {"MERCURY_RETRY_DELAY": "1", "MERCURY_MAX_RETRY_DELAY": "5"}
+FAST = {"MERCURY_RETRY_DELAY": "1"}
 NEVER_ENDS = {"endless", "silent"}
 
 

@@ -75,7 +75,7 @@ async def test_a_name_leads_to_a_model_of_another_provider(
 async def test_what_cannot_have_billed_falls_back_at_once(
     routed: Routed, api: Simulator, local: Simulator, tool: str, status: int
 ) -> None:
-    async with routed(MERCURY_RETRY_DELAY="60000", MERCURY_MAX_RETRY_DELAY="60000") as client:
+    async with routed(MERCURY_RETRY_DELAY="60000") as client:
         local.faults.always(Fault(status=status))
         result = await client.call(tool, ask())
 

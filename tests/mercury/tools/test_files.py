@@ -148,14 +148,14 @@ async def test_nothing_else_is_read(
     opened: Opened, api: Simulator, root: Path, tmp_path: Path, tool: str, name: str
 ) -> None:
     (root / "binary").write_bytes(b"\xff\xfe\x00")
-    (root / "large").write_text("x" * 2049)
+    (root / "large").write_text("x" * (files.MAX_FILE_BYTES + 1))
     with suppress(OSError, AttributeError):  # Windows has no such pipe, and lets few users make a link
         (root / "linked.txt").symlink_to(tmp_path / "outside" / "secret.txt")
         (root / "linked").symlink_to(tmp_path / "outside")
         (root / "inner.py").symlink_to(root / "two.py")
         os.mkfifo(root / "pipe")
     asked = {"prompts": ["a"]} if tool == BATCH else ASK
-    async with opened(MERCURY_MAX_FILE_SIZE="2kb") as client:
+    async with opened() as client:
         error = error_of(await client.call(tool, {**asked, "files": ["two.py", name]}))
 
     assert (error["type"], error["code"]) == ("validation_error", "FILE_NOT_READABLE")

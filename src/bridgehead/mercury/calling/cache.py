@@ -24,6 +24,8 @@ from .call import CacheKey, Call
 if TYPE_CHECKING:
     from bridgehead.runtime.stores.single_flight import SingleFlight
 
+MAX_BYTES = 64 * 1024 * 1024
+"""Bytes of all cached completions: 64 KiB for each, with the default of CACHE_MAX_SIZE."""
 MAX_ARGUMENT_BYTES = 1024 * 1024
 """Above this all remembered arguments are dropped; repeated calls are remembered anew."""
 _ENTRY_OVERHEAD = 512
@@ -72,7 +74,7 @@ class Cache:
         self._clock = clock
         self._ttl = settings.cache_ttl
         self._max_entries = settings.cache_max_size
-        self._max_bytes = settings.cache_max_bytes
+        self._max_bytes = MAX_BYTES
         self._entries: OrderedDict[CacheKey, CachedCompletion] = OrderedDict()
         self._shared: dict[CacheKey, SharedRequest] = {}
         self.calls: dict[tuple[str, bytes], Call] = {}

@@ -143,7 +143,6 @@ class CallFactory:
         self._models = {
             wire.FIM: settings.fim_model,
             wire.EDIT: settings.edit_model,
-            wire.DECISIONS: settings.decide_model,
             wire.EMBEDDINGS: settings.embedding_target[1],
         }
         """The default models of endpoints that not every model serves; empty is the general default."""

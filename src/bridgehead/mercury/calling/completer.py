@@ -335,7 +335,11 @@ class Completer:
         self._usage.count(model, call.client, UsageCounts(calls=1, errors=1))
 
 
-_DEFAULT_MODEL = {FIM: "MERCURY_FIM_MODEL", EDIT: "MERCURY_EDIT_MODEL", DECISIONS: "MERCURY_DECIDE_MODEL"}
+_DEFAULT_MODEL = {
+    FIM: "MERCURY_FIM_MODEL",
+    EDIT: "MERCURY_EDIT_MODEL",
+    DECISIONS: "A route for mercury_decide in MERCURY_ROUTES_FILE",
+}
 
 
 def _replace_model(call: Call, provider: str, model: str, why: str) -> Target:

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 USAGE_DAYS = 400
 """How long usage by day, model and client is kept: a year and a month, so that a month can be compared with
 the same one a year ago."""
+_MAX_RETRY_SECONDS = 10.0
+"""The longest wait between retries, as in the contract; a longer MERCURY_RETRY_DELAY is kept."""
 _JITTER = 0.2
 _CHECK_SECONDS = 5.0
 _log = logs.logger("mercury")
@@ -112,7 +114,8 @@ class Service:
         self.usage = Usage(self.usage_store, clock, self.catalogue.price)
         self.budget = Budget(self.books, clock, BudgetLimits.from_settings(settings))
         self.audit = Audit(with_content=settings.log_content)
-        backoff = Backoff(settings.retry_delay / 1000, settings.max_retry_delay / 1000, jitter=_JITTER)
+        delay = settings.retry_delay / 1000
+        backoff = Backoff(delay, max(delay, _MAX_RETRY_SECONDS), jitter=_JITTER)
         self.completer = Completer(
             clock,
             cache=self.cache,

@@ -123,7 +123,7 @@ def declare(bridge: Bridge[Service], settings: MercurySettings) -> None:
         paid=True,
         open_world=True,
         input_schema=partial(shorten, with_files=False),
-        defaults={"model": settings.decide_model or settings.model},
+        defaults={"model": settings.model},
     )(decide)
 
 

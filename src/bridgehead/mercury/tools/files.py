@@ -18,6 +18,8 @@ from ..calling.service import Service
 from ..errors import MercuryError
 from .prompts import fence
 
+MAX_FILE_BYTES = 200 * 1024
+"""The largest file that a call can name. Five fit into the largest arguments, 1 MiB by default."""
 _WALKS = os.open in os.supports_dir_fd
 """Whether a file can be opened relative to an open folder; false on Windows."""
 _NO_FOLLOW = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
@@ -44,7 +46,7 @@ async def read_files(names: list[str], ctx: Context[Service]) -> list[str]:
         folder = url2pathname(url.path)
         if folder and not folder.startswith("\\\\"):  # not a network share (Windows)
             folders.append(folder)
-    return [await asyncio.to_thread(_read, folders, name, settings.max_file_size) for name in names]
+    return [await asyncio.to_thread(_read, folders, name) for name in names]
 
 
 def quote_files(names: list[str], texts: list[str]) -> str:
@@ -66,7 +68,7 @@ def _split(name: str, folder: str) -> list[str] | None:
     return None if is_elsewhere or not all(steps) or ".." in steps or "\0" in path else steps
 
 
-def _read(folders: list[str], name: str, max_bytes: int) -> str:
+def _read(folders: list[str], name: str) -> str:
     # A whole path may name the root as the client does, or as the system does (on macOS, /tmp is a link).
     roots = [(folder, os.path.realpath(folder)) for folder in folders]
     places = [
@@ -88,9 +90,9 @@ def _read(folders: list[str], name: str, max_bytes: int) -> str:
             os.close(file)
             raise _refuse(name, "it is not a regular file")
         with os.fdopen(file, "rb") as opened:
-            data = opened.read(max_bytes + 1)
-        if len(data) > max_bytes:
-            raise _refuse(name, f"it has more than {max_bytes:,} bytes", "Raise MERCURY_MAX_FILE_SIZE.")
+            data = opened.read(MAX_FILE_BYTES + 1)
+        if len(data) > MAX_FILE_BYTES:
+            raise _refuse(name, f"it has more than {MAX_FILE_BYTES:,} bytes", "Paste the part that matters.")
         try:
             return data.decode()
         except UnicodeDecodeError:
