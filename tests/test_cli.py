@@ -248,11 +248,12 @@ def test_a_stream_that_cannot_show_everything_shows_something_like_it(tmp_path: 
     assert "+ version" in done.stdout
 
 
-def test_a_stdio_server_names_variables_and_tools_that_were_misspelt(
+def test_a_stdio_server_names_variables_and_tools_that_are_misspelt_or_gone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("AOC_DATA_DIR", str(tmp_path))
     monkeypatch.setenv("AOC_YEER", "2024")
+    monkeypatch.setenv("AOC_LOCK_WAIT_MS", "100")
     monkeypatch.setenv("BRIDGEHEAD_DENY_TOOLS", "record_sped,delete_file")
 
     done = subprocess.run(
@@ -260,7 +261,8 @@ def test_a_stdio_server_names_variables_and_tools_that_were_misspelt(
     )
 
     assert done.returncode == 0
-    assert done.stderr.splitlines()[:2] == [
+    assert done.stderr.splitlines()[:3] == [
         "bridgehead aoc: AOC_YEER is not a setting. Did you mean AOC_YEAR?",
+        "bridgehead aoc: AOC_LOCK_WAIT_MS is no longer a setting and has no effect. See the changelog.",
         "bridgehead: BRIDGEHEAD_DENY_TOOLS: no tool is called 'record_sped'. Did you mean 'record_speed'?",
     ]

@@ -16,7 +16,7 @@ from bridgehead.host.registry import installed
 from bridgehead.host.setting_checks import find_problems
 from bridgehead.host.settings import HostSettings
 from bridgehead.mercury.settings import MercurySettings
-from bridgehead.runtime.settings import SettingError, closest
+from bridgehead.runtime.settings import SettingError, closest, find_misspelt
 from tests.support.host_command import serving
 from tests.support.waiting import PATIENCE
 
@@ -31,6 +31,11 @@ WRONG = {
     "MERCURY_API_KY": "sk-1",
     "MERCURY_BUGDET_USD": "5",
     "BITBURNER_READ_ONY": "1",
+    # --- names that were ours
+    "MERCURY_DECIDE_MODEL": "mercury-2",
+    "MERCURY_MAX_RETRY_DELAY": "5000",
+    **dict.fromkeys({*HostSettings.removed, *AocSettings.removed}, "1"),
+    **dict.fromkeys({*BitburnerSettings.removed, *MercurySettings.removed}, "1"),
     # --- patterns for nothing
     "BRIDGEHEAD_DENY_TOOLS": "delete_fil",
     "BRIDGEHEAD_ALLOW_TOOLS": "mercury_chat_completions,speed_*",
@@ -78,6 +83,21 @@ def test_what_was_meant_is_said() -> None:
     assert problems_with({"BRIDGEHEAD_DENY_TOOLS": "delete_fil,write_*"}) == [
         "BRIDGEHEAD_DENY_TOOLS: no tool is called 'delete_fil'. Did you mean 'delete_file'?"
     ]
+
+
+def test_a_setting_of_an_earlier_version_is_not_ignored_silently() -> None:
+    (problem,) = problems_with({"AOC_LOCK_WAIT_MS": "100"})
+
+    assert problem.startswith("AOC_LOCK_WAIT_MS is no longer a setting and has no effect.")
+
+
+def test_a_removed_name_is_said_once_and_is_not_taken_for_another() -> None:
+    classes = (HostSettings, MercurySettings, AocSettings, BitburnerSettings)
+    declared = {each.name for settings in classes for each in settings.declared}
+    removed = {name for settings in classes for name in settings.removed}
+
+    assert declared & removed == set()
+    assert find_misspelt(dict.fromkeys(removed, "1"), declared, ("aoc", "bitburner", "mercury")) == []
 
 
 def test_a_pattern_for_nothing_is_reported_although_a_bridge_has_wrong_settings() -> None:

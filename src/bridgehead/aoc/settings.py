@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from bridgehead.runtime.directories import DatabaseSettings, StateSettings
 from bridgehead.runtime.logs import LogSettings
@@ -33,6 +33,13 @@ TOOLSETS = Toolsets(
 
 class AocSettings(LogSettings, DatabaseSettings, StateSettings):
     """All settings of the aoc bridge."""
+
+    removed: ClassVar[tuple[str, ...]] = (
+        "AOC_INSTRUCTIONS_DIR",
+        "AOC_LOCK_WAIT_MS",
+        "AOC_SITE_URL",
+        "AOC_SPEEDS_DIR",
+    )
 
     data_dir = Setting(
         "AOC_DATA_DIR",

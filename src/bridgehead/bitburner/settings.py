@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from msgspec import Struct
 
@@ -123,6 +123,14 @@ TOOLSETS = Toolsets(
 
 class BitburnerSettings(StateSettings, LogSettings):
     """Everything that can be set for the bitburner bridge."""
+
+    removed: ClassVar[tuple[str, ...]] = (
+        "BITBURNER_BACKUP_MAX_BYTES",
+        "BITBURNER_MAX_FRAME_BYTES",
+        "BITBURNER_PING_INTERVAL_MS",
+        "BITBURNER_PING_TIMEOUT_MS",
+        "BITBURNER_SEARCH_MS",
+    )
 
     listen = Setting(
         "BITBURNER_LISTEN", ADDRESS, Address("127.0.0.1", GAME_PORT), "The address that the game connects to."

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from bridgehead.runtime import events, plugins
 from bridgehead.runtime.errors import BridgeError
 from bridgehead.runtime.manifest import Manifest, read_settings
-from bridgehead.runtime.settings import SettingError, closest, find_misspelt
+from bridgehead.runtime.settings import SettingError, closest, find_misspelt, find_removed
 from bridgehead.runtime.tool_filter import add_prefix, find_unmatched, prefix_of, tool_names
 
 from .settings import HostSettings
@@ -25,6 +25,8 @@ def find_problems(
     declared = {each.name for each in HostSettings.declared}
     declared |= {each.name for manifest in known.values() for each in manifest.settings.declared}
     problems = [str(each) for each in find_misspelt(environment, declared, known)]
+    removed = set(HostSettings.removed).union(*(manifest.settings.removed for manifest in known.values()))
+    problems += find_removed(environment, removed)
     if settings.allow_tools or settings.deny_tools:
         problems += _check_patterns(environment, settings, known)
     for pattern in settings.webhook_events:

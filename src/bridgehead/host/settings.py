@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from bridgehead.mcp.http.guard import LOOPBACK
 from bridgehead.runtime.directories import DatabaseSettings, ReplicaSettings, StateSettings
@@ -153,6 +153,20 @@ class OAuthSettings(LogSettings):
 
 class HostSettings(OAuthSettings, ToolFilterSettings, StateSettings, DatabaseSettings, ReplicaSettings):
     """Every setting of `bridgehead serve`."""
+
+    removed: ClassVar[tuple[str, ...]] = (
+        "BRIDGEHEAD_BLOCKED_SECONDS",
+        "BRIDGEHEAD_BODY_SECONDS",
+        "BRIDGEHEAD_IDLE_SECONDS",
+        "BRIDGEHEAD_REDIS_SECONDS",
+        "BRIDGEHEAD_REQUESTS_PER_CLIENT",
+        "BRIDGEHEAD_STALLED_SECONDS",
+        "BRIDGEHEAD_STREAMS_PER_CLIENT",
+        "BRIDGEHEAD_TASKS",
+        "BRIDGEHEAD_TASKS_PER_CLIENT",
+        "BRIDGEHEAD_TASK_BYTES",
+        "BRIDGEHEAD_TASK_BYTES_PER_CLIENT",
+    )
 
     host = Setting(
         "MCP_SERVER_HOST", LISTEN_HOST, "localhost", "The address that the HTTP server listens on."

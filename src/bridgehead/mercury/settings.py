@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 from bridgehead.runtime.directories import DatabaseSettings, ReplicaSettings, StateSettings
 from bridgehead.runtime.logs import LogSettings
@@ -110,6 +110,21 @@ _MS_OR_NONE = whole(0, _DAY_MS)
 
 class MercurySettings(StateSettings, DatabaseSettings, ReplicaSettings, LogSettings):
     """All settings of the mercury bridge."""
+
+    removed: ClassVar[tuple[str, ...]] = (
+        "BRIDGEHEAD_REDIS_SECONDS",
+        "CACHE_MAX_BYTES",
+        "MERCURY_BREAKER_FAILURES",
+        "MERCURY_BREAKER_WAIT",
+        "MERCURY_CONNECT_TIMEOUT",
+        "MERCURY_FIRST_BYTE_TIMEOUT",
+        "MERCURY_HEARTBEAT_MS",
+        "MERCURY_HTTP2",
+        "MERCURY_MAX_CONNECTIONS",
+        "MERCURY_MAX_FILE_SIZE",
+        "MERCURY_MAX_RESPONSE_SIZE",
+        "MERCURY_USAGE_DAYS",
+    )
 
     api_keys = Setting[tuple[str, ...]](
         "MERCURY_API_KEY",

@@ -19,7 +19,7 @@ from bridgehead.mcp import Bridge
 
 from .env_file import narrow
 from .errors import BridgeError
-from .settings import Settings, find_misspelt
+from .settings import Settings, find_misspelt, find_removed
 from .tool_filter import offer_tools
 
 if TYPE_CHECKING:
@@ -192,8 +192,9 @@ def serve(manifest: Manifest, environment: Mapping[str, str]) -> int:
     """Serve a bridge to the client that started this process, and return the exit status."""
     settings = read_settings(manifest, environment)
     names = (each.name for each in manifest.settings.declared)
-    for misspelling in find_misspelt(environment, names, (manifest.name,)):
-        sys.stderr.write(f"bridgehead {manifest.name}: {misspelling}\n")
+    misspelt = find_misspelt(environment, names, (manifest.name,))
+    for problem in (*map(str, misspelt), *find_removed(environment, manifest.settings.removed)):
+        sys.stderr.write(f"bridgehead {manifest.name}: {problem}\n")
     bridge = offer_tools(manifest.make(settings, None), settings, environment)
 
     def open_store() -> TaskStore:

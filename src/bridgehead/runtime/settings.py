@@ -112,6 +112,8 @@ class Settings:
     """The settings of one part of the product, read from an environment."""
 
     declared: ClassVar[tuple[Setting[Any], ...]] = ()
+    removed: ClassVar[tuple[str, ...]] = ()
+    """Variables of the version before that are no longer read. If one is set, a start and `doctor` say so."""
 
     def __init_subclass__(cls) -> None:
         # In method resolution order: a class may have several parents and may redeclare a setting.
@@ -272,6 +274,15 @@ def find_misspelt(
             if meant:
                 misspelt.append(Misspelling(name, meant))
     return sorted(misspelt, key=lambda misspelling: misspelling.word)
+
+
+def find_removed(environment: Mapping[str, str], removed: Iterable[str]) -> list[str]:
+    """Return a sentence for each variable that is set and is no longer a setting."""
+    return [
+        f"{name} is no longer a setting and has no effect. See the changelog."
+        for name in sorted(removed)
+        if environment.get(name, "").strip()
+    ]
 
 
 def closest(word: str, known: Iterable[str]) -> str:
