@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from .workspace import BoardView, Workspace
 
 MIN_RUNS = 5
-"""Of a solver: a time that was taken less often says little, and could be a lucky one."""
+"""Fewest runs of a solver; a time from fewer says little and may be a lucky one."""
 FORMATS = ("table", "csv", "json", "markdown")
 _ABOUT = """\
 Advent of Code puzzles and solve-speed records. Without a command it serves an MCP client on standard input
@@ -153,7 +153,7 @@ def parser() -> Parser:
     init = _add(commands, "init", _init, "make a folder with a first puzzle")
     init.add_argument("folder", metavar="FOLDER", nargs="?", help="where (default: the data directory)")
     _add(commands, "check", _check, "read every file and list every problem")
-    # Without a function to run: they need no open workspace.
+    # `run=None`: `main` handles these before it opens a workspace.
     for name, about in (
         ("doctor", "check the settings, the folders and every file"),
         ("settings", "list every setting with its current value"),
@@ -400,7 +400,7 @@ def _fetch(workspace: Workspace, chosen: Namespace, settings: AocSettings) -> in
             next_step="The site wants to know whom to write to: set it to your e-mail address.",
         )
     path = find_session_file(settings)
-    # HTTPS_PROXY and its like are no settings of ours: every program reads them.
+    # HTTPS_PROXY and the like are not our settings; every program reads them.
     proxy = Proxies.from_environment(os.environ).choose(SITE_URL)
     client = SiteClient(SITE_URL, read_cookie(path), settings.contact, path.parent / "requests", proxy)
 

@@ -72,7 +72,7 @@ def trial(folder: Path) -> Iterator[Trial]:
 def show_demo(console: Console) -> bool:
     """Show the bridge; return whether every step gave the expected result."""
     with TemporaryDirectory() as folder:
-        # Only this: the user's own settings and records stay out of the demo.
+        # No other variables: the user's own settings and records stay out of the demo.
         environment = {"AOC_DATA_DIR": folder}
         _invent(Path(folder))
         with DemoScript(console, "aoc", environment) as guide:

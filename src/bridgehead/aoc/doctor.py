@@ -143,7 +143,7 @@ def find_problems(data: bytes, day: int) -> Iterator[str]:
 
 
 def _doubts(entry: Entry) -> Iterator[str]:
-    """Find problems of an entry that is valid and counts."""
+    """Find suspicious values in a valid entry."""
     if not entry.timestamp:
         yield "the entry has no `timestamp` and counts as the oldest. Add one: 2025-12-01T10:30:00.000Z"
     else:

@@ -1,9 +1,8 @@
 """Handouts: which callers have been given the text or the input of which puzzle.
 
 A time counts as measured only if its caller saw nothing of the phase before the clock started. A caller is a
-token or, without authentication, an address; over stdio the process serves one caller. What a caller is given
-over HTTP is stored among the attempts as well, so that every process knows it; this memory saves storing it
-twice.
+token or, without authentication, an address; over stdio the process serves one caller. Over HTTP, handouts
+are also stored among the attempts, so that every process knows them; this memory avoids storing them twice.
 """
 
 from __future__ import annotations

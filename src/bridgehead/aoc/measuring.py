@@ -33,10 +33,10 @@ from .sandbox.program import EndedProgram, Job, Limits, run_program
 from .workspace import Workspace
 
 SMALL = 0.05
-"""Runs continue until the 95 % interval of the time is within this share of it, to either side."""
+"""Runs continue until the half-width of the 95 % interval is at most this share of the time."""
 MAX_RUNS = 30
 MAX_SECONDS = 120.0
-"""After this long no further run is begun, beyond the least number of runs."""
+"""After this long no run is started beyond the minimum."""
 MAX_SHOWN = 2000
 NOT_ISOLATED = (
     "Not isolated: bubblewrap is not available here, so the runs count as measured at best. "

@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 MAX_BOARDS = 64
-"""How many boards are cached, and how many choices of runs."""
+"""Limit of cached boards, and of cached selections of runs."""
 
 
 class BoardView(Struct, frozen=True):
@@ -66,7 +66,7 @@ class BoardView(Struct, frozen=True):
 
 
 class HistoryView(Struct, frozen=True):
-    """The result of a query for single runs."""
+    """The result of a query for a history."""
 
     page: Page
     known: list[str]
@@ -75,7 +75,7 @@ class HistoryView(Struct, frozen=True):
 
 
 class _Chosen(NamedTuple):
-    """The runs of a history."""
+    """The runs that pass the filters of a history."""
 
     filter: RunFilter
     days: list[int]
@@ -87,7 +87,7 @@ class PastAttempts(NamedTuple):
     """A model's earlier attempts at a day."""
 
     given: set[int]
-    """The phases that it has been given."""
+    """The phases whose text it has been given."""
     answers: Counter[int]
     """How many answers it has handed in, by phase."""
     has_solved_first: bool
@@ -189,7 +189,7 @@ class Workspace:
     ) -> PastAttempts:
         """Return what a model, or any of these callers, has done on a day. Blocks.
 
-        With an attempt in `before`, only what was given out before it began counts as given.
+        With an attempt in `before`, only phases handed out before it began count as given.
         """
         from .files.attempts import ANSWERED
         from .files.names import canonical_name
@@ -202,7 +202,7 @@ class Workspace:
         for step in self.attempts.steps(day):
             is_before = is_before and step.attempt != before
             is_named = aliases.look_up(canonical_name(step.llm)).casefold() == name
-            # Only the first step of an attempt says who its caller is.
+            # Only the first step of an attempt names its caller.
             is_own = is_named or step.attempt in own or (step.caller is not None and step.caller in callers)
             if step.measure != "solving" or not is_own:
                 continue
@@ -243,7 +243,7 @@ class Workspace:
         end = attempt.end
         if end is None or end.outcome not in {"solved", "unchecked"}:
             return False
-        if end.verdict is not None:  # otherwise version 0.2 ended it and recorded it without its attempt
+        if end.verdict is not None:  # without one, version 0.2 has recorded it already
             details = Details(
                 end.attempt, attempt.tries, attempt.wrong, tokens=end.tokens, cost_usd=end.cost_usd
             )
@@ -252,9 +252,8 @@ class Workspace:
         return True
 
     async def record_missing(self) -> None:
-        """Record the attempts that ended just before a crash, so that their record is missing."""
-        # Another process may be about to write the same record: an attempt is recorded once, by whichever
-        # process.
+        """Record attempts whose record is missing because of a crash right after their end."""
+        # Safe if another process is about to write the same record: an attempt is recorded only once.
         for attempt in await self.run_in_thread(self._unrecorded_attempts):
             await self.record_attempt(attempt)
 

@@ -81,9 +81,9 @@ def _resolve(text: str, environment: Mapping[str, str]) -> str:
 
 
 def _outside_shell() -> dict[str, str]:
-    """Return the environment without Bridgehead settings: a client is not started from this shell.
+    """Return the environment without Bridgehead settings, since clients do not start from this shell.
 
-    The findings of each bridge report invalid settings; here they would be blamed on the client.
+    Invalid settings are reported once, for each bridge; here they would be blamed on the client.
     """
     settings = set()
     for name in plugins.names():

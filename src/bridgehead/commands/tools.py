@@ -27,7 +27,7 @@ Lists the tools of one bridge, or of all.
   bridgehead tools --cost
 """
 BYTES_PER_TOKEN = 4.3
-"""Of o200k, the tokens of OpenAI's newer models; within 10 % for each of our tools."""
+"""For o200k, the encoding of OpenAI's newer models; within 10 % for each of our tools."""
 
 
 def parser() -> Parser:
@@ -68,7 +68,7 @@ def main(arguments: list[str], environment: Mapping[str, str]) -> int:
         )
         return 0
     if options.json:
-        # As in the newest revision with a handshake, which has every field that older clients are sent.
+        # Listed as for the newest revision with a handshake, which has all fields of the older ones.
         listed = {
             name: [msgspec.to_builtins(tool.item(NEWEST_HANDSHAKE)) for tool in of_bridge.values()]
             for name, of_bridge in tools.items()

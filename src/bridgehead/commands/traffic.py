@@ -28,7 +28,7 @@ class Entry(Struct, frozen=True):
     size: int
     """In bytes."""
     milliseconds: float | None
-    """How long an answer took; None for requests."""
+    """Time from the request to this answer; None for requests."""
     is_error: bool
 
 

@@ -113,7 +113,7 @@ def remove(text: str | None, request: InstallRequest) -> Plan:
         else:
             changes[name] = "left alone: it starts something else (--force removes it too)"
     removed = [name for name, change in changes.items() if change == "removed"]
-    # Few clients have the server of all bridges, so its absence is not reported.
+    # Few clients have the combined server, so its absence is not reported.
     if not request.bridges and not request.name and changes[entries.ALL] == "not there":
         del changes[entries.ALL]
     after = edit.take(text, client.form, client.section, removed)
@@ -249,7 +249,7 @@ def _addresses(request: InstallRequest) -> dict[str, str]:
 
 
 def _known_as(request: InstallRequest, name: str) -> str:
-    """Return the name by which `is_ours` judges an entry: one named with --name counts as ours."""
+    """Return the name to pass to `is_ours`: a server named with --name counts as ours."""
     return entries.ALL if request.name else name
 
 

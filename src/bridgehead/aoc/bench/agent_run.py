@@ -96,7 +96,7 @@ def run_agent(assignment: Assignment, around: Surroundings, version: str | None)
         home, current = folder / "home", folder / "work"
         current.mkdir(parents=True)
         transcript = around.folder / "transcripts" / f"{assignment.id}.out"
-        transcript.parent.mkdir(exist_ok=True)  # not its parent, which may be on an unmounted disk
+        transcript.parent.mkdir(exist_ok=True)  # its parent's disk may be unmounted
         with (
             Gateway(settings, root / "bridge") as gateway,
             transcript.open("w+b") as out,
@@ -156,7 +156,7 @@ def _fill(word: str, words: Mapping[str, str]) -> str:
 
 
 def phases_of(workspace: Workspace, day: int) -> list[int]:
-    """List the phases of a day that have a text."""
+    """List the phases of a day whose puzzle text is there."""
     return [1] if workspace.instruction(day).phase2 is None else [1, 2]
 
 
@@ -189,10 +189,10 @@ def _lay_out_puzzle(workspace: Workspace, day: int, folder: Path) -> dict[str, s
 
 def _job(agent: Agent, command: list[str], home: Path, current: Path, around: Surroundings) -> Job:
     words, needed = find_parts(command, Path.cwd())
-    # The relay runs inside, with our Python.
+    # The relay runs inside the isolation, with our Python.
     ours = (Path(sys.prefix), Path(sys.base_prefix), Path(relay.__file__))
     folders = around.workspace.folders
-    # The texts too: whoever reads them here has begun before the clock.
+    # Puzzle texts too: an agent that read them here would begin before the clock starts.
     puzzles = (folders.instructions, folders.inputs, folders.answers)
     secrets = map(Path, (*puzzles, folders.speeds, folders.attempts, folders.bench))
     view = View(
@@ -215,9 +215,9 @@ def _job(agent: Agent, command: list[str], home: Path, current: Path, around: Su
 
 
 def judge(steps: list[AttemptStep], phase: int, wall_ms: float, *, is_isolated: bool) -> PhaseResult:
-    """Return the outcome of a phase. Only the first attempt counts: a second one has seen the puzzle.
+    """Return the outcome of a phase. Only the first attempt counts: later ones have seen the puzzle.
 
-    Answers in other attempts count as tries too: they could be used to guess the answer for the first.
+    Answers in other attempts count as tries too: an agent could guess with them.
     """
     of_phase = [step for step in steps if step.phase == phase and step.outcome != "given"]
     if not of_phase:
@@ -229,7 +229,7 @@ def judge(steps: list[AttemptStep], phase: int, wall_ms: float, *, is_isolated: 
     tries = sum(step.outcome in ANSWERED for step in until_end)
     if end is None or end.outcome != "solved" or tries > MAX_TRIES:
         return PhaseResult(phase, "failed", round(wall_ms) if end is None else end.time, wrong, CLAIMED)
-    # The bridge was ours and the answer checked; in isolation the agent had no other source.
+    # Our own bridge took the time and checked the answer; isolation rules out any other source.
     grade: Grade = CLAIMED if end.grade != MEASURED else VERIFIED if is_isolated else MEASURED
     return PhaseResult(phase, "solved", end.time, wrong, grade)
 

@@ -81,7 +81,7 @@ def run_benchmark(plan: Plan, around: Surroundings, watcher: Watcher) -> tuple[l
     journal = Journal(around.folder, around.workspace.seals or Seals())
     known = {name: result for name, result in journal.results().items() if not result.is_broken}
     done = [known[assignment.id] for assignment in plan.assignments if assignment.id in known]
-    # A crash may have happened after the journal was written and before the records were.
+    # Repeated in case a crash came between writing the journal and writing the records.
     for result in done:
         record(around.workspace, result)
     versions: dict[str, str | None] = {}

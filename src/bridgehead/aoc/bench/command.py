@@ -140,7 +140,7 @@ def _demo_workspace(stack: ExitStack, chosen: Namespace) -> Workspace:
 
     data = Path(stack.enter_context(TemporaryDirectory(prefix="bridgehead-demo-")))
     make_puzzles(data / "data", chosen.days or list(TEXTS))
-    # A journal that is kept needs its key to be kept: runs are believed when the demo goes on.
+    # Next to a journal that is kept: without the key, a resumed demo would not trust the seals of its runs.
     state = Path(chosen.folder or data).expanduser().absolute() / "state"
     return open_workspace(
         AocSettings({"AOC_DATA_DIR": str(data / "data"), "BRIDGEHEAD_STATE_DIR": str(state)})
@@ -158,7 +158,7 @@ def _run_plan(plan: Plan, around: Surroundings, *, is_kept: bool) -> int:
     if around.bubblewrap is None:
         sys.stderr.write("Not isolated: times count as measured at best.\n")
     progress = LiveProgress(plan) if out.isatty() else PlainProgress(plan)
-    # So that the agent's home directory, which holds credentials, is removed on SIGTERM as well.
+    # On SIGTERM too, the agent's home directory has to be removed: it holds credentials.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         with progress:

@@ -61,7 +61,7 @@ def _codex(document: dict[str, Any]) -> Usage | None:
     """`{"type": "turn.completed", "usage": {"input_tokens": …, "output_tokens": …}}`, one for a turn."""
     if document.get("type") != "turn.completed" or not isinstance(document.get("usage"), dict):
         return None
-    # Cached input is part of the input there.
+    # Codex includes cached tokens in `input_tokens`.
     usage = document["usage"]
     return Usage(_whole(usage.get("input_tokens")) + _whole(usage.get("output_tokens")))
 

@@ -75,7 +75,7 @@ class DatabaseAttempts:
                 await connection.execute(_LOCK, step.attempt)
                 rows = await connection.fetch(_FIND, self._year, step.attempt)
                 known = [_decode(row["step"]) for row in rows]
-                # Sent again after a lost connection: the step is there already.
+                # A step that was sent again after a lost connection may be stored already.
                 stored = {row["key"] for row in await connection.fetch(_KEYED, self._year, step.attempt)}
                 new = [] if keys[0] in stored else follow(known, step)
                 texts = [msgspec.json.encode(step).decode() for step in new]
@@ -86,7 +86,7 @@ class DatabaseAttempts:
         return self._database.wait_for(self._write_once(write))
 
     async def _write_once(self, write: Callable[[postgres.Connection], Awaitable[T]]) -> T:
-        """Retry while it is unknown whether the commit happened, as for records: a key is stored once."""
+        """Retry while the outcome of the commit is unknown, as for records; each key is stored once."""
         deadline, is_unsure = time.monotonic() + SETTLE_SECONDS, False
         while True:
             try:

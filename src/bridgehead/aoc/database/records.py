@@ -22,15 +22,14 @@ _ENTRIES = """\
 select day, llm, phase, moment, time, measure, source, withdrawn, grade, details::text
 from aoc_records
 where year = $1 and day = any($2::smallint[]) order by day, id desc"""
-# Revisions only grow and rows keep theirs, so that only the rows of later revisions have to be counted.
+# Revisions only grow and a row keeps its own, so only rows of later revisions have to be counted.
 _COUNTS = """\
 select r.day, llm, phase, measure, grade, count(*)
 from unnest($2::smallint[], $3::bigint[], $4::bigint[]) as d (day, after, revision)
 join aoc_records r on r.year = $1 and r.day = d.day and r.revision > d.after and r.revision <= d.revision
 group by r.day, llm, phase, measure, grade"""
-# Of each day the first runs in the order of its index (`aoc_records_moment`), and the page of those; only its
-# own rows are read whole. `revision <= d.revision`: a run that was recorded after the runs were counted would
-# shift the page.
+# Takes the first runs of each day in index order (`aoc_records_moment`), picks the page from them, and reads
+# only its rows in full. `revision <= d.revision`: a run recorded after the count would shift the page.
 _PAGE = """\
 with page as materialized (
     select r.* from unnest($2::smallint[], $3::bigint[]) as d (day, revision) cross join lateral (
@@ -50,7 +49,7 @@ select page.day, id, utc, llm, phase, moment, time, measure, source, withdrawn, 
 from page join aoc_records using (id) order by utc desc, page.day, id desc"""
 _NEWEST_FIRST = _PAGE.format(desc="desc", asc="", after="")
 _OLDEST_FIRST = _PAGE.format(desc="", asc="desc", after="")
-# The page after another one, whose last run is known: nothing is skipped.
+# Continues after the last run of the previous page, so no rows are read just to be skipped.
 _NEXT_PAGE = _PAGE.format(
     desc="desc",
     asc="",
@@ -67,7 +66,7 @@ select (select array_agg((day, revision) order by day) from aoc_days where year 
     (select (count(*), max(id)) from aoc_steps where year = $1) as steps"""
 
 MAX_LAST_RUNS = 1000
-"""How many pages are remembered for the page after them."""
+"""Pages whose last run is remembered, for `_NEXT_PAGE`."""
 
 
 class DatabaseRecords:
@@ -84,7 +83,7 @@ class DatabaseRecords:
     def runs(self, day: int | None, skipped: list[Skipped]) -> dict[int, DayRuns]:
         """Return the runs of the days that have any, or of one day.
 
-        Nothing is ever skipped: rows are valid.
+        `skipped` stays empty: rows are always valid.
         """
 
         async def read(connection: postgres.Connection) -> dict[int, DayRuns]:
@@ -151,7 +150,8 @@ class DatabaseRecords:
             wanted.grade,
             None if wanted.llms is None else list(wanted.llms),
         ]
-        # A place counted from the oldest run holds until a run is withdrawn or older ones are imported.
+        # Positions are counted from the oldest run: they hold until a run is withdrawn or older runs are
+        # imported.
         rewritten = tuple((day, of_day.rewritten) for day, of_day in days.items())
         last = self._last_runs.get((wanted, rewritten, cut.older + cut.size))
         more: tuple[object, ...]

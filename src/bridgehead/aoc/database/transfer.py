@@ -120,7 +120,7 @@ async def _import_day(database: postgres.Database, year: int, day: int, entries:
                 grade = None if entry.grade == CLAIMED else entry.grade
                 details = None if entry.details_key is None else msgspec.json.encode(entry.details).decode()
                 withdrawn = str(entry.withdrawn) if entry.is_withdrawn else None
-                # Only behind a seal: a copied or edited line must not take another record's key.
+                # Only with a valid seal: a copied or edited line must not claim the key of another record.
                 attempt = entry.details.attempt if entry.grade in RANKED else None
                 key = uuid4() if attempt is None else key_of_attempt(attempt)
                 row = (year, day, phase, llm, time, moment, measure, source, grade, details)
@@ -144,7 +144,7 @@ def _moment_utc(moment: str) -> str | None:
 
 
 def _surplus(entries: Iterable[Entry], there: Counter[Content]) -> Iterable[Entry]:
-    """Yield the entries that the other side lacks. Consumes `there`: two equal records are two records."""
+    """Yield the entries that the other side lacks. Consumes `there`, so that duplicates are counted."""
     for entry in entries:
         content = content_of(entry)
         if there[content]:
@@ -189,7 +189,7 @@ def export_folder(workspace: Workspace, folders: layout.Folders, database: postg
             NewEntry(
                 *content_of(entry),  # type: ignore[arg-type]
                 entry.grade,
-                # Decoded, for a fixed order of keys: JSONB has its own.
+                # Decoded, so that keys are written in our order; JSONB orders them differently.
                 None if entry.details_key is None else entry.details,
                 source=entry.source_key,
                 withdrawn=str(entry.withdrawn) if entry.is_withdrawn else None,

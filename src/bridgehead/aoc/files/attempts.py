@@ -44,8 +44,8 @@ OPEN_SECONDS = 24 * 3600.0
 """An attempt not finished within a day counts as given up."""
 
 AttemptOutcome = Literal["started", "wrong", "solved", "unchecked", "failed", "given"]
-"""After `wrong` the attempt goes on; the next three end it. `given` belongs to no attempt: its caller read
-the puzzle outside of one."""
+"""After `wrong` the attempt goes on; the next three end it. `given` notes a puzzle that was handed out
+outside of any attempt."""
 ENDED = frozenset({"solved", "unchecked", "failed"})
 ANSWERED = frozenset({"wrong", "solved", "unchecked"})
 """Outcomes of steps that hand in an answer."""
@@ -69,11 +69,11 @@ class AttemptStep(Struct, omit_defaults=True):
     tokens: int | None = None
     cost_usd: float | None = None
     verdict: Verdict | None = None
-    """On the answer of a step; None without one, and in steps of version 0.2."""
+    """The verdict on the step's answer; None without an answer, and in steps of version 0.2."""
     grade: Grade = CLAIMED
     """At the start, the grade that the attempt can reach; at its end, the grade of its time."""
     caller: str | None = None
-    """At the start: a token, an address that needs none, or over stdio the process."""
+    """Only in a start: a token, an address (without authentication), or over stdio the process."""
     seal: str | None = None
     """Proves the grade in a file; nothing outside of `Attempts` sees it."""
 
@@ -222,7 +222,7 @@ class AttemptEnd(NamedTuple):
 
 
 def follow(steps: list[AttemptStep], step: AttemptStep) -> list[AttemptStep]:
-    """Return the steps to store for a new step: none after the end, and the end after the last wrong try."""
+    """Return the steps to store: none once the attempt has ended; with the last wrong try, also its end."""
     if steps and steps[-1].outcome in ENDED:
         return []
     wrong = sum(earlier.outcome == "wrong" for earlier in steps)
@@ -300,7 +300,7 @@ class TimedAttempt(NamedTuple):
 
     @property
     def end(self) -> AttemptStep | None:
-        """The step that ended the attempt. The first one: version 0.2 stored several."""
+        """The first step that ended the attempt; version 0.2 could store several."""
         return next((step for step in self.steps if step.outcome in ENDED), None)
 
     @property

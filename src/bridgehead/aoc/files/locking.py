@@ -30,7 +30,7 @@ LOCK_FILE = ".bridgehead.lock"
 _POLL_SECONDS = 0.002
 _HELD = {errno.EAGAIN, errno.EACCES, errno.EINTR}
 _UNLOCKABLE = {errno.EBADF, errno.EINVAL, errno.ENOLCK, errno.ENOTSUP, errno.EOPNOTSUPP}
-"""Answers of file systems that cannot lock a folder (NFS: EBADF)."""
+"""Errors of file systems that cannot lock a folder (NFS: EBADF)."""
 _EVERYBODY = 0o666
 
 
@@ -59,12 +59,13 @@ class FolderLock:
         descriptor = None
         try:
             is_locked = False
-            # A folder that was removed and made again while this waited is another one: lock that instead.
+            # If the folder was removed and recreated meanwhile, the lock is on the old one: lock the new one.
             while not is_locked:
-                # A folder that has been there before is not made: opening it tells whether it still is.
+                # Create it only if it has never existed; one that existed before is opened, which shows if it
+                # is gone.
                 if self._anchor.path != self.folder or sys.platform == "win32":
-                    # Never on the mount point of a disk that was unmounted: the next mount would hide what
-                    # was written there.
+                    # Not on the mount point of an unmounted disk: the next mount would hide the files written
+                    # there.
                     if not self._anchor.is_there:
                         raise self._unmounted(what)
                     durable.make_folder(Path(self.folder))
@@ -127,7 +128,7 @@ class FolderLock:
         except Timeout as failure:
             raise self._taken(what) from failure
         try:
-            # The umask took rights away that other users of the folder need; only the owner can add them.
+            # The umask removed rights that other users of the folder need; only the owner can add them.
             with suppress(OSError):
                 Path(path).chmod(_EVERYBODY)
             yield

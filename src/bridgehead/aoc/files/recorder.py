@@ -261,7 +261,7 @@ class _DayQueue:
 
     def _start_fold(self) -> None:
         self._folding = None
-        if self.task is None:  # else a record is being written, and sets the timer again
+        if self.task is None:  # otherwise a write is under way, which sets the timer again
             self.task = asyncio.get_running_loop().create_task(self._fold())
 
     async def _fold(self) -> None:

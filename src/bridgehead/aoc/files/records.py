@@ -26,7 +26,7 @@ from .timeline import RunFilter, Timeline, newest
 T = TypeVar("T")
 
 MAX_READS = 10
-"""How often a page is read again because a file was replaced meanwhile."""
+"""Attempts to read a page while files are being replaced."""
 
 
 class DayRead(NamedTuple):
@@ -57,7 +57,7 @@ def read_day(folder: str, day: int, *, is_decoded: bool = True) -> DayRead | Non
     waiting = None if stored_journal is None else journal.decode_journal(stored_journal.data)
     identity = None if waiting is None or stored_journal is None else stored_journal.identity
     if stored is None:
-        # The file was moved away. Entries that are only in the journal stay and begin a new file.
+        # The file was moved away. Entries that are only in the journal are kept and start a new file.
         empty = day_document.empty_document(day)
         new = None if waiting is None else waiting.entries
         return None if new is None else DayRead(empty.data, [], len(empty.head), None, new, identity)
@@ -165,7 +165,8 @@ class Records:
         self._seals = seals or Seals()
         self._read: dict[int, _FileRuns] = {}
         self._timelines: dict[int, _FileTimeline] = {}
-        # Protects both: boards are computed in threads, and only one at a time may read or extend a day.
+        # Protects `_read` and `_timelines`: boards are computed in threads, and only one may read or extend a
+        # day.
         self._lock = threading.Lock()
 
     def runs(self, day: int | None, skipped: list[Skipped]) -> dict[int, DayRuns]:

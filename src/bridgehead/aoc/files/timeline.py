@@ -39,7 +39,7 @@ class RunFilter(Struct, frozen=True):
     """Names as they were recorded."""
 
     def passes(self, group: Group) -> bool:
-        """Return whether runs of a group, with its name as recorded, are listed."""
+        """Return whether runs of a group are listed; its name is as recorded."""
         return (
             self.phase in {None, group.phase}
             and self.measure in {None, group.measure}
@@ -60,7 +60,7 @@ class Timeline:
 
     def __init__(self) -> None:
         self.groups: list[Group] = []
-        """The groups that occur; a name is as it was recorded."""
+        """The groups that occur, with names as recorded."""
         self.counts: dict[Group, int] = {}
         self.pending: list[Entry] = []
         """The journal's entries, oldest first."""
@@ -106,7 +106,7 @@ class Timeline:
             if len(passing) < len(self.groups):
                 places = array("I", [place for place, kind in enumerate(self._kinds) if kind in passing])
                 order = Order(array("q", [self._moments[place] for place in places]), places)
-            # In threads, but without a lock: at worst one is made twice.
+            # Threads share this without a lock: at worst an order is computed twice.
             if len(self._filtered) >= MAX_FILTERED:
                 self._filtered.clear()
             self._filtered[wanted] = order

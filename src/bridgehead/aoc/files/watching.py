@@ -29,7 +29,7 @@ class Seen(Struct, frozen=True):
     resources: dict[str, object]
     """Each listed resource, with a value that changes with it."""
     records: dict[str, Identity]
-    """The files that a board is made of."""
+    """The files that boards are computed from."""
 
 
 async def watch(
@@ -37,8 +37,8 @@ async def watch(
 ) -> None:
     """Announce every change in the folders and in the database, until cancelled.
 
-    The first look at the database always counts as a change: a client may have subscribed and missed one
-    before it.
+    The first read of the database always counts as a change: a client that subscribed earlier may have missed
+    one.
     """
     paths = list_record_paths(folders)
     before: Seen = look(folders, paths)
@@ -64,7 +64,7 @@ async def watch(
 
 
 def list_record_paths(folders: Folders) -> list[str]:
-    """Return the paths of all files that a board may be made of, existing or not."""
+    """Return the paths of all files that boards are computed from, existing or not."""
     paths = [folders.aliases]
     for day in layout.DAYS:
         paths += [

@@ -1,7 +1,7 @@
 """Comparison: which models of one group are surely faster, by how much, and what rank that leaves them. Pure.
 
-The model: log time = speed of the model + difficulty of the puzzle + noise of that model. How well a model
-suits a puzzle is part of its noise, so a claim is about puzzles like these. With one or two puzzles no such
+The model: log time = speed of the model + difficulty of the puzzle + noise of that model. A model's affinity
+to a puzzle is part of its noise, so a claim is about puzzles like these. With one or two puzzles no such
 claim can be made; there the runs are the unit, and a claim is about those puzzles only.
 
 The procedure and its constants were found by simulation; `bench/aoc/ranking.py` repeats it. No random
@@ -25,11 +25,11 @@ Logs = Mapping[str, Mapping[Puzzle, float]]
 LEVEL = 0.05
 """Family-wise error rate: the chance that any two equal models of a group are ranked apart."""
 ENOUGH_TO_CUT = 12
-"""Puzzles of a model from which on single extreme times are cut."""
+"""Puzzles a model needs before its single extreme times are clamped."""
 CUT_SPREADS = 3 * 1.4826
 """How far a time may be from its model's own level: three standard deviations, estimated by the MAD."""
 PRIOR_DF = 4
-"""The noise of all models counts as this many more puzzles of each model."""
+"""Weight of the common variance against a model's own, in puzzles."""
 OUTLIER_FACTOR = 16
 """A model this many times as noisy as the median one is left out of the shared noise."""
 NOISE_ROUNDS = 12
@@ -37,13 +37,13 @@ LEAST_NOISE_SHARE, LEAST_VARIANCE = 0.1, 1e-4
 
 
 class Place(NamedTuple):
-    """One model of a group, with the ranks that the runs leave open to it."""
+    """One model of a group, with the range of ranks that the runs allow for."""
 
     llm: str
     rank: int
     rank_high: int
     ratio: float
-    """How many times as long as the leader it takes for a solved answer."""
+    """Expected time for a solved answer, as a multiple of the leader's."""
     low: float
     high: float
 
@@ -74,7 +74,7 @@ class Fit(NamedTuple):
 
 
 def place_models(fit: Fit) -> list[Place]:
-    """Give each model the range of ranks that the comparison of every two models leaves; the leader first."""
+    """Return each model's range of ranks from the comparison of all pairs, the leader first."""
     pairs, level = sure_pairs(fit)
     count = len(fit.llms)
     faster, slower = [0] * count, [0] * count
@@ -83,7 +83,7 @@ def place_models(fit: Fit) -> list[Place]:
         slower[quick] += 1
 
     def order(i: int) -> tuple[int, int, float, str]:
-        # Among models with the same range, one with few or noisy runs comes after one that is well known.
+        # Among models with the same range, uncertain ones (few or noisy runs) come later.
         margin = two_sided_quantile(level, fit.df[i]) * math.sqrt(fit.noise[i] / fit.cells[i])
         return faster[i], -slower[i], round(fit.speed[i] + margin, 9), fit.llms[i]
 
@@ -100,7 +100,7 @@ def place_models(fit: Fit) -> list[Place]:
 
 
 def sure_pairs(fit: Fit) -> tuple[list[tuple[int, int]], float]:
-    """Return the pairs whose first model is surely faster, and the level of the intervals that agree."""
+    """Return the pairs whose first model is significantly faster, and the level for matching intervals."""
     tested = []
     for i, j in combinations(range(len(fit.llms)), 2):
         p = two_sided_p((fit.speed[i] - fit.speed[j]) / fit.error(i, j), fit.freedom(i, j))
@@ -190,7 +190,7 @@ def fit_puzzles(logs: Logs) -> Fit | None:
 
 
 def cut_extremes(logs: Logs) -> tuple[dict[str, dict[Puzzle, float]], list[float]]:
-    """Clamp single extreme times of models with many puzzles; return the factors that their noise gains."""
+    """Clamp single extreme times of models with many puzzles; return also the noise factors that it causes."""
     columns: dict[Puzzle, list[float]] = {}
     for of_model in logs.values():
         for puzzle, value in of_model.items():
@@ -224,12 +224,12 @@ def cut_extremes(logs: Logs) -> tuple[dict[str, dict[Puzzle, float]], list[float
 def estimate_noise(logs: Logs) -> tuple[list[float], list[float]] | None:
     """Return each model's variance per cell and its degrees of freedom; None without any two shared puzzles.
 
-    The variance of the differences of two models is the sum of theirs: a system of such sums, solved for the
-    single variances.
+    The variance of the difference of two models is the sum of their variances; this solves the system of
+    these sums.
     """
     llms = list(logs)
     sums: list[list[tuple[int, float, int]]] = [[] for _ in llms]
-    """For each model: the other one, the variance of the differences, and its degrees of freedom."""
+    """For each model: the other model, the variance of their differences, and its degrees of freedom."""
     for i, j in combinations(range(len(llms)), 2):
         mine, theirs = logs[llms[i]], logs[llms[j]]
         differences = [value - theirs[puzzle] for puzzle, value in mine.items() if puzzle in theirs]
@@ -252,7 +252,7 @@ def estimate_noise(logs: Logs) -> tuple[list[float], list[float]] | None:
 
 
 def share_noise(noise: Sequence[float], df: Sequence[float]) -> tuple[list[float], list[float]]:
-    """Draw each model's variance up to the common one; return the variances and degrees of freedom."""
+    """Raise each model's variance towards the common one; return the variances and degrees of freedom."""
     limit = OUTLIER_FACTOR * median(noise)
     # At most a quarter of the models can be outliers.
     outliers = sorted((i for i, value in enumerate(noise) if value > limit), key=lambda i: -noise[i])

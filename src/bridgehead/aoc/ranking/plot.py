@@ -123,7 +123,7 @@ def draw(workspace: Workspace, filters: Filters, path: str, theme: str = "light"
 def _lines(workspace: Workspace, filters: Filters, board: Board, rows: list[Row]) -> tuple[list[Line], bool]:
     """Convert runs and intervals to axis units; return also whether these are ratios to the leader.
 
-    A model that shares no puzzle with the leader has no place and is left out.
+    A model that shares no puzzle with the leader has no ratio and is left out.
     """
     times_of = workspace.times_now(filters, board)
     # Without ranks, the model with the most puzzles serves as the leader.

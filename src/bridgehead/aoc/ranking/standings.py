@@ -18,13 +18,13 @@ from .comparison import Fit, Place, count_failures, fit_puzzles, fit_runs, place
 from .figures import Runs, figures, median_of
 
 ENOUGH_PUZZLES = 3
-"""With fewer, a claim is about those puzzles alone, and runs are counted instead."""
+"""With fewer puzzles, a claim is about those alone, and the runs are the unit."""
 ENOUGH_RUNS = 3
-"""Of each puzzle, where runs are counted."""
+"""Fewest runs of each puzzle, where runs are the unit."""
 MAX_MODELS = 300
-"""Models of a board; those with the fewest runs are left out, since clients can invent names."""
+"""Limit of models on a board; those with the fewest runs are left out. Clients can invent names."""
 MAX_RANKED = 60
-"""Models of a group: the work grows with the third power, to 0.1 s here. Clients can invent names."""
+"""Limit of models in a group: the work is cubic, 0.1 s at this size, and clients can invent names."""
 ZERO_MS = 0.5
 """The value of 0 ms: half of the millisecond that times are rounded to."""
 TOO_FEW_PUZZLES = "too few puzzles"
@@ -54,7 +54,7 @@ def rank(
     tallies = {measure: tally(records, filters, name_of, measure) for measure in (SOLVING, EXECUTION)}
     measure = filters.measure
     if measure is None:
-        # Solving time is what the contract means; execution time only if there is nothing else.
+        # The contract's times are solving times; execution times are shown only if there is nothing else.
         has_solving = any(tallies[SOLVING].values()) or attempts.get(SOLVING)
         has_execution = any(tallies[EXECUTION].values()) or attempts.get(EXECUTION)
         measure = EXECUTION if has_execution and not has_solving else SOLVING
@@ -163,7 +163,7 @@ def find_groups(times: Times) -> tuple[list[Times], Unit]:
             )
         return [group for group in groups if len(group) > 1], "runs"
     kept = {llm: set(of_model) & shared.keys() for llm, of_model in times.items()}
-    # Dropping a model may leave a puzzle with one model, and dropping that a model with two puzzles.
+    # Repeated: without a model a puzzle may have one model left, and without that puzzle a model too few.
     dropped = [llm for llm, left in kept.items() if len(left) < ENOUGH_PUZZLES]
     while dropped:
         llm = dropped.pop()

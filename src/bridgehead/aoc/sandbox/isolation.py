@@ -32,7 +32,7 @@ _TOOLCHAINS = (
 """Where people install languages below their home; shown read-only."""
 
 
-# Services listen on sockets in /run: through that of Docker, a program could leave any isolation.
+# Services listen on sockets in /run; through Docker's, a program could leave any isolation.
 _EMPTY = tuple(map(Path, ("/tmp", "/var/tmp", "/dev/shm", "/run", "/home", "/root")))  # noqa: S108 - hidden
 _SHOWN = tuple(map(Path, ("/run/systemd/resolve", "/run/NetworkManager/resolv.conf", "/run/current-system")))
 """Needed for DNS, and the programs of NixOS."""
@@ -101,7 +101,7 @@ def find_parts(command: list[str], folder: Path) -> tuple[list[str], list[Path]]
     A word that names a file relative to `folder`, or a folder with a slash (`./day01`), becomes its path, so
     that it works from another directory.
     """
-    # Folders that are never made visible as a whole.
+    # Folders that are never shown as a whole.
     shared = {*_EMPTY, Path(gettempdir()), Path.home(), *Path.home().parents}
     words, needed = [], []
     for place, word in enumerate(command):

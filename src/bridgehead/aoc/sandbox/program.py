@@ -2,8 +2,8 @@
 
 A shell starts the program on our signal and reports its end, through a socket that the program does not
 inherit. So the time is that of the program alone, without the start of the isolation around it. A program
-that may trace its parent can take the socket from there and report an early end, so output after the report
-does not count.
+that can trace its parent can take over the socket and report an early end, so output after the report does
+not count.
 """
 
 from __future__ import annotations
@@ -151,7 +151,7 @@ class _Run:
         size, is_over = 1 << 16, False
         with suppress(OSError, ValueError):  # closed by another thread
             while not is_over:
-                if sys.platform != "win32":  # there only the end of the pipe shows, and it cannot be polled
+                if sys.platform != "win32":  # Windows cannot poll a pipe: there, read to its end
                     poll = select.poll()
                     for descriptor in (source.fileno(), end):
                         poll.register(descriptor, select.POLLIN)
@@ -159,7 +159,7 @@ class _Run:
                     is_over = end in ready
                     if source.fileno() not in ready:
                         return
-                    # One read takes all that is in the pipe. A second one would take what comes later.
+                    # One read takes everything in the pipe now; a second would include later output.
                     size = room + 1 if is_over else size
                 data = os.read(source.fileno(), size)
                 if not data:

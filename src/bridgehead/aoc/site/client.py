@@ -29,7 +29,7 @@ TURN_SECONDS = 600.0
 MAX_BYTES = 4 * 1024 * 1024
 _OK, _NOT_FOUND, _TOO_MANY = 200, 404, 429
 _BAD = frozenset({301, 302, 303, 307, 400, 401, 403, 500})
-"""The site's answers to an unknown cookie: a redirect to the login, 400, 401, 403 or 500."""
+"""Statuses for an invalid cookie: a redirect to the login, 400, 401, 403 or 500."""
 
 
 class SiteClient(Struct):

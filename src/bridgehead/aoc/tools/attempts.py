@@ -27,7 +27,7 @@ PAGE = 12_000
 """Characters of a puzzle with its input, or of a further page of the input.
 
 Qwen Code moves a result of about 30,000 characters into a file, text and structure together, and Codex cuts
-the middle out of 40,000. An input without its middle has another answer.
+the middle out of 40,000. An answer computed without the middle of the input is wrong.
 """
 _MIN_INPUT = 3_000
 """Characters of the input that come with the longest puzzle."""
@@ -285,7 +285,7 @@ async def finish_attempt(args: FinishAttempt, ctx: Context[Workspace]) -> Answer
     had_ended = attempt.end is not None
     if not had_ended:
         attempt = await workspace.run_in_thread(_hand_in, workspace, attempt, args, workspace.caller_of(ctx))
-    # Also after an earlier call ended it: a crash may have come between its end and its record.
+    # Even if an earlier call ended the attempt: a crash may have come between its end and its record.
     is_recorded = await workspace.record_attempt(attempt, id(ctx.connection))
     return _finished(attempt, is_recorded=is_recorded, had_ended=had_ended)
 
@@ -318,7 +318,7 @@ def _hand_in(workspace: Workspace, attempt: TimedAttempt, args: FinishAttempt, c
 def _finished(attempt: TimedAttempt, *, is_recorded: bool, had_ended: bool) -> Answer[FinishedAttempt]:
     from ..files.attempts import MAX_TRIES
 
-    # The first end stands; while there is none, the last step is the wrong answer of this call.
+    # The first end stands; an attempt without one has this call's wrong answer as its last step.
     step = attempt.end or attempt.steps[-1]
     left = 0 if attempt.end is not None else MAX_TRIES - attempt.wrong
     milliseconds = step.time or attempt.milliseconds

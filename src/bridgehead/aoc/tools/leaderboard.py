@@ -72,7 +72,7 @@ class History(Struct, frozen=True):
 
 
 def lean_schema(schema: dict[str, Any]) -> dict[str, Any]:
-    """Leave out the alias `llm`, and bounds that a description or the name says in words.
+    """Leave out the alias `llm`, and bounds that the description or the name states in words.
 
     Every conversation pays for the list, and some clients drop bounds.
     """
@@ -131,7 +131,7 @@ async def speed_leaderboard(args: SpeedLeaderboard, ctx: Context[Workspace]) -> 
         next_offset=next_offset,
         skipped=view.skipped,
     )
-    # Without METHOD, which has its own field in the answer.
+    # METHOD has a field of its own in the answer.
     said = [note for note in notes(view.board) if note != METHOD] if rows else []
     if rows:
         text = "\n".join([rows_text(view.board, rows), *([METHOD] if METHOD in notes(view.board) else [])])
