@@ -33,7 +33,7 @@ async def examine(environment: Mapping[str, str], wait: float = WAIT_SECONDS) ->
     """Check everything; wait up to `wait` seconds for a game to dial in."""
     from .changes.history import History
 
-    # Quiet unless the user has set a level: log lines between the findings would only confuse.
+    # Quiet unless the user has set a level: log lines would come between the findings.
     settings = BitburnerSettings({"MCP_LOG_LEVEL": "error", **environment})
     findings = [settings_finding(BitburnerSettings(environment), environment)]
     try:

@@ -8,7 +8,7 @@ from bridgehead.mcp import Dialect, Failure, ToolError
 from bridgehead.runtime.errors import BridgeError, InvalidArgument, StorageError, TimedOut, Unavailable
 
 NOTHING_CHANGED = "Nothing was changed."
-"""Added by every failed change that certainly changed nothing."""
+"""Added to the error of a change that certainly did nothing."""
 
 
 class NotConnected(Unavailable):

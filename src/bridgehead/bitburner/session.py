@@ -83,12 +83,12 @@ class Session:
             refuses_newer=settings.refuse_stale_writes,
         )
         self.write_max_bytes = settings.write_max_bytes
-        # Each search is a process that may compute for seconds; more at once would take the machine.
+        # Each search is a process that may compute for seconds; more of them would starve the machine.
         self.searches = Turns(2)
         # For work that parses scripts: the nodes of one large script take up to 200 MB.
         self.parsing = Turns(2)
-        # For calls that keep all files of a server while scripts are parsed. A turn begins before the files
-        # are read: calls that wait for a parser would each hold a whole server.
+        # For calls that keep all files of a server while scripts are parsed. Taken before the files are read:
+        # otherwise each call waiting for the parser would hold a whole server.
         self.checks = Turns(4)
         self.type_checker = TypeChecker(settings)
         self._index: Index | None = None
@@ -106,7 +106,7 @@ class Session:
         self.batches.on_unfinished = lambda: self._start(self.batches.take_back_all(self._tell_all))
         relay.operations = {**self.writer.operations, BATCH: self.batches.serve}
         self._notices: list[str] = []
-        """Added to the next answer of this process, to any caller."""
+        """Added to this process's next answer, whoever gets it."""
         self.writer.on_change.append(self._handle_change)
         if bridge is not None:
             connection.on_change.append(bridge.changed.resources)
@@ -118,7 +118,7 @@ class Session:
         return self._clock.now()
 
     def name_agent(self, ctx: Context[Session]) -> str:
-        """Return the name of the agent that calls: its session, or without one its token or this process."""
+        """Return a name for the calling agent, from this process, its token and its session, if any."""
         caller = ctx.principal or ""
         if not ctx.revision.stateless:
             if ctx.connection not in self._agents:
@@ -249,7 +249,7 @@ class Session:
         self._start(check())
 
     def _tell_all(self, notice: str) -> None:
-        """Tell the agents of this process and of those that share its game."""
+        """Notify the agents of this process and of its guests."""
         from .game import wire
 
         self._notices.append(notice)
@@ -324,8 +324,7 @@ async def open_session(
 
     task = asyncio.get_running_loop().create_task(keep_connecting())
     try:
-        # Wait until it is known whether the port is ours: the first call must be able to tell why there is no
-        # game.
+        # Wait until the role is decided: the first call must be able to say why no game is connected.
         await connector.settled.wait()
         yield session
     finally:

@@ -113,7 +113,7 @@ def _simulated() -> Iterator[str]:
 
 
 def _plain_environment() -> dict[str, Any]:
-    """Return this process's environment without the bridge's settings, which are for the real API."""
+    """Return this process's environment without the bridge's settings: they are for the real API."""
     # `name.upper()`: the proxies are read in lower case too.
     ours = {setting.name for setting in (*MercurySettings.declared, *ToolFilterSettings.declared)}
     return {name: value for name, value in os.environ.items() if name.upper() not in ours}

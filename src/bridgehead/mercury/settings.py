@@ -353,7 +353,7 @@ class MercurySettings(StateSettings, DatabaseSettings, ReplicaSettings, LogSetti
         )
         has_budget = self.client_budgets != () or any(amount is not None for amount in budgets)
         if self.redis_url is not None and self.database_url is None and has_budget:
-            # Redis means several replicas. It may forget a write that it acknowledged, and a budget must not.
+            # Redis means several replicas. It may lose a write that it acknowledged; a budget must not.
             wanted = "a postgresql:// address: budgets of replicas are kept in PostgreSQL, not in Redis"
             raise SettingError("BRIDGEHEAD_DATABASE_URL", "", wanted)
         if self.max_retry_delay < self.retry_delay:

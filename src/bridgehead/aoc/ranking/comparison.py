@@ -190,7 +190,7 @@ def fit_puzzles(logs: Logs) -> Fit | None:
 
 
 def cut_extremes(logs: Logs) -> tuple[dict[str, dict[Puzzle, float]], list[float]]:
-    """Clamp single extreme times of models with many puzzles; return also the noise factors that it causes."""
+    """Clamp single extreme times of models with many puzzles; return also each model's noise factor."""
     columns: dict[Puzzle, list[float]] = {}
     for of_model in logs.values():
         for puzzle, value in of_model.items():

@@ -31,7 +31,7 @@ class Faults(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     garbage: float = 0.0
     """An unsolicited or malformed frame comes before the reply."""
     nonsense: float = 0.0
-    """The reply has the right id, and a result of a type that no method gives."""
+    """The reply has the right id, and a result of a type that no method returns."""
     huge: float = 0.0
     """The reply is padded by `padding` bytes."""
     delay: float = DELAY
@@ -39,7 +39,7 @@ class Faults(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     only: frozenset[str] = field(default_factory=frozenset)
     """The methods that are affected; empty means all."""
     times: int | None = None
-    """How many requests are affected before all is well again; None: no limit."""
+    """How many requests are affected before the faults end; None: no limit."""
 
     def __post_init__(self) -> None:
         for name in SHARES:
@@ -49,7 +49,7 @@ class Faults(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 def parse(text: str) -> Faults:
-    """Read faults from a text such as `late=0.3,delay=1,drop=0.05,silence`; a share left out is all of it."""
+    """Read faults from a text such as `late=0.3,delay=1,drop=0.05,silence`; without a value, a share is 1."""
     values: dict[str, str] = {}
     for part in filter(None, text.replace(" ", "").split(",")):
         name, _, value = part.partition("=")
@@ -109,7 +109,7 @@ class Frame(msgspec.Struct, frozen=True):
 
 
 def garbage(random: Random, message_id: object, stale: Sequence[bytes]) -> Frame:
-    """Draw one frame of garbage, related to the current request id or to earlier replies."""
+    """Draw one invalid or unsolicited frame; `stale` are earlier replies to repeat."""
     match random.randrange(4):
         case 0:
             return Frame(random.choice(random.choice((_MALFORMED, _NO_OBJECT, _NO_REPLY))))
@@ -129,7 +129,7 @@ def garbage(random: Random, message_id: object, stale: Sequence[bytes]) -> Frame
 
 
 def nonsense(random: Random, message_id: object) -> bytes:
-    """Make a reply with the right id and a result that no method gives."""
+    """Make a reply with the right id and a result that no method returns."""
     said = {"jsonrpc": "2.0", "result": random.choice(_NONSENSE), "id": message_id}
     return msgspec.json.encode(said)
 

@@ -25,7 +25,7 @@ class Screen:
         self._console = console
         self._title = title
         self._advice = advice
-        """Stays in the terminal, above the live part."""
+        """Printed above the live part, and never redrawn."""
         self._state = ""
         self._count = 0
         self._last: deque[Text] = deque(maxlen=LINES)
@@ -51,7 +51,7 @@ class Screen:
         self._live.stop()
 
     def tell(self, state: str) -> None:
-        """Show the current state; a repeated one is shown once."""
+        """Show the current state, unless it is shown already."""
         if state != self._state:
             self._state = state
             self._print(Text(state))

@@ -73,7 +73,7 @@ def find_matches(job: Job) -> MatchResult:
         for number, line in enumerate(split_lines(content), start=1):
             if pattern.search(line) is None:
                 continue
-            # One match beyond the limit shows that there are more.
+            # Looks for one match more than the limit, to know whether there are more.
             if len(matches) == job.limit:
                 return MatchResult(matches, truncated=True)
             shown = line if len(line) <= _MAX_LINE else f"{line[:_MAX_LINE]}… ({len(line)} characters)"

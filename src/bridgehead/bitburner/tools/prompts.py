@@ -51,7 +51,7 @@ async def write_script(args: WriteScript, ctx: Context[Session]) -> str:
     """Make the prompt for a new script."""
     name = paths.validate_script(args.filename)
     index = await ctx.state.load_index()
-    # The goal is a sentence: the search ranks functions by its words.
+    # The goal is a sentence, by whose words the search ranks functions.
     declarations = index.search.find(args.goal, _MAX_ENTRIES).declarations
     return (
         f"Write a Bitburner script {name} for this goal:\n\n{args.goal}\n\n"

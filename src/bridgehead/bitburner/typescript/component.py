@@ -1,4 +1,4 @@
-"""Component: where the TypeScript checker is installed, and how it gets there.
+"""Component: finds and installs the TypeScript checker.
 
 The checker is one static program of the TypeScript project (Apache-2.0), with its library files. It comes
 from npm, through the user's own npm and its configuration, and is unpacked only if its SHA-512 is the one

@@ -61,7 +61,7 @@ class Catalogue:
         terms: Mapping[str, ModelTerms] | None = None,
     ) -> None:
         self._terms = terms or {}
-        """Configured by route; they win over the API's list."""
+        """From the routes file; these override the API's list."""
         self._api = api
         self._keys = keys
         self._clock = clock
@@ -71,9 +71,9 @@ class Catalogue:
         self._is_kept = settings.cache_enabled
         self._models: dict[str, wire.Model] = {}
         self._prices: dict[str, Prices | None] = {}
-        """Prices parsed from the list, on first use: every answer is priced and the list seldom changes."""
+        """Prices parsed from the list, cached: every answer is priced, and the list seldom changes."""
         self._by_endpoint: dict[str, tuple[str, ...]] = {}
-        """Names in the endpoint's own list, for APIs that have one."""
+        """Model names from the endpoints' own lists, for APIs that have these."""
         self._asked: set[str] = set()
         """Endpoints whose own list was requested since the last refresh."""
         self._unserved: set[tuple[str, str]] = set()
@@ -104,7 +104,7 @@ class Catalogue:
         return model if model in self._models or model in self._terms or model == self._default else UNKNOWN
 
     def expire(self) -> None:
-        """Treat the list as wrong: the next price is read from a new one."""
+        """Mark the list as outdated: it is fetched again before the next price."""
         self._fetched_at, self._due_at = None, float("-inf")
 
     def find(self, model: str) -> wire.Model | None:
@@ -120,7 +120,7 @@ class Catalogue:
         return (endpoint, model) in self._unserved
 
     def find_longer(self, names: Sequence[str], model: str) -> str | None:
-        """Return the listed model with the next longer context than a model's; None if there is none."""
+        """Return the name with the next longer context than the model's; None if there is none."""
         known = self._models.get(model)
         minimum = 0 if known is None else known.context_length or 0
         lengths = {name: self._models[name].context_length or 0 for name in names if name in self._models}
@@ -149,7 +149,7 @@ class Catalogue:
                 return self._by_endpoint[endpoint]
         able = []
         for model in self._models.values():
-            # Without the field, go by the name: the vendor's edit models have `edit` in it.
+            # Without the field, the name decides: the vendor's edit models have `edit` in it.
             if model.supported_endpoints is None:
                 serves = (kind == EDITING) == (EDITING in model.id)
             else:
@@ -161,7 +161,7 @@ class Catalogue:
     # --- fetching ------------------------------------------------------------------------------------------
 
     async def fetch(self) -> list[wire.Model]:
-        """Return the models; fetch the list if it is missing, too old, or may not be cached."""
+        """Return the models; fetch the list if it is missing or old, or if caching is off."""
         if not (self._is_kept and self.is_current):
             await self.refresh()
         return list(self._models.values())
@@ -249,7 +249,7 @@ class Catalogue:
         prices = self._find_prices(model)
         if prices is None:
             return None
-        # The listed cache price may be above the prompt's, and the number of cached tokens is unknown before.
+        # The cache price may be above the prompt price, and how many tokens will be cached is unknown.
         return input_tokens * max(prices[0], prices[2]) + output_tokens * prices[1]
 
     def has_current_price(self, model: str) -> bool:

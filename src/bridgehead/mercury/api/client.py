@@ -38,10 +38,10 @@ Report = Callable[[StreamedAnswer], Awaitable[None] | None]
 """Called when an answer has grown. The result is awaited, so a slow client slows the stream."""
 
 CONNECT_SECONDS = 5.0
-"""TCP and TLS together. Nothing has been sent by then, so a retry is free."""
+"""For TCP and TLS together. No request has been sent by then, so a retry is free."""
 _SUCCESS = range(200, 300)
 _LONGEST_START = 1000
-"""Bytes by which it is clear whether an answer is a stream."""
+"""Bytes after which it is clear whether an answer is a stream."""
 _HEADERS = (
     ("Accept", "application/json, text/event-stream"),
     ("Accept-Encoding", "identity"),  # without this line, any compression is welcome (RFC 9110, 12.5.3)
@@ -64,14 +64,14 @@ class TimeLimit(Struct, frozen=True):
 
 
 class Access(Struct, frozen=True):
-    """How an API wants to be addressed, beside its URL."""
+    """How to address an API, beside its URL."""
 
     name: str = "Mercury API"
     """Its name in messages, after "the"."""
     query: str = ""
     """Added to every path, such as `?api-version=…`."""
     key_header: str = "Authorization"
-    """The header of the key; with this one the key is a bearer token."""
+    """The header of the key; in `Authorization`, the key is a bearer token."""
     headers: Headers = ()
 
 
@@ -141,7 +141,7 @@ class ApiClient:
         has_begun = False
         try:
             async with asyncio.timeout(limit.seconds):
-                # Entered by hand, because the limit for the first byte covers only the head.
+                # Entered by hand: the limit for the first byte must end before the rest is read.
                 response = await self._begin(exchange, limit)
                 try:
                     if response.status not in _SUCCESS:

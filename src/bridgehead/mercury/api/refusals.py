@@ -82,15 +82,15 @@ def refused(
         return _context_exceeded(quote, api)
     is_about_model = "model" in words or bool(model and model.lower() in words)
     if status == NOT_ALLOWED or (status == NOT_FOUND and (path in words or not is_about_model)):
-        # A 404 is about the endpoint if it names that or does not mention the model: so answer OpenAI, Groq
-        # and LiteLLM for a path that they do not serve.
+        # A 404 is about the endpoint if it names the path or does not mention the model. OpenAI, Groq and
+        # LiteLLM answer so for paths that they do not serve.
         message = f"The {api} has nothing at {path} ({status}): {quote}"
         return MercuryError("NOT_FOUND", message, status=status)
     if status == NOT_FOUND:
         return unknown_model(model, (), api, quote)
     where = f" (at {reason.param})" if reason.param else ""
     message = f"The {api} refused the request ({status}){where}: {quote}"
-    # LiteLLM names no parameter for a model that it does not have.
+    # LiteLLM sets no `param` for an unknown model.
     is_model_refused = reason.param == "model" or "invalid model name" in words
     code = "MODEL_NOT_SUITABLE" if is_model_refused else "INVALID_REQUEST"
     return MercuryError(code, message, status=status)
@@ -171,7 +171,7 @@ def read_refusal(body: bytes) -> wire.ApiError:
             return read_reason(read_tolerantly(body, wire.ErrorResponse)[0])
         with suppress(*UNDECODABLE):  # Gemini's compatible endpoint puts it into a list
             return read_reason(read_tolerantly(body, tuple[wire.ErrorResponse])[0][0])
-    # Not JSON: a gateway's own words, unless it is a whole page.
+    # Not JSON: a gateway's own text, unless it is an HTML page.
     is_text = body[:1].isalnum()
     return wire.ApiError(quote_bytes(body) if is_text else None)
 

@@ -28,7 +28,7 @@ def check_schema(wanted: ResponseFormat) -> None:
 
 
 def check_content(wanted: ResponseFormat, completion: Completion) -> None:
-    """Raise if the answer does not have the requested form; the error carries the answer."""
+    """Raise if the answer does not have the requested form; the error contains the answer."""
     if wanted.type == "text" or completion.tool_calls is not None:
         return
     content = completion.content

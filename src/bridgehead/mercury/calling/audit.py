@@ -55,14 +55,14 @@ def audit_calls(bridge: Bridge[Any]) -> None:
 
     def ended(invocation: Invocation, outcome: Outcome, seconds: float) -> None:
         service = invocation.context.state
-        if invocation.kind == "tool" and service is not None:  # None if it could not be opened
+        if invocation.kind == "tool" and service is not None:  # None if opening failed
             service.audit.end(invocation, outcome, seconds)
 
     bridge.around_calls(observe_calls(ended))
 
 
 class Audit:
-    """Collects the outcomes of calls, and writes their lines soon."""
+    """Collects the outcomes of calls, and writes their lines shortly after."""
 
     def __init__(self, *, with_content: bool) -> None:
         self._with_content = with_content

@@ -105,7 +105,7 @@ class Cap(Struct, frozen=True):
 
     @property
     def name(self) -> str:
-        """Its name in messages."""
+        """Its description in messages."""
         whose = "" if self.client is None else f" of {self.client}"
         return f"The {self.period}'s budget{whose}"
 
@@ -267,7 +267,7 @@ class Budget:
         """Return what is left of the shared budgets by period, as of the last read."""
         today = utc_day(self._clock.now())
         return {
-            # A period that has begun since the last read has its whole budget: nobody has called yet.
+            # A period that began after the last read still has its whole budget.
             period: spending.left if key == spending.cap.key(today)[0] else spending.cap.limit
             for period, (key, spending) in self._latest.items()
         }

@@ -184,7 +184,7 @@ class Completer:
         return completion
 
     async def _ask(self, call: Call, targets: list[Target], report: Report | None) -> Completion:
-        """Send until a provider answers, a failure is final, the retries are used up, or time is over.
+        """Send until a provider answers, a failure is final, or retries or time run out.
 
         Asks the targets one after the other; only the last one gets retries.
         """
@@ -211,7 +211,7 @@ class Completer:
                         await asyncio.sleep(wait)
                         deadline = self._clock.monotonic() + call.seconds
                         continue
-                    # At once, and not as a retry: nothing is wrong with the service.
+                    # Not a retry and without delay: the service itself is fine.
                     if error.status in COOLDOWN_SECONDS:  # the key was refused
                         refused_keys.add(key)
                         provider.keys.cool_down(key, error.status, error.retry_after)
@@ -246,19 +246,19 @@ class Completer:
             provider.has_fim = call.sent_path == COMPLETIONS or provider.catalogue.names_endpoints
             return [] if provider.has_fim else [Target(provider.name, call.model)]
         if error.code == "INVALID_REQUEST" and call.is_streamed and "stream_options" in str(error):
-            # No caller asked for these: the next stream goes without them, unless this one did.
+            # Our own addition, so it can be left out: try again without, unless this request had none.
             was_sent, provider.has_stream_options = call.asks_usage, False
             return [Target(provider.name, call.model)] if was_sent else []
-        # A caller that names a model gets that one or an error.
+        # A model that the caller named is never replaced.
         if not call.default_model:
             return []
         catalogue = provider.catalogue
         if error.code in ("MODEL_NOT_FOUND", "MODEL_NOT_SUITABLE") and not call.warnings:
             able = [name for name in await catalogue.list_able(call.path) if name != call.model]
-            catalogue.note_unserved(call.path, call.model)  # after the list, which would clear it
+            catalogue.note_unserved(call.path, call.model)  # after `list_able`, whose refresh would clear it
             why = f"cannot serve {call.path}"
             return [_replace_model(call, provider.name, able[0], why)] if able else []
-        if error.code == "CONTEXT_LENGTH_EXCEEDED":  # perhaps more than once, each time a longer one
+        if error.code == "CONTEXT_LENGTH_EXCEEDED":  # possibly several times, with longer and longer contexts
             longer = catalogue.find_longer(await catalogue.list_able(call.path), call.model)
             why = "has a context too short for this"
             return [] if longer is None else [_replace_model(call, provider.name, longer, why)]

@@ -139,7 +139,7 @@ class PostgresUsage:
                 for number, counts in (await asyncio.to_thread(self._spool.read)).items():
                     try:
                         await self._store(number, counts)
-                    except StorageError as refusal:  # must not keep the counts of this run from being written
+                    except StorageError as refusal:  # the counts of this run must still be written
                         _log.warn("usage of an earlier run is refused", batch=number, reason=str(refusal))
                     else:
                         await asyncio.to_thread(self._spool.remove, number)

@@ -47,7 +47,7 @@ class Answer(Struct):
 
     @property
     def text(self) -> str:
-        """All of it."""
+        """The whole text."""
         return "".join(self.tokens)
 
     @property
@@ -81,7 +81,7 @@ def chat(request: ChatRequest, model: Model) -> Answer:
         reasoning=reasoning,
     )
     answer.seed = seed
-    # As the vendor's prompt cache: the messages before the last one, in whole blocks.
+    # Like the vendor's prompt cache, which covers the messages before the last one in whole blocks.
     answer.cached_tokens = sum(counts[:-1]) // _CACHE_BLOCK * _CACHE_BLOCK
     if tool is not None:
         answer.tool = tool.function.name
@@ -168,7 +168,7 @@ def _choose_tool(request: ChatRequest, question: str) -> Tool | None:
 def _example(schema: dict[str, Any], question: str, param: str) -> list[str]:
     """Make a value for a schema of plain types, enums, objects, lists and references.
 
-    Bounds, patterns and other keywords are not looked at: the bridge says so if the value does not fit.
+    Bounds, patterns and other keywords are ignored; the bridge reports a value that does not fit.
     """
 
     def make(part: Any) -> Any:

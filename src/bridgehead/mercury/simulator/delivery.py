@@ -89,7 +89,7 @@ def _events(reply: Streamed, fault: Fault) -> Iterator[bytes]:
 
 
 def _delay(fault: Fault, usual: float) -> float:
-    """Return the seconds between pieces; an endless answer is paced unless the fault says otherwise."""
+    """Return the seconds between pieces; an endless answer is paced unless the fault sets a delay."""
     if fault.chunk_delay is not None:
         return fault.chunk_delay
     return usual or (ENDLESS_DELAY if fault.kind == "endless" else 0.0)

@@ -25,7 +25,7 @@ refused: the connection is closed, and for a while nothing listens
 
 
 class Fault(Struct, frozen=True, forbid_unknown_fields=True):
-    """One thing that goes wrong."""
+    """One failure, and the requests that it applies to."""
 
     status: int = 200
     code: str = ""
@@ -44,9 +44,9 @@ class Fault(Struct, frozen=True, forbid_unknown_fields=True):
     after: int = 3
     """Pieces of a stream that are sent before the fault strikes."""
     on: str = "completions"
-    """Applies to requests with this in their path,"""
+    """Text that a request's path must contain."""
     says: str = ""
-    """and this in their body."""
+    """Text that a request's body must contain."""
 
     def is_for(self, path: str, body: bytes) -> bool:
         """Tell whether the fault applies to a request."""
@@ -128,7 +128,7 @@ class Faults:
         self.mixed(0.0)
 
     def obey(self, orders: Orders) -> None:
-        """Apply the orders of another process."""
+        """Apply faults set by another process."""
         if orders.clear:
             self.clear()
         self.next(*orders.next)

@@ -99,7 +99,7 @@ class Service:
         return request, answers.chat(request, self._model(request, catalogue.CHAT))
 
     def _answer_decision(self, body: bytes) -> Whole:
-        """Answer every question alike: yes, the first label, the middle of the scale."""
+        """Answer every question the same way: yes, the first label, the middle of the scale."""
         request = msgspec.json.decode(body)
         answers: dict[str, dict[str, Any]] = {}
         for name, question in request["questions"].items():

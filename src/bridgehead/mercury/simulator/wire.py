@@ -43,7 +43,7 @@ class Tool(Struct):
 
 
 class Named(Struct):
-    """The name of something."""
+    """A function by its name."""
 
     name: str
 
@@ -55,7 +55,7 @@ class NamedTool(Struct):
 
 
 class Shape(Struct):
-    """The JSON Schema that an answer has to follow."""
+    """The JSON Schema that the answer must follow."""
 
     name: str
     schema: dict[str, Any] = {}

@@ -62,8 +62,7 @@ def complete(
     cached = service.completer.lookup(call, ctx, now)
     if cached is None:
         return _complete(call, ctx)
-    # The engine returns a plain value in the same turn of the loop; only waiting for the API needs a
-    # coroutine.
+    # A plain value, not a coroutine: the engine answers a cache hit in the same turn of the loop.
     service.cache.remember(call, bytes(ctx.arguments))
     return cached.to_result(now, ctx.revision)
 

@@ -53,7 +53,7 @@ def quote_files(names: list[str], texts: list[str]) -> str:
 
 
 def _split(name: str, folder: str) -> list[str] | None:
-    """Return the steps from a root to a file; None if the name is not a path inside of that root."""
+    """Return the path components from a root to a file; None if the name is not inside of that root."""
     path = name.replace("\\", "/")
     if os.path.isabs(name):  # noqa: PTH117 - pathlib loads slowly
         root = folder.replace("\\", "/").rstrip("/") + "/"
@@ -99,14 +99,14 @@ def _read(folders: list[str], name: str, max_bytes: int) -> str:
 
 
 def _open(folder: str, steps: list[str]) -> int:
-    """Open a file step by step without following links; the root itself is trusted and may be a link."""
+    """Open a file component by component without following links; the root is trusted and may be a link."""
     if not _WALKS:
         return _open_resolved(folder, steps)
     *folders, file = steps
     here = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         for step in folders:
-            # Relative to the open folder: a rename of one above it cannot lead elsewhere.
+            # Relative to the open folder, so that renaming a folder above it cannot lead elsewhere.
             inner = os.open(step, os.O_RDONLY | os.O_DIRECTORY | _NO_FOLLOW, dir_fd=here)
             os.close(here)
             here = inner
