@@ -44,17 +44,17 @@ def make_starter(folder: Path) -> list[Path]:
         "answers/Day01_phase1.txt": f"{ANSWER1}\n",
         "answers/Day01_phase2.txt": f"{ANSWER2}\n",
     }
-    made = []
+    created = []
     for name, text in files.items():
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         # "x": a file of the user's own is never overwritten.
         with suppress(FileExistsError), path.open("x", encoding="utf-8", newline="\n") as file:
             file.write(text)
-            made.append(path)
+            created.append(path)
     if ignore_puzzles(folder):
-        made.append(folder / ".gitignore")
-    return made
+        created.append(folder / ".gitignore")
+    return created
 
 
 def ignore_puzzles(folder: Path) -> bool:

@@ -86,7 +86,7 @@ class _Chosen(NamedTuple):
 class PastAttempts(NamedTuple):
     """A model's earlier attempts at a day."""
 
-    given: set[int]
+    handed_out: set[int]
     """The phases whose text it has been given."""
     answers: Counter[int]
     """How many answers it has handed in, by phase."""
@@ -209,7 +209,7 @@ class Workspace:
             own.add(step.attempt)
             if is_before:
                 # The text of phase 2 has that of phase 1 in it.
-                past.given.update(range(1, step.phase + 1))
+                past.handed_out.update(range(1, step.phase + 1))
             past.answers[step.phase] += step.outcome in ANSWERED
             if is_named and step.phase == 1 and step.outcome in {"solved", "unchecked"}:
                 past = past._replace(has_solved_first=True)
@@ -325,8 +325,8 @@ class Workspace:
             return view
 
         def narrow(whole: BoardView) -> BoardView:
-            wanted = match_names(name, whole.known)
-            return replace(whole, rows=[row for row in whole.rows if row.llm in wanted])
+            names = match_names(name, whole.known)
+            return replace(whole, rows=[row for row in whole.rows if row.llm in names])
 
         name = aliases.look_up(filters.llm)
         # Narrowed after ranking: a model's rank is among all models.
@@ -435,13 +435,15 @@ class Workspace:
         if filters.llm is not None:
             mains = match_names(aliases.look_up(filters.llm), known)
             llms = frozenset(name for name in names if name_of(canonical[name]) in mains)
-        wanted = RunFilter(filters.phase, filters.measure, filters.grade, llms)
-        is_all = wanted == RunFilter()
+        run_filter = RunFilter(filters.phase, filters.measure, filters.grade, llms)
+        is_all = run_filter == RunFilter()
         counts = {
-            day: sum(count for group, count in of_day.counts.items() if is_all or wanted.passes(group))
+            day: sum(count for group, count in of_day.counts.items() if is_all or run_filter.passes(group))
             for day, of_day in days.items()
         }
-        return _Chosen(wanted, [day for day, count in counts.items() if count], sum(counts.values()), known)
+        return _Chosen(
+            run_filter, [day for day, count in counts.items() if count], sum(counts.values()), known
+        )
 
     def runs_now(self, filters: Filters) -> tuple[list[Run], list[Skipped]]:
         """List every run that passes the filters. Blocks."""

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 _DEFINITIONS_FILE = "definitions.d.ts"
 
-TOLD = "bridgehead/told"
+NOTICE = "bridgehead/told"
 """Method of the owner's notification with a sentence for the agents of its guests."""
 
 
@@ -103,7 +103,7 @@ class Session:
         self._last_agent = 0
         self._background: set[asyncio.Task[None]] = set()
         self.batches = BatchWriter(connection, self.writer, self.last_seen, Journal(settings))
-        self.batches.on_unfinished = lambda: self._start(self.batches.take_back_all(self._tell_all))
+        self.batches.on_unfinished = lambda: self._start(self.batches.take_back_all(self._notify_all))
         relay.operations = {**self.writer.operations, BATCH: self.batches.serve}
         self._notices: list[str] = []
         """Added to this process's next answer, whoever gets it."""
@@ -206,9 +206,9 @@ class Session:
             self._differing = {
                 (difference.server, difference.filename): difference for difference in differences
             }
-        told = decode_notice(notice, TOLD, str)
-        if told is not None:
-            self._notices.append(told)
+        text = decode_notice(notice, NOTICE, str)
+        if text is not None:
+            self._notices.append(text)
 
     def take_notices(self, agent: str) -> list[str]:
         """Return the notices for an agent's next answer, once."""
@@ -223,8 +223,8 @@ class Session:
 
     def forget_differences(self) -> None:
         """Mark the differences as reported; the owner then records the contents that the game holds."""
-        told, self._differing = self._differing, {}
-        if told and self.connection.link is not None and not self.connection.link.is_shared:
+        reported, self._differing = self._differing, {}
+        if reported and self.connection.link is not None and not self.connection.link.is_shared:
             self._start(self.differences.acknowledge(self.remote))
 
     def _check_new_game(self) -> None:
@@ -238,7 +238,7 @@ class Session:
             from .game import wire
 
             # First: an unfinished batch must not count as a difference.
-            await self.batches.take_back_all(self._tell_all)
+            await self.batches.take_back_all(self._notify_all)
             differences = await self.differences.check_all(self.remote)
             self._differing = {
                 (difference.server, difference.filename): difference for difference in differences
@@ -248,12 +248,12 @@ class Session:
 
         self._start(check())
 
-    def _tell_all(self, notice: str) -> None:
+    def _notify_all(self, notice: str) -> None:
         """Notify the agents of this process and of its guests."""
         from .game import wire
 
         self._notices.append(notice)
-        self.relay.broadcast(wire.encode_notification(TOLD, notice))
+        self.relay.broadcast(wire.encode_notification(NOTICE, notice))
 
     def _start(self, work: Coroutine[Any, Any, None]) -> None:
         import asyncio

@@ -77,12 +77,12 @@ def main(arguments: list[str], environment: Mapping[str, str]) -> int:
             # A client's entry whose token is not set here is in use but was not tried: "Cursor: aoc".
             entries = [finding for finding in report.get("clients", ()) if ": " in finding.what]
             untried = ", ".join(finding.what for finding in entries if finding.verdict == "note")
-            told = (
+            summary = (
                 f"Everything else in use works. Not tried: {untried}."
                 if untried
                 else "Everything in use works."
             )
-            console.print(f"\n[bold green]{escape(told)}[/]")
+            console.print(f"\n[bold green]{escape(summary)}[/]")
     return exit_code(finding for findings in report.values() for finding in findings)
 
 

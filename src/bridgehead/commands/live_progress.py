@@ -56,7 +56,7 @@ class LiveProgress:
         self._live.update(Text(""), refresh=True)
         self._live.stop()
 
-    def hear(self, message: dict[str, Any]) -> None:
+    def show(self, message: dict[str, Any]) -> None:
         """Show a progress notification; ignore other messages."""
         if message.get("method") != "notifications/progress":
             return

@@ -153,10 +153,10 @@ def _local(
         requested[name] = entries.local(
             request.client, (*request.command, bridge), need, write_secrets=request.write_secrets
         )
-        had = entries.variables_of(old.get(name))
-        notes += _secret_notes(request, manifest, need, had)
+        old_variables = entries.variables_of(old.get(name))
+        notes += _secret_notes(request, manifest, need, old_variables)
         if not (request.write_secrets or entries.can_refer(request.client) or request.client.inherits):
-            missing = tuple(secret for secret in need.secrets if secret not in had)
+            missing = tuple(secret for secret in need.secrets if secret not in old_variables)
             withheld |= {bridge: missing} if missing else {}
         hidden += need.secrets.values()
     return requested, tuple(dict.fromkeys(notes)), tuple(hidden)

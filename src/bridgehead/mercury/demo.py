@@ -51,9 +51,9 @@ def show_demo(console: Console) -> bool:
             "BRIDGEHEAD_STATE_DIR": state,
         }
         with DemoScript(console, "mercury", environment) as guide:
-            ask = {"messages": _STORY, "max_tokens": 200}
+            arguments = {"messages": _STORY, "max_tokens": 200}
             result = guide.call_live(
-                "A completion, streamed into the terminal as it arrives.", "mercury_chat_stream", ask
+                "A completion, streamed into the terminal as it arrives.", "mercury_chat_stream", arguments
             )
             metadata = result["structuredContent"]["metadata"]
             guide.expect(metadata["usage"]["completion_tokens"] == 90)  # noqa: PLR2004 - as many as asked for
@@ -64,7 +64,7 @@ def show_demo(console: Console) -> bool:
             result = guide.call_live(
                 "The same while diffusing: the whole text is there at once, and gets clearer.",
                 "mercury_chat_stream",
-                {**ask, "diffusing": True},
+                {**arguments, "diffusing": True},
                 is_replaced=True,
             )
             guide.expect(not result.get("isError"))

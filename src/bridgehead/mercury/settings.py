@@ -31,12 +31,12 @@ _LAST_PORT = 65_535
 def _parse_url(text: str) -> str:
     scheme, _, rest = text.partition("://")
     is_clean = not any(c.isspace() or c in "?#" for c in text)
-    if scheme not in ("https", "http") or not is_clean or not is_place(rest.partition("/")[0]):
+    if scheme not in ("https", "http") or not is_clean or not is_authority(rest.partition("/")[0]):
         raise ValueError(text)
     return text.rstrip("/")
 
 
-def is_place(text: str) -> bool:
+def is_authority(text: str) -> bool:
     """Return whether a text has the form [credentials@]host[:port]."""
     host = text.rpartition("@")[2]
     if not host.endswith("]") and ":" in host:

@@ -56,7 +56,7 @@ class RunResult(Struct, frozen=True, omit_defaults=True):
     transcript: str
     host: str
     seal: str | None = None
-    """Proves the grades in a file; nothing outside of `Journal` sees it."""
+    """Proves the grades in a file; nothing outside of `RunJournal` sees it."""
 
     @property
     def is_broken(self) -> bool:
@@ -70,7 +70,7 @@ def run_id(agent: str, day: int, repeat: int, setup: str) -> str:
     return sha256(f"{agent}\n{day}\n{repeat}\n{setup}".encode()).hexdigest()[:12]
 
 
-class Journal:
+class RunJournal:
     """The file `journal.jsonl` in the folder of a benchmark."""
 
     def __init__(self, folder: Path, seals: Seals) -> None:

@@ -99,8 +99,8 @@ def run_text(result: RunResult) -> str:
     cost = "" if result.cost_usd is None else f"; {dollars(result.cost_usd)}"
     problem = f"; {result.problem}" if result.problem else ""
     if result.is_broken:
-        said = Path(result.transcript).with_suffix(".err").name
-        problem = f"; it failed with status {result.status} ({said}) and will be run again next time"
+        log_name = Path(result.transcript).with_suffix(".err").name
+        problem = f"; it failed with status {result.status} ({log_name}) and will be run again next time"
     return f"{result.agent}, day {result.day}, run {result.repeat}: {'; '.join(phases)}{cost}{problem}"
 
 

@@ -21,8 +21,8 @@ def read_usage(output: str) -> Usage:
     """Find tokens, cost and model in an agent's output; text that is not JSON is ignored."""
     total = Usage()
     for document in _documents(output):
-        for read in (_claude, _codex, _gemini, _opencode):
-            more = read(document)
+        for parse in (_claude, _codex, _gemini, _opencode):
+            more = parse(document)
             if more is not None:
                 total = Usage(
                     _add(total.tokens, more.tokens),

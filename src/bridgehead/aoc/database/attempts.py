@@ -12,7 +12,7 @@ import msgspec
 
 from bridgehead.runtime.errors import Unavailable
 
-from ..files.attempts import AttemptEnd, AttemptStep, count_attempts, follow
+from ..files.attempts import AttemptEnd, AttemptStep, count_attempts, steps_to_store
 from ..files.entries import Measure
 from ..ranking.board import AttemptCounts, Filters
 from .recorder import RETRY_PAUSE, SETTLE_SECONDS
@@ -77,7 +77,7 @@ class DatabaseAttempts:
                 known = [_decode(row["step"]) for row in rows]
                 # A step that was sent again after a lost connection may be stored already.
                 stored = {row["key"] for row in await connection.fetch(_KEYED, self._year, step.attempt)}
-                new = [] if keys[0] in stored else follow(known, step)
+                new = [] if keys[0] in stored else steps_to_store(known, step)
                 texts = [msgspec.json.encode(step).decode() for step in new]
                 names = [step.attempt] * len(new)
                 await connection.execute(_APPEND, self._year, day, names, texts, keys[: len(new)])

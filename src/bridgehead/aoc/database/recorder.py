@@ -153,8 +153,8 @@ class DatabaseRecorder:
     async def _write(self) -> None:
         try:
             while self._waiting:
-                wanted = [waiting for waiting in self._waiting if not waiting.answer.cancelled()]
-                self._under_way, self._waiting = wanted[:MAX_BATCH], wanted[MAX_BATCH:]
+                answerable = [waiting for waiting in self._waiting if not waiting.answer.cancelled()]
+                self._under_way, self._waiting = answerable[:MAX_BATCH], answerable[MAX_BATCH:]
                 if not self._under_way:
                     continue
                 answers = [waiting.answer for waiting in self._under_way]

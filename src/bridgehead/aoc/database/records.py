@@ -138,22 +138,22 @@ class DatabaseRecords:
         return self._database.wait_for(self._database.reader.run(read))
 
     def newest_runs(
-        self, days: Mapping[int, DayCounts], wanted: RunFilter, cut: PageCut
+        self, days: Mapping[int, DayCounts], run_filter: RunFilter, cut: PageCut
     ) -> list[tuple[int, Entry]]:
         """Return the runs of a page that pass a filter, newest first, with their days."""
         values = [
             self._year,
             list(days),
             [of_day.revision for of_day in days.values()],
-            wanted.phase,
-            wanted.measure,
-            wanted.grade,
-            None if wanted.llms is None else list(wanted.llms),
+            run_filter.phase,
+            run_filter.measure,
+            run_filter.grade,
+            None if run_filter.llms is None else list(run_filter.llms),
         ]
         # Positions are counted from the oldest run: they hold until a run is withdrawn or older runs are
         # imported.
         rewritten = tuple((day, of_day.rewritten) for day, of_day in days.items())
-        last = self._last_runs.get((wanted, rewritten, cut.older + cut.size))
+        last = self._last_runs.get((run_filter, rewritten, cut.older + cut.size))
         more: tuple[object, ...]
         if last is not None:
             sql, more = _NEXT_PAGE, (0, cut.size, *last)
@@ -169,7 +169,8 @@ class DatabaseRecords:
         if rows:
             if len(self._last_runs) >= MAX_LAST_RUNS:
                 self._last_runs.clear()
-            self._last_runs[wanted, rewritten, cut.older] = rows[-1]["utc"], rows[-1]["day"], rows[-1]["id"]
+            oldest = rows[-1]
+            self._last_runs[run_filter, rewritten, cut.older] = oldest["utc"], oldest["day"], oldest["id"]
         return [(row["day"], _entry(row)) for row in rows]
 
     def attempts(self, day: int) -> set[str]:

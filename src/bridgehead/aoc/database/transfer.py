@@ -51,7 +51,7 @@ Content = tuple[str, int, int, str, str | None]
 """Identifies a record: LLM, phase, time, timestamp and measure."""
 
 
-class Moved(Struct):
+class TransferResult(Struct):
     """How much was copied, and why the rest was not."""
 
     records: int = 0
@@ -69,9 +69,9 @@ def content_of(entry: Entry) -> Content:
 # --- folder to database ------------------------------------------------------------------------------------
 
 
-def import_folder(workspace: Workspace, database: postgres.Database) -> Moved:
+def import_folder(workspace: Workspace, database: postgres.Database) -> TransferResult:
     """Copy the workspace's folders into the database."""
-    moved = Moved()
+    moved = TransferResult()
     for day in layout.DAYS:
         try:
             stored_entries = Records(workspace.folders.speeds, workspace.seals).entries([day]).get(day, [])
@@ -143,12 +143,12 @@ def _moment_utc(moment: str) -> str | None:
     return in_utc.replace(tzinfo=None).isoformat(timespec="microseconds").removesuffix("000")
 
 
-def _surplus(entries: Iterable[Entry], there: Counter[Content]) -> Iterable[Entry]:
-    """Yield the entries that the other side lacks. Consumes `there`, so that duplicates are counted."""
+def _surplus(entries: Iterable[Entry], existing: Counter[Content]) -> Iterable[Entry]:
+    """Yield the entries that the other side lacks. Consumes `existing`, so that duplicates are counted."""
     for entry in entries:
         content = content_of(entry)
-        if there[content]:
-            there[content] -= 1
+        if existing[content]:
+            existing[content] -= 1
         else:
             yield entry
 
@@ -176,9 +176,11 @@ def _add_steps(
 # --- database to folder ------------------------------------------------------------------------------------
 
 
-def export_folder(workspace: Workspace, folders: layout.Folders, database: postgres.Database) -> Moved:
+def export_folder(
+    workspace: Workspace, folders: layout.Folders, database: postgres.Database
+) -> TransferResult:
     """Copy the workspace's year from the database into folders."""
-    moved = Moved()
+    moved = TransferResult()
     for folder in (folders.speeds, folders.attempts):
         os.makedirs(folder, exist_ok=True)  # noqa: PTH103
     there = Records(folders.speeds).entries(layout.DAYS)

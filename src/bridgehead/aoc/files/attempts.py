@@ -133,7 +133,7 @@ class Attempts:
         path = self._path(day)
         with self._locked(path):
             known = [earlier for earlier in self.steps(day) if earlier.attempt == step.attempt]
-            new = follow(known, step)
+            new = steps_to_store(known, step)
             if new:
                 self._write(day, path, new)
             return known + new
@@ -221,7 +221,7 @@ class AttemptEnd(NamedTuple):
     wrong: int
 
 
-def follow(steps: list[AttemptStep], step: AttemptStep) -> list[AttemptStep]:
+def steps_to_store(steps: list[AttemptStep], step: AttemptStep) -> list[AttemptStep]:
     """Return the steps to store: none once the attempt has ended; with the last wrong try, also its end."""
     if steps and steps[-1].outcome in ENDED:
         return []

@@ -58,12 +58,12 @@ class Journal(Struct):
         if self.base.matches(data):
             return self.entries
         # Counted, not a set: two equal records are two records.
-        there = Counter((e.llm, e.phase, e.time, e.timestamp) for e in entries)
+        stored = Counter((e.llm, e.phase, e.time, e.timestamp) for e in entries)
         missing: list[Entry] = []
         for entry in self.entries:
             key = (entry.llm, entry.phase, entry.time, entry.timestamp)
-            if there[key]:
-                there[key] -= 1
+            if stored[key]:
+                stored[key] -= 1
             else:
                 missing.append(entry)
         return missing

@@ -121,8 +121,8 @@ class FolderLock:
         from filelock import FileLock, Timeout
 
         path = os.path.join(self.folder, LOCK_FILE)
-        left = max(0.0, deadline - time.monotonic())
-        lock = FileLock(path, timeout=left, poll_interval=_POLL_SECONDS, mode=_EVERYBODY)
+        remaining = max(0.0, deadline - time.monotonic())
+        lock = FileLock(path, timeout=remaining, poll_interval=_POLL_SECONDS, mode=_EVERYBODY)
         try:
             lock.acquire()
         except Timeout as failure:

@@ -131,7 +131,7 @@ class RecordReader(Protocol):
         ...
 
     def newest_runs(
-        self, days: Mapping[int, DayCounts], wanted: RunFilter, cut: PageCut
+        self, days: Mapping[int, DayCounts], run_filter: RunFilter, cut: PageCut
     ) -> list[tuple[int, Entry]]:
         """Return the runs of a page that pass a filter, newest first, with their days."""
         ...
@@ -244,12 +244,12 @@ class Records:
         return {number: DayCounts(of_day.timeline.counts, of_day.identity) for number, of_day in read.items()}
 
     def newest_runs(
-        self, days: Mapping[int, DayCounts], wanted: RunFilter, cut: PageCut
+        self, days: Mapping[int, DayCounts], run_filter: RunFilter, cut: PageCut
     ) -> list[tuple[int, Entry]]:
         """Return the runs of a page that pass a filter, newest first, with their days."""
         for _ in range(MAX_READS):
             read = {day: timeline for day in days if (timeline := self._timeline(day)) is not None}
-            orders = {day: of_day.timeline.order(wanted) for day, of_day in read.items()}
+            orders = {day: of_day.timeline.order(run_filter) for day, of_day in read.items()}
             page = newest(orders, cut)
             entries = {
                 day: self._read_entries(day, of_day, [place for run_day, place in page if run_day == day])

@@ -97,11 +97,11 @@ class Timeline:
                 column[first:] = array(column.typecode, [column[place] for place in ordered])
         return longer
 
-    def order(self, wanted: RunFilter) -> Order:
+    def order(self, run_filter: RunFilter) -> Order:
         """Return the runs that pass a filter."""
-        order = self._filtered.get(wanted)
+        order = self._filtered.get(run_filter)
         if order is None:
-            passing = {kind for kind, group in enumerate(self.groups) if wanted.passes(group)}
+            passing = {kind for kind, group in enumerate(self.groups) if run_filter.passes(group)}
             order = Order(self._moments, range(len(self._moments)))
             if len(passing) < len(self.groups):
                 places = array("I", [place for place, kind in enumerate(self._kinds) if kind in passing])
@@ -109,7 +109,7 @@ class Timeline:
             # Threads share this without a lock: at worst an order is computed twice.
             if len(self._filtered) >= MAX_FILTERED:
                 self._filtered.clear()
-            self._filtered[wanted] = order
+            self._filtered[run_filter] = order
         return order
 
     def span(self, place: int) -> Span:
@@ -141,12 +141,12 @@ def _count_oldest(moments: list[Sequence[int]], count: int) -> list[int]:
         return list(map(len, moments))
     moment = at_rank([of_day for of_day in moments if of_day], count - 1)
     ends = [bisect_left(of_day, moment) for of_day in moments]
-    left = count - sum(ends)
+    remaining = count - sum(ends)
     # Among runs with the same moment, those of a later day count as older, as in the merge.
     for rank in reversed(range(len(moments))):
-        same = min(left, bisect_right(moments[rank], moment) - ends[rank])
+        same = min(remaining, bisect_right(moments[rank], moment) - ends[rank])
         ends[rank] += same
-        left -= same
+        remaining -= same
     return ends
 
 

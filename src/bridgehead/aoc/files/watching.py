@@ -23,7 +23,7 @@ from .layout import Folders, Identity, identify
 EVERY_SECONDS = 1.0
 
 
-class Seen(Struct, frozen=True):
+class FolderState(Struct, frozen=True):
     """The state of the folders at one moment."""
 
     resources: dict[str, object]
@@ -33,7 +33,7 @@ class Seen(Struct, frozen=True):
 
 
 async def watch(
-    bridge: Bridge[Any], folders: Folders, every: float, look_elsewhere: Callable[[], Awaitable[object]]
+    bridge: Bridge[Any], folders: Folders, every: float, read_database: Callable[[], Awaitable[object]]
 ) -> None:
     """Announce every change in the folders and in the database, until cancelled.
 
@@ -41,18 +41,18 @@ async def watch(
     one.
     """
     paths = list_record_paths(folders)
-    before: Seen = look(folders, paths)
-    elsewhere: object = None
+    before: FolderState = read_state(folders, paths)
+    database_state: object = None
     while True:
         await asyncio.sleep(every)
-        now = look(folders, paths)
+        now = read_state(folders, paths)
         try:
-            newer = await look_elsewhere()
+            newest = await read_database()
         except BridgeError:  # the next query for a board reports the error
-            newer = elsewhere
-        if newer != elsewhere:
+            newest = database_state
+        if newest != database_state:
             bridge.changed.resource(layout.LEADERBOARD_URI)
-        elsewhere = newer
+        database_state = newest
         for uri in sorted(before.resources.keys() | now.resources.keys()):
             if before.resources.get(uri) != now.resources.get(uri):
                 bridge.changed.resource(uri)
@@ -75,7 +75,7 @@ def list_record_paths(folders: Folders) -> list[str]:
     return paths
 
 
-def look(folders: Folders, record_paths: list[str]) -> Seen:
+def read_state(folders: Folders, record_paths: list[str]) -> FolderState:
     """Return the state of everything that can change."""
     resources: dict[str, object] = {
         layout.day_uri(day): files for day, files in layout.list_days(folders.instructions).items()
@@ -87,4 +87,4 @@ def look(folders: Folders, record_paths: list[str]) -> Seen:
         identity = identify(path)
         if identity is not None:
             records[path] = identity
-    return Seen(resources, records)
+    return FolderState(resources, records)

@@ -231,8 +231,8 @@ def estimate_noise(logs: Logs) -> tuple[list[float], list[float]] | None:
     sums: list[list[tuple[int, float, int]]] = [[] for _ in llms]
     """For each model: the other model, the variance of their differences, and its degrees of freedom."""
     for i, j in combinations(range(len(llms)), 2):
-        mine, theirs = logs[llms[i]], logs[llms[j]]
-        differences = [value - theirs[puzzle] for puzzle, value in mine.items() if puzzle in theirs]
+        first, second = logs[llms[i]], logs[llms[j]]
+        differences = [value - second[puzzle] for puzzle, value in first.items() if puzzle in second]
         if len(differences) > 1:
             spread = _variance(differences)
             sums[i].append((j, spread, len(differences) - 1))
@@ -264,8 +264,8 @@ def share_noise(noise: Sequence[float], df: Sequence[float]) -> tuple[list[float
             shared.append(max(value, LEAST_VARIANCE))
             degrees.append(float(d))
         else:
-            drawn = (PRIOR_DF * common + d * value) / (PRIOR_DF + d)
-            shared.append(max(value, drawn, LEAST_VARIANCE))
+            weighted = (PRIOR_DF * common + d * value) / (PRIOR_DF + d)
+            shared.append(max(value, weighted, LEAST_VARIANCE))
             degrees.append(float(d + PRIOR_DF))
     return shared, degrees
 

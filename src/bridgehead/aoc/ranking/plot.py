@@ -469,19 +469,19 @@ class Fonts:
 
 def find_fonts(text: str) -> Fonts:
     """Choose fonts that together have as many characters of a text as the system's fonts can offer."""
-    wanted = {c for c in text if not c.isascii() and c not in _INVISIBLE and not c.isspace()}
+    needed = {c for c in text if not c.isascii() and c not in _INVISIBLE and not c.isspace()}
     files = _font_files()
-    wanted -= _characters(files[_BASE])
+    needed -= _characters(files[_BASE])
     families = [_BASE]
     others = [name for name in files if name not in {_BASE, *_PREFERRED}]
     for name in [*(name for name in _PREFERRED if name in files), *sorted(others)]:
-        if not wanted:
+        if not needed:
             break
-        available = wanted & _characters(files[name])
+        available = needed & _characters(files[name])
         if available:
             families.append(name)
-            wanted -= available
-    return Fonts(families, frozenset(wanted))
+            needed -= available
+    return Fonts(families, frozenset(needed))
 
 
 @lru_cache(maxsize=1)

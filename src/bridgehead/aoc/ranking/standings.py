@@ -108,7 +108,7 @@ def tally(
     return tallies
 
 
-def _leave_out(times: dict[Grade, Times], wanted: str | None) -> tuple[dict[Grade, Times], int]:
+def _leave_out(times: dict[Grade, Times], requested: str | None) -> tuple[dict[Grade, Times], int]:
     """Keep the models with the most runs, those with better grades first; return how many are left out."""
     sizes: dict[str, tuple[int, int]] = {}
     for grade, of_grade in times.items():
@@ -117,17 +117,17 @@ def _leave_out(times: dict[Grade, Times], wanted: str | None) -> tuple[dict[Grad
             sizes[llm] = better + (grade != CLAIMED), runs + _count(puzzles)
     if len(sizes) <= MAX_MODELS:
         return times, 0
-    kept = set(sorted(sizes, key=lambda llm: (sizes[llm], llm), reverse=True)[:MAX_MODELS]) | {wanted}
+    kept = set(sorted(sizes, key=lambda llm: (sizes[llm], llm), reverse=True)[:MAX_MODELS]) | {requested}
     shown = {
         grade: {llm: of_grade[llm] for llm in of_grade if llm in kept} for grade, of_grade in times.items()
     }
     return shown, len(sizes.keys() - kept)
 
 
-def merge(some: Times, more: Times) -> Times:
+def merge(first: Times, second: Times) -> Times:
     """Return the runs of both; neither is changed."""
-    merged = {llm: dict(puzzles) for llm, puzzles in some.items()}
-    for llm, puzzles in more.items():
+    merged = {llm: dict(puzzles) for llm, puzzles in first.items()}
+    for llm, puzzles in second.items():
         of_model = merged.setdefault(llm, {})
         for puzzle, runs in puzzles.items():
             of_model[puzzle] = of_model[puzzle].merged(runs) if puzzle in of_model else runs
@@ -164,7 +164,7 @@ def find_groups(times: Times) -> tuple[list[Times], Unit]:
         return [group for group in groups if len(group) > 1], "runs"
     kept = {llm: set(of_model) & shared.keys() for llm, of_model in times.items()}
     # Repeated: without a model a puzzle may have one model left, and without that puzzle a model too few.
-    dropped = [llm for llm, left in kept.items() if len(left) < ENOUGH_PUZZLES]
+    dropped = [llm for llm, puzzles in kept.items() if len(puzzles) < ENOUGH_PUZZLES]
     while dropped:
         llm = dropped.pop()
         for puzzle in kept.pop(llm, ()):

@@ -65,10 +65,10 @@ def find_bubblewrap() -> str | None:
         return None
     command = [path, "--unshare-all", "--ro-bind", "/", "/", "--proc", "/proc", "--dev", "/dev", "--", "true"]
     try:
-        done = subprocess.run(command, capture_output=True, timeout=_PROBE_SECONDS, check=False)  # noqa: S603
+        probe = subprocess.run(command, capture_output=True, timeout=_PROBE_SECONDS, check=False)  # noqa: S603
     except (OSError, subprocess.TimeoutExpired):
         return None
-    return path if done.returncode == 0 else None
+    return path if probe.returncode == 0 else None
 
 
 def isolate(bubblewrap: str, command: list[str], view: View) -> list[str]:
@@ -119,12 +119,12 @@ def find_parts(command: list[str], folder: Path) -> tuple[list[str], list[Path]]
             continue
         # Both ends of a link: a virtual environment's Python is a link to the real one.
         for end in (Path(program), Path(program).resolve()):
-            around = end if is_folder else end.parent.parent if end.parent.name == "bin" else end.parent
+            shown = end if is_folder else end.parent.parent if end.parent.name == "bin" else end.parent
             # A program from npm needs the packages beside its own.
             if "node_modules" in end.parts:
-                around = Path(*end.parts[: end.parts.index("node_modules") + 1])
-            if around not in shared:
-                needed.append(around)
+                shown = Path(*end.parts[: end.parts.index("node_modules") + 1])
+            if shown not in shared:
+                needed.append(shown)
             elif not is_folder:
                 needed.append(end)
     return words, needed

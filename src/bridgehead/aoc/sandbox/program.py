@@ -258,11 +258,11 @@ def _resident_pages(pid: int) -> int:
 
 
 def _marked(mark: str) -> list[int]:
-    wanted = f"{_MARK}={mark}".encode()
+    marker = f"{_MARK}={mark}".encode()
     pids = []
     for entry in os.listdir("/proc"):  # noqa: PTH208 - as above
         if entry.isdigit():
             with suppress(OSError):
-                if wanted in Path(f"/proc/{entry}/environ").read_bytes().split(b"\0"):
+                if marker in Path(f"/proc/{entry}/environ").read_bytes().split(b"\0"):
                     pids.append(int(entry))
     return pids

@@ -122,21 +122,21 @@ async def compare_models(args: CompareModels, ctx: Context[Workspace]) -> str:
     return _COMPARE.format(scope=day + phase, board=rows, focus=focus)
 
 
-def complete_day(value: str, given: dict[str, str], ctx: Context[Workspace]) -> list[str]:
+def complete_day(value: str, arguments: dict[str, str], ctx: Context[Workspace]) -> list[str]:
     """Complete a day that has a puzzle."""
     return [text for text in map(str, sorted(ctx.state.days())) if text.startswith(value)]
 
 
-def complete_phase(value: str, given: dict[str, str], ctx: Context[Workspace]) -> list[str]:
+def complete_phase(value: str, arguments: dict[str, str], ctx: Context[Workspace]) -> list[str]:
     """Complete a phase."""
     return [text for text in ("1", "2") if text.startswith(value)]
 
 
-def complete_language(value: str, given: dict[str, str], ctx: Context[Workspace]) -> list[str]:
+def complete_language(value: str, arguments: dict[str, str], ctx: Context[Workspace]) -> list[str]:
     """Complete a programming language, ignoring case."""
     return [name for name in LANGUAGES if name.lower().startswith(value.lower())]
 
 
-async def complete_llm(value: str, given: dict[str, str], ctx: Context[Workspace]) -> list[str]:
+async def complete_llm(value: str, arguments: dict[str, str], ctx: Context[Workspace]) -> list[str]:
     """Complete the name of an LLM that has records, ignoring case."""
     return [name for name in await ctx.state.llms() if name.lower().startswith(value.lower())]

@@ -142,12 +142,12 @@ def _parse_day(number: str) -> int:
     return day
 
 
-def complete_day_number(value: str, given: dict[str, str], ctx: Context[Workspace]) -> list[str]:
+def complete_day_number(value: str, arguments: dict[str, str], ctx: Context[Workspace]) -> list[str]:
     """Complete the number in a URI, for days that have a puzzle."""
     return _complete(value, ctx.state.days())
 
 
-def complete_input_number(value: str, given: dict[str, str], ctx: Context[Workspace]) -> list[str]:
+def complete_input_number(value: str, arguments: dict[str, str], ctx: Context[Workspace]) -> list[str]:
     """Complete the number in a URI, for days that have an input."""
     return _complete(value, list(layout.list_inputs(ctx.state.folders.inputs)))
 

@@ -94,12 +94,12 @@ def definitions() -> str:
                 body += f"  /**\n   * {member.about}\n{cost.removeprefix('-')}   */\n"
             body += f"  {member.signature}\n\n"
         parts.append(f"/** @public */\nexport {heading[2:]} {{\n{body.removesuffix(chr(10))}}}\n\n")
-    left = LENGTH - sum(map(len, parts))
+    missing = LENGTH - sum(map(len, parts))
     for filling in _make_filling():
-        if left <= 0:
+        if missing <= 0:
             break
         parts.append(filling)
-        left -= len(filling)
+        missing -= len(filling)
     return "".join(parts)
 
 

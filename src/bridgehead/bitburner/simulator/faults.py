@@ -130,8 +130,8 @@ def garbage(random: Random, message_id: object, stale: Sequence[bytes]) -> Frame
 
 def nonsense(random: Random, message_id: object) -> bytes:
     """Make a reply with the right id and a result that no method returns."""
-    said = {"jsonrpc": "2.0", "result": random.choice(_NONSENSE), "id": message_id}
-    return msgspec.json.encode(said)
+    reply = {"jsonrpc": "2.0", "result": random.choice(_NONSENSE), "id": message_id}
+    return msgspec.json.encode(reply)
 
 
 def padded(reply: bytes, size: int) -> bytes:

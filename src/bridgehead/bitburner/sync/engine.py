@@ -142,11 +142,11 @@ class Sync:
         if local == self._copied:
             return
         for server in self._copies:
-            there = {
+            existing = {
                 file.filename: digest(file.content) for file in await self._session.remote.read_all(server)
             }
             for (_, filename), known in local.items():
-                if there.get(filename) == known:
+                if existing.get(filename) == known:
                     continue
                 content = await asyncio.to_thread(
                     self._folder.read, self._folder.path_of((self._folder.servers[0], filename))

@@ -53,9 +53,9 @@ def _parse(line: str) -> _Pattern | None:
     text = text.rstrip("/")
     if not text:
         return None
-    anywhere = "" if "/" in text else "(?:.*/)?"
+    any_folder = "" if "/" in text else "(?:.*/)?"
     try:
-        regex = re.compile(anywhere + _translate(text.removeprefix("/")), re.DOTALL)
+        regex = re.compile(any_folder + _translate(text.removeprefix("/")), re.DOTALL)
     except re.error:
         return None  # such as `[z-a]`, which fits nothing in git either
     return _Pattern(regex, is_negated, is_for_folders)

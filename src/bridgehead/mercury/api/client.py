@@ -34,7 +34,7 @@ from .stream import StreamedAnswer, begins_stream
 from .tolerance import MAX_RESPONSE_BYTES, quote_bytes
 from .wire import MODELS, ApiRequest
 
-Report = Callable[[StreamedAnswer], Awaitable[None] | None]
+ProgressCallback = Callable[[StreamedAnswer], Awaitable[None] | None]
 """Called when an answer has grown. The result is awaited, so a slow client slows the stream."""
 
 CONNECT_SECONDS = 5.0
@@ -126,7 +126,9 @@ class ApiClient:
             request.is_written = exchange.is_written
         return read_response(body, request, self._clock.monotonic() - started, self.name)
 
-    async def stream(self, request: ApiRequest, key: str, limit: TimeLimit, report: Report) -> Completion:
+    async def stream(
+        self, request: ApiRequest, key: str, limit: TimeLimit, report: ProgressCallback
+    ) -> Completion:
         """Send a request once, report the answer as it grows, and return the complete one.
 
         Once the answer has begun, a failure carries the text so far and is never retried.
@@ -185,7 +187,9 @@ class ApiClient:
                 "it did not begin to answer within", limit, is_written=exchange.is_written
             ) from problem
 
-    async def _read_answer(self, response: Response, answer: StreamedAnswer, report: Report) -> bytes:
+    async def _read_answer(
+        self, response: Response, answer: StreamedAnswer, report: ProgressCallback
+    ) -> bytes:
         """Read a stream to its end; return the body if it is something else, or nothing."""
         # The next read waits until the client has taken the text so far: a slow client slows the API, and
         # nothing piles up here.

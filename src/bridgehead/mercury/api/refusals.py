@@ -149,12 +149,12 @@ def read_reason(response: wire.ErrorResponse | wire.CompletionResponse) -> wire.
         error = detail.get("error", detail)
     if isinstance(error, dict):
         known = ((name, error.get(name)) for name in wire.ApiError.__struct_fields__)
-        found = wire.ApiError(**{name: str(value) for name, value in known if isinstance(value, str | int)})
+        reason = wire.ApiError(**{name: str(value) for name, value in known if isinstance(value, str | int)})
         metadata = error.get("metadata")
         if isinstance(metadata, dict) and isinstance(metadata.get("raw"), str):
             # OpenRouter's own message is "Provider returned error"; this is the provider's.
-            found.message = ": ".join(filter(None, (found.message, metadata["raw"])))
-        return found
+            reason.message = ": ".join(filter(None, (reason.message, metadata["raw"])))
+        return reason
     if isinstance(detail, list):  # FastAPI: an entry for each field that is wrong
         entries = (entry for entry in detail if isinstance(entry, dict))
         detail = "; ".join(f"{'.'.join(map(str, e.get('loc') or ()))}: {e.get('msg')}" for e in entries)

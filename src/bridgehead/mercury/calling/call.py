@@ -77,7 +77,7 @@ class Call(wire.ApiRequest, kw_only=True):
     uncertain_usd: float = 0.0
     """The worst case of its sends whose end is unknown."""
 
-    def turn_to(
+    def direct_to(
         self,
         target: Target,
         unknown_fields: Collection[str] = (),
@@ -218,7 +218,7 @@ class CallFactory:
             # model.
             call.provider, call.default_model = self._embedding_provider, ""
         if trace := context.trace:
-            call.trace = _carry_on(trace)
+            call.trace = _continue_trace(trace)
         if not isinstance(args, Chat):
             return call
         call.max_tokens = args.max_completion_tokens or call.max_tokens
@@ -229,8 +229,8 @@ class CallFactory:
                 raise _wrong(f"messages[{number}].tool_call_id", "a tool message needs the id of its call")
             if message.content is None and not (message.role == "assistant" and message.tool_calls):
                 raise _wrong(f"messages[{number}].content", "only an assistant that calls tools may lack it")
-        wanted = call.response_format = args.response_format or None
-        if wanted is not None and (wanted.type == "json_schema") != bool(wanted.json_schema):
+        form = call.response_format = args.response_format or None
+        if form is not None and (form.type == "json_schema") != bool(form.json_schema):
             raise MercuryError(
                 "INVALID_ARGUMENTS",
                 "response_format.json_schema goes with the type json_schema, and only with it.",
@@ -243,7 +243,7 @@ _TRACE_PARENT = re.compile(r"[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}")
 _TRACE_STATE = re.compile(r"[\x20-\x7e]{1,512}")
 
 
-def _carry_on(trace: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
+def _continue_trace(trace: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
     """Return the headers that continue the caller's trace (W3C Trace Context); malformed ones are dropped."""
     parent, state = trace.get("traceparent", ""), trace.get("tracestate", "")
     if not _TRACE_PARENT.fullmatch(parent):

@@ -72,13 +72,13 @@ class Provider:
         self._settings: dict[str, str] = {}
         """For next steps: names of Mercury's settings, and this provider's words for them."""
         if entry is not None:
-            here = f"of the provider {name} in the routes file"
+            place = f"of the provider {name} in the routes file"
             self._settings = {
-                "MERCURY_API_KEY or MERCURY_API_KEY_FILE": entry.key_env or f"the key {here}",
-                "MERCURY_API_URL": f"the url {here}",
+                "MERCURY_API_KEY or MERCURY_API_KEY_FILE": entry.key_env or f"the key {place}",
+                "MERCURY_API_URL": f"the url {place}",
             }
             if entry.timeout_ms is not None:
-                self._settings["REQUEST_TIMEOUT"] = f"the timeout_ms {here}"
+                self._settings["REQUEST_TIMEOUT"] = f"the timeout_ms {place}"
             query = entry.url.partition("?")[2]
             for value in entry.headers.values():
                 hide_key(value.rpartition(" ")[2])  # also the key alone of "Bearer sk-…": an API may quote it
