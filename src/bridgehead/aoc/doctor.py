@@ -161,7 +161,7 @@ def _doubts(entry: Entry) -> Iterator[str]:
 
 
 def _decode_singly(data: bytes, day: int) -> tuple[list[str], dict[int, Entry]]:
-    """Decode each entry by itself, so that a wrong one does not hide the next."""
+    """Decode each entry separately, so that an invalid one does not hide the next."""
     wrong: list[str] = []
     fine: dict[int, Entry] = {}
     try:

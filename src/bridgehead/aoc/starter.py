@@ -1,6 +1,6 @@
-"""Starter: a puzzle of our own, with its input and answers, to begin with or to show the bridge with.
+"""Starter: an invented puzzle with its input and answers, for a first try and for demonstrations.
 
-No text of the site is in this distribution; this one is invented.
+No text of the site is in this distribution.
 """
 
 from __future__ import annotations

@@ -187,7 +187,7 @@ class Workspace:
     def past_attempts(
         self, day: int, llm: str, *callers: str | None, before: str | None = None
     ) -> PastAttempts:
-        """Return what a model, or any of these callers, has done on a day. Blocks.
+        """Return the earlier attempts of a model, or of any of these callers, at a day. Blocks.
 
         With an attempt in `before`, only phases handed out before it began count as given.
         """
@@ -228,7 +228,7 @@ class Workspace:
             logging.getLogger("bridgehead.aoc").warning("a handout of day %d is not stored: %s", day, failure)
 
     def caller_of(self, ctx: Context[Workspace]) -> str:
-        """Return who is asking: a token, an address (without authentication), or over stdio this process."""
+        """Return the caller: a token, an address (without authentication), or over stdio this process."""
         address = ctx.connection.caller
         # One machine has many loopback addresses, and any client there may use each of them.
         if address == "::1" or address.startswith(("127.", "::ffff:127.")):

@@ -76,7 +76,7 @@ async def _check_session(session: Session, wait: float) -> list[Finding]:
     if not connection.problem:
         await connection.wait_for_game(wait)
     findings = [_check_port(session)]
-    if not connection.problem:  # otherwise the port's finding is enough
+    if not connection.problem:  # otherwise the finding about the port says it
         if connection.role == GUEST:
             detail = "that bridge answers and shares its game"
         else:

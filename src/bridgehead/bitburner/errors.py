@@ -1,4 +1,4 @@
-"""Errors of the bitburner bridge, beside those of all bridges. Each has a next step."""
+"""Errors of the bitburner bridge, in addition to the runtime's. Each has a next step."""
 
 from __future__ import annotations
 

@@ -299,7 +299,7 @@ async def open_session(
     connection = GameConnection(settings, counters, clock)
     relay = Relay(connection, settings.rpc_timeout_ms / 1000)
     session = Session(settings, connection, relay, clock, bridge)
-    # Before the port opens: the first game is compared with what earlier processes wrote to it.
+    # Before the port opens: the first game is compared with earlier processes' writes.
     await session.differences.load()
 
     prover = peer_auth.Prover(peer_auth.load_key(settings), clock)

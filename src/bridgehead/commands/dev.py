@@ -154,7 +154,7 @@ async def _serve(command: list[str], folder: Path, *, is_quiet: bool) -> int:
 
 
 def list_source_folders(folder: Path) -> list[Path]:
-    """Return a folder and those below it that may have the author's modules, at most MAX_FOLDERS."""
+    """Return a folder and its subfolders that may have the author's modules, at most MAX_FOLDERS."""
     folders = []
     for name, below, files in os.walk(folder):
         if "pyvenv.cfg" in files and name != str(folder):

@@ -35,7 +35,7 @@ class Machine(Struct, frozen=True):
 
     @property
     def is_windows(self) -> bool:
-        """Tell whether paths and programs are those of Windows."""
+        """Whether the machine runs Windows."""
         return self.platform == "win32"
 
     def path(self, *parts: str) -> PurePath:

@@ -45,7 +45,7 @@ class Plan(Struct, frozen=True):
     before: str | None
     after: str | None
     changes: dict[str, str]
-    """Server name to what happens to it, in a word or two."""
+    """What happens to each server, by name, in a word or two."""
     notes: tuple[str, ...] = ()
     """Sentences for the user, such as where a secret must be set."""
     hidden: tuple[str, ...] = ()
@@ -72,8 +72,7 @@ def install(
     changes: dict[str, str] = {}
     for name, entry in requested.items():
         is_ours = name in old and entries.is_ours(_known_as(request, name), old[name])
-        # A file may declare a bridge with the name of one of ours; neither replaces the other without
-        # --force.
+        # A bridge file may use the name of a built-in bridge; neither replaces the other without --force.
         is_ours = is_ours and bool(entries.starts_file(old[name])) == bool(entries.starts_file(entry))
         if name in old and not request.force and not is_ours and not same(old[name], entry):
             raise InstallError(

@@ -16,8 +16,8 @@ from bridgehead.mcp import Encoded, Revision, Text
 COMPLETE = frozenset(
     {"stop", "tool_calls", "function_call", "eos", "eos_token", "stop_sequence", "end_turn", "complete"}
 )
-"""Finish reasons of a complete answer, in any case; any other means that it was cut short. Beside those of
-the API, the words of Together, TGI, Anthropic and Cohere for `stop`."""
+"""Finish reasons of a complete answer, compared without case; any other means that it was cut short. Includes
+what Together, TGI, Anthropic and Cohere call `stop`."""
 
 
 class Tokens(Struct, omit_defaults=True, frozen=True):

@@ -100,7 +100,7 @@ def show_demo(console: Console) -> bool:
 
 @contextmanager
 def _simulated() -> Iterator[str]:
-    """Run the simulated API in a process of its own."""
+    """Run the simulated API as a separate process."""
     command = [sys.executable, "-m", "bridgehead", "mercury", "simulate", "--delay-ms", _DELAY_MS]
     with subprocess.Popen(  # noqa: S603 - our own command
         command, stdout=subprocess.PIPE, text=True, env=_plain_environment(), cwd=HOME

@@ -1,4 +1,4 @@
-"""Settings of the mercury bridge. Those of the contract keep its names, units and defaults."""
+"""Settings of the mercury bridge. The contract's settings keep its names, units and defaults."""
 
 from __future__ import annotations
 

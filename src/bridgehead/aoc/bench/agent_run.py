@@ -1,7 +1,7 @@
 """Agent run: one agent on one day, from an empty home directory to the result. Blocks.
 
-The agent's bridge serves a folder that has only this day. Only what that bridge saw counts: when it handed
-out the puzzle, which answers were handed in, and when the right one was.
+The agent's bridge serves a folder that has only this day. Only that bridge's records count: when it handed
+out the puzzle, which answers it got, and when the right one came.
 """
 
 from __future__ import annotations
@@ -142,7 +142,7 @@ def remove_leftovers() -> None:
     """Remove folders that killed benchmarks left: they hold answers and copies of credentials."""
     for lock in Path(gettempdir()).glob(f"{SCRATCH}*/{LOCK_NAME}"):
         with suppress(OSError, Timeout):
-            # Another user's file could be a link to one of ours, and locking would truncate that.
+            # Another user's file could be a link to one of ours, which locking would truncate.
             if sys.platform != "win32" and lock.parent.lstat().st_uid != os.geteuid():
                 continue
             FileLock(lock).acquire(timeout=0).lock.release()

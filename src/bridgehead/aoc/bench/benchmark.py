@@ -46,7 +46,7 @@ class ProgressView(Protocol):
     """Shows the progress: as a table on a terminal, or as lines in a pipe."""
 
     def show(self, results: list[RunResult], current: Assignment | None) -> None:
-        """Show the runs that have ended, and the one that begins."""
+        """Show the finished runs, and the one that starts, if any."""
         ...
 
     def warn(self, text: str) -> None:

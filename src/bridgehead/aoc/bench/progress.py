@@ -43,7 +43,7 @@ class LiveProgress:
         self._live.__exit__(kind, error, trace)
 
     def show(self, results: list[RunResult], current: Assignment | None) -> None:
-        """Show the runs that have ended, and the one that begins."""
+        """Show the finished runs, and the one that starts."""
         self._results, self._current, self._began = list(results), current, time.monotonic()
 
     def warn(self, text: str) -> None:

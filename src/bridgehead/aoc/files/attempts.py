@@ -1,6 +1,6 @@
 """Attempts: which model tried which puzzle, how it ended and how long it took, one file per day. Blocks.
 
-Records hold how fast a solution was; attempts hold how often there was one. They have files of their own,
+Records say how fast a solution was; attempts say how often there was one. They have files of their own,
 `attempts/day01.jsonl`, one step per line, so that the original program never counts a failure as a time. An
 attempt that began in this process is timed by the monotonic clock; any other one by its timestamp.
 

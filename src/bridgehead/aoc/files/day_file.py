@@ -2,8 +2,9 @@
 
 Every write holds the folder's lock, checks whether the file is still the one that the last write left (and
 reads it again if not), and replaces it as a whole: write beside, flush, rename. A kill at any moment leaves
-the old file or the new one. Above 256 KB, records are appended to a journal, which is merged into the
-file when no record arrives. While nobody else writes, a write neither reads nor decodes.
+the old file or the new one. Above 256 KB, records are appended to a journal, which is merged into the file
+once no more records arrive. As long as this process is the only writer, a write neither reads nor decodes the
+file.
 """
 
 # ruff: noqa: PTH113, PTH116, PTH118 - one way to write a path in this package

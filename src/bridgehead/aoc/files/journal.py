@@ -1,9 +1,9 @@
 """Journal: entries of a large day file that are on the disk but not in the file yet. Pure; no disk here.
 
 Rewriting a file of 30 MB for each record takes 185 ms. Above `JOURNAL_FROM_BYTES` new entries are appended to
-a journal beside the file instead, one JSON object a line, and folded into the file when nobody records. Its
-first line identifies the file that it extends. After a kill between writing the file and removing the journal
-both exist: the file no longer matches, and only entries that it lacks count.
+a journal beside the file instead, one JSON object a line, and folded into the file once no more records
+arrive. Its first line identifies the file that it extends. After a kill between writing the file and removing
+the journal both exist: the file no longer matches, and only entries that it lacks count.
 """
 
 from __future__ import annotations

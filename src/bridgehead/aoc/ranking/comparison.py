@@ -1,4 +1,4 @@
-"""Comparison: which models of one group are surely faster, by how much, and what rank that leaves them. Pure.
+"""Comparison: which models of one group are significantly faster, by how much, and their ranks. Pure.
 
 The model: log time = speed of the model + difficulty of the puzzle + noise of that model. A model's affinity
 to a puzzle is part of its noise, so a claim is about puzzles like these. With one or two puzzles no such
@@ -128,7 +128,7 @@ def failure_costs(
 ) -> list[tuple[float, float]]:
     """Return each model's ln(expected ÷ actual solves), and the variance of that.
 
-    Expected is what the group would have solved of the same puzzles. Every model needs attempts.
+    The expected number takes the group's solve rate for each attempt at a puzzle. Every model needs attempts.
     """
     totals: dict[Puzzle, Tries] = {}
     for llm in llms:
@@ -145,8 +145,8 @@ def failure_costs(
             sum(tries.attempts for tries in own.values()),
         )
         smoothed, total, k = solved + 0.5, sum(expected.values()), len(own)
-        # Two estimates of the variance, and the larger counts: independent attempts, or puzzles that a model
-        # solves always or never.
+        # The larger of two variances: of independent attempts, or of whole puzzles that a model solves always
+        # or never.
         spread = (1 - smoothed / (attempts + 1)) / smoothed
         if k > 1:
             share = solved / total
@@ -304,8 +304,8 @@ def least_squares(
 
 def invert(matrix: list[list[float]]) -> list[list[float]]:
     """Invert a symmetric positive definite matrix by Gauss–Jordan elimination."""
-    # Without pivoting: the pivots of a positive definite matrix are positive. In place, without an identity
-    # beside it: a column that is done becomes one of the inverse.
+    # Without pivoting: the pivots of a positive definite matrix are positive. In place, without an augmented
+    # matrix: each finished column becomes one of the inverse.
     rows = [list(row) for row in matrix]
     for i in range(len(rows)):
         pivot = rows[i][i]

@@ -39,7 +39,7 @@ _SHOWN = tuple(map(Path, ("/run/systemd/resolve", "/run/NetworkManager/resolv.co
 
 
 class View(Struct, frozen=True):
-    """What an isolated program sees beside the system."""
+    """What an isolated program sees in addition to the system."""
 
     folder: Path
     """The only folder that it can write to."""
@@ -109,7 +109,7 @@ def find_parts(command: list[str], folder: Path) -> tuple[list[str], list[Path]]
         # The first word is looked for in PATH, unless it has a slash.
         # `os.path`, because a program given as an argument is too long for a file name.
         is_file = os.path.isfile(path) and (place > 0 or os.sep in word)  # noqa: PTH113
-        # Without a slash, `1` may mean something else than the folder of that name.
+        # A word without a slash, such as `1`, may not mean the folder of that name.
         is_folder = place > 0 and os.sep in word and os.path.isdir(path)  # noqa: PTH112
         program = str(path) if is_file or is_folder else shutil.which(word) if place == 0 else None
         # Windows starts `claude.cmd` only by its whole name.
@@ -120,7 +120,7 @@ def find_parts(command: list[str], folder: Path) -> tuple[list[str], list[Path]]
         # Both ends of a link: a virtual environment's Python is a link to the real one.
         for end in (Path(program), Path(program).resolve()):
             shown = end if is_folder else end.parent.parent if end.parent.name == "bin" else end.parent
-            # A program from npm needs the packages beside its own.
+            # A program from npm also needs the packages next to its own.
             if "node_modules" in end.parts:
                 shown = Path(*end.parts[: end.parts.index("node_modules") + 1])
             if shown not in shared:

@@ -32,8 +32,8 @@ _MARK = "BRIDGEHEAD_RUN"
 """An environment variable that marks a program's descendants."""
 _WATCH_SECONDS = 0.1
 _JOIN_SECONDS = 5.0
-# Standard input is a socket to us. The shell says that it is ready, waits for a line, runs the program, and
-# ends with the CPU times. The program gets its own input there instead, so it does not have the socket.
+# The shell's standard input is a socket to us: it writes `r` when ready, waits for a line, runs the program,
+# and ends by writing the CPU times. The program has its own standard input, not the socket.
 _CLOCKED = 'input=$1; shift; printf r >&0; read -r go; "$@" <"$input"; status=$?; times >&0; exit $status'
 
 
@@ -102,7 +102,7 @@ class _Run:
                     stderr=subprocess.PIPE,
                     cwd=job.view.start,
                     env={**job.environment, _MARK: self._mark},
-                    # A session of its own, so that everything that it starts can be killed with it.
+                    # A session of its own, so that all its descendants can be killed as one group.
                     start_new_session=True,
                 )
         except OSError:
@@ -199,7 +199,7 @@ class _Run:
             return
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(self._process.pid, signal.SIGKILL)
-        # A double fork with a session of its own is not in the group. In isolation its namespace is gone.
+        # A daemon (double fork, new session) is not in the group. In isolation it ended with its namespace.
         if sys.platform == "linux":
             for pid in _marked(self._mark):
                 with suppress(ProcessLookupError, PermissionError):

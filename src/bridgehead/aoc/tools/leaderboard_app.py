@@ -17,7 +17,7 @@ from ..workspace import Workspace
 
 URI = "ui://aoc/leaderboard"
 MAX_MODELS = 60
-"""Rows of a page; with 50 puzzles each, they come to about 50 KB."""
+"""Limit of rows; with 50 puzzles each, they take about 50 KB."""
 MAX_RUNS = 100
 DayFilter = Annotated[int, Meta(ge=FIRST, le=LAST)]
 PhaseFilter = Annotated[int, Meta(ge=1, le=2)]

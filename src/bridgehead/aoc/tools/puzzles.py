@@ -75,7 +75,7 @@ def _hand_out(ctx: Context[Workspace], day: int, text: str, *phases: int) -> str
     """Return a text, and record that the caller got these phases: a later attempt is then only claimed."""
     caller = ctx.state.caller_of(ctx)
     new = ctx.state.handouts.note(caller, day, *phases)
-    # Over stdio no other process needs to know.
+    # Over stdio, this process is the only one that serves the caller.
     if not new or caller == ctx.state.process:
         return text
     return _store_and_hand_out(ctx.state, caller, day, text, new)

@@ -67,7 +67,7 @@ def simulate(arguments: list[str], environment: Mapping[str, str]) -> int:
 
 
 def parse_url(text: str) -> str:
-    """Return a WebSocket address, or raise what argparse reports."""
+    """Return a WebSocket address; raises argparse's error for anything else."""
     try:
         parse_uri(text)
     except InvalidURI as failure:

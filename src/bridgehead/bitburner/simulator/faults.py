@@ -23,13 +23,13 @@ class Faults(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     silence: float = 0.0
     """No reply."""
     late: float = 0.0
-    """The reply comes `delay` seconds late."""
+    """The reply is sent `delay` seconds late."""
     out_of_order: float = 0.0
     """The reply is held back and sent shuffled with later ones."""
     drop: float = 0.0
     """The connection is cut at the request, which is not carried out."""
     garbage: float = 0.0
-    """An unsolicited or malformed frame comes before the reply."""
+    """An unsolicited or malformed frame is sent before the reply."""
     nonsense: float = 0.0
     """The reply has the right id, and a result of a type that no method returns."""
     huge: float = 0.0

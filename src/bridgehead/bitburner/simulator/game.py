@@ -1,6 +1,6 @@
 """Game: a simulated game at a real WebSocket. It dials in as the game does, and answers from its world.
 
-Everything that it answers comes from `answer`; this module owns the connection and the faults on the way.
+`answer` makes the replies; this module owns the connection and injects the faults.
 """
 
 from __future__ import annotations

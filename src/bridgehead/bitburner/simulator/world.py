@@ -52,7 +52,7 @@ class World:
         self._times: dict[tuple[str, str], Times] = {}
 
     def knows(self, method: str) -> bool:
-        """Tell whether this generation of the game knows one of the methods."""
+        """Return whether this generation of the game knows a method."""
         return not self.is_second or method not in SINCE_THIRD
 
     def host(self, name: str) -> str | None:
@@ -84,7 +84,7 @@ class World:
         return content
 
     def delete(self, host: str, path: str) -> None:
-        """Delete a file that is there."""
+        """Delete an existing file."""
         del self.servers[host][path]
         self._times.pop((host, path), None)
 

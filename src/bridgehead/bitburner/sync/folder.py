@@ -174,7 +174,8 @@ class Folder:
     def accepts(self, place: Place) -> bool:
         """Return whether a file of the game can be stored in this folder.
 
-        A page can pose as a game, and a save can come from anybody, so no name may lead out of the folder.
+        A web page can pose as a game, and a save can be anyone's, so names are untrusted: none may lead out
+        of the folder.
         """
         _, name = place
         if not self._is_valid(name, name) or self.is_ignored(name):
@@ -221,7 +222,7 @@ class Folder:
         return self._read_rules().ignores(relative, is_folder=is_folder)
 
     def _read_rules(self) -> IgnoreRules:
-        """Return the rules of the ignore file after those by default; read again when it changes."""
+        """Return the default rules followed by the ignore file's, which is read again when it changes."""
         path = self.root / IGNORE
         try:
             mark = path.stat().st_mtime_ns

@@ -34,7 +34,7 @@ class Action(Struct, frozen=True):
 
     @property
     def changes_something(self) -> bool:
-        """Whether it changes one of the sides."""
+        """Whether it changes the folder or the game."""
         return self.kind in ("push", "pull", "delete_game", "delete_local")
 
 

@@ -179,7 +179,7 @@ async def read_file(args: ReadFile, ctx: Context[Session]) -> Answer[Content]:
 
 
 def record_seen(ctx: Context[Session], server: str, digests: dict[str, str]) -> None:
-    """Record that the agent has seen these contents; overwriting something else later adds a note."""
+    """Record the contents that the agent has seen; if it later overwrites other ones, a note says so."""
     agent = ctx.state.name_agent(ctx)
     for name, content_digest in digests.items():
         ctx.state.last_seen.record_seen(agent, (server, name), content_digest)

@@ -1,8 +1,7 @@
 """Component: finds and installs the TypeScript checker.
 
-The checker is one static program of the TypeScript project (Apache-2.0), with its library files. It comes
-from npm, through the user's own npm and its configuration, and is unpacked only if its SHA-512 is the one
-below.
+The checker is one static program of the TypeScript project (Apache-2.0), with its library files. It is
+downloaded with the user's own npm and npm configuration, and unpacked only if its SHA-512 matches.
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ _NPM_SECONDS = 300.0
 
 
 class ComponentError(Exception):
-    """The checker cannot be installed; says why and what to do."""
+    """The checker cannot be installed; the message says why and what to do."""
 
 
 def program_path(settings: BitburnerSettings) -> Path:

@@ -1,7 +1,7 @@
 """Client: send requests to the Mercury API over pooled connections, bounded in size and time.
 
-Every network failure becomes a `MercuryError` here and nowhere else. A request is sent once, with the given
-key; retries, choice of keys and limits belong to `calling`.
+Only this module turns network failures into `MercuryError`. A request is sent once, with the given key;
+retries, choice of keys and limits belong to `calling`.
 """
 
 from __future__ import annotations
@@ -190,7 +190,7 @@ class ApiClient:
     async def _read_answer(
         self, response: Response, answer: StreamedAnswer, report: ProgressCallback
     ) -> bytes:
-        """Read a stream to its end; return the body if it is something else, or nothing."""
+        """Read a stream to its end; if the response is not a stream, return its body, else nothing."""
         # The next read waits until the client has taken the text so far: a slow client slows the API, and
         # nothing piles up here.
         monotonic = self._clock.monotonic

@@ -25,7 +25,7 @@ _DATA = b"data:"
 _LINE = b"data: "
 _DONE = b"[DONE]"
 _TOOL_CALL_BYTES = 8
-"""Size of a tool call piece beside its text, so that a stream of empty pieces reaches the limit too."""
+"""Overhead counted for each tool call piece, so that a stream of empty pieces reaches the limit too."""
 _LONGEST_NAME = 1_000
 MAX_WARNINGS = 20
 _STREAM_START = re.compile(rb"\s*(?:data|event|id|retry)?:")

@@ -69,7 +69,7 @@ def read_tolerantly(data: bytes, kind: type[T]) -> tuple[T, list[str]]:
 
 
 def unzip(data: bytes) -> bytes:
-    """Return a body without gzip, which some gateways apply although nobody asks for it."""
+    """Return a body without gzip, which some gateways apply unasked."""
     if not data.startswith(_GZIP):
         return data
     import zlib

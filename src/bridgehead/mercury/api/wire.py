@@ -243,7 +243,7 @@ class ErrorResponse(Struct):
 
 
 _ESCAPE, _UNICODE, _SLASH = b"\\", b"\\u00", b"\\/"
-"""JSON escapes that can hide a secret; no other escape encodes a character of one."""
+"""JSON escapes that can hide a secret; secrets have no characters that need any other escape."""
 
 
 def may_need_redaction(data: bytes) -> bool:
@@ -288,7 +288,7 @@ write = json.Encoder().encode
 
 
 def read_text(content: Any) -> str:
-    """Return content as text: of parts, their texts; of anything else that is not text, its JSON."""
+    """Return content as text: the joined texts of parts, and JSON for anything else."""
     if isinstance(content, str):
         return content
     if content is None:

@@ -264,7 +264,7 @@ class Budget:
                 await self._store.check()
 
     def left(self) -> dict[str, float]:
-        """Return what is left of the shared budgets by period, as of the last read."""
+        """Return the remainder of the shared budgets by period, as of the last read."""
         today = utc_day(self._clock.now())
         return {
             # A period that began after the last read still has its whole budget.

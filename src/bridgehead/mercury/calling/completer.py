@@ -120,7 +120,8 @@ class Completer:
             self._providers[call.provider].keys.pick()  # raises if the first target has no key
             if call.response_format is not None:
                 response_format.check_schema(call.response_format)  # before the call costs anything
-            # Equal calls under way share one answer. Not streams: each goes to its own client as it grows.
+            # Equal calls under way share one answer. Streams do not: each is sent to its own client as it
+            # grows.
             if is_cached and call.cache == "use" and not call.is_streamed:
                 completion = await self._share(call, targets)
             else:

@@ -26,7 +26,7 @@ from .call import CONNECTION
 
 MAX_CLIENTS = 10_000
 SPARE_SHARE = 0.2
-"""The share of a client's calls that a batch leaves for calls beside it."""
+"""The share of a client's calls that batches leave free for its other calls."""
 UNKNOWN = 2**53
 """An amount without a known bound: it never fits under a limit."""
 _log = logs.logger("mercury.rate_limits")

@@ -137,7 +137,7 @@ class Service:
         await asyncio.gather(*(provider.check(_CHECK_SECONDS) for provider in keyed), self.budget.check())
 
     async def close(self) -> None:
-        """Write what is pending, and close everything. The books come first: outcomes of sends are money."""
+        """Write what is pending, and close everything; the budget first, because it books money."""
         self.audit.close()
         await self.books.close()
         await self.usage_store.close()

@@ -48,7 +48,7 @@ class Exchange:
         return Response(status, body, headers)
 
     async def begin(self, headers: HeaderPairs = EVENTS) -> None:
-        """Send the head of an answer that comes in pieces."""
+        """Send the head of a streamed answer."""
         self._note_status(200)
         self._stream = await self._http.open_stream(200, headers)
 
