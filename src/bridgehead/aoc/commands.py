@@ -278,8 +278,8 @@ def _export(workspace: Workspace, options: Namespace, settings: AocSettings) -> 
         database = _need_database(workspace)
         path = Path(options.folder).expanduser().absolute()
         path.mkdir(parents=True, exist_ok=True)
-        moved = export_folder(workspace, folders_in(str(path), settings.year), database)
-        return _print_moved(moved, f"to {path}")
+        result = export_folder(workspace, folders_in(str(path), settings.year), database)
+        return _print_transfer(result, f"to {path}")
     runs, skipped = workspace.runs_now(_filters(options))
     is_json = options.format == "json"
     sys.stdout.write(rendering.json(runs) if is_json else rendering.csv(runs, rendering.RUN_COLUMNS))
@@ -290,7 +290,7 @@ def _export(workspace: Workspace, options: Namespace, settings: AocSettings) -> 
 def _import(workspace: Workspace, _chosen: Namespace, _settings: AocSettings) -> int:
     from .database.transfer import import_folder
 
-    return _print_moved(
+    return _print_transfer(
         import_folder(workspace, _need_database(workspace)), f"from {workspace.folders.speeds}"
     )
 
@@ -304,14 +304,14 @@ def _need_database(workspace: Workspace) -> postgres.Database:
     return workspace.database
 
 
-def _print_moved(moved: TransferResult, where: str) -> int:
+def _print_transfer(result: TransferResult, where: str) -> int:
     sys.stdout.write(
-        f"Moved {moved.records} records and {moved.steps} steps of attempts {where}; "
-        f"{moved.aliases} aliases. Existing records and steps are unchanged.\n"
+        f"Moved {result.records} records and {result.steps} steps of attempts {where}; "
+        f"{result.aliases} aliases. Existing records and steps are unchanged.\n"
     )
-    for problem in moved.problems:
+    for problem in result.problems:
         sys.stderr.write(f"bridgehead aoc: skipped: {problem}\n")
-    return 1 if moved.problems else 0
+    return 1 if result.problems else 0
 
 
 # --- files -------------------------------------------------------------------------------------------------

@@ -17,7 +17,7 @@ class Handouts:
     def __init__(self) -> None:
         self._given: dict[str, set[tuple[int, int]]] = {}
 
-    def note(self, caller: str, day: int, *phases: int) -> list[int]:
+    def record(self, caller: str, day: int, *phases: int) -> list[int]:
         """Remember that a caller has been given phases of a day; return those that are new."""
         if caller not in self._given and len(self._given) >= MAX_CALLERS:
             del self._given[next(iter(self._given))]

@@ -104,7 +104,7 @@ def measure(
         label = f"warm-up {number + measurement.warm_up + 1}" if number < 0 else f"run {number + 1}"
         report(f"{label}: {_milliseconds(ended)} ms{cpu}, {problem or _VERDICTS[verdict]}")
         if problem:
-            workspace.stopwatch.note_run(
+            workspace.stopwatch.record_run(
                 measurement.day, measurement.phase, measurement.llm, "failed", _milliseconds(ended), EXECUTION
             )
             return MeasuredRuns(
@@ -134,7 +134,7 @@ def measure(
     outcome: Literal["solved", "unchecked"] = "solved" if verdict == "right" else "unchecked"
     times = [_milliseconds(ended) for ended in ends]
     typical = sorted(times)[len(times) // 2]
-    workspace.stopwatch.note_run(
+    workspace.stopwatch.record_run(
         measurement.day, measurement.phase, measurement.llm, outcome, typical, EXECUTION
     )
     width = half_width(ends)

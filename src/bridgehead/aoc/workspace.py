@@ -220,7 +220,7 @@ class Workspace:
         if caller == self.process or not phases:
             return
         try:
-            self.stopwatch.note_given(day, phases, caller)
+            self.stopwatch.record_handout(day, phases, caller)
         except (StorageError, Unavailable) as failure:
             import logging
 

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from bridgehead.aoc.bench import benchmark
 from bridgehead.aoc.bench.agent_run import Assignment, BenchContext
-from bridgehead.aoc.bench.benchmark import Plan, check_plan, exhausted, record, run_benchmark
+from bridgehead.aoc.bench.benchmark import Plan, check_plan, exhausted_budget, record, run_benchmark
 from bridgehead.aoc.bench.journal import RunJournal, RunResult
 from bridgehead.aoc.ranking.board import Filters
 from bridgehead.runtime.errors import InvalidArgument
@@ -215,10 +215,11 @@ def test_every_record_says_where_it_came_from(context: BenchContext) -> None:
 def test_a_budget_is_of_all_runs_of_the_plan() -> None:
     done = [result(), result(day=2, cost_usd=None)]
 
-    assert not exhausted(replace(plan([1]), budget_usd=0.6, budget_minutes=2), done)
-    assert "The budget of $0.5 is used up" in exhausted(replace(plan([1]), budget_usd=0.5), done)
+    assert not exhausted_budget(replace(plan([1]), budget_usd=0.6, budget_minutes=2), done)
+    assert "The budget of $0.5 is used up" in exhausted_budget(replace(plan([1]), budget_usd=0.5), done)
     assert (
-        exhausted(replace(plan([1]), budget_minutes=1), done) == "The budget of 1 minutes is used up (1.0)."
+        exhausted_budget(replace(plan([1]), budget_minutes=1), done)
+        == "The budget of 1 minutes is used up (1.0)."
     )
     assert (SOLVED.phase, FAILED.phase) == (1, 2)
 

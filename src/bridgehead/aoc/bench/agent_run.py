@@ -30,7 +30,7 @@ from ..sandbox.program import MEGABYTE, Job, Limits, run_program
 from ..settings import AocSettings
 from ..workspace import Workspace, open_workspace
 from . import relay
-from .agents import Agent, environment_of, furnish_home
+from .agents import Agent, environment_of, prepare_home
 from .gateway import Gateway
 from .journal import PhaseResult, RunResult, run_id
 from .usage import read_usage
@@ -102,7 +102,7 @@ def run_agent(assignment: Assignment, context: BenchContext, version: str | None
             transcript.open("w+b") as out,
             transcript.with_suffix(".err").open("wb") as err,
         ):
-            config = furnish_home(home, gateway.server_command, agent)
+            config = prepare_home(home, gateway.server_command, agent)
             phases = "two phases" if 2 in phases_of(context.workspace, day) else "one phase"  # noqa: PLR2004
             prompt = PROMPT.format(day=day, phases=phases, name=agent.name, language=agent.language)
             words = {"{prompt}": prompt, "{mcp_config}": str(config), "{home}": str(home)}

@@ -89,7 +89,7 @@ def run_benchmark(plan: Plan, context: BenchContext, view: ProgressView) -> tupl
     for assignment in plan.assignments:
         if assignment.id in known:
             continue
-        why = exhausted(plan, done)
+        why = exhausted_budget(plan, done)
         if why:
             return done, why
         agent = assignment.agent
@@ -109,7 +109,7 @@ def run_benchmark(plan: Plan, context: BenchContext, view: ProgressView) -> tupl
     return done, ""
 
 
-def exhausted(plan: Plan, done: list[RunResult]) -> str:
+def exhausted_budget(plan: Plan, done: list[RunResult]) -> str:
     """Name the budget that is used up; empty if none is."""
     dollars = sum(result.cost_usd or 0.0 for result in done)
     if plan.budget_usd is not None and dollars >= plan.budget_usd:

@@ -376,7 +376,7 @@ class Stopwatch:
             self._began.pop(started.attempt, None)
         return advanced
 
-    def note_given(self, day: int, phases: list[int], caller: str) -> None:
+    def record_handout(self, day: int, phases: list[int], caller: str) -> None:
         """Store that a caller was given phases outside of an attempt, unless that is already stored."""
         known = {step.phase for step in self._attempts.steps(day) if step.caller == caller}
         steps = [
@@ -389,7 +389,7 @@ class Stopwatch:
         if steps:
             self._attempts.append(day, steps)
 
-    def note_run(
+    def record_run(
         self, day: int, phase: int, llm: str, outcome: AttemptOutcome, milliseconds: int, measure: Measure
     ) -> None:
         """Store a finished attempt timed by a command."""

@@ -150,7 +150,7 @@ class NewEntry(Struct, frozen=True):
 
 
 class Wanted(NamedTuple):
-    """Names a record: by its id, or by LLM, phase and timestamp, which several records may share."""
+    """Identifies a record by its id, or by LLM, phase and timestamp, which several records may share."""
 
     id: str | None = None
     llm: str | None = None

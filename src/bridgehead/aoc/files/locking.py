@@ -55,7 +55,7 @@ class FolderLock:
         """
         deadline = time.monotonic() + self._wait_seconds
         if not self._threads.acquire(timeout=self._wait_seconds):
-            raise self._taken(what)
+            raise self._lock_timeout(what)
         descriptor = None
         try:
             is_locked = False
@@ -86,7 +86,7 @@ class FolderLock:
                 with suppress(FileNotFoundError):
                     is_locked = os.path.samestat(os.fstat(descriptor), os.stat(self.folder))
                 if not is_locked and time.monotonic() >= deadline:
-                    raise self._taken(what)
+                    raise self._lock_timeout(what)
             if self._anchor.path != self.folder:
                 self._anchor = find_anchor(self.folder)
             if is_locked:
@@ -112,7 +112,7 @@ class FolderLock:
             else:
                 return True
             if time.monotonic() >= deadline:
-                raise self._taken(what)
+                raise self._lock_timeout(what)
             time.sleep(_POLL_SECONDS)
         return False
 
@@ -126,7 +126,7 @@ class FolderLock:
         try:
             lock.acquire()
         except Timeout as failure:
-            raise self._taken(what) from failure
+            raise self._lock_timeout(what) from failure
         try:
             # The umask removed rights that other users of the folder need; only the owner can add them.
             with suppress(OSError):
@@ -143,7 +143,7 @@ class FolderLock:
             path=self._anchor.path,
         )
 
-    def _taken(self, what: str) -> Unavailable:
+    def _lock_timeout(self, what: str) -> Unavailable:
         return Unavailable(
             f"{what} cannot be written: another process has locked {self.folder} for "
             f"{self._wait_seconds:g} s. Nothing was recorded.",

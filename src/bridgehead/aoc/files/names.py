@@ -101,7 +101,7 @@ class Aliases(Struct, frozen=True):
 
 
 def make_aliases(names: dict[str, str], identity: object) -> Aliases:
-    """Make aliases from the main name of each."""
+    """Build the aliases from a map of alias to main name."""
     # A main name maps to itself, whatever its case.
     folded = {llm.casefold(): llm for llm in names.values()}
     return Aliases(names, identity, folded | {other.casefold(): llm for other, llm in names.items()})

@@ -207,7 +207,7 @@ def _begin(workspace: Workspace, day: int, phase: int, llm: str, caller: str) ->
 
         puzzle_input = None
         notes.append(word_error(missing))
-    workspace.handouts.note(caller, day, *range(1, phase + 1))  # phase 2 comes with the text of phase 1
+    workspace.handouts.record(caller, day, *range(1, phase + 1))  # phase 2 comes with the text of phase 1
     # Last: the clock starts when everything has been read.
     step = workspace.stopwatch.start(day, phase, llm, CLAIMED if doubts else MEASURED, caller)
     return _handed_out(step, day, text, puzzle_input, notes)
@@ -260,7 +260,7 @@ async def read_input(args: ReadInput, ctx: Context[Workspace]) -> Answer[InputPa
         text = instructions.read_input(workspace.folders.inputs, day)
         # Record it for this caller: the attempt may belong to another one.
         caller = workspace.caller_of(ctx)
-        workspace.store_handout(caller, day, workspace.handouts.note(caller, day, 1))
+        workspace.store_handout(caller, day, workspace.handouts.record(caller, day, 1))
         return text
 
     text = await workspace.run_in_thread(read)

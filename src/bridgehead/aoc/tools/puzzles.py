@@ -74,7 +74,7 @@ def fetch_instruction(args: FetchInstruction, ctx: Context[Workspace]) -> str | 
 def _hand_out(ctx: Context[Workspace], day: int, text: str, *phases: int) -> str | Coroutine[Any, Any, str]:
     """Return a text, and record that the caller got these phases: a later attempt is then only claimed."""
     caller = ctx.state.caller_of(ctx)
-    new = ctx.state.handouts.note(caller, day, *phases)
+    new = ctx.state.handouts.record(caller, day, *phases)
     # Over stdio, this process is the only one that serves the caller.
     if not new or caller == ctx.state.process:
         return text

@@ -160,7 +160,7 @@ async def _run(
         console.print(f"Sent {sent}, received {received}, in conflict {conflicts}.", soft_wrap=True)
         if rules.mode != "both":
             return int(conflicts > 0)
-        await _stay(sync, session, console)
+        await _sync_until_signal(sync, session, console)
         return 0
 
 
@@ -181,7 +181,7 @@ async def _ask(console: Console, deletes: list[Action], files: int) -> bool:
     return answer.strip().lower() in ("y", "yes")
 
 
-async def _stay(sync: Sync, session: Session, console: Console) -> None:
+async def _sync_until_signal(sync: Sync, session: Session, console: Console) -> None:
     """Sync until a signal arrives."""
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()

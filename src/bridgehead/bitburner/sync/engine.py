@@ -82,7 +82,7 @@ class Sync:
         self._shown: set[tuple[str, Place]] = set()
         # Held for a whole comparison or push; protects `_base` and `_game`, which one pass at a time may
         # change.
-        self._turn = asyncio.Lock()
+        self._pass_lock = asyncio.Lock()
         self._wake = asyncio.Event()
 
     @property
@@ -118,7 +118,7 @@ class Sync:
 
     async def run_once(self) -> list[Action]:
         """Compare both sides, carry out the plan, and return its actions."""
-        async with self._turn:
+        async with self._pass_lock:
             actions = await self.plan()
             deletes = [action for action in actions if action.kind in ("delete_game", "delete_local")]
             # `files` counts the files that both sides agreed on before.
@@ -220,7 +220,7 @@ class Sync:
         """
         if self._rules.mode == "pull" or self._session.connection.link is None:
             return False
-        async with self._turn:
+        async with self._pass_lock:
             for path in changed:
                 place = self._folder.place_of(path)
                 content = await asyncio.to_thread(self._folder.read, path)

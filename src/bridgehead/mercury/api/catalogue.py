@@ -95,7 +95,7 @@ class Catalogue:
         return (*self._models, *(name for name in self._terms if name not in self._models))
 
     @property
-    def names_endpoints(self) -> bool:
+    def lists_endpoints(self) -> bool:
         """Whether the list says which endpoints a model serves."""
         return any(model.supported_endpoints is not None for model in self._models.values())
 
@@ -111,7 +111,7 @@ class Catalogue:
         """Return the listed model, without a request."""
         return self._models.get(model)
 
-    def note_unserved(self, endpoint: str, model: str) -> None:
+    def mark_unserved(self, endpoint: str, model: str) -> None:
         """Remember that the API refused a default model for an endpoint."""
         self._unserved.add((endpoint, model))
 
@@ -135,7 +135,7 @@ class Catalogue:
     async def _list_usable(self, endpoint: str) -> tuple[str, ...]:
         await self.load()
         kind = endpoint.split("/")[1]
-        if not self.names_endpoints:
+        if not self.lists_endpoints:
             # The older API does not list the capabilities of a model. It has a list per endpoint instead,
             # which other compatible APIs lack, so a failure is normal. Ask once per refresh.
             if self._models and endpoint not in self._asked:

@@ -109,7 +109,7 @@ class _StreamedCall:
         self.arguments: list[str] = []
         self._has_arguments = False
         self._is_whole = False
-        """Whether its first piece already had complete arguments."""
+        """Whether its first piece contained complete arguments."""
         with suppress(*UNDECODABLE):
             arguments = "" if first.function is None else first.function.arguments_text
             self._is_whole = isinstance(msgspec.json.decode(arguments), dict)
@@ -130,7 +130,7 @@ class _StreamedCall:
     def is_continued_by(self, piece: wire.ToolCall) -> bool:
         """Return whether a piece at the same index belongs to this call: a new id or name begins another."""
         if piece.id and self.id:
-            # Some servers make up an id for each piece: arguments without a name begin no call.
+            # Some servers make up an id for each piece, so arguments without a name continue the call.
             called = piece.function
             return piece.id == self.id or (called is not None and not called.name and bool(called.arguments))
         if piece.function is None or not piece.function.name or not self.name:
@@ -165,7 +165,7 @@ class StreamedAnswer:
         self._has_halves = False
         """Whether a chunk needed the tolerant reader, so that the text may have half characters."""
         self._taken = 0
-        """Number of pieces that `take_news` has returned."""
+        """Number of pieces that `take_new_text` has returned."""
         self._reasoning: list[str] = []
         self._refusal: list[str] = []
         self._tool_calls: list[_StreamedCall] = []
@@ -250,7 +250,7 @@ class StreamedAnswer:
         if self._unread and not self._size:
             raise self._broken("no part of it can be read")
 
-    def take_news(self) -> str:
+    def take_new_text(self) -> str:
         """Return the text since the last call; while diffusing, all of it."""
         if self._is_diffusing:
             return self.text

@@ -28,7 +28,7 @@ from .usage import utc_day
 SHARES = (0.5, 0.8, 0.9, 1.0)
 """Shares of a budget that are published as events, once per period and process."""
 _REFUSED = 2.0
-"""Above all shares: the event of a refused call."""
+"""Above all shares; stands for the event of a refused call."""
 _MAX_PUBLISHED = 10_000
 
 

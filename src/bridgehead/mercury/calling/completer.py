@@ -89,7 +89,7 @@ class Completer:
         self._note_hit(call, context, cached.completion)
         return cached
 
-    def recognize(self, context: Context[Any], client: str, now: float) -> CachedCompletion | None:
+    def lookup_arguments(self, context: Context[Any], client: str, now: float) -> CachedCompletion | None:
         """Return the cached answer to arguments that this client has sent before, byte for byte."""
         call = self._cache.calls.get((client, bytes(context.arguments)))
         # A caller without a token can choose any name, even that of a token.
@@ -246,7 +246,7 @@ class Completer:
         if error.code == "NOT_FOUND" and call.path == FIM:
             # From now on use `COMPLETIONS` directly, unless that is missing too. An API whose list names its
             # models' endpoints is trusted: there the 404 means something else.
-            provider.has_fim = call.sent_path == COMPLETIONS or provider.catalogue.names_endpoints
+            provider.has_fim = call.sent_path == COMPLETIONS or provider.catalogue.lists_endpoints
             return [] if provider.has_fim else [Target(provider.name, call.model)]
         if error.code == "INVALID_REQUEST" and call.is_streamed and "stream_options" in str(error):
             # Our own addition, so it can be left out: try again without, unless this request had none.
@@ -259,7 +259,7 @@ class Completer:
         if error.code in ("MODEL_NOT_FOUND", "MODEL_NOT_SUITABLE") and not call.warnings:
             usable = [name for name in await catalogue.list_usable(call.path) if name != call.model]
             # After `list_usable`, whose refresh would clear it.
-            catalogue.note_unserved(call.path, call.model)
+            catalogue.mark_unserved(call.path, call.model)
             why = f"cannot serve {call.path}"
             return [_replace_model(call, provider.name, usable[0], why)] if usable else []
         if error.code == "CONTEXT_LENGTH_EXCEEDED":  # possibly several times, with longer and longer contexts

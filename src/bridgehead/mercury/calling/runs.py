@@ -52,7 +52,7 @@ class Run:
         """Milliseconds since the start."""
         return round((self._clock.monotonic() - self._began) * 1000)
 
-    def note(self, text: str) -> None:
+    def add_state(self, text: str) -> None:
         """Add a state; if there are too many, drop every second of the earlier ones."""
         self.count += 1
         self.states.append((self.elapsed_ms, text))

@@ -107,7 +107,7 @@ class UsageCounts(Struct):
 
 
 COUNTED = UsageCounts.__struct_fields__[:8]
-"""The fields written from memory; the rest is read from the books of sends."""
+"""The fields that are counted in memory and written; the others are computed from the budget's sends."""
 
 
 def utc_day(now: float) -> str:

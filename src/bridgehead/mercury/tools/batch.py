@@ -112,17 +112,17 @@ async def run(args: Batch, ctx: Context[Service]) -> Answer[BatchResult]:
             await ctx.progress(len(items), total=total)
 
     # In addition to the workers' progress, which comes only when a prompt is done.
-    beating = asyncio.create_task(_beat(ctx, items, total))
+    heartbeats = asyncio.create_task(_send_heartbeats(ctx, items, total))
     try:
         async with asyncio.TaskGroup() as group:
             for _ in range(min(args.concurrency, total)):
                 group.create_task(work())
     finally:
-        beating.cancel()
+        heartbeats.cancel()
     return _summarize([items[index] for index in range(total)])
 
 
-async def _beat(ctx: Context[Service], items: Sized, total: int) -> None:
+async def _send_heartbeats(ctx: Context[Service], items: Sized, total: int) -> None:
     """Report progress while prompts are slow: many clients give up after a minute without any."""
     from .progress import HEARTBEAT_SECONDS  # lazy, as in chat: the first answer does not need it
 

@@ -106,4 +106,4 @@ class Progress:
     async def _send(self, text: StreamedAnswer | None) -> None:
         self._news = None
         self._count += 1
-        await self._context.progress(self._count, message=None if text is None else text.take_news())
+        await self._context.progress(self._count, message=None if text is None else text.take_new_text())
