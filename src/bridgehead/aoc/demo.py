@@ -45,7 +45,7 @@ def _by_slices() -> int:
 
 def _by_thinking() -> int:
     lit = 0
-    # Only the lanterns of squares are turned an odd number of times.
+    # Only lanterns with a square number are turned an odd number of times.
     while (lit + 1) ** 2 <= LANTERNS:
         lit += 1
     return lit

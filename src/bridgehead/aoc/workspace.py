@@ -422,8 +422,8 @@ class Workspace:
         from .files.timeline import RunFilter
 
         names: Counter[str] = Counter()
-        for of_day in days.values():
-            for group, count in of_day.counts.items():
+        for day_counts in days.values():
+            for group, count in day_counts.counts.items():
                 names[group.llm] += count
         canonical = {name: canonical_name(name) for name in names}
         totals: Counter[str] = Counter()
@@ -438,8 +438,10 @@ class Workspace:
         run_filter = RunFilter(filters.phase, filters.measure, filters.grade, llms)
         is_all = run_filter == RunFilter()
         counts = {
-            day: sum(count for group, count in of_day.counts.items() if is_all or run_filter.passes(group))
-            for day, of_day in days.items()
+            day: sum(
+                count for group, count in day_counts.counts.items() if is_all or run_filter.passes(group)
+            )
+            for day, day_counts in days.items()
         }
         return _Chosen(
             run_filter, [day for day, count in counts.items() if count], sum(counts.values()), known
@@ -455,7 +457,7 @@ class Workspace:
         days = layout.DAYS if filters.day is None else (filters.day,)
         # A corrupt file raises if its day was asked for; otherwise it is skipped and named.
         entries = self.records.entries(days, skipped if filters.day is None else None)
-        names = Counter(entry.llm for of_day in entries.values() for entry in of_day)
+        names = Counter(entry.llm for day_entries in entries.values() for entry in day_entries)
         canonical = Counter[str]()
         for name, n in names.items():
             canonical[canonical_name(name)] += n

@@ -219,12 +219,12 @@ def judge(steps: list[AttemptStep], phase: int, wall_ms: float, *, is_isolated: 
 
     Answers in other attempts count as tries too: an agent could guess with them.
     """
-    of_phase = [step for step in steps if step.phase == phase and step.outcome != "given"]
-    if not of_phase:
+    phase_steps = [step for step in steps if step.phase == phase and step.outcome != "given"]
+    if not phase_steps:
         return PhaseResult(phase, "not started", None, 0, CLAIMED)
-    first = of_phase[0].attempt
-    end = next((step for step in of_phase if step.attempt == first and step.outcome in ENDED), None)
-    until_end = of_phase if end is None else of_phase[: of_phase.index(end) + 1]
+    first = phase_steps[0].attempt
+    end = next((step for step in phase_steps if step.attempt == first and step.outcome in ENDED), None)
+    until_end = phase_steps if end is None else phase_steps[: phase_steps.index(end) + 1]
     wrong = sum(step.outcome == "wrong" for step in until_end)
     tries = sum(step.outcome in ANSWERED for step in until_end)
     if end is None or end.outcome != "solved" or tries > MAX_TRIES:

@@ -73,9 +73,9 @@ def _gemini(document: dict[str, Any]) -> Usage | None:
     if not isinstance(models, dict) or not models:
         return None
     totals = {
-        name: _whole(of_model.get("tokens", {}).get("total"))
-        for name, of_model in models.items()
-        if isinstance(of_model, dict)
+        name: _whole(model_usage.get("tokens", {}).get("total"))
+        for name, model_usage in models.items()
+        if isinstance(model_usage, dict)
     }
     return Usage(sum(totals.values()), None, max(totals, key=lambda name: totals[name], default=None))
 

@@ -144,7 +144,7 @@ class DatabaseRecords:
         values = [
             self._year,
             list(days),
-            [of_day.revision for of_day in days.values()],
+            [day_counts.revision for day_counts in days.values()],
             run_filter.phase,
             run_filter.measure,
             run_filter.grade,
@@ -152,7 +152,7 @@ class DatabaseRecords:
         ]
         # Positions are counted from the oldest run: they hold until a run is withdrawn or older runs are
         # imported.
-        rewritten = tuple((day, of_day.rewritten) for day, of_day in days.items())
+        rewritten = tuple((day, day_counts.rewritten) for day, day_counts in days.items())
         last = self._last_runs.get((run_filter, rewritten, cut.older + cut.size))
         more: tuple[object, ...]
         if last is not None:

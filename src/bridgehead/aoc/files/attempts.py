@@ -242,22 +242,22 @@ def count_attempts(
         if is_over and step.outcome != "given" and filters.phase in {None, step.phase}:
             by_model.setdefault((step.measure, name_of(canonical_name(step.llm))), []).append(end)
     by_measure: dict[Measure, dict[str, AttemptCounts]] = {}
-    for (measure, llm), of_model in by_model.items():
+    for (measure, llm), model_ends in by_model.items():
         by_puzzle: dict[Puzzle, Tries] = {}
-        for end in of_model:
+        for end in model_ends:
             # An unchecked answer must not count in the solve rate.
             if end.step.outcome != "unchecked":
                 puzzle = (end.day, end.step.phase)
                 solved, attempts = by_puzzle.get(puzzle, (0, 0))
                 by_puzzle[puzzle] = Tries(solved + (end.step.outcome == "solved"), attempts + 1)
-        tokens = [end.step.tokens for end in of_model if end.step.tokens is not None]
-        costs = [end.step.cost_usd for end in of_model if end.step.cost_usd is not None]
+        tokens = [end.step.tokens for end in model_ends if end.step.tokens is not None]
+        costs = [end.step.cost_usd for end in model_ends if end.step.cost_usd is not None]
         solved = sum(tries.solved for tries in by_puzzle.values())
         by_measure.setdefault(measure, {})[llm] = AttemptCounts(
-            attempts=len(of_model),
+            attempts=len(model_ends),
             solved=solved,
             failed=sum(tries.attempts for tries in by_puzzle.values()) - solved,
-            wrong=sum(end.wrong for end in of_model),
+            wrong=sum(end.wrong for end in model_ends),
             tokens=sum(tokens) / len(tokens) if tokens else None,
             cost_usd=sum(costs) / len(costs) if costs else None,
             by_puzzle=by_puzzle,

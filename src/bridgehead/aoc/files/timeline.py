@@ -139,8 +139,8 @@ def _count_oldest(moments: list[Sequence[int]], count: int) -> list[int]:
     """Return how many runs of each day are among the `count` oldest."""
     if count >= sum(map(len, moments)):
         return list(map(len, moments))
-    moment = at_rank([of_day for of_day in moments if of_day], count - 1)
-    ends = [bisect_left(of_day, moment) for of_day in moments]
+    moment = at_rank([day_moments for day_moments in moments if day_moments], count - 1)
+    ends = [bisect_left(day_moments, moment) for day_moments in moments]
     remaining = count - sum(ends)
     # Among runs with the same moment, those of a later day count as older, as in the merge.
     for rank in reversed(range(len(moments))):

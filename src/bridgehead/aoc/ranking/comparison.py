@@ -183,8 +183,8 @@ def fit_puzzles(logs: Logs) -> Fit | None:
     noise = [value * factor for value, factor in zip(shared_noise, factors, strict=True)]
     weights = {llm: dict.fromkeys(cut[llm], 1 / value) for llm, value in zip(cut, noise, strict=True)}
     speed, covariance = least_squares(cut, weights)
-    cells = [len(of_model) for of_model in cut.values()]
-    puzzles = {puzzle for of_model in cut.values() for puzzle in of_model}
+    cells = [len(model_cells) for model_cells in cut.values()]
+    puzzles = {puzzle for model_cells in cut.values() for puzzle in model_cells}
     max_df = sum(cells) - len(cut) - len(puzzles) + 1
     return Fit(list(cut), speed, covariance, noise, cells, df, max_df)
 
@@ -192,8 +192,8 @@ def fit_puzzles(logs: Logs) -> Fit | None:
 def cut_extremes(logs: Logs) -> tuple[dict[str, dict[Puzzle, float]], list[float]]:
     """Clamp single extreme times of models with many puzzles; return also each model's noise factor."""
     columns: dict[Puzzle, list[float]] = {}
-    for of_model in logs.values():
-        for puzzle, value in of_model.items():
+    for model_cells in logs.values():
+        for puzzle, value in model_cells.items():
             columns.setdefault(puzzle, []).append(value)
     usual = {puzzle: median(values) for puzzle, values in columns.items()}
     level = {
@@ -203,7 +203,7 @@ def cut_extremes(logs: Logs) -> tuple[dict[str, dict[Puzzle, float]], list[float
         llm: [abs(value - usual[puzzle] - level[llm]) for puzzle, value in cells.items()]
         for llm, cells in logs.items()
     }
-    group_mad = median(distance for of_model in distances.values() for distance in of_model)
+    group_mad = median(distance for model_cells in distances.values() for distance in model_cells)
     kept: dict[str, dict[Puzzle, float]] = {}
     factors = []
     for llm, cells in logs.items():
@@ -237,17 +237,17 @@ def estimate_noise(logs: Logs) -> tuple[list[float], list[float]] | None:
             spread = _variance(differences)
             sums[i].append((j, spread, len(differences) - 1))
             sums[j].append((i, spread, len(differences) - 1))
-    total = sum(df for of_model in sums for _, _, df in of_model)
+    total = sum(df for model_sums in sums for _, _, df in model_sums)
     if not total:
         return None
-    mean = sum(spread * df for of_model in sums for _, spread, df in of_model) / total / 2
+    mean = sum(spread * df for model_sums in sums for _, spread, df in model_sums) / total / 2
     noise = [mean] * len(llms)
     if len(llms) > 2:  # noqa: PLR2004 - of two models only the sum is known, and each has half of it
         for _ in range(NOISE_ROUNDS):
-            for i, of_model in enumerate(sums):
-                if of_model:
-                    part = sum((spread - noise[j]) * df for j, spread, df in of_model)
-                    noise[i] = max(part / sum(df for _, _, df in of_model), LEAST_NOISE_SHARE * mean)
+            for i, model_sums in enumerate(sums):
+                if model_sums:
+                    part = sum((spread - noise[j]) * df for j, spread, df in model_sums)
+                    noise[i] = max(part / sum(df for _, _, df in model_sums), LEAST_NOISE_SHARE * mean)
     return share_noise(noise, [len(cells) - 1 for cells in logs.values()])
 
 
@@ -330,14 +330,14 @@ def fit_runs(runs: Mapping[str, Mapping[Puzzle, Sequence[float]]]) -> Fit:
     llms = list(runs)
     speed, own, degrees, counts = [], [], [], []
     shares = []
-    for of_model in runs.values():
-        k, n = len(of_model), sum(map(len, of_model.values()))
-        speed.append(fmean(map(fmean, of_model.values())))
-        squares = sum(_variance(logs) * (len(logs) - 1) for logs in of_model.values())
+    for model_runs in runs.values():
+        k, n = len(model_runs), sum(map(len, model_runs.values()))
+        speed.append(fmean(map(fmean, model_runs.values())))
+        squares = sum(_variance(logs) * (len(logs) - 1) for logs in model_runs.values())
         own.append(squares / (n - k))
         degrees.append(n - k)
         # The variance of the mean over puzzles of the means over runs, in units of one run's.
-        shares.append(sum(1 / len(logs) for logs in of_model.values()) / k**2)
+        shares.append(sum(1 / len(logs) for logs in model_runs.values()) / k**2)
         counts.append(n)
     noise, df = share_noise(own, degrees)
     covariance = [

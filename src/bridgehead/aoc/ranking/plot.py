@@ -130,13 +130,13 @@ def _lines(workspace: Workspace, filters: Filters, board: Board, rows: list[Row]
     leader = times_of(next((row for row in board.rows if row.slower is not None), rows[0]))
     medians = {puzzle: max(median_of(runs), ZERO_MS) for puzzle, runs in leader.items()}
     times = [(row, times_of(row)) for row in rows]
-    is_relative = len({puzzle for _, of_row in times for puzzle in of_row}) > 1
+    is_relative = len({puzzle for _, row_times in times for puzzle in row_times}) > 1
     unit = 1.0 if is_relative else next(iter(medians.values()))
     lines = []
-    for row, of_row in times:
+    for row, row_times in times:
         places = sorted(
             max(time, ZERO_MS) / (medians[puzzle] if is_relative else 1.0)
-            for puzzle, runs in of_row.items()
+            for puzzle, runs in row_times.items()
             if puzzle in medians
             for time in runs
         )

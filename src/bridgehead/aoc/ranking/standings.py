@@ -62,7 +62,9 @@ def rank(
     counts = attempts.get(measure, {})
     grade = filters.grade
     ranked, listed = merge(chosen[VERIFIED], chosen[MEASURED]), chosen[CLAIMED]
-    unsolved = {llm for llm, of_llm in counts.items() if of_llm.failed and not of_llm.solved}
+    unsolved = {
+        llm for llm, model_counts in counts.items() if model_counts.failed and not model_counts.solved
+    }
     if grade is None and listed and not ranked and not unsolved:
         grade = CLAIMED
     if grade is not None:
@@ -102,25 +104,23 @@ def tally(
             continue
         for group, runs in groups.items():
             if group.measure == measure and filters.phase in {None, group.phase} and runs.ordered:
-                of_model = tallies[group.grade].setdefault(name_of(group.llm), {})
+                model_times = tallies[group.grade].setdefault(name_of(group.llm), {})
                 puzzle = (day, group.phase)
-                of_model[puzzle] = of_model[puzzle].merged(runs) if puzzle in of_model else runs
+                model_times[puzzle] = model_times[puzzle].merged(runs) if puzzle in model_times else runs
     return tallies
 
 
 def _leave_out(times: dict[Grade, Times], requested: str | None) -> tuple[dict[Grade, Times], int]:
     """Keep the models with the most runs, those with better grades first; return how many are left out."""
     sizes: dict[str, tuple[int, int]] = {}
-    for grade, of_grade in times.items():
-        for llm, puzzles in of_grade.items():
+    for grade, models in times.items():
+        for llm, puzzles in models.items():
             better, runs = sizes.get(llm, (0, 0))
             sizes[llm] = better + (grade != CLAIMED), runs + _count(puzzles)
     if len(sizes) <= MAX_MODELS:
         return times, 0
     kept = set(sorted(sizes, key=lambda llm: (sizes[llm], llm), reverse=True)[:MAX_MODELS]) | {requested}
-    shown = {
-        grade: {llm: of_grade[llm] for llm in of_grade if llm in kept} for grade, of_grade in times.items()
-    }
+    shown = {grade: {llm: models[llm] for llm in models if llm in kept} for grade, models in times.items()}
     return shown, len(sizes.keys() - kept)
 
 
@@ -128,9 +128,9 @@ def merge(first: Times, second: Times) -> Times:
     """Return the runs of both; neither is changed."""
     merged = {llm: dict(puzzles) for llm, puzzles in first.items()}
     for llm, puzzles in second.items():
-        of_model = merged.setdefault(llm, {})
+        model_times = merged.setdefault(llm, {})
         for puzzle, runs in puzzles.items():
-            of_model[puzzle] = of_model[puzzle].merged(runs) if puzzle in of_model else runs
+            model_times[puzzle] = model_times[puzzle].merged(runs) if puzzle in model_times else runs
     return merged
 
 
@@ -149,20 +149,20 @@ def find_groups(times: Times) -> tuple[list[Times], Unit]:
     shared = {puzzle: llms for puzzle, llms in solvers.items() if len(llms) > 1}
     if len(shared) < ENOUGH_PUZZLES:
         groups = []
-        for llms, of_group in _connected(shared):
+        for llms, group_puzzles in _connected(shared):
             enough = [
                 llm
                 for llm in llms
                 if all(
                     puzzle in times[llm] and len(times[llm][puzzle].ordered) >= ENOUGH_RUNS
-                    for puzzle in of_group
+                    for puzzle in group_puzzles
                 )
             ]
             groups.append(
-                {llm: {puzzle: times[llm][puzzle] for puzzle in sorted(of_group)} for llm in enough}
+                {llm: {puzzle: times[llm][puzzle] for puzzle in sorted(group_puzzles)} for llm in enough}
             )
         return [group for group in groups if len(group) > 1], "runs"
-    kept = {llm: set(of_model) & shared.keys() for llm, of_model in times.items()}
+    kept = {llm: set(model_times) & shared.keys() for llm, model_times in times.items()}
     # Repeated: without a model a puzzle may have one model left, and without that puzzle a model too few.
     dropped = [llm for llm, puzzles in kept.items() if len(puzzles) < ENOUGH_PUZZLES]
     while dropped:
@@ -287,10 +287,10 @@ def _row(
 ) -> Row:
     """Make a row; the caller fills in how many of its runs have which grade."""
     counts = counts or AttemptCounts()
-    of_puzzles = list(puzzles.values())
+    puzzle_runs = list(puzzles.values())
     # Mean, deviation and percentile are meaningless over puzzles of different difficulty.
-    single = figures(of_puzzles) if len(of_puzzles) == 1 else None
-    medians = [median_of(runs.ordered) for runs in of_puzzles]
+    single = figures(puzzle_runs) if len(puzzle_runs) == 1 else None
+    medians = [median_of(runs.ordered) for runs in puzzle_runs]
     median = medians[0] if medians else None
     if len(medians) > 1:
         median = round(math.exp(sum(math.log(value or ZERO_MS) for value in medians) / len(medians)), 1)
@@ -303,12 +303,12 @@ def _row(
         slower=None if place is None else place.ratio,
         low=None if place is None else place.low,
         high=None if place is None else place.high,
-        puzzles=len(of_puzzles),
+        puzzles=len(puzzle_runs),
         n=_count(puzzles),
         verified=0,
         measured=0,
         claimed=0,
-        best=min((runs.ordered[0] for runs in of_puzzles), default=None),
+        best=min((runs.ordered[0] for runs in puzzle_runs), default=None),
         median=median,
         mean=None if single is None else single.mean,
         stdev=None if single is None else single.stdev,

@@ -62,7 +62,7 @@ class RamCost(Struct):
 
 
 class ScriptProblem(Struct):
-    """Something wrong in a script: it fails when it starts, when it reaches the line, or maybe never."""
+    """A problem in a script; `when` says whether it fails at the start, at this line, or perhaps never."""
 
     code: str
     message: str

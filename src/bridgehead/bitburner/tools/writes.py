@@ -330,7 +330,7 @@ async def describe_written(
 
 
 def describe_outcome(outcome: ChangeResult) -> tuple[str, ...]:
-    """List the contents replaced unseen, those that could not be kept, and the versions dropped for space."""
+    """Return notes: content that was replaced unseen or could not be kept, versions dropped for space."""
     from ..changes.last_seen import describe_overwritten
 
     notes = [] if outcome.overwritten is None else [describe_overwritten(outcome.overwritten)]

@@ -316,7 +316,7 @@ class Budget:
         key = (cap.setting, *cap.key(day))
         if self._published.get(key, 0.0) >= share:
             return
-        # At worst an event is published twice.
+        # Clearing loses which events were published: at worst one is published twice.
         if len(self._published) >= _MAX_PUBLISHED:
             self._published.clear()
         self._published[key] = share
