@@ -208,7 +208,7 @@ class Workspace:
                 continue
             own.add(step.attempt)
             if is_before:
-                # The text of phase 2 has that of phase 1 in it.
+                # The text of phase 2 includes that of phase 1.
                 past.handed_out.update(range(1, step.phase + 1))
             past.answers[step.phase] += step.outcome in ANSWERED
             if is_named and step.phase == 1 and step.outcome in {"solved", "unchecked"}:

@@ -43,7 +43,7 @@ LANGUAGES = (
 )
 MAX_ROWS = 30
 
-# Each item names the tools of one way: an item that names a hidden tool is left out.
+# Each item names the tools of one approach: an item that names a hidden tool is left out.
 _SOLVE = """\
 Solve phase {phase} of day {day} of Advent of Code {year} in {language}:
 - To let the server take the time, call start_attempt(day={day}, phase={phase}, llm_name=<your name>). It

@@ -35,7 +35,7 @@ class CheckFiles(Arguments):
 
     glob: Annotated[str, Meta(max_length=MAX_QUERY, description="Such as lib/*.js")] | None = None
     server: Server = paths.HOME
-    # A list: strict clients refuse an object with any names.
+    # A list, because strict clients refuse objects with arbitrary keys.
     drafts: Annotated[list[NewFile], Meta(min_length=1, description="Unwritten scripts")] | None = None
 
 

@@ -147,7 +147,7 @@ def _complete(
         for number, call in enumerate(calls, 1):
             function = call.function or wire.FunctionCall()
             if not call.id:
-                # The answer to a call needs its id: one is made up if the API gave none.
+                # The result of a tool call refers to its id, so one is made up if the API gave none.
                 warnings.append(f"The API gave tool call {number} no id; here it is call_{number}.")
             arguments = _clean(function.arguments_text)
             try:

@@ -305,7 +305,7 @@ class StreamedAnswer:
                 for warning in [chunk.warning] if isinstance(chunk.warning, str) else chunk.warning:
                     self._warn(warning)
         if not chunk.choices:
-            # An error may also come without the member `error`; older vLLM sends it so.
+            # Older vLLM sends errors without the member `error`.
             if chunk.choices is None and (reason := read_refusal(data)).message:
                 raise broken_off(reason, self.received, self._api)
             return

@@ -197,7 +197,7 @@ class Budget:
         self.is_set = limits != BudgetLimits()
         """Whether money is limited at all."""
         self._latest: dict[str, tuple[str, Spending]] = {}
-        """The shared budgets by period, as of the last read, with the key of their period."""
+        """The spending of the shared budgets as of the last read, by period, with the key of that period."""
         self._published: dict[tuple[str, str | None, str], float] = {}
         """The highest published share, by setting, client and period."""
 
