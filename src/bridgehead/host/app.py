@@ -68,7 +68,7 @@ REASONS = {
     429: "too_many",
     503: "busy",
 }
-"""The engine's reasons for a rejection, by status."""
+"""The reason under which a rejection by the engine is counted and logged, by its status."""
 _RETRY = ((b"retry-after", b"5"),)
 
 
@@ -267,10 +267,10 @@ class HostApplication:
             "The token that made the task has been revoked or has expired.",
         )
 
-    # --- requests that the server or another worker asks about ---------------------------------------------
+    # --- called by the server and by other workers ----------------------------------------------------------
 
     async def reject_by_head(self, http: Request) -> Response | None:
-        """Return the rejection that the head alone decides, so that the body need not be read."""
+        """Return the rejection of a request whose head is enough to reject it, before its body is read."""
         request = self._describe(http)
         try:
             route = self._admission.route(request)

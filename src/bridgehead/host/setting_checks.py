@@ -1,4 +1,4 @@
-"""Setting checks: settings that are valid and have no effect: misspelt names, patterns for nothing.
+"""Setting checks: settings that are valid but have no effect, such as a misspelt name.
 
 `serve` logs them at the start, and `doctor` lists them.
 """

@@ -369,7 +369,7 @@ class HostSettings(OAuthSettings, ToolFilterSettings, StateSettings, DatabaseSet
 
     @property
     def connections_per_address(self) -> int:
-        """Half of all, so that one address that opens as many as it can leaves room for the others."""
+        """Half of all connections, so that one address cannot use them all."""
         return max(1, self.connections // 2)
 
     @property
@@ -387,7 +387,7 @@ class HostSettings(OAuthSettings, ToolFilterSettings, StateSettings, DatabaseSet
         """Whether callers must identify themselves."""
         if self.auth != "auto":
             return self.auth == "on"
-        # Behind a proxy or a tunnel a loopback address is open to others. Each of these three says so.
+        # Each of these three shows a proxy or a tunnel, behind which a loopback address is open to others.
         has_other_hosts = any(host not in LOOPBACK for host in self.allowed_hosts)
         is_local = self.is_loopback and not (self.trusted_proxies or self.public_url or has_other_hosts)
         return bool(self.tokens_file or self.oauth_issuer) or not is_local

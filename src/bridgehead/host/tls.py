@@ -35,8 +35,8 @@ class Certificate:
         self._current = self._load()
         self.context = self._load()
         """The context of the listener, which cannot be replaced while it listens."""
-        # OpenSSL calls this in every handshake, also if the client sends no server name. It is the place at
-        # which a connection can still change its context, so a renewed pair needs no new listener.
+        # OpenSSL calls this in every handshake, also if the client sends no server name. There a
+        # connection can still change its context, so a renewed pair needs no new listener.
         self.context.sni_callback = self._use_current
 
     def renew(self) -> bool:

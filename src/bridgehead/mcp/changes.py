@@ -144,7 +144,7 @@ class Changes:
             listener.offer(change)
 
     def hear_everything(self) -> None:
-        """Notify every client of all its subscriptions, because changes of other processes may be lost."""
+        """Notify every client of all its subscriptions, because notices of other processes may have been lost."""
         self._generation += 1
         for listener in tuple(self._listeners):
             for method in tuple(listener.lists):

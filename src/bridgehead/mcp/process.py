@@ -29,7 +29,10 @@ CONSOLE_ENDS = frozenset({2, 5, 6})
 
 
 class Unserved(BaseException):
-    """A file that is loaded for its bridge tried to serve it. No `except Exception` of the file stops it."""
+    """Raised if a file that is loaded for its bridge tries to serve it.
+
+    A BaseException, so that no `except Exception` in the file swallows it.
+    """
 
 
 _is_loading = False

@@ -1,7 +1,6 @@
 """Threads: where blocking work runs. Each bridge has its own threads, and no caller gets all of them.
 
-`FairThreads` is the event loop's default executor, so `asyncio.to_thread` and `in_thread` use it without
-knowing. Work beyond a caller's share waits until a job of that caller ends, then queues behind other callers'
+`FairThreads` is the event loop's default executor, so `asyncio.to_thread` and `in_thread` use it. Work beyond a caller's share waits until a job of that caller ends, then queues behind other callers'
 jobs.
 """
 
@@ -92,7 +91,7 @@ class FairThreads(ThreadPoolExecutor):
             started = thread_time()  # CPU time: waiting takes nothing from others
             try:
                 result = work()
-            except BaseException as error:  # noqa: BLE001 - whoever waits for the future gets it
+            except BaseException as error:  # noqa: BLE001 - the future raises it
                 future.set_exception(error)
             else:
                 future.set_result(result)

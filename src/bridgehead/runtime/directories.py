@@ -134,7 +134,7 @@ def open_state(settings: StateSettings, part: str) -> Path:
 def make_private(folder: Path) -> Path:
     """Create a folder that only this user can read; an existing one keeps its mode."""
     try:
-        # `parents=True` would make the others readable by everybody.
+        # `parents=True` would create the parents with the default mode, which everybody can read.
         missing = [folder]
         while not missing[-1].parent.exists():
             missing.append(missing[-1].parent)

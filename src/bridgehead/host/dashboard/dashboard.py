@@ -145,8 +145,8 @@ class Dashboard:
             return layout.serve_file(request.path)
         if self._oauth is not None and request.path == layout.OAUTH_CALLBACK:
             return layout.render_forward(write_landing(read_query(request)))
-        # A link on another site led here, so the browser kept our strict cookies back. A page of ours that
-        # forwards to the same address gets them; without it everybody would have to sign in again.
+        # A link on another site led here, so the browser withheld our strict cookies. Answer with a page that
+        # forwards to the same address: that request has them, so nobody has to sign in again.
         if is_cross_site(request):
             onward = link(request.path, **read_query(request))
             return layout.render_forward(layout.write_forward("Bridgehead", onward))
@@ -404,8 +404,8 @@ class Dashboard:
         _check_act(grant)
         handle, worker = form.get("handle", ""), form.get("worker", "")
         has_ended = handle.isalnum() and self._collector.end_session(handle)
-        # The session may be another worker's, whose number the form has. It is compared with the known ones:
-        # the form decides neither the port nor the path of the request.
+        # The session may be another worker's, whose number the form has. The number only selects one of the
+        # known workers, so a form cannot choose the port or the path of our request.
         if self._peers is not None and not has_ended and handle.isalnum():
             for other in (name for name in self._peers.owners.siblings if name.endswith(f".{worker}")):
                 path = f"{PEER_END_SESSION}?{quote(handle)}"

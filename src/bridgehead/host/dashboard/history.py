@@ -37,12 +37,12 @@ class Range(Struct, frozen=True):
     """A stretch of time that charts can show, and its resolution."""
 
     name: str
-    """In the address of a page."""
+    """Its name in the address of a page."""
     title: str
     interval: float
     """Length of a slot in seconds. Slots begin at multiples of it, so they are the same in every process."""
     slots: int
-    """Complete slots that are kept, beside the one that is being filled."""
+    """How many complete slots are kept, besides the current one."""
 
     def slot(self, at: float) -> int:
         """Return the number of the slot of a time (seconds since 1970)."""
@@ -154,7 +154,7 @@ class History:
             self.sample(bridges)
 
     def sample(self, bridges: Mapping[str, Metrics]) -> None:
-        """Record the calls since the last sample in the slots that they ended in."""
+        """Add the calls since the last sample, in each range, to the slot in which they ended."""
         counts: dict[str, Counts] = {}
         for name, metrics in bridges.items():
             now = Counts()

@@ -1,4 +1,4 @@
-"""OAuth sign-in: sends a browser to the authorisation server; it may return once, in the same browser.
+"""OAuth sign-in: redirects a browser to the authorisation server, and accepts its return once.
 
 Our cookies are SameSite=Strict, so a browser does not send them when another site redirects to us. Therefore
 the redirect URI answers with a page that forwards to another address of ours, and that request has them.
@@ -36,7 +36,7 @@ from .sign_in import make_digest
 STATE_SECONDS = 600.0
 """Longest time between leaving for the authorisation server and returning."""
 ATTEMPTS_PER_MINUTE = 20
-"""Code exchanges for one address: each is a request to the issuer."""
+"""Code exchanges per minute for one address: each is a request to the issuer."""
 LOOK_SCOPES = (DASHBOARD_SCOPE, f"{SCOPE}:read")
 ACT_SCOPES = (ADMIN_SCOPE, DASHBOARD_SCOPE, SCOPE)
 ANSWER = ("code", "state", "iss", "error", "error_description")
@@ -47,7 +47,7 @@ _OWN_SITES = (b"same-origin", b"none")
 
 
 class OAuthSignIn:
-    """One issuer's sign-in: `begin` leaves for it, `finish` returns from it."""
+    """Sign-in at one issuer: `begin` redirects the browser to it, `finish` handles its return."""
 
     def __init__(
         self,

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from ..views import Views
 
 MAX_SESSIONS = 200
-"""Most sessions of one process in a snapshot, the last used first."""
+"""Limit of the sessions of one process in a snapshot; the last used come first."""
 _MAX_NAME = 80
 
 

@@ -167,7 +167,7 @@ def write_tool(
 def ask_to_call(
     choice: Choice, arguments: Mapping[str, Any], filled_in: Mapping[str, str], proof: str
 ) -> Page:
-    """Write the confirmation of a call; it carries the form's input on."""
+    """Write the confirmation of a call, with the form's input in hidden fields."""
     tool = choice.tool
     why = []
     if tool.effect:

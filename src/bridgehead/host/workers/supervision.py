@@ -31,8 +31,8 @@ _HEARD = (*ENDING, signal.SIGHUP, signal.SIGCHLD) if hasattr(signal, "SIGHUP") e
 RESTART_BACKOFF = Backoff(base=0.5, limit=30.0, jitter=0.0)
 BEAT_SECONDS = 1.0
 STALLED_SECONDS = 30.0
-"""A worker without a beat for this long is replaced. Longer than any honest turn of the loop, shorter than
-the 60 s after which most clients give up."""
+"""A worker without a beat for this long is replaced. Longer than any turn of the loop that still ends,
+shorter than the 60 s after which most clients give up."""
 _STEADY_SECONDS = 60.0
 """A worker that lived this long starts without a pause when it dies."""
 

@@ -90,7 +90,7 @@ class BecameTask(Exception):
 
 
 def find_input_requests(error: BaseException) -> dict[str, InputRequest]:
-    """Return the questions that unwound a handler, or several of its tasks; empty if it failed instead."""
+    """Return the questions of an `InputRequired` or a group of them; empty for any other error."""
     if isinstance(error, InputRequired):
         return error.input_requests
     if not isinstance(error, BaseExceptionGroup) or error.split(InputRequired)[1] is not None:
@@ -211,7 +211,7 @@ class Context(Generic[State]):
             self.task.cancel()
 
     def is_interrupted(self, error: BaseException) -> bool:
-        """Whether an error cancels the task from outside, as opposed to a handler that raised it itself."""
+        """Whether an error is a cancellation from outside, not a CancelledError of the handler's own."""
         if isinstance(error, asyncio.CancelledError):
             return self.task is None or self.task.cancelling() > 0
         return isinstance(error, GeneratorExit)
@@ -361,8 +361,8 @@ class Context(Generic[State]):
     async def detach(self) -> bool:
         """Continue as a task from here, if the tool allows it and the client supports tasks.
 
-        Questions before this run the handler again from its start, with the answers; after this, the handler
-        waits for them. Returns whether this is a task now.
+        Before this, a question ends the request, and its answer runs the handler again from its start. After
+        it, the handler waits for answers. Returns whether this is a task now.
         """
         return False if self.run is None else await self.run.detach()
 

@@ -164,7 +164,7 @@ def list_roots() -> InputRequest:
 
 
 def _older_field(prop: dict[str, Any]) -> dict[str, Any]:
-    """Write a form's field as 2025-06-18 does: `enumNames`, and defaults of booleans alone."""
+    """Convert a form's field to revision 2025-06-18: `enumNames`, and defaults for booleans only."""
     older = {word: value for word, value in prop.items() if word != "oneOf"}
     if prop.get("type") != "boolean":
         older.pop("default", None)

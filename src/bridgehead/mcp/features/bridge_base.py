@@ -1,4 +1,4 @@
-"""BridgeBase: what tools, resources and prompts need of the bridge that declared them.
+"""BridgeBase: the part of a bridge that its tools, resources and prompts use.
 
 `Bridge` is the only subclass. It is separate because `bridge` imports the modules of those parts.
 """

@@ -88,7 +88,7 @@ def input_type(function: Callable[..., Any], name: str, base: type[Struct]) -> t
 
 
 def _find_rest(function: Callable[..., Any]) -> dict[str, str]:
-    """Return the positional-only, `*args` and `**kwargs` parameters, by their prefix in the signature."""
+    """Return the parameters that a tool cannot have, by their prefix: "" (positional-only), "*" and "**"."""
     code = getattr(function, "__code__", None)
     if code is None:
         return {}

@@ -59,12 +59,12 @@ class Share:
         return Rejection(429, message, code=OVERLOADED, headers=headers)
 
     def take(self, caller: str, amount: int = 1) -> None:
-        """Count more."""
+        """Add to the count of a caller."""
         self.by_caller[caller] = self.by_caller.get(caller, 0) + amount
         self.total += amount
 
     def give_back(self, caller: str, amount: int = 1) -> None:
-        """Count less; a caller with nothing left is removed, so that the dict stays small."""
+        """Subtract from the count of a caller; one at 0 is removed, so that the dict stays small."""
         self.total -= amount
         left = self.by_caller[caller] - amount
         if left:
@@ -154,7 +154,7 @@ class KeptEvents(Protocol):
 
 
 class Accounts(Ledger):
-    """What all callers have."""
+    """The open resources and the held memory of all callers."""
 
     def __init__(self, limits: Limits, read_memory: Callable[[], int] = resident_bytes) -> None:
         self.sessions = Share("sessions", limits.sessions_per_caller, 30)

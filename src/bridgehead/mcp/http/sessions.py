@@ -78,7 +78,7 @@ class Session:
         return self._owner == (request.principal, request.token_id)
 
     def release(self) -> None:
-        """Count one request or stream less; the idle time restarts."""
+        """End the use by one request or stream; the idle time restarts."""
         self.in_use -= 1
         self.idle_since = monotonic()
 

@@ -37,7 +37,7 @@ _LAST_RETRY_SECONDS = 5.0
 
 
 class TaskTerms(Struct, frozen=True):
-    """Whom a task belongs to, and when a call becomes one."""
+    """The owner and the caller of a task, and when a call becomes one."""
 
     owner: str
     caller: str
@@ -269,7 +269,7 @@ class Tasks:
         return self._look_up(task_id) or await (await self._open()).read(task_id)
 
     async def find(self, task_id: str, owner: str) -> TaskRecord:
-        """Return a task, as its process reports it or as it was stored.
+        """Return a task, from the process that runs it or from the store.
 
         A task of another owner is reported as unknown.
         """
@@ -298,7 +298,7 @@ class Tasks:
             self._cancel(self._running[task_id], record, "The task was cancelled.")
 
     async def _check_has_ended(self, task_id: str, owner: str) -> None:
-        """Refuse to change a task that another process runs: only that process can."""
+        """Raise unless the task has ended: one that runs elsewhere is changed by its own process only."""
         record = await self.find(task_id, owner)
         if not record.has_ended:
             raise ProtocolError(

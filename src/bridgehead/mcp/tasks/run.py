@@ -1,4 +1,4 @@
-"""Run: one task that this process works on: its handler's questions and progress, and its end.
+"""Run: a task in the process that runs it: the questions and progress of its handler, and its end.
 
 A run begins with the call of a tool, before it is known whether the call becomes a task. Until it is
 detached, the call is like any other. No I/O here: the manager is notified of each change.
@@ -26,7 +26,7 @@ _LONGEST_MESSAGE = 1000
 
 
 class TaskRun:
-    """The work of one tool call that may become a task, or has."""
+    """The work of one tool call, before and after it becomes a task."""
 
     def __init__(
         self, context: Context[Any], conclude: Conclude, clock: Callable[[], float], most_questions: int
@@ -56,7 +56,7 @@ class TaskRun:
         return self.record is not None
 
     async def detach(self) -> bool:
-        """Continue as a task; False if the limit of tasks is reached; then it stays a call."""
+        """Continue as a task; False if it remains a call, because the limit of tasks is reached."""
         if not self.wanted.done():
             self.wanted.set_result(None)
         return await asyncio.shield(self._settled)
@@ -67,7 +67,7 @@ class TaskRun:
         self._settle(is_task=True)
 
     def stay(self) -> None:
-        """Stay a call: it is answered in time, or the limit of tasks is reached."""
+        """Remain a call: it ended within the grace time, or the limit of tasks is reached."""
         self._settle(is_task=False)
 
     def _settle(self, *, is_task: bool) -> None:

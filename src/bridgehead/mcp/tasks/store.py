@@ -21,7 +21,7 @@ _EXPIRE_SECONDS = 1.0
 
 
 class TaskStore(Protocol):
-    """Where tasks are kept."""
+    """Keeps the records of tasks."""
 
     async def open(self, limits: Limits) -> None:
         """Open the store; called once, before anything else. This process owns the tasks it creates."""

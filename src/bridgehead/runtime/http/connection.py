@@ -121,7 +121,7 @@ class Response:
             await self._wait(None)
 
     def arrive(self, size: int) -> None:
-        """Wake the reader: something that it can use came in a segment of this size."""
+        """Wake the reader after a segment of this size, which had something for it."""
         if self.pieces:
             self._unread += size  # framing included
             if self._unread > MAX_UNREAD and not self._is_paused:
@@ -300,7 +300,7 @@ class Connection(asyncio.Protocol):
             self.abandon(f"what arrived is not HTTP ({type(problem).__name__})")
         if self._unstructured > MAX_HEAD_BYTES and not response.is_complete:
             self.abandon(_HEAD_TOO_LARGE)
-        # Each wake restarts the reader's time limit, so bytes that it cannot use must not wake it.
+        # Each wake restarts the reader's time limit, so chunk framing and other bytes without content must not.
         if self._has_news:
             response.arrive(len(data))
 

@@ -9,17 +9,17 @@ from typing import Any, TypeVar
 T = TypeVar("T")
 
 _TICKS = 40
-"""The turns of the loop that every limit allows at least. Connecting takes 18 of them with redis-py 8.1
-(measured); a password, a database number and TLS add some."""
+"""Timer ticks of a limit: the least number of loop turns that it allows. Connecting takes 18 turns with
+redis-py 8.1 (measured); a password, a database number and TLS add some."""
 _CANCEL_SECONDS = 0.1
 
 
 async def run_within(seconds: float, work: Awaitable[T]) -> T:
     """Wait for work, but no longer than this; raises TimeoutError.
 
-    Unlike `asyncio.timeout`, it does not mistake a busy loop for a slow server. The limit is counted in ticks
-    of a timer, and a late tick counts no more than one in time. So however long each turn of the loop takes,
-    an answer that waits in the socket is read and delivered in the turns between the ticks.
+    Unlike `asyncio.timeout`, it does not mistake a busy loop for a slow server. The limit is a number of timer
+    ticks, and a late tick counts as one. So however slow the turns of the loop are, an answer that has arrived
+    is read between two ticks.
     """
     loop = asyncio.get_running_loop()
     task: Any = asyncio.current_task()
