@@ -43,7 +43,7 @@ async def test_it_hears_that_the_host_is_ready_lives_and_ends(tmp_path: Path, wo
 
 def test_nobody_is_told_where_nobody_asks() -> None:
     manager = ServiceManager({"WATCHDOG_USEC": "often"})
-    manager.tell("READY=1")
+    manager.notify("READY=1")
 
     assert manager.watchdog_seconds == 0.0
-    ServiceManager({"NOTIFY_SOCKET": "/nowhere/at/all"}).tell("READY=1")
+    ServiceManager({"NOTIFY_SOCKET": "/nowhere/at/all"}).notify("READY=1")

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from .database import HostDatabase
     from .events.webhook import Webhook
     from .pages import Pages
-    from .proxies import Proxies
+    from .proxies import TrustedProxies
     from .registry import Registry
     from .reloading import Reloader
     from .replicas.replica import Replica
@@ -82,7 +82,7 @@ class HostApplication:
         admission: Admission,
         pages: Pages,
         *,
-        proxies: Proxies,
+        proxies: TrustedProxies,
         metrics: HostMetrics,
         access_log: AccessLog,
         reloader: Reloader,

@@ -30,7 +30,7 @@ from .dashboard.sign_in import SignIn
 from .dashboard.snapshot import SnapshotCollector
 from .ownership.nonces import RedisNonces, SqliteNonces
 from .pages import Pages
-from .proxies import Proxies
+from .proxies import TrustedProxies
 from .registry import Registry
 from .reloading import Reloader
 from .request import log_fields
@@ -118,7 +118,7 @@ class ApplicationFactory:
                 self._replica,
                 self._database,
             ),
-            proxies=Proxies(settings.trusted_proxies),
+            proxies=TrustedProxies(settings.trusted_proxies),
             metrics=self._metrics,
             access_log=self._access_log,
             reloader=Reloader(

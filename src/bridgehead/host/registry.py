@@ -202,8 +202,8 @@ def installed(names: Collection[str] = ()) -> dict[str, Manifest]:
         try:
             manifest = bridge_files.load(target)
         except plugins.UnknownBridge:
-            wanted = f"one or more of {', '.join(plugins.names())}, or the paths of files"
-            raise SettingError("BRIDGEHEAD_BRIDGES", target, wanted) from None
+            expected = f"one or more of {', '.join(plugins.names())}, or the paths of files"
+            raise SettingError("BRIDGEHEAD_BRIDGES", target, expected) from None
         if manifest.name in manifests:
             raise BridgeError(
                 f"Two of the bridges to serve are called {manifest.name!r}.",

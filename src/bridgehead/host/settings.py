@@ -350,11 +350,11 @@ class HostSettings(OAuthSettings, ToolFilterSettings, StateSettings, DatabaseSet
     def check(self) -> None:
         """Raise SettingError for values that do not go together."""
         if self.auth == "off" and not self.is_loopback:
-            wanted = "auto or on where others can reach MCP_SERVER_HOST"
-            raise SettingError("BRIDGEHEAD_AUTH", "off", wanted)
+            expected = "auto or on where others can reach MCP_SERVER_HOST"
+            raise SettingError("BRIDGEHEAD_AUTH", "off", expected)
         if self.memory_limit and self.memory_limit < _PROCESS_BYTES * self.workers:
-            wanted = f"{_PROCESS_BYTES // 1024 // 1024}mib or more for each of BRIDGEHEAD_WORKERS"
-            raise SettingError("BRIDGEHEAD_MEMORY_LIMIT", str(self.memory_limit), wanted)
+            expected = f"{_PROCESS_BYTES // 1024 // 1024}mib or more for each of BRIDGEHEAD_WORKERS"
+            raise SettingError("BRIDGEHEAD_MEMORY_LIMIT", str(self.memory_limit), expected)
         if self.tls_key and not self.tls_cert:
             raise SettingError("BRIDGEHEAD_TLS_CERT", "", "set where BRIDGEHEAD_TLS_KEY is")
         if bool(self.oauth_issuer) != bool(self.oauth_audience):

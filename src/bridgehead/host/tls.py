@@ -92,8 +92,8 @@ def certificate(settings: HostSettings) -> Certificate | None:
     try:
         return Certificate(settings.tls_cert, settings.tls_key)
     except OSError as failure:  # includes ssl.SSLError
-        wanted = f"a certificate chain (PEM) that goes with its key ({failure.strerror or failure})"
-        raise SettingError("BRIDGEHEAD_TLS_CERT", str(settings.tls_cert), wanted) from failure
+        expected = f"a certificate chain (PEM) that goes with its key ({failure.strerror or failure})"
+        raise SettingError("BRIDGEHEAD_TLS_CERT", str(settings.tls_cert), expected) from failure
 
 
 # --- the expiry date in a certificate (X.509, DER) ------------------------------------------------------

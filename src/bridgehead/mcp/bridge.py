@@ -311,7 +311,10 @@ class Bridge(BridgeBase, Generic[State]):
         icons: tuple[Icon, ...] = (),
         meta: dict[str, Any] | None = None,
     ) -> Callable[[Function], Function]:
-        """Declare resources by a URI template; the handler gets the variables' values. `meta` as for `resource`."""
+        """Declare resources by a URI template; the handler gets the values of its variables.
+
+        `meta` is used as in `resource`.
+        """
         item = TemplateItem(uri_template, name, title, description, mime_type, icons=icons or None, meta=meta)
 
         def declare(handler: Function) -> Function:

@@ -132,19 +132,19 @@ class Changes:
         self._announce((UPDATED, uri))
 
     def _announce(self, change: Change) -> None:
-        self.hear(change)
+        self.notify(change)
         if self.relay is not None:
             self.relay(change)
 
-    def hear(self, change: Change) -> None:
+    def notify(self, change: Change) -> None:
         """Notify the clients of this process of a change made in another one."""
         if change[1] is None:
             self._generation += 1
         for listener in tuple(self._listeners):
             listener.offer(change)
 
-    def hear_everything(self) -> None:
-        """Notify every client of all its subscriptions, because notices of other processes may have been lost."""
+    def notify_all(self) -> None:
+        """Notify every client of all its subscriptions: notices of other processes may have been lost."""
         self._generation += 1
         for listener in tuple(self._listeners):
             for method in tuple(listener.lists):

@@ -1,7 +1,7 @@
 """Threads: where blocking work runs. Each bridge has its own threads, and no caller gets all of them.
 
-`FairThreads` is the event loop's default executor, so `asyncio.to_thread` and `in_thread` use it. Work beyond a caller's share waits until a job of that caller ends, then queues behind other callers'
-jobs.
+`FairThreads` is the event loop's default executor, so `asyncio.to_thread` and `in_thread` use it. Work
+beyond a caller's share waits until a job of that caller ends, then queues behind other callers' jobs.
 """
 
 from __future__ import annotations

@@ -73,7 +73,7 @@ if sys.platform == "win32":
             super().__init__(_Proactor())
 
         def call_exception_handler(self, context: dict[str, Any]) -> None:
-            """Drop reports about clients that left before they were accepted: their `accept_coro` is never awaited."""
+            """Drop reports about clients that left early: asyncio never awaits their `accept_coro`."""
             task = context.get("future")
             name = getattr(task.get_coro(), "__name__", "") if isinstance(task, asyncio.Task) else ""
             if name != "accept_coro" or not isinstance(context.get("exception"), OSError):

@@ -160,7 +160,7 @@ class Wording:
         if isinstance(value, str):
             return self.reword(value, keep_first=keep_first)
         if isinstance(value, list | tuple):
-            return [said for item in value if (said := self.reword_all(item)) != "" or item == ""]
+            return [reworded for item in value if (reworded := self.reword_all(item)) != "" or item == ""]
         if isinstance(value, dict):
             return {
                 # A failure may carry the part of an answer that had arrived.
@@ -218,13 +218,13 @@ class _WordedTool(Tool):
 
 
 def _reword_answers(inner: Callable[[Any], Any] | None, wording: Wording) -> Callable[[Any], Any]:
-    """Return a function that rewords an answer, ready or awaited. `inner` is an earlier one; it runs first."""
+    """Return a function that rewords an answer, ready or awaited; `inner` is one to run first."""
 
     def reword(value: Any) -> Any:
         if isinstance(value, Answer) and (value.notes or value.next):
             # A note is kept even if it names a hidden tool; a next step that names one is dropped.
             notes = tuple(wording.reword(note, keep_first=True) for note in value.notes)
-            steps = tuple(said for step in value.next if (said := wording.reword(step)))
+            steps = tuple(reworded for step in value.next if (reworded := wording.reword(step)))
             return replace(value, notes=notes, next=steps)
         return value
 

@@ -41,7 +41,7 @@ VerifyIdToken = Callable[[str, str, str], Awaitable[None]]
 """Called with an id token, a client id and a nonce; raises InvalidToken."""
 
 
-class Client(Struct, frozen=True):
+class OAuthClient(Struct, frozen=True):
     """This host as registered at the issuer."""
 
     id: str
@@ -54,7 +54,7 @@ class CodeFlow:
     def __init__(
         self,
         issuer: str,
-        client: Client,
+        client: OAuthClient,
         audience: str,
         clock: Clock,
         *,

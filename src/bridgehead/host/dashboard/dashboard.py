@@ -174,7 +174,7 @@ class Dashboard:
         grant = session.grant
         return layout.render(
             page,
-            who=grant.name if grant is not None else None,
+            visitor=grant.name if grant is not None else None,
             proof=session.proof,
             cookies=session.cookies,
             is_signed_in=grant is not None,
@@ -243,10 +243,10 @@ class Dashboard:
         """Collect the state of all workers; one that does not answer is left out."""
         snapshots = [self._collector.collect(shown.name)]
         if self._peers is not None:
-            asked = (
+            requests = (
                 self._peers.ask(name, f"{OWN_STATE}?{shown.name}") for name in self._peers.owners.siblings
             )
-            answers = await asyncio.gather(*asked)
+            answers = await asyncio.gather(*requests)
             for answer in answers:
                 with suppress(msgspec.MsgspecError):  # the worker has ended (an empty answer)
                     snapshots.append(msgspec.json.decode(answer, type=Snapshot))
@@ -314,15 +314,15 @@ class Dashboard:
             may_ask=may_ask,
         )
 
-    def _list_endpoints(self, request: HostRequest) -> list[connect.Endpoint]:
+    def _list_endpoints(self, request: HostRequest) -> list[connect.ServerAddress]:
         """Return the addresses of all bridges together and of each, as this visitor reaches the server."""
         host = request.headers.get(b"host", b"").decode("latin-1")
         base = self._public_url or f"{request.scheme}://{host}{request.http.mount}"
         known = plugins.built_in_names()
         return [
-            connect.Endpoint("All bridges", f"{base}/mcp"),
+            connect.ServerAddress("All bridges", f"{base}/mcp"),
             *(
-                connect.Endpoint(
+                connect.ServerAddress(
                     status.manifest.title, f"{base}/{name}/mcp", name="" if name in known else name
                 )
                 for name, status in self._registry.statuses.items()

@@ -113,7 +113,7 @@ class Notice(Struct):
     at: float
     kind: str
     bridge: str
-    says: str
+    text: str
 
 
 Slots = dict[int, dict[str, Counts]]
@@ -136,8 +136,8 @@ class History:
     def slots(self, name: str) -> Slots:
         """Return the calls of a range, by its name."""
         # Quiet slots take no place in the deque, so it may hold slots that are older than the range.
-        kept = RANGES[name]
-        oldest = kept.slot(self._clock.now()) - kept.slots
+        shown = RANGES[name]
+        oldest = shown.slot(self._clock.now()) - shown.slots
         return {slot: counts for slot, counts in self._rings[name] if slot >= oldest}
 
     @property

@@ -22,7 +22,7 @@ from bridgehead.runtime import logs
 from bridgehead.runtime.http import Proxies
 from bridgehead.runtime.timing import Clock
 
-from ..auth.code_flow import Client, CodeFlow, VerifyIdToken
+from ..auth.code_flow import CodeFlow, OAuthClient, VerifyIdToken
 from ..auth.discovery import fetch, post
 from ..auth.grants import ADMIN_SCOPE, DASHBOARD_SCOPE, SCOPE
 from ..auth.rejection import HostRejection, reject_rate
@@ -160,7 +160,7 @@ def make_oauth_sign_in(
     proxies = Proxies.from_environment(environment)
     flow = CodeFlow(
         settings.oauth_issuer or "",
-        Client(settings.oauth_client_id or "", settings.oauth_client_secret),
+        OAuthClient(settings.oauth_client_id or "", settings.oauth_client_secret),
         settings.oauth_audience or "",
         clock,
         fetch=partial(fetch, proxies=proxies),

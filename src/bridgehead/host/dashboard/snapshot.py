@@ -38,7 +38,7 @@ class BridgeState(Struct):
     title: str
     serves: bool
     is_far_side_up: bool
-    says: str
+    detail: str
     """The state of the far side, or why the bridge does not serve."""
     in_flight: int
     tools: dict[str, Counts]
@@ -284,7 +284,7 @@ def _merge_bridge(first: BridgeState, parts: list[Snapshot]) -> BridgeState:
         first.title,
         all(state.serves for state in states),
         all(state.is_far_side_up for state in states),
-        worst.says,
+        worst.detail,
         sum(state.in_flight for state in states),
         tools,
     )

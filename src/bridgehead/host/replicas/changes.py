@@ -91,10 +91,10 @@ class ChangeRelay:
         if bridge is None or notice.node == self._node:
             return
         if notice.method == EVERYTHING:
-            bridge.changed.hear_everything()
+            bridge.changed.notify_all()
         else:
-            bridge.changed.hear((notice.method, notice.uri))
+            bridge.changed.notify((notice.method, notice.uri))
 
     def _apply_everything(self) -> None:
         for bridge in self._bridges.values():
-            bridge.changed.hear_everything()
+            bridge.changed.notify_all()

@@ -53,10 +53,10 @@ class InputRequest(Struct, frozen=True):
 
     def params_in(self, revision: Revision) -> dict[str, Any]:
         """Return the parameters as the revision defines them."""
-        left_out = {"elicitationId"} if revision.stateless else set()
+        omitted = {"elicitationId"} if revision.stateless else set()
         if not revision.sampling_tools:
-            left_out |= {"tools", "toolChoice"}
-        params = {name: value for name, value in self.params.items() if name not in left_out}
+            omitted |= {"tools", "toolChoice"}
+        params = {name: value for name, value in self.params.items() if name not in omitted}
         if self.method == ELICIT and not revision.url_elicitation:
             schema = params["requestedSchema"]
             fields = {name: _older_field(prop) for name, prop in schema.get("properties", {}).items()}

@@ -227,15 +227,15 @@ class Endpoint:
             share.check(request.caller)
         connection = Connection(self._limits, request.principal, request.caller)
         answer = Answer(request, connection)
-        asked = read(message.id, message.method, message)
+        rpc_request = read(message.id, message.method, message)
         try:
-            check_mirrored(asked, request.headers, self._dispatcher.bridge)
-            work = self._dispatcher.handle_request(asked, connection, answer, V2026_07_28)
+            check_mirrored(rpc_request, request.headers, self._dispatcher.bridge)
+            work = self._dispatcher.handle_request(rpc_request, connection, answer, V2026_07_28)
         except ProtocolError as failure:
-            return self._fail(answer, asked, failure, None)
+            return self._fail(answer, rpc_request, failure, None)
         if isinstance(work, bytes):
             return answer.finish(work)
-        return self._finish(request, answer, work, share, asked, None)
+        return self._finish(request, answer, work, share, rpc_request, None)
 
     def _handle_in_session(self, request: Request, message: jsonrpc.Message) -> Handled:
         _check_version(request)
@@ -248,17 +248,17 @@ class Endpoint:
         if message.method is UNSET or message.id is UNSET:
             self._dispatcher.handle_message(message, session.connection, NullOutlet())
             return ACCEPTED
-        asked = read(message.id, message.method, message)
+        rpc_request = read(message.id, message.method, message)
         answer = self._answer(request, session, headers)
         try:
             if session.connection.is_busy:
                 raise overload()
-            work = self._dispatcher.handle_request(asked, session.connection, answer)
+            work = self._dispatcher.handle_request(rpc_request, session.connection, answer)
         except ProtocolError as failure:
-            return self._fail(answer, asked, failure, session)
+            return self._fail(answer, rpc_request, failure, session)
         if isinstance(work, bytes):
             return answer.finish(work)
-        return self._finish(request, answer, work, self._accounts.requests, asked, session)
+        return self._finish(request, answer, work, self._accounts.requests, rpc_request, session)
 
     def _answer(self, request: Request, session: Session, headers: HeaderPairs = ()) -> Answer:
         return Answer(
@@ -275,10 +275,10 @@ class Endpoint:
         answer: Answer,
         work: Coroutine[Any, Any, bytes | None],
         share: Share,
-        asked: RpcRequest | None,
+        rpc_request: RpcRequest | None,
         session: Session | None,
     ) -> Response | ResponseStream:
-        """Await the work and make a response of its answer or failure; `asked` is None for a batch."""
+        """Await the work and respond with its answer or failure; `rpc_request` is None for a batch."""
         # One coroutine for everything around the work: each further frame costs time at every wake-up.
         # Without authentication a session may be used from several addresses; its opener is the caller.
         caller = request.caller if session is None else session.caller
@@ -290,9 +290,9 @@ class Endpoint:
             try:
                 handled = answer.finish(await work)
             except ProtocolError as failure:
-                if asked is None:
+                if rpc_request is None:
                     raise
-                handled = self._fail(answer, asked, failure, session)
+                handled = self._fail(answer, rpc_request, failure, session)
             return handled if isinstance(handled, Response) else await handled
         finally:
             answer.stop()
@@ -301,11 +301,11 @@ class Endpoint:
                 session.release()
 
     def _fail(
-        self, answer: Answer, asked: RpcRequest, failure: ProtocolError, session: Session | None
+        self, answer: Answer, rpc_request: RpcRequest, failure: ProtocolError, session: Session | None
     ) -> Handled:
         """Answer a request with an error; a session whose `initialize` failed is closed again."""
-        body, status = jsonrpc.error(asked.id, failure), status_of(failure, stateless=session is None)
-        if session is not None and asked.name == "initialize":
+        body, status = jsonrpc.error(rpc_request.id, failure), status_of(failure, stateless=session is None)
+        if session is not None and rpc_request.name == "initialize":
             self.sessions.close(session)
             return Response.json(body, status)
         return answer.finish(body, status)

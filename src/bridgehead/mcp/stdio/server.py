@@ -15,7 +15,7 @@ from .. import jsonrpc
 from ..connection import Connection
 from ..dispatch import Dispatcher
 from ..errors import INVALID_REQUEST, ProtocolError
-from ..process import hear_end, task_starter
+from ..process import on_end_signal, task_starter
 from .pipes import Input, Output, open_input, open_output
 
 UNREAD_SECONDS = 0.5
@@ -38,7 +38,7 @@ async def serve(
     """
     incoming, outgoing = descriptors
     server = StdioServer(dispatcher, connection, open_input(incoming), partial(open_output, outgoing))
-    hear_end(server.stop, dispatcher.limits.shutdown_seconds)
+    on_end_signal(server.stop, dispatcher.limits.shutdown_seconds)
     if is_end_due():
         server.stop()
     await server.serve(received)

@@ -29,7 +29,7 @@ class TaskRun:
     """The work of one tool call, before and after it becomes a task."""
 
     def __init__(
-        self, context: Context[Any], conclude: Conclude, clock: Callable[[], float], most_questions: int
+        self, context: Context[Any], conclude: Conclude, clock: Callable[[], float], max_questions: int
     ) -> None:
         self.context = context
         self.conclude = conclude
@@ -42,7 +42,7 @@ class TaskRun:
         """Done when the handler asks to continue as a task."""
         self._settled: asyncio.Future[bool] = loop.create_future()
         self._clock = clock
-        self._most_questions = most_questions
+        self._max_questions = max_questions
         self._questions: dict[str, tuple[InputRequest, asyncio.Future[Any]]] = {}
         self._used: set[str] = set()
         # No notices until the run is a task.
@@ -76,7 +76,7 @@ class TaskRun:
 
     # --- the handler -------------------------------------------------------------------------------------
 
-    def tell(self, progress: float, total: float | None, message: str | None) -> None:
+    def report_progress(self, progress: float, total: float | None, message: str | None) -> None:
         """Make progress the task's status message."""
         text = message or (f"{progress:g}" if total is None else f"{progress:g} of {total:g}")
         record = self.record
@@ -88,24 +88,24 @@ class TaskRun:
 
         The task's time to live bounds the wait.
         """
-        if len(self._questions) + len(requests) > self._most_questions:
+        if len(self._questions) + len(requests) > self._max_questions:
             raise ToolError("Too many questions are waiting for the client's answer. Answer those first.")
         loop = asyncio.get_running_loop()
-        asked = {}
+        names = {}
         for key in requests:
-            asked[key], number = key, 1
-            while asked[key] in self._used:  # a key may be used only once per task
+            names[key], number = key, 1
+            while names[key] in self._used:  # a key may be used only once per task
                 number += 1
-                asked[key] = f"{key}-{number}"
-            self._used.add(asked[key])
+                names[key] = f"{key}-{number}"
+            self._used.add(names[key])
         answers = {key: loop.create_future() for key in requests}
         for key, request in requests.items():
-            self._questions[asked[key]] = (request, answers[key])
+            self._questions[names[key]] = (request, answers[key])
         self._show_questions()
         try:
             return dict(zip(answers, await asyncio.gather(*answers.values()), strict=True))
         finally:
-            for key in asked.values():
+            for key in names.values():
                 self._questions.pop(key, None)
             self._show_questions()
 

@@ -67,8 +67,8 @@ class Response:
 
     def header(self, name: str) -> str | None:
         """Return the last value of a header; the name is in lower case."""
-        wanted = name.encode()
-        values = [value for key, value in self.headers if key == wanted]
+        encoded_name = name.encode()
+        values = [value for key, value in self.headers if key == encoded_name]
         return values[-1].decode("latin-1") if values else None
 
     async def read(self, seconds: float | None = None) -> bytes:
@@ -300,7 +300,7 @@ class Connection(asyncio.Protocol):
             self.abandon(f"what arrived is not HTTP ({type(problem).__name__})")
         if self._unstructured > MAX_HEAD_BYTES and not response.is_complete:
             self.abandon(_HEAD_TOO_LARGE)
-        # Each wake restarts the reader's time limit, so chunk framing and other bytes without content must not.
+        # Each wake restarts the reader's time limit, so bytes without content, such as framing, cause none.
         if self._has_news:
             response.arrive(len(data))
 

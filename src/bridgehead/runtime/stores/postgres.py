@@ -517,12 +517,12 @@ def opened_in_thread(url: str) -> Iterator[Database]:
 
     async def end_tasks() -> None:
         # The driver has its own tasks, such as the one that cancels a statement on the server.
-        left = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
-        if left:
-            await asyncio.wait(left, timeout=CLOSE_SECONDS)
-            for task in left:
+        running = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
+        if running:
+            await asyncio.wait(running, timeout=CLOSE_SECONDS)
+            for task in running:
                 task.cancel()
-            await asyncio.wait(left, timeout=CLOSE_SECONDS)
+            await asyncio.wait(running, timeout=CLOSE_SECONDS)
 
     database = wait(acquire(url))
     try:

@@ -24,8 +24,8 @@ _PREFIX = "bridgehead:window:"
 _MICROSECONDS = 1e6
 
 # KEYS: two for each limit, a sorted set of its entries by time and a hash of their amounts.
-# ARGV: the entry's id (empty to look without taking), the number of counted quantities (requests, tokens); then
-# for each limit its window in microseconds, the limit of each quantity (0: unlimited) and its amount.
+# ARGV: the entry's id (empty to look without taking), the number of quantities (requests, tokens); then for
+# each limit its window in microseconds, the limit of each quantity (0: unlimited) and its amount.
 # The hash also holds running totals as t1, t2 …, so that no request adds up the whole window. Time is Redis's
 # own, so replicas need no synchronised clocks. An id that exists already comes from a pipeline that was sent
 # twice: it counts once.
