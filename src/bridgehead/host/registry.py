@@ -53,7 +53,7 @@ class BridgeStatus:
         self.problem = problem
         """Why it does not serve; empty if it does."""
         self.tool_prefix = tool_prefix
-        """The prefix of its tools; `bridge` itself is without."""
+        """The prefix of its tools; the names in `bridge` do not have it."""
         self.probe_problem = ""
         """Why the last probe failed; empty if it did not."""
 

@@ -102,7 +102,7 @@ class Bridge(BridgeBase, Generic[State]):
         self.prompts: dict[str, Prompt] = {}
         self.completers: dict[tuple[str, str], Completer] = {}
         self.listers: dict[BridgeBase, ResourceLister] = {}
-        """Functions that list further resources, by the bridge that declared them."""
+        """Functions that list more resources, by the bridge that declared them."""
         self.extensions: dict[str, Extension] = {}
         self.task_store: Callable[[], TaskStore] | None = None
         """Makes the task store when this bridge is served alone; None keeps tasks in memory."""

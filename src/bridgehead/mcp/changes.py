@@ -23,7 +23,7 @@ UPDATED = "notifications/resources/updated"
 TASKS = "notifications/tasks"
 
 SUBSCRIPTION_BYTES = 512
-"""Charged for a subscription beside its URI: entries in two tables, and a pending change."""
+"""Bytes charged for a subscription in addition to its URI: two table entries and a pending change."""
 
 Change = tuple[str, str | None]
 """A notification's method, and the URI or task id that it is about; None for a list."""

@@ -100,9 +100,9 @@ class Connection:
         """Requests that arrived while the connection was busy."""
         self.asked: dict[jsonrpc.RequestId, asyncio.Future[Any]] = {}
         self.listener: Listener | None = None
-        """That of a client of the handshake era; made by its `initialize`."""
+        """The listener of a handshake-era client; made by its `initialize`."""
         self.listeners: list[Listener] = []
-        """That listener, and those of open listen streams."""
+        """`listener`, and those of open listen streams."""
         self._last_asked = 0
 
     @property

@@ -45,7 +45,7 @@ garbage collector runs."""
 
 
 class FairThreads(ThreadPoolExecutor):
-    """The threads of all bridges; an executor of its own for each, made when first needed.
+    """The threads of all bridges, in one executor for each bridge, made when first needed.
 
     It inherits from `ThreadPoolExecutor` because event loops accept nothing else as their default.
     """
@@ -54,7 +54,7 @@ class FairThreads(ThreadPoolExecutor):
         super().__init__(max_workers=1)  # its own thread is never started
         self._on_time = on_time
         self._lock = threading.Lock()
-        """Protects the four below; held for a moment, never while work runs."""
+        """Protects the four attributes below; held for a moment, never while work runs."""
         self._pools: dict[str, ThreadPoolExecutor] = {}
         self._running: dict[Worker, int] = {}
         self._waiting: dict[Worker, deque[_Job]] = {}

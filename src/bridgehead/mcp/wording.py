@@ -268,11 +268,12 @@ class _WordedPrompt(Prompt):
         values = [value for value in msgspec.structs.asdict(arguments).values() if isinstance(value, str)]
         messages = [
             PromptMessage(
-                each.role, replace(each.content, text=self._wording.reword(each.content.text, values))
+                message.role,
+                replace(message.content, text=self._wording.reword(message.content.text, values)),
             )
-            if isinstance(each.content, Text)
-            else each
-            for each in result.messages
+            if isinstance(message.content, Text)
+            else message
+            for message in result.messages
         ]
         return replace(result, messages=messages, description=self.description)
 

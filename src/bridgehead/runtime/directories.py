@@ -138,8 +138,8 @@ def make_private(folder: Path) -> Path:
         missing = [folder]
         while not missing[-1].parent.exists():
             missing.append(missing[-1].parent)
-        for each in reversed(missing):
-            each.mkdir(mode=_PRIVATE, exist_ok=True)
+        for parent in reversed(missing):
+            parent.mkdir(mode=_PRIVATE, exist_ok=True)
     except OSError as failure:
         raise StorageError(
             f"The folder {folder} cannot be made: {failure.strerror}.",

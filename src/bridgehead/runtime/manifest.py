@@ -191,7 +191,7 @@ def make_bridge(manifest: Manifest, environment: Mapping[str, str]) -> Bridge[An
 def serve(manifest: Manifest, environment: Mapping[str, str]) -> int:
     """Serve a bridge to the client that started this process, and return the exit status."""
     settings = read_settings(manifest, environment)
-    names = (each.name for each in manifest.settings.declared)
+    names = (setting.name for setting in manifest.settings.declared)
     for misspelling in find_misspelt(environment, names, (manifest.name,)):
         sys.stderr.write(f"bridgehead {manifest.name}: {misspelling}\n")
     bridge = offer_tools(manifest.make(settings, None), settings, environment)

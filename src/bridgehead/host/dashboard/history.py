@@ -53,7 +53,7 @@ QUARTER = Range("quarter", "15 min", INTERVAL, 180)
 HOUR = Range("hour", "1 h", 20.0, 180)
 DAY = Range("day", "24 h", 300.0, 288)
 # A ring of slots for each: about 650 slots of a few hundred bytes for each bridge that is called.
-RANGES = {each.name: each for each in (QUARTER, HOUR, DAY)}
+RANGES = {range_.name: range_ for range_ in (QUARTER, HOUR, DAY)}
 
 
 class Counts(Struct, array_like=True):
@@ -126,7 +126,7 @@ class History:
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._rings: dict[str, deque[tuple[int, dict[str, Counts]]]] = {
-            name: deque(maxlen=each.slots + 1) for name, each in RANGES.items()
+            name: deque(maxlen=range_.slots + 1) for name, range_ in RANGES.items()
         }
         self._last: dict[str, Counts] = {}
         """Totals of each bridge at the last sample."""

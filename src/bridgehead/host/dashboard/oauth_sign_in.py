@@ -114,8 +114,8 @@ class OAuthSignIn:
                 "Sign in again; cookies have to be switched on."
             )
             raise HostRejection(403, message, "oauth_state")
-        # After the seal: only states that we made take room in the store. Before the exchange: of two
-        # requests with the same answer, one reaches the issuer.
+        # After the seal: only states that we made are stored. Before the exchange: of two requests with the
+        # same answer, one reaches the issuer.
         used = self._nonces.use(f"sign-in:{flow_id}", float(until))
         if not (await used if inspect.isawaitable(used) else used):
             raise HostRejection(400, "This sign-in was used already. Sign in again.", "oauth_state")

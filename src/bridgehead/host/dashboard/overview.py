@@ -134,9 +134,9 @@ def _write_traffic(snapshot: Snapshot, shown: Range, bridge: str | None = None) 
     for name in names:
         counts = [count(slot, name) for slot in slots]
         calls.append(
-            Series(titles[name], [None if each is None else each.calls / shown.interval for each in counts])
+            Series(titles[name], [None if slot is None else slot.calls / shown.interval for slot in counts])
         )
-        errors.append(Series(titles[name], [None if each is None else float(each.errors) for each in counts]))
+        errors.append(Series(titles[name], [None if slot is None else float(slot.errors) for slot in counts]))
     sums = []
     for slot in slots:
         total = Counts()

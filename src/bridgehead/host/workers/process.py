@@ -268,7 +268,7 @@ async def _watch_memory(accounts: Accounts) -> None:
     last = 0
     while True:
         await asyncio.sleep(_WATCH_SECONDS)
-        accounts.look()  # includes memory that no caller is charged for, such as the frames of a game
+        accounts.check_memory()  # includes memory that no caller is charged for, such as the frames of a game
         if trim is not None and resident_bytes() != last:  # an idle process is left alone
             # In a thread, without the interpreter: about 1.5 ms, and 10 ms if there is much to return.
             await asyncio.to_thread(trim, 0)

@@ -144,7 +144,7 @@ class Context(Generic[State]):
         self.connection = connection
         self.outlet = outlet
         self.lifespan = lifespan
-        """That of the bridge whose part serves the request."""
+        """The lifespan of the bridge whose part serves the request."""
         self.dialect = dialect
         """Words the failures of this request."""
         self.arguments: msgspec.Raw = EMPTY

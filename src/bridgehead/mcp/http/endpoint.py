@@ -124,7 +124,7 @@ class Endpoint:
         self._accounts.streams.check(session.caller)
         last_event_id = request.headers.get(b"last-event-id")
         if last_event_id is None:
-            return self._deliver(request, session, session.general, session.general.last)
+            return self._deliver(request, session, session.general, session.general.last_number)
         return self._deliver(request, session, *session.position(last_event_id.decode("latin-1")))
 
     async def _deliver(
@@ -145,12 +145,12 @@ class Endpoint:
             response = await request.open_stream(200, HEADERS)
             request.when_gone(stream.wake)
             while not request.is_gone and stream.reader is reader:
-                for number, data in stream.after(position):
+                for number, data in stream.events_after(position):
                     await response.write(data)
                     position = number
                 if stream.has_ended:
                     break
-                if not await stream.more(self._limits.keep_alive_seconds):
+                if not await stream.wait_for_more(self._limits.keep_alive_seconds):
                     await response.write(KEEP_ALIVE)
             if stream.reader is reader:
                 stream.reader = None

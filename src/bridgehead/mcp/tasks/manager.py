@@ -109,7 +109,7 @@ class Tasks:
                 except TooManyTasks as problem:
                     if terms.is_required:
                         raise
-                    # No room for a task, but the work may be paid for already: answer it as a call.
+                    # The limit of tasks is reached, but the work may be paid for: answer it as a call.
                     logging.getLogger("bridgehead.mcp").warning(
                         "a call does not become a task: %s", problem.message
                     )
@@ -175,8 +175,8 @@ class Tasks:
             if not run.is_closed:
                 final = self._conclude(run, run.record or record, work)
                 run.close()
-                # Stored first: only the store knows whether there is room for the result. If the store fails,
-                # the result is shown anyway and stored later.
+                # Stored first: only the store knows whether the result is within its limits. If the store
+                # fails, the result is shown anyway and stored later.
                 self._keep(final)
                 try:
                     await self._write(final)

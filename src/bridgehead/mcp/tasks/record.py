@@ -108,7 +108,7 @@ def unknown_task(task_id: str, *, is_ours: bool) -> ProtocolError:
 
 
 class TooManyTasks(ProtocolError):
-    """There is no room for another task, or for its result."""
+    """Another task, or the result of one, would exceed a limit."""
 
     def __init__(self, message: str) -> None:
         super().__init__(OVERLOADED, message)

@@ -120,7 +120,7 @@ class Response:
                 raise self._failure
             await self._wait(None)
 
-    def arrive(self, size: int) -> None:
+    def wake_reader(self, size: int) -> None:
         """Wake the reader after a segment of this size, which had something for it."""
         if self.pieces:
             self._unread += size  # framing included
@@ -302,7 +302,7 @@ class Connection(asyncio.Protocol):
             self.abandon(_HEAD_TOO_LARGE)
         # Each wake restarts the reader's time limit, so bytes without content, such as framing, cause none.
         if self._has_news:
-            response.arrive(len(data))
+            response.wake_reader(len(data))
 
     def eof_received(self) -> None:
         """Treat the end as a lost connection at once; TLS calls connection_lost some loop turns later."""

@@ -1,7 +1,7 @@
 """Rate windows: sliding windows of requests and tokens, in this process or over all replicas.
 
-A caller takes the worst case before a request and corrects it to the actual amount afterwards. Over all
-replicas the windows are in Redis: one script checks every limit that a request counts against, and takes room
+A caller reserves the worst case before a request and corrects it to the actual amount afterwards. Over all
+replicas the windows are in Redis: one script checks every limit that a request counts against, and reserves
 in all of them or in none. The caller decides what to do without Redis.
 """
 
@@ -130,7 +130,7 @@ class Window:
         return max(0.0, self.limit - self._used)
 
     def delay(self, amount: float, now: float) -> float:
-        """Return the seconds until there is room for an amount; 0 if there is room now."""
+        """Return the seconds until an amount can be reserved; 0 if it can be now."""
         self._forget(now)
         excess = self._used + amount - self.limit
         if excess <= 0:
@@ -142,7 +142,7 @@ class Window:
         return self._seconds
 
     def take(self, amount: float, now: float) -> Entry:
-        """Take room for an amount."""
+        """Reserve an amount; it need not be available."""
         entry = [now, amount]
         self._entries.append(entry)
         self._used += amount
@@ -170,7 +170,7 @@ class Window:
 
 
 class Asked(Struct, frozen=True):
-    """A request for room under one limit."""
+    """What to reserve in the window of one limit."""
 
     name: str
     seconds: float
@@ -181,12 +181,12 @@ class Asked(Struct, frozen=True):
 
 
 class Taken(Struct, frozen=True):
-    """Room in some windows, or the seconds until there is room."""
+    """A reservation in one or more windows, or the seconds until it can be made."""
 
     entry: str
     names: tuple[str, ...]
     wait: float = 0.0
-    """0 if the room was taken."""
+    """Seconds; 0 if the reservation was made."""
     blocking: int = 0
     """The index of the limit that blocks."""
     totals: Sequence[int] = ()
@@ -200,7 +200,7 @@ class SharedWindows:
         self._redis = redis
 
     async def take(self, asked: Sequence[Asked]) -> Taken:
-        """Take room under all limits, or return how long to wait."""
+        """Reserve under all limits, or under none; return the reservation or how long to wait."""
         entry = secrets.token_hex(12)
         try:
             return await self._run(entry, asked)

@@ -56,7 +56,7 @@ class SingleFlight:
 
     def __init__(self, redis: Redis, keep_seconds: float) -> None:
         self._redis = redis
-        self._keep = max(1, round(keep_seconds * 1000))
+        self._keep_milliseconds = max(1, round(keep_seconds * 1000))
         self.joined = 0
         """How often another replica's result was used."""
 
@@ -84,7 +84,7 @@ class SingleFlight:
             # once.
             renewing.cancel()
             stored = result if len(result) <= MAX_RESULT_BYTES else b""
-            words = [token, stored, self._keep, f"bridgehead:flight:{name}"]
+            words = [token, stored, self._keep_milliseconds, f"bridgehead:flight:{name}"]
             self._redis.tell_script(END, _keys(name), words)
 
     async def _wait_for_turn(self, name: str, token: str) -> bytes | None:
