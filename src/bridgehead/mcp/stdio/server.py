@@ -153,8 +153,8 @@ class StdioServer:
                 self._write(jsonrpc.error(None, ProtocolError(INVALID_REQUEST, problem)))
                 continue
             message = jsonrpc.decode(line)
-            # Only requests wait: cancellations and answers end what they wait for. With nothing in flight no limit
-            # can be reached, so that check is skipped.
+            # Only requests wait: cancellations and answers end what they wait for. With nothing in flight no
+            # limit can be reached, so that check is skipped.
             is_idle = not (self._tasks or self._waiting or self._output.size)
             if not is_idle and (self._waiting or not self._has_room) and jsonrpc.is_request(message):
                 self._waiting.append(message)
