@@ -118,7 +118,7 @@ class Registry:
             await asyncio.wait(begun, timeout=_BEGIN_SECONDS)
 
     async def _keep(self, status: BridgeStatus, bridge: Bridge[Any], first: asyncio.Future[None]) -> None:
-        """Start a bridge, retrying until it does, then watch its far side."""
+        """Start a bridge, retrying until it has started, then watch its far side."""
         attempt, cause = 0, Exception()
         current_worker.set((status.name, ""))  # the lifespan's task inherits it
         while True:

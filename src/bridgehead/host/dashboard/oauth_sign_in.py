@@ -1,4 +1,4 @@
-"""OAuth sign-in: redirects a browser to the authorisation server, and accepts its return once.
+"""OAuth sign-in: redirects a browser to the authorisation server, and lets the same browser return once.
 
 Our cookies are SameSite=Strict, so a browser does not send them when another site redirects to us. Therefore
 the redirect URI answers with a page that forwards to another address of ours, and that request has them.

@@ -85,7 +85,7 @@ class Peers:
         self._pools: OrderedDict[str, Pool] = OrderedDict()
 
     async def forward(self, owner: str, request: Request, body: bytes) -> ResponseStream:
-        """Let another process answer, piece by piece, until it or the client ends.
+        """Stream the answer of another process to the client, until either of them ends it.
 
         Raises OwnerGone and StoreUnavailable, and ConnectionBroken once the client was sent a part of the
         response.

@@ -59,7 +59,7 @@ log = logs.logger("host")
 
 
 class Job(Struct, frozen=True):
-    """What all processes of one host have in common."""
+    """The settings and keys that all processes of one host share."""
 
     settings: HostSettings
     manifests: Mapping[str, Manifest]

@@ -63,7 +63,7 @@ def run(listening: socket.socket, count: int, serve: Serve, manager: ServiceMana
 
 
 class _Worker:
-    """One worker; the same object for all processes that take its place in turn."""
+    """The place of one worker; a process that dies is replaced in the same place."""
 
     def __init__(self, index: int) -> None:
         self.index = index

@@ -31,7 +31,7 @@ from ..limits import Limits
 from ..revisions import HANDSHAKE, STATELESS, V2026_07_28
 from . import authentication
 from .accounts import Accounts, Share
-from .answer import Answer
+from .answer import PostAnswer
 from .authentication import Authenticate, Headers, Principal, Tokens
 from .events import HEADERS, KEEP_ALIVE, EventStream
 from .guard import LOOPBACK, Guard, accepted, check_json, check_length, is_work, read_body, whole_body
@@ -226,7 +226,7 @@ class Endpoint:
             share = self._accounts.streams
             share.check(request.caller)
         connection = Connection(self._limits, request.principal, request.caller)
-        answer = Answer(request, connection)
+        answer = PostAnswer(request, connection)
         rpc_request = read(message.id, message.method, message)
         try:
             check_mirrored(rpc_request, request.headers, self._dispatcher.bridge)
@@ -260,8 +260,8 @@ class Endpoint:
             return answer.finish(work)
         return self._finish(request, answer, work, self._accounts.requests, rpc_request, session)
 
-    def _answer(self, request: Request, session: Session, headers: HeaderPairs = ()) -> Answer:
-        return Answer(
+    def _answer(self, request: Request, session: Session, headers: HeaderPairs = ()) -> PostAnswer:
+        return PostAnswer(
             request,
             session.connection,
             headers=headers,
@@ -272,7 +272,7 @@ class Endpoint:
     async def _finish(
         self,
         request: Request,
-        answer: Answer,
+        answer: PostAnswer,
         work: Coroutine[Any, Any, bytes | None],
         share: Share,
         rpc_request: RpcRequest | None,
@@ -301,7 +301,7 @@ class Endpoint:
                 session.release()
 
     def _fail(
-        self, answer: Answer, rpc_request: RpcRequest, failure: ProtocolError, session: Session | None
+        self, answer: PostAnswer, rpc_request: RpcRequest, failure: ProtocolError, session: Session | None
     ) -> Handled:
         """Answer a request with an error; a session whose `initialize` failed is closed again."""
         body, status = jsonrpc.error(rpc_request.id, failure), status_of(failure, stateless=session is None)
