@@ -1,4 +1,4 @@
-"""Doctor: checks versions, settings, each upstream and each client's configuration on one screen."""
+"""Doctor: checks versions, settings, each far side and each client's configuration on one screen."""
 
 from __future__ import annotations
 
@@ -77,12 +77,12 @@ def main(arguments: list[str], environment: Mapping[str, str]) -> int:
             # A client's entry whose token is not set here is in use but was not tried: "Cursor: aoc".
             entries = [finding for finding in report.get("clients", ()) if ": " in finding.what]
             untried = ", ".join(finding.what for finding in entries if finding.verdict == "note")
-            told = (
+            summary = (
                 f"Everything else in use works. Not tried: {untried}."
                 if untried
                 else "Everything in use works."
             )
-            console.print(f"\n[bold green]{escape(told)}[/]")
+            console.print(f"\n[bold green]{escape(summary)}[/]")
     return exit_code(finding for findings in report.values() for finding in findings)
 
 
@@ -109,7 +109,7 @@ async def examine(
             Finding("version", "right", versions),
             *_examine_path(environment),
             _examine_tool_filter(environment),
-            # Plugins with an unusable name; the others are examined as parts of their own.
+            # Plugins whose name cannot be used; the others are examined like our own bridges.
             *(
                 Finding("plugin", "wrong", plugin.problem)
                 for plugin in plugins.installed_plugins()
