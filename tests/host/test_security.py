@@ -65,8 +65,8 @@ async def test_a_token_that_is_wrong_or_has_expired_is_refused(tmp_path: Path) -
 async def test_connections_that_are_opened_and_left_do_not_keep_others_out(tmp_path: Path) -> None:
     most, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     count = min(5000, (most - 500) // 2)
-    settings = {"BRIDGEHEAD_CONNECTIONS": str(2 * (count + 100))}
-    async with hosting(tmp_path, settings, clock=Clock(), keep_alive_seconds=4) as host:
+    settings = {"BRIDGEHEAD_IDLE_SECONDS": "4", "BRIDGEHEAD_CONNECTIONS": str(2 * (count + 100))}
+    async with hosting(tmp_path, settings, clock=Clock()) as host:
         left = []
         try:
             for number in range(count):
@@ -125,7 +125,7 @@ async def test_more_connections_than_allowed_are_turned_away_with_words(
 async def test_what_is_no_good_request_is_refused(
     tmp_path: Path, sent: bytes, status: int, reason: str
 ) -> None:
-    async with hosting(tmp_path, tokens=TOKENS, keep_alive_seconds=0.5) as host:
+    async with hosting(tmp_path, {"BRIDGEHEAD_IDLE_SECONDS": "0.5"}, tokens=TOKENS) as host:
         response, _ = await host.http.begin(sent)
         await response.begin()
         assert response.status == status
@@ -134,7 +134,7 @@ async def test_what_is_no_good_request_is_refused(
 
 
 async def test_a_client_that_reads_nothing_is_given_up_and_costs_no_memory(tmp_path: Path) -> None:
-    async with hosting(tmp_path, keep_alive_seconds=0.5) as host:
+    async with hosting(tmp_path, {"BRIDGEHEAD_IDLE_SECONDS": "0.5"}) as host:
         # Few and large, and far more than the system's own buffers hold.
         asking = host.http.head("GET", "/metrics", {"X-Padding": "x" * 2000}) * 20_000
         with socket.create_connection(("127.0.0.1", host.port)) as client:

@@ -133,7 +133,6 @@ async def hosting(
     tokens: Mapping[str, Mapping[str, Any]] | None = None,
     clock: Clock | None = None,
     limits: Mapping[str, Any] | None = None,
-    keep_alive_seconds: float = 75.0,
 ) -> AsyncIterator[Host]:
     """Serve stand-ins; with tokens, callers need one. Their secrets are in `Host.secrets` by name.
 
@@ -166,7 +165,7 @@ async def hosting(
         max_per_address=settings.connections_per_address,
         unlimited=app.proxies,
         by_address=app.metrics.connections,
-        keep_alive_seconds=keep_alive_seconds,
+        keep_alive_seconds=settings.idle_seconds,
         shutdown_seconds=2,
         on_reject=app.record_early_rejection,
     )

@@ -157,7 +157,6 @@ class HostSettings(OAuthSettings, ToolFilterSettings, StateSettings, DatabaseSet
     removed: ClassVar[tuple[str, ...]] = (
         "BRIDGEHEAD_BLOCKED_SECONDS",
         "BRIDGEHEAD_BODY_SECONDS",
-        "BRIDGEHEAD_IDLE_SECONDS",
         "BRIDGEHEAD_REDIS_SECONDS",
         "BRIDGEHEAD_REQUESTS_PER_CLIENT",
         "BRIDGEHEAD_STALLED_SECONDS",
@@ -222,6 +221,13 @@ class HostSettings(OAuthSettings, ToolFilterSettings, StateSettings, DatabaseSet
         16 * 1024 * 1024,
         "The largest request body that is accepted.",
         shown="16mib",
+    )
+    idle_seconds = Setting(
+        "BRIDGEHEAD_IDLE_SECONDS",
+        number(0.1, 3600),
+        75.0,
+        "How many seconds a connection may be idle before it is closed. A load balancer has to close its "
+        "idle connections sooner.",
     )
     connections = Setting(
         "BRIDGEHEAD_CONNECTIONS",

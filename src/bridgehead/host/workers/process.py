@@ -219,6 +219,7 @@ def _server(job: Job, app: HostApplication, handler: Handler) -> Server:
         max_per_address=job.settings.connections_per_address,
         unlimited=app.proxies,
         by_address=app.metrics.connections,
+        keep_alive_seconds=job.settings.idle_seconds,
         shutdown_seconds=job.settings.shutdown_seconds,
         on_reject=app.record_early_rejection,
         unread=app.accounts,
