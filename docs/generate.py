@@ -95,6 +95,7 @@ PURPOSES: Mapping[str, tuple[str, ...]] = {
     ),
     "Limits": (
         *("BRIDGEHEAD_BODY_LIMIT", "BRIDGEHEAD_MEMORY_LIMIT", "BRIDGEHEAD_CONNECTIONS"),
+        "BRIDGEHEAD_IDLE_SECONDS",
         *("BRIDGEHEAD_SESSIONS_PER_CLIENT", "BRIDGEHEAD_SESSION_SECONDS", "BRIDGEHEAD_TASK_SECONDS"),
     ),
     "Dashboard, logs and events": (

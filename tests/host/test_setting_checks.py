@@ -34,8 +34,8 @@ WRONG = {
     # --- names that were ours
     "MERCURY_DECIDE_MODEL": "mercury-2",
     "MERCURY_MAX_RETRY_DELAY": "5000",
-    **dict.fromkeys({*HostSettings.removed, *AocSettings.removed}, "1"),
-    **dict.fromkeys({*BitburnerSettings.removed, *MercurySettings.removed}, "1"),
+    **dict.fromkeys((*HostSettings.removed, *AocSettings.removed), "1"),
+    **dict.fromkeys((*BitburnerSettings.removed, *MercurySettings.removed), "1"),
     # --- patterns for nothing
     "BRIDGEHEAD_DENY_TOOLS": "delete_fil",
     "BRIDGEHEAD_ALLOW_TOOLS": "mercury_chat_completions,speed_*",
