@@ -39,7 +39,7 @@ def test_what_is_right_is_parsed() -> None:
     ("arguments", "reason"),
     [
         ((), "the following arguments are required: command"),
-        (("--year", "soon", "record", "1"), "argument --year: invalid int value: 'soon'"),
+        (("--year", "soon", "record", "1"), "argument --year: 'soon' is not a whole number"),
         (("--ye=2024", "record", "1"), "unrecognized arguments: --ye=2024"),
     ],
 )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import codecs
 import io
+import math
 import re
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -30,6 +31,37 @@ _SIGNS = {
 
 Complete = Callable[[list[str], Mapping[str, str]], Iterable[str]]
 """Takes the words before an argument and the environment; returns the argument's possible values."""
+
+
+def number(
+    kind: type[int | float], minimum: float, maximum: float, *, is_above: bool = False
+) -> Callable[[str], Any]:
+    """Return what parses an argument that is a number; with `is_above`, the minimum itself is not allowed."""
+    noun = "a whole number" if kind is int else "a number"
+    span = (
+        f"above {minimum:.15g}, at most {maximum:.15g}"
+        if is_above
+        else f"from {minimum:.15g} to {maximum:.15g}"
+    )
+
+    def parse(text: str) -> float:
+        try:
+            value = kind(text)
+        except ValueError:
+            value = math.nan
+        # NaN fails both comparisons.
+        if not (minimum < value <= maximum if is_above else minimum <= value <= maximum):
+            raise argparse.ArgumentTypeError(f"{text!r} is not {noun} {span}")
+        return value
+
+    return parse
+
+
+def _whole_number(text: str) -> int:
+    try:
+        return int(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number") from None
 
 
 def completed_by(action: argparse.Action, complete: Complete) -> argparse.Action:
@@ -86,6 +118,8 @@ class Parser(argparse.ArgumentParser):
         # An abbreviation that works today would break or change its meaning with the next option.
         options.setdefault("allow_abbrev", False)
         super().__init__(**options)
+        # argparse would answer with the name of a type of Python: "invalid int value".
+        self.register("type", int, _whole_number)
 
     def _print_message(self, message: str, file: Any = None) -> None:
         """Override argparse, which ignores an error while it writes its help."""
