@@ -24,6 +24,7 @@ _MARKS = {"right": "[green]✓[/]", "note": "[yellow]•[/]", "wrong": "[red]✗
 _DEFAULT = "default"
 _WORD = re.compile(r"(?:`[^`]*`|\S)+")
 """A word, or several within backticks."""
+_PATH_PART = re.compile(r"[^/\\]*[/\\]?")
 
 
 class Finding(Struct, frozen=True):
@@ -76,7 +77,14 @@ class _Prose:
                 if line and cell_len(line) + 1 + cell_len(word) > options.max_width:
                     lines.append(line)
                     line = ""
-                line += f" {word}" if line else word
+                if cell_len(word) > options.max_width:  # a long path is broken between its folders
+                    for part in _PATH_PART.findall(word):
+                        if line and cell_len(line) + cell_len(part) > options.max_width:
+                            lines.append(line)
+                            line = ""
+                        line += part
+                else:
+                    line += f" {word}" if line else word
             lines.append(line)
         yield Text("\n".join(lines), self._style, overflow="fold")
 
@@ -102,7 +110,9 @@ def settings_finding(settings: Settings, environment: Mapping[str, str]) -> Find
         if name in settings.configured
     ]
     others = len(settings.declared) - len(configured)
-    return Finding("settings", "right", ", ".join([*configured, f"{others} at their defaults"]))
+    if others:
+        configured.append(f"{others} at {'its default' if others == 1 else 'their defaults'}")
+    return Finding("settings", "right", ", ".join(configured) or "it has none")
 
 
 def settings_table(settings: Settings, environment: Mapping[str, str]) -> Table:
