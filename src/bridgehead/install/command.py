@@ -129,7 +129,8 @@ def _check(parser: Parser, options: argparse.Namespace) -> None:
         parser.error("--url goes with names of bridges, not with files")
     try:
         address = urlsplit(options.url)
-    except ValueError:  # such as a bracket that is not closed
+        _ = address.port
+    except ValueError:  # such as a bracket that is not closed, or a port that does not exist
         address = urlsplit("")
     is_one = len(set(options.bridge)) == 1 or address.path.rstrip("/").endswith("/mcp") or options.remove
     if options.name and not (is_one and _NAME.fullmatch(options.name)):
