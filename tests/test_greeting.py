@@ -110,6 +110,16 @@ def test_a_bridge_under_development_ends_with_ctrl_c(tmp_path: Path) -> None:
     assert (status, [line for line in rest.splitlines() if b"Ctrl+C" not in line and line]) == (0, [])
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no pty")
+def test_a_list_of_clients_that_is_too_wide_has_the_files_below(tmp_path: Path) -> None:
+    with terminal(tmp_path, "install", "--list") as (_, shown):
+        lines = read_lines(shown, 2)
+
+    assert lines[0].split() == ["claude-desktop", "not", "found"]
+    assert lines[1].startswith("    /")
+    assert lines[1].endswith("claude_desktop_config.json")
+
+
 def test_a_client_that_starts_a_bridge_sees_no_greeting(tmp_path: Path) -> None:
     done = subprocess.run(
         [str(COMMAND), "aoc"],

@@ -110,6 +110,20 @@ def test_a_narrow_terminal_cuts_no_word_of_the_settings() -> None:
     assert {"SOME_YEAR", "SOME_PLACE", "SOME_KEY", "environment)", "opens"} <= {*out.getvalue().split()}
 
 
+def test_a_list_of_addresses_is_broken_between_them() -> None:
+    addresses = ["https://example.com", "http://localhost:*", "http://127.0.0.1:*", "file://"]
+    environment = {"SOME_PLACE": ",".join(addresses)}
+    out = io.StringIO()
+    Console(file=out, width=40).print(settings_table(Some(environment), environment))
+
+    lines = [line.strip() for line in out.getvalue().splitlines()]
+    assert lines[4:7] == [
+        "https://example.com,http://localhost:*,",
+        "http://127.0.0.1:*,file:// (the",
+        "environment)",
+    ]
+
+
 def test_a_report_survives_the_way_to_another_process() -> None:
     report = Report(
         facts=(Fact("Files", "61"),),

@@ -7,7 +7,9 @@ import codecs
 import io
 import math
 import re
+import shutil
 import sys
+import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any, NoReturn, TextIO
@@ -16,6 +18,8 @@ WRONG_USAGE = 2
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "'")
 """First characters of a formula in a spreadsheet (OWASP, CSV injection), and our own escape."""
 _MANY = ("*", "+")
+_USAGE_WORD = re.compile(r"\[[^\]]*\]|\([^)]*\)|\S+")
+"""A word of a usage; an option in brackets stays whole."""
 _HANDLER = "bridgehead.signs"
 # A Windows console or a pipe may have a code page without these.
 _SIGNS = {
@@ -72,9 +76,6 @@ def completed_by(action: argparse.Action, complete: Complete) -> argparse.Action
 
 def wrap(text: str, width: int = 0) -> str:
     """Break lines that are too wide for the terminal, between words and under the start of their text."""
-    import shutil
-    import textwrap
-
     width = max(20, width or shutil.get_terminal_size().columns)
     if any(len(line) > width for line in text.split("\n")):
         text = re.sub(r"(?m)(?<=\S)\n(?=\S)", " ", text)  # lines of a paragraph, to be rewrapped
@@ -100,6 +101,24 @@ class _HelpFormatter(argparse.RawDescriptionHelpFormatter):
 
     def _fill_text(self, text: str, width: int, indent: str) -> str:
         return wrap(super()._fill_text(text, width, indent))
+
+    def _split_lines(self, text: str, width: int) -> list[str]:
+        """Override argparse, which breaks words at hyphens, addresses too."""
+        return textwrap.wrap(" ".join(text.split()), width, break_long_words=False, break_on_hyphens=False)
+
+    def _format_usage(self, *arguments: Any) -> str:
+        """Override argparse, which puts options beyond the right edge of a narrow terminal."""
+        usage = super()._format_usage(*arguments)
+        width = shutil.get_terminal_size().columns
+        if all(len(line) <= width for line in usage.splitlines()):
+            return usage
+        lines, line = [], ""
+        for word in _USAGE_WORD.findall(usage):
+            if line.strip() and len(f"{line} {word}") > width:
+                lines.append(line)
+                line = "   "
+            line = f"{line} {word}" if line else word
+        return "\n".join([*lines, line]) + "\n\n"
 
     def add_argument(self, action: argparse.Action) -> None:
         """Override argparse, which forgets the indent of subcommands: the longest got a line of its own."""
