@@ -15,7 +15,7 @@ from bridgehead.mcp import shutdown_signals
 from bridgehead.runtime.command_line import Parser, number
 
 from . import faults
-from .game import Game
+from .game import ABNORMAL, Game
 from .paths import GameFolder, read_folder
 from .screen import Screen
 from .world import HOME, HOSTS
@@ -124,4 +124,4 @@ async def _play(game: Game, options: Namespace, screen: Screen) -> None:
 
 def _why(game: Game) -> str:
     code, reason = game.closed or (0, "")
-    return f"{reason or 'no reason given'} ({code})"
+    return reason if reason and code == ABNORMAL else f"{reason or 'no reason given'} ({code})"
