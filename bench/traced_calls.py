@@ -40,6 +40,7 @@ START_SECONDS = 60.0
 BACKGROUND = {
     ("aoc/bridge.py", "make_bridge.<locals>.lifespan.<locals>.prepare"),
     ("aoc/files/watching.py", "watch"),
+    ("aoc/workspace.py", "Workspace._unrecorded_attempts"),  # in a thread, so not below `prepare`
     ("host/auth/revocation.py", "TokenWatch.run"),
     ("host/dashboard/dashboard.py", "Dashboard.run"),
     ("host/telemetry/access_log.py", "AccessLog.run"),

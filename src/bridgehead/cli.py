@@ -3,8 +3,8 @@
 Only this module reads `sys.argv` and the environment; it passes them on as values. It imports nothing slow at
 the top, because every server starts through it; a command imports what it needs when it runs.
 
-The name of a bridge alone, or the path of its file, serves it to the client that started this process;
-further words are one of its own commands. Every other command is in `bridgehead.commands`.
+The name of a bridge, or the path of its file, serves it to the client that started this process; with more
+words it runs one of the bridge's own commands. Every other command is in `bridgehead.commands`.
 """
 
 import os
@@ -107,7 +107,7 @@ def _has_folder() -> bool:
 
 
 def _choose(name: str, arguments: list[str], environment: "Mapping[str, str]") -> int:
-    """Run a command, serve a bridge, or run one of a bridge's own commands."""
+    """Serve a bridge, run one of its commands, or run a command of the product."""
     from bridgehead.runtime import env_file, manifest, plugins
 
     bridge = None
@@ -153,7 +153,7 @@ def _show(command: "Commands", arguments: list[str], environment: "Mapping[str, 
 
 
 def _guard_output(run: "Callable[[], int]") -> int:
-    """Run something that prints; its output may be a pipe that is closed early, or a full disk."""
+    """Run a function that prints; return 1 if its output is a closed pipe or a full disk."""
     from errno import EINVAL, ENOSPC
 
     try:

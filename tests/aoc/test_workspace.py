@@ -35,7 +35,7 @@ def test_a_board_is_made_again_when_what_it_is_made_of_changes(filled: Data, cha
     if changed == "aliases":
         (filled.folder / "aliases.json").write_bytes(b'{"fast": ["slow|model"]}')
     else:
-        workspace.stopwatch.note_run(1, 1, "fast", "solved", 5, "solving")
+        workspace.stopwatch.record_run(1, 1, "fast", "solved", 5, "solving")
 
     assert workspace.board_now(Filters()) != first
 

@@ -58,7 +58,7 @@ class Caller:
 
     async def _read(self) -> None:
         name = f"read{self._random.randrange(100)}.txt"
-        await self._right("read_file", f"this is {name}", filename=name)
+        await self._expect_text("read_file", f"this is {name}", filename=name)
 
     async def _missing(self) -> None:
         name = f"missing{self._random.randrange(10**6)}.txt"
@@ -68,15 +68,15 @@ class Caller:
         self._outcomes[problem["code"]] += 1
 
     async def _names(self) -> None:
-        await self._right("list_files", json.dumps(list(FILES["n00dles"])), server="n00dles")
+        await self._expect_text("list_files", json.dumps(list(FILES["n00dles"])), server="n00dles")
 
     async def _all(self) -> None:
         files = [{"filename": name, "content": text} for name, text in FILES["foodnstuff"].items()]
-        await self._right("get_all_files", json.dumps(files), server="foodnstuff")
+        await self._expect_text("get_all_files", json.dumps(files), server="foodnstuff")
 
     async def _ram(self) -> None:
         number, cost = self._random.choice(list(enumerate(COSTS.values())))
-        await self._right(
+        await self._expect_text(
             "calculate_ram", f"{round(1.6 + cost, 2):g}", filename=f"ram{number}.js", server="n00dles"
         )
 
@@ -98,11 +98,11 @@ class Caller:
             assert now in {before, *self._unsure}
         self._outcomes["written" if problem is None else problem["code"]] += 1
 
-    async def _right(self, tool: str, expected: str, **arguments: Any) -> None:
+    async def _expect_text(self, tool: str, expected: str, **arguments: Any) -> None:
         result = await self._called(tool, **arguments)
         problem = self._problem(result, CLEAR)
         if problem is None:
-            assert _same(result["content"][0]["text"], expected), (tool, arguments)
+            assert _matches(result["content"][0]["text"], expected), (tool, arguments)
         self._outcomes["right" if problem is None else problem["code"]] += 1
 
     async def _called(self, tool: str, **arguments: Any) -> Any:
@@ -119,7 +119,7 @@ class Caller:
         return problem
 
 
-def _same(text: str, expected: str) -> bool:
+def _matches(text: str, expected: str) -> bool:
     return text == expected or (expected[0] == "[" and json.loads(text) == json.loads(expected))
 
 
@@ -153,12 +153,14 @@ async def _called_until_all_is_met(play: Play) -> tuple[Counter[str], int]:
         async with disturbed(play), asyncio.TaskGroup() as running:
             for caller in callers:
                 running.create_task(caller.run(CALLS // AT_ONCE))
-        if all(count() > 0 for count in _met(play).values()) and CLEAR - {"not_connected"} <= set(outcomes):
+        if all(count() > 0 for count in _trouble_counters(play).values()) and CLEAR - {
+            "not_connected"
+        } <= set(outcomes):
             return outcomes, rounds
-    raise AssertionError({name: count() for name, count in _met(play).items()}, outcomes)
+    raise AssertionError({name: count() for name, count in _trouble_counters(play).items()}, outcomes)
 
 
-def _met(play: Play) -> dict[str, Callable[[], float]]:
+def _trouble_counters(play: Play) -> dict[str, Callable[[], float]]:
     """Return what counts the trouble that the bridge has met."""
     return {
         "silence": lambda: play.count("rpc_timeouts_total"),

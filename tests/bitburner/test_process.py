@@ -38,7 +38,7 @@ async def official(state: Path, port: int, mode: str = "auto", **more: str) -> A
             yield client
 
 
-async def told(client: Client, tool: str, **arguments: Any) -> str:
+async def call_text(client: Client, tool: str, **arguments: Any) -> str:
     """Call a tool that must succeed; return its first text."""
     result = await client.call_tool(tool, arguments)
     assert not result.is_error, result.content
@@ -73,27 +73,27 @@ async def test_every_tool_works_for_the_official_client(tmp_path: Path, generati
     async with official(tmp_path / "state", port, mode) as client, Game(generation, FILES) as game:
         await dial_as_soon_as_open(game, port)
 
-        assert "Connected since" in await told(client, "connection_status")
-        assert set(json.loads(await told(client, "list_files"))) == set(FILES["home"])
-        assert await told(client, "read_file", filename="hack.js") == SCRIPT
-        assert len(json.loads(await told(client, "get_all_files"))) == 3
-        assert await told(client, "search_files", pattern="tw") == "notes.txt:2: two"
-        written = await told(client, "write_file", filename="new.js", content=SCRIPT)
+        assert "Connected since" in await call_text(client, "connection_status")
+        assert set(json.loads(await call_text(client, "list_files"))) == set(FILES["home"])
+        assert await call_text(client, "read_file", filename="hack.js") == SCRIPT
+        assert len(json.loads(await call_text(client, "get_all_files"))) == 3
+        assert await call_text(client, "search_files", pattern="tw") == "notes.txt:2: two"
+        written = await call_text(client, "write_file", filename="new.js", content=SCRIPT)
         assert written == "OK"
         assert game.servers["home"]["new.js"] == SCRIPT
-        assert "Replaced 1" in await told(
+        assert "Replaced 1" in await call_text(
             client, "edit_file", filename="new.js", old_text="n00dles", new_text="x"
         )
-        assert "Restored" in await told(client, "restore_file", filename="new.js")
+        assert "Restored" in await call_text(client, "restore_file", filename="new.js")
         assert game.servers["home"]["new.js"] == SCRIPT
-        assert float(await told(client, "calculate_ram", filename="new.js")) == 1.7
-        assert await told(client, "delete_file", filename="new.js") == "OK"
-        assert len(await told(client, "get_netscript_definitions")) > 300_000
-        assert "ns.hack" in await told(client, "search_definitions", query="hack")
-        assert "home" in await told(client, "list_servers")
-        assert ".json.gz" in await told(client, "backup_save")
+        assert float(await call_text(client, "calculate_ram", filename="new.js")) == 1.7
+        assert await call_text(client, "delete_file", filename="new.js") == "OK"
+        assert len(await call_text(client, "get_netscript_definitions")) > 300_000
+        assert "ns.hack" in await call_text(client, "search_definitions", query="hack")
+        assert "home" in await call_text(client, "list_servers")
+        assert ".json.gz" in await call_text(client, "backup_save")
         if generation == 3:
-            assert "modified" in await told(client, "get_file_metadata", filename="hack.js")
+            assert "modified" in await call_text(client, "get_file_metadata", filename="hack.js")
         else:
             assert (await refused(client, "get_file_metadata"))[1] == "unsupported_by_game"
 
@@ -127,7 +127,7 @@ async def test_resources_prompts_and_completions_work_for_the_official_client(tm
     port = free_port()
     async with official(tmp_path / "state", port) as client, Game(3, FILES) as game:
         await dial_as_soon_as_open(game, port)
-        assert "Connected" in await told(client, "connection_status")
+        assert "Connected" in await call_text(client, "connection_status")
         listed = (await client.list_resources()).resources
         read = await client.read_resource("bitburner://home/notes.txt")
         filled = await client.get_prompt("slim_script", {"filename": "hack.js"})

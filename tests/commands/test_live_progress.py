@@ -55,7 +55,7 @@ def test_a_stream_of_many_lines_unfolds_to_its_end(*, replaces: bool) -> None:
         said = ""
         for number in range(100):
             said = said * replaces + f"line {number}\n"
-            live_progress.hear(
+            live_progress.show(
                 {"method": "notifications/progress", "params": {"progress": 1, "message": said}}
             )
         until = time.monotonic() + PATIENCE

@@ -14,10 +14,10 @@ async def dial() -> AsyncIterator[Dial]:
     """Make clients of a port, whose connections are closed when the test is over."""
     clients: list[HttpClient] = []
 
-    def one(port: int) -> HttpClient:
+    def connect(port: int) -> HttpClient:
         clients.append(HttpClient(port))
         return clients[-1]
 
-    yield one
+    yield connect
     for client in clients:
         await client.close()

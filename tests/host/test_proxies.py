@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from bridgehead.host.proxies import Proxies
+from bridgehead.host.proxies import TrustedProxies
 from bridgehead.host.settings import NETWORKS
 from tests.support.host_server import hosting
 from tests.support.http_message import make_request
@@ -35,11 +35,11 @@ def test_the_last_address_that_no_trusted_proxy_has_is_the_clients(
     peer: str, header: str, client: str
 ) -> None:
     headers = {b"x-forwarded-for": header.encode()}
-    assert Proxies(TRUSTED).origin(peer, "http", headers).address == client
+    assert TrustedProxies(TRUSTED).origin(peer, "http", headers).address == client
 
 
 def test_a_trusted_proxy_says_how_the_client_came() -> None:
-    proxies = Proxies(TRUSTED)
+    proxies = TrustedProxies(TRUSTED)
     assert proxies.origin("10.0.0.1", "http", {b"x-forwarded-proto": b"https"}).scheme == "https"
     assert proxies.origin("10.0.0.1", "http", {b"x-forwarded-proto": b"gopher"}).scheme == "http"
     assert proxies.origin("8.8.8.8", "http", {b"x-forwarded-proto": b"https"}).scheme == "http"

@@ -13,7 +13,7 @@ from tests.support.host_command import PATIENCE, serving
 pytestmark = pytest.mark.skipif(not hasattr(socket, "AF_UNIX"), reason="systemd is of Linux")
 
 
-def hear(listening: socket.socket) -> str:
+def receive_state(listening: socket.socket) -> str:
     listening.settimeout(PATIENCE)
     return listening.recv(100).decode()
 
@@ -32,10 +32,10 @@ async def test_it_hears_that_the_host_is_ready_lives_and_ends(tmp_path: Path, wo
             NOTIFY_SOCKET=str(path),
             WATCHDOG_USEC="400000",
         ) as host:
-            assert hear(listening) == "READY=1"
-            assert hear(listening) == "WATCHDOG=1"
+            assert receive_state(listening) == "READY=1"
+            assert receive_state(listening) == "WATCHDOG=1"
             host.process.send_signal(signal.SIGTERM)
-            while (told := await asyncio.to_thread(hear, listening)) == "WATCHDOG=1":
+            while (told := await asyncio.to_thread(receive_state, listening)) == "WATCHDOG=1":
                 pass
 
     assert told == "STOPPING=1"
@@ -43,7 +43,7 @@ async def test_it_hears_that_the_host_is_ready_lives_and_ends(tmp_path: Path, wo
 
 def test_nobody_is_told_where_nobody_asks() -> None:
     manager = ServiceManager({"WATCHDOG_USEC": "often"})
-    manager.tell("READY=1")
+    manager.notify("READY=1")
 
     assert manager.watchdog_seconds == 0.0
-    ServiceManager({"NOTIFY_SOCKET": "/nowhere/at/all"}).tell("READY=1")
+    ServiceManager({"NOTIFY_SOCKET": "/nowhere/at/all"}).notify("READY=1")

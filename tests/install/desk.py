@@ -20,7 +20,7 @@ CONFIGURATIONS = Path(__file__).parent / "configurations"
 _WITH_VALUE = ("--scope", "--path", "--name", "--command", "--url", "--token-env")
 
 
-class Said(Struct, frozen=True):
+class CommandResult(Struct, frozen=True):
     """How a command ended and what it said."""
 
     status: int
@@ -49,7 +49,7 @@ class Desk:
     def machine(self, environment: Mapping[str, str]) -> Machine:
         return Machine("linux", str(self.home), str(self.project), environment)
 
-    def install(self, *arguments: str, environment: Mapping[str, str] | None = None) -> Said:
+    def install(self, *arguments: str, environment: Mapping[str, str] | None = None) -> CommandResult:
         """Type `bridgehead install …`; without a bridge, for all bridges."""
         is_asked = {"--url", "--remove", "--list", "--help"} & {*arguments} or not arguments
         positional = [
@@ -60,7 +60,7 @@ class Desk:
         every = () if is_asked or len(positional) != 1 else ("all",)
         return self.type(*arguments, *every, environment=environment)
 
-    def type(self, *arguments: str, environment: Mapping[str, str] | None = None) -> Said:
+    def type(self, *arguments: str, environment: Mapping[str, str] | None = None) -> CommandResult:
         """Type `bridgehead install …` as it is, with a program whose path does not change."""
         needs_command = not {"--url", "--remove", "--list", "--command"} & {*arguments}
         extra = ("--command", str(self.program)) if needs_command else ()
@@ -69,7 +69,7 @@ class Desk:
         except SystemExit as left:
             status = int(left.code or 0)
         said = self.capsys.readouterr()
-        return Said(status, said.out, said.err)
+        return CommandResult(status, said.out, said.err)
 
 
 def load(target: str) -> Manifest:

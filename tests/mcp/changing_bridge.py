@@ -45,7 +45,7 @@ def change_all(bridge: Bridge[None]) -> None:
         bridge.changed.resource(uri)
 
 
-def heard(client: CheckedClient) -> list[Any]:
+def received_changes(client: CheckedClient) -> list[Any]:
     """Give what the client was told of changes, without the acknowledgement."""
     return [
         (message["method"], message.get("params", {}).get("uri"))

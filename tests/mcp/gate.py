@@ -38,5 +38,5 @@ def encoded(*messages: Any) -> bytes:
     return msgspec.json.encode(messages[0] if len(messages) == 1 else messages)
 
 
-def asked(request_id: Any, method: str, **params: Any) -> dict[str, Any]:
+def make_request(request_id: Any, method: str, **params: Any) -> dict[str, Any]:
     return {"jsonrpc": "2.0", "id": request_id, "method": method, "params": params}

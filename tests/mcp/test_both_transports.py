@@ -65,14 +65,14 @@ async def test_a_bug_does_not_tell_its_text(way: Way) -> None:
 
 
 async def test_progress_comes_before_the_answer(way: Way) -> None:
-    said = await way.hear("tools/call", call("count", {"n": 3}, progress="token"))
+    said = await way.exchange("tools/call", call("count", {"n": 3}, progress="token"))
     assert [message["params"]["progress"] for message in said[:-1]] == [1, 2, 3]
     assert {message["params"]["progressToken"] for message in said[:-1]} == {"token"}
     assert text(said[-1]) == "counted to 3"
 
 
 async def test_no_progress_is_told_to_a_client_that_did_not_ask(way: Way) -> None:
-    (answer,) = await way.hear("tools/call", call("count", {"n": 3}))
+    (answer,) = await way.exchange("tools/call", call("count", {"n": 3}))
     assert text(answer) == "counted to 3"
 
 

@@ -10,8 +10,8 @@ from tests.mcp.changing_bridge import (
     TOOLS,
     UPDATED,
     change_all,
-    heard,
     make,
+    received_changes,
 )
 from tests.support.checked import connect
 
@@ -27,7 +27,12 @@ async def test_after_a_handshake_a_client_hears_of_lists_and_of_what_it_subscrib
         change_all(bridge)
         await client.inbox.of(UPDATED)
 
-        assert heard(client) == [(TOOLS, None), (PROMPTS, None), (RESOURCES, None), (UPDATED, "c://a")]
+        assert received_changes(client) == [
+            (TOOLS, None),
+            (PROMPTS, None),
+            (RESOURCES, None),
+            (UPDATED, "c://a"),
+        ]
         assert capabilities["tools"] == capabilities["prompts"] == {"listChanged": True}
         assert capabilities["resources"] == {"subscribe": True, "listChanged": True}
 
@@ -42,7 +47,7 @@ async def test_a_client_that_unsubscribed_hears_nothing_more_of_the_resource() -
         change_all(bridge)
         await client.inbox.of(UPDATED)
 
-        assert [uri for method, uri in heard(client) if method == UPDATED] == ["c://b"]
+        assert [uri for method, uri in received_changes(client) if method == UPDATED] == ["c://b"]
 
 
 async def test_a_bridge_that_does_not_change_announces_nothing() -> None:
@@ -52,7 +57,7 @@ async def test_a_bridge_that_does_not_change_announces_nothing() -> None:
         change_all(bridge)
         await client.inbox.of(PROMPTS)
 
-        assert heard(client) == [(PROMPTS, None)]
+        assert received_changes(client) == [(PROMPTS, None)]
         assert (capabilities["tools"], capabilities["resources"]) == ({}, {})
         assert (await client.error("resources/subscribe", {"uri": "c://a"}))["code"] == -32601
 
@@ -64,10 +69,10 @@ async def test_changes_that_wait_for_a_client_are_told_once() -> None:
         for _ in range(1000):
             change_all(bridge)
         await client.inbox.of(UPDATED)
-        assert len(heard(client)) == 4
+        assert len(received_changes(client)) == 4
         bridge.changed.tools()
         await client.inbox.of(TOOLS, 2)
-        assert len(heard(client)) == 5
+        assert len(received_changes(client)) == 5
 
 
 async def test_a_client_has_only_so_many_subscriptions() -> None:

@@ -12,7 +12,7 @@ from bridgehead.mcp.dispatch import Dispatcher, read
 from bridgehead.mcp.in_memory import InMemoryClient
 from bridgehead.mcp.jsonrpc import Message
 from bridgehead.mcp.revisions import HANDSHAKE, V2025_03_26, V2025_11_25, Revision
-from tests.mcp.gate import STATELESS_META, Gate, asked, encoded
+from tests.mcp.gate import STATELESS_META, Gate, encoded, make_request
 from tests.support.checked import STATELESS, connect
 from tests.support.waiting import PATIENCE
 
@@ -20,7 +20,7 @@ from tests.support.waiting import PATIENCE
 @pytest.mark.parametrize("method", ["tools/list", "tools/call", "logging/setLevel", "nonsense"])
 async def test_a_request_before_initialize_is_told_what_to_send_first(method: str) -> None:
     async with connect(Gate().bridge, revision=STATELESS) as client:
-        error = (await client.raw(encoded(asked(1, method))))["error"]
+        error = (await client.raw(encoded(make_request(1, method))))["error"]
 
     assert error["code"] == -32600
     assert "initialize" in error["message"]
@@ -28,9 +28,9 @@ async def test_a_request_before_initialize_is_told_what_to_send_first(method: st
 
 async def test_ping_is_answered_with_nothing_before_and_after_initialize() -> None:
     async with connect(Gate().bridge, revision=STATELESS) as client:
-        assert (await client.raw(encoded(asked(1, "ping"))))["result"] == {}
-        await client.raw(encoded(asked(2, "initialize")))
-        assert (await client.raw(encoded(asked(3, "ping"))))["result"] == {}
+        assert (await client.raw(encoded(make_request(1, "ping"))))["result"] == {}
+        await client.raw(encoded(make_request(2, "initialize")))
+        assert (await client.raw(encoded(make_request(3, "ping"))))["result"] == {}
 
 
 @pytest.mark.parametrize(
@@ -105,7 +105,7 @@ async def test_a_bridge_that_offers_everything_answers_every_method() -> None:
 )
 async def test_discovery_names_what_its_meta_lacks(meta: dict[str, Any], missing: str) -> None:
     async with connect(Gate().bridge, revision=STATELESS) as client:
-        error = (await client.raw(encoded(asked(1, "server/discover", _meta=meta))))["error"]
+        error = (await client.raw(encoded(make_request(1, "server/discover", _meta=meta))))["error"]
 
     assert error["code"] == -32602
     assert META_PREFIX + missing in error["message"]
@@ -122,7 +122,7 @@ async def test_discovery_without_parameters_is_refused() -> None:
 async def test_a_stateless_request_in_a_version_that_is_not_stateless_is_told_which_are(version: str) -> None:
     async with connect(Gate().bridge, revision=STATELESS) as client:
         meta = STATELESS_META | {META_PREFIX + "protocolVersion": version}
-        error = (await client.raw(encoded(asked(1, "tools/list", _meta=meta))))["error"]
+        error = (await client.raw(encoded(make_request(1, "tools/list", _meta=meta))))["error"]
 
     assert error["code"] == -32022
     assert error["data"] == {"supported": ["2026-07-28"], "requested": version}
@@ -134,7 +134,7 @@ async def test_an_id_that_is_in_flight_is_refused_and_its_request_goes_on() -> N
         request_id, waiting = client.start("tools/call", {"name": "wait"})
         await gate.reached.wait()
         for method in ("ping", "tools/call"):
-            twin = await client.raw(encoded(asked(request_id, method, name="wait")))
+            twin = await client.raw(encoded(make_request(request_id, method, name="wait")))
             assert twin["error"]["code"] == -32600
             assert "already in flight" in twin["error"]["message"]
         gate.open.set()
@@ -149,7 +149,7 @@ async def test_a_number_and_its_text_are_different_ids() -> None:
         request_id, waiting = client.start("tools/call", {"name": "wait"})
         await gate.reached.wait()
 
-        assert (await client.raw(encoded(asked(str(request_id), "ping"))))["id"] == str(request_id)
+        assert (await client.raw(encoded(make_request(str(request_id), "ping"))))["id"] == str(request_id)
         gate.open.set()
         assert (await waiting)["id"] == request_id
 
@@ -157,7 +157,7 @@ async def test_a_number_and_its_text_are_different_ids() -> None:
 async def test_an_id_can_be_used_again_once_it_is_answered() -> None:
     async with connect(Gate().bridge) as client:
         for number in (1, 2):
-            call = asked("same", "tools/call", name="double", arguments={"number": number})
+            call = make_request("same", "tools/call", name="double", arguments={"number": number})
             assert (await client.raw(encoded(call)))["result"]["content"][0]["text"] == str(2 * number)
 
 
@@ -213,12 +213,12 @@ async def test_a_batch_is_answered_with_one_array_in_its_order() -> None:
     gate = Gate()
     gate.open.set()
     batch = [
-        asked("slow", "tools/call", name="wait"),
+        make_request("slow", "tools/call", name="wait"),
         {"jsonrpc": "2.0", "method": "notifications/initialized"},
-        asked("fast", "tools/call", name="double", arguments={"number": 21}),
-        asked("hello", "initialize"),
-        asked("wrong", "nonsense"),
-        [asked("inner", "ping")],
+        make_request("fast", "tools/call", name="double", arguments={"number": 21}),
+        make_request("hello", "initialize"),
+        make_request("wrong", "nonsense"),
+        [make_request("inner", "ping")],
         17,
     ]
     async with connect(gate.bridge, revision=V2025_03_26) as client:
@@ -241,7 +241,7 @@ async def test_a_batch_of_notifications_gets_no_answer() -> None:
 async def test_a_batch_of_notifications_is_read() -> None:
     gate = Gate()
     async with connect(gate.bridge, revision=V2025_03_26) as client:
-        waiting = asyncio.ensure_future(client.raw(encoded(asked("held", "tools/call", name="wait"))))
+        waiting = asyncio.ensure_future(client.raw(encoded(make_request("held", "tools/call", name="wait"))))
         await gate.reached.wait()
         cancelled = {"method": "notifications/cancelled", "params": {"requestId": "held"}}
         assert await client.raw(encoded([{"jsonrpc": "2.0", **cancelled}])) is None
@@ -253,7 +253,7 @@ async def test_a_batch_of_notifications_is_read() -> None:
 async def test_a_request_of_a_batch_that_is_cancelled_is_left_out_of_the_array() -> None:
     gate = Gate()
     async with connect(gate.bridge, revision=V2025_03_26) as client:
-        batch = [asked("held", "tools/call", name="wait"), asked("other", "ping")]
+        batch = [make_request("held", "tools/call", name="wait"), make_request("other", "ping")]
         waiting = asyncio.ensure_future(client.raw(encoded(batch)))
         await gate.reached.wait()
         await client.notify("notifications/cancelled", {"requestId": "held"})
@@ -265,7 +265,9 @@ async def test_a_request_of_a_batch_that_is_cancelled_is_left_out_of_the_array()
 async def test_a_batch_whose_requests_are_all_cancelled_gets_no_answer() -> None:
     gate = Gate()
     async with connect(gate.bridge, revision=V2025_03_26) as client:
-        waiting = asyncio.ensure_future(client.raw(encoded([asked("held", "tools/call", name="wait")])))
+        waiting = asyncio.ensure_future(
+            client.raw(encoded([make_request("held", "tools/call", name="wait")]))
+        )
         await gate.reached.wait()
         await client.notify("notifications/cancelled", {"requestId": "held"})
 
@@ -274,17 +276,17 @@ async def test_a_batch_whose_requests_are_all_cancelled_gets_no_answer() -> None
 
 async def test_a_batch_has_no_more_messages_than_requests_may_be_in_flight() -> None:
     async with connect(Gate().bridge, revision=V2025_03_26, limits=Limits(requests_in_flight=2)) as client:
-        answer = await client.raw(encoded([asked(number, "ping") for number in range(3)]))
+        answer = await client.raw(encoded([make_request(number, "ping") for number in range(3)]))
 
         assert (answer["id"], answer["error"]["code"]) == (None, -32600)
         assert "2 messages" in answer["error"]["message"]
-        assert len(await client.raw(encoded([asked(number, "ping") for number in range(2)]))) == 2
+        assert len(await client.raw(encoded([make_request(number, "ping") for number in range(2)]))) == 2
 
 
 @pytest.mark.parametrize("revision", [r for r in HANDSHAKE.values() if r != V2025_03_26], ids=str)
 async def test_a_batch_is_refused_where_the_revision_has_none(revision: Revision) -> None:
     async with connect(Gate().bridge, revision=revision) as client:
-        answer = await client.raw(encoded([asked(1, "ping"), asked(2, "ping")]))
+        answer = await client.raw(encoded([make_request(1, "ping"), make_request(2, "ping")]))
 
     assert (answer["id"], answer["error"]["code"]) == (None, -32600)
     assert "2025-03-26" in answer["error"]["message"]
@@ -292,7 +294,7 @@ async def test_a_batch_is_refused_where_the_revision_has_none(revision: Revision
 
 async def test_a_batch_before_initialize_and_in_the_stateless_era_is_refused() -> None:
     async with connect(Gate().bridge, revision=STATELESS) as client:
-        answer = await client.raw(encoded([asked(1, "tools/list", _meta=STATELESS_META)]))
+        answer = await client.raw(encoded([make_request(1, "tools/list", _meta=STATELESS_META)]))
 
     assert (answer["id"], answer["error"]["code"]) == (None, -32600)
 

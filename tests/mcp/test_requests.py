@@ -43,7 +43,7 @@ def message(given: Raw | UnsetType) -> UnweighedMessage:
     return UnweighedMessage("2.0", params=given)
 
 
-def asked(name: str = "tools/list", meta: dict[str, Any] | None = None) -> Any:
+def read_request(name: str = "tools/list", meta: dict[str, Any] | None = None) -> Any:
     return read(1, name, message(params(_meta=meta) if meta else UNSET))
 
 
@@ -81,21 +81,21 @@ def test_a_client_is_who_shook_hands_before() -> None:
     connection = Connection(Limits())
     connection.client = Client(V2025_03_26, {}, {})
 
-    assert client_of(asked(), connection, None) is connection.client
-    assert client_of(asked(meta=STATELESS), connection, None).revision is V2026_07_28
+    assert client_of(read_request(), connection, None) is connection.client
+    assert client_of(read_request(meta=STATELESS), connection, None).revision is V2026_07_28
 
 
 @pytest.mark.parametrize("name", ["initialize", "ping"])
 def test_before_a_handshake_only_these_may_come_without_a_version(name: str) -> None:
-    assert client_of(asked(name), Connection(Limits()), None).revision is NEWEST_HANDSHAKE
+    assert client_of(read_request(name), Connection(Limits()), None).revision is NEWEST_HANDSHAKE
     with pytest.raises(MalformedRequest, match="Not initialized"):
-        client_of(asked("tools/list"), Connection(Limits()), None)
+        client_of(read_request("tools/list"), Connection(Limits()), None)
 
 
 def test_a_stateless_client_says_everything_in_each_request() -> None:
     info, level = {"name": "tests", "version": "1"}, "debug"
     meta = {**STATELESS, META_PREFIX + "clientInfo": info, META_PREFIX + "logLevel": level}
-    client = client_of(asked(meta=meta), Connection(Limits()), None)
+    client = client_of(read_request(meta=meta), Connection(Limits()), None)
 
     assert (client.info, client.log_level) == (info, level)
     for missing in STATELESS:
@@ -109,7 +109,9 @@ def test_a_stateless_client_says_everything_in_each_request() -> None:
 def test_a_version_that_is_not_spoken_is_refused_with_those_that_are() -> None:
     with pytest.raises(ProtocolError) as refused:
         client_of(
-            asked(meta={**STATELESS, META_PREFIX + "protocolVersion": "1999"}), Connection(Limits()), None
+            read_request(meta={**STATELESS, META_PREFIX + "protocolVersion": "1999"}),
+            Connection(Limits()),
+            None,
         )
 
     assert refused.value.data == {"supported": ["2026-07-28"], "requested": "1999"}

@@ -82,7 +82,7 @@ class BridgeProcess:
     def send(self, message: Json) -> None:
         """Write a message."""
         assert self.process.stdin is not None
-        self._checker.asked(message)
+        self._checker.note_requests(message)
         self.process.stdin.write(encode(message) + b"\n")
 
     def start(

@@ -132,7 +132,7 @@ async def test_a_breaker_that_opens_is_a_gauge_and_an_event(
     assert told == [{"bridge": "mercury", "provider": "mercury"}]
 
 
-class Asked(Request):
+class FakeRequest(Request):
     """An HTTP request that nobody answers."""
 
     async def read(self) -> bytes:
@@ -144,7 +144,7 @@ class Asked(Request):
 
 def served(name: str) -> request.HostRequest:
     """Make a request of the host that has an id."""
-    return request.HostRequest(Asked("POST", b"/mcp", "/mcp", b"", ()), name, 0.0, "127.0.0.1", "http")
+    return request.HostRequest(FakeRequest("POST", b"/mcp", "/mcp", b"", ()), name, 0.0, "127.0.0.1", "http")
 
 
 @pytest.fixture

@@ -18,13 +18,15 @@ def environment(api: Simulator, folder: Path, **more: str) -> dict[str, str]:
     }
 
 
-async def found(variables: dict[str, str], *, offline: bool = False) -> dict[str, tuple[str, str]]:
-    return {one.what: (one.verdict, one.text) for one in await examine(variables, offline=offline)}
+async def examine_with(variables: dict[str, str], *, offline: bool = False) -> dict[str, tuple[str, str]]:
+    return {
+        finding.what: (finding.verdict, finding.text) for finding in await examine(variables, offline=offline)
+    }
 
 
 async def test_a_key_and_a_model_that_work_are_right(tmp_path: Path) -> None:
     async with Simulator() as api:
-        findings = await found(environment(api, tmp_path))
+        findings = await examine_with(environment(api, tmp_path))
 
     assert findings["key"][0] == findings[f"API at {api.url}"][0] == findings["model"][0] == "right"
     assert findings["state"] == ("right", f"kept in {tmp_path / 'mercury'}")
@@ -32,7 +34,7 @@ async def test_a_key_and_a_model_that_work_are_right(tmp_path: Path) -> None:
 
 async def test_offline_nothing_is_asked(tmp_path: Path) -> None:
     async with Simulator() as api:
-        findings = await found(environment(api, tmp_path), offline=True)
+        findings = await examine_with(environment(api, tmp_path), offline=True)
         assert len(api.requests) == 0
 
     assert f"API at {api.url}" not in findings
@@ -40,10 +42,12 @@ async def test_offline_nothing_is_asked(tmp_path: Path) -> None:
 
 async def test_what_is_wrong_is_named(tmp_path: Path) -> None:
     async with Simulator() as api:
-        assert (await found(environment(api, tmp_path, MERCURY_API_KEY="")))["key"][0] == "wrong"
-        assert (await found(environment(api, tmp_path, MERCURY_MODEL="mercury-9")))["model"][0] == "wrong"
+        assert (await examine_with(environment(api, tmp_path, MERCURY_API_KEY="")))["key"][0] == "wrong"
+        assert (await examine_with(environment(api, tmp_path, MERCURY_MODEL="mercury-9")))["model"][
+            0
+        ] == "wrong"
         async with api.refusing():
-            findings = await found(environment(api, tmp_path))
+            findings = await examine_with(environment(api, tmp_path))
     verdict, text = findings[f"API at {api.url}"]
     assert verdict == "wrong"
     assert "sk_test" not in text
@@ -51,8 +55,8 @@ async def test_what_is_wrong_is_named(tmp_path: Path) -> None:
 
 async def test_what_replicas_share_is_named(tmp_path: Path, redis_server: RedisServer) -> None:
     async with Simulator() as api:
-        alone = await found(environment(api, tmp_path), offline=True)
-        shared = await found(environment(api, tmp_path, **sharing(redis_server)), offline=True)
+        alone = await examine_with(environment(api, tmp_path), offline=True)
+        shared = await examine_with(environment(api, tmp_path, **sharing(redis_server)), offline=True)
 
     assert alone["database"][1] == "not set: usage and budgets are kept on this machine"
     assert alone["redis"][1].startswith("not set: rate limits")

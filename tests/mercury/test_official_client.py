@@ -35,14 +35,14 @@ async def test_the_official_client_can_use_everything(api: Simulator, tmp_path: 
     )
     told: list[str] = []
 
-    async def heard(progress: float, total: float | None, message: str | None) -> None:
+    async def on_progress(progress: float, total: float | None, message: str | None) -> None:
         told.append(message or "")
 
     async with Client(stdio_client(server), mode=mode) as client:
         listed = {tool.name for tool in (await client.list_tools()).tools}
         results = {name: await client.call_tool(name, arguments) for name, arguments in CALLS.items()}
         api.faults.next(Fault(chunk_delay=0.01))
-        await client.call_tool("mercury_chat_stream", ASK, progress_callback=heard)
+        await client.call_tool("mercury_chat_stream", ASK, progress_callback=on_progress)
         failed = await client.call_tool("mercury_chat_completion", {"messages": []})
         resource = await client.read_resource("mercury://models")
         prompt = await client.get_prompt("explain", {"subject": "it"})

@@ -61,7 +61,7 @@ async def _listening(port: int) -> None:
 async def test_the_official_client_talks_to_it_over_http(api: Simulator, tmp_path: Path) -> None:
     told: list[str] = []
 
-    async def heard(progress: float, total: float | None, message: str | None) -> None:
+    async def on_progress(progress: float, total: float | None, message: str | None) -> None:
         told.append(message or "")
 
     api.faults.next(Fault(chunk_delay=0.01))
@@ -70,7 +70,7 @@ async def test_the_official_client_talks_to_it_over_http(api: Simulator, tmp_pat
         Client(streamable_http_client(url)) as client,
     ):
         tools = await client.list_tools()
-        result = await client.call_tool("mercury_chat_stream", ASK, progress_callback=heard)
+        result = await client.call_tool("mercury_chat_stream", ASK, progress_callback=on_progress)
 
     assert {"mercury_chat_stream", "mercury_decide"} <= {tool.name for tool in tools.tools}
     assert isinstance(result, types.CallToolResult)

@@ -22,7 +22,7 @@ def file(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def given(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, ...]]:
+def granted_rights(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, ...]]:
     """The rights that are given, in their order."""
     found: list[tuple[int, ...]] = []
     monkeypatch.setattr(os, "fchown", lambda _file, *owners: found.append(owners), raising=False)
@@ -43,26 +43,28 @@ def give(file: Path, other: os.stat_result | None, share: int = 0) -> None:
         durable.give_rights(opened.fileno(), other, share)
 
 
-def test_a_file_gets_the_group_of_another_and_then_its_mode(file: Path, given: list[tuple[int, ...]]) -> None:
+def test_a_file_gets_the_group_of_another_and_then_its_mode(
+    file: Path, granted_rights: list[tuple[int, ...]]
+) -> None:
     give(file, like(file, 0o2640, 4242))
 
-    assert given == [(-1, 4242), (0o2640,)]
+    assert granted_rights == [(-1, 4242), (0o2640,)]
 
 
-def test_only_what_is_different_is_given(file: Path, given: list[tuple[int, ...]]) -> None:
+def test_only_what_is_different_is_given(file: Path, granted_rights: list[tuple[int, ...]]) -> None:
     give(file, like(file))
     give(file, None)
-    assert given == []
+    assert granted_rights == []
 
     give(file, like(file, 0o640))
     give(file, like(file, group=4242))
-    assert given == [(0o640,), (-1, 4242)]
+    assert granted_rights == [(0o640,), (-1, 4242)]
 
 
-def test_rights_that_are_shared_are_added(file: Path, given: list[tuple[int, ...]]) -> None:
+def test_rights_that_are_shared_are_added(file: Path, granted_rights: list[tuple[int, ...]]) -> None:
     give(file, None, 0o060)
 
-    assert given == [(0o660,)]
+    assert granted_rights == [(0o660,)]
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="other rights")

@@ -46,7 +46,7 @@ class About(Arguments):
     subject: str = "you"
 
 
-def said(text: str) -> list[SamplingMessage]:
+def user_message(text: str) -> list[SamplingMessage]:
     return [SamplingMessage("user", Text(text))]
 
 
@@ -79,13 +79,15 @@ def _add_forms(bridge: Bridge[None]) -> None:
 def _add_models_and_roots(bridge: Bridge[None]) -> None:
     @bridge.tool("Ask the model.")
     async def think(args: NoArguments, ctx: Context[None]) -> str:
-        sampled = await ctx.sample(said("Think."), max_tokens=5, systemPrompt="Be brief.", temperature=0.5)
+        sampled = await ctx.sample(
+            user_message("Think."), max_tokens=5, systemPrompt="Be brief.", temperature=0.5
+        )
         return f"{sampled.model} {sampled.role} {sampled.stop_reason}: {sampled.text}"
 
     @bridge.tool("Ask the model, with tools.")
     async def think_hard(args: NoArguments, ctx: Context[None]) -> str:
         tools = [{"name": "t", "inputSchema": {"type": "object"}}]
-        return (await ctx.sample(said("Think."), max_tokens=5, tools=tools)).text
+        return (await ctx.sample(user_message("Think."), max_tokens=5, tools=tools)).text
 
     @bridge.tool("Ask for the roots.")
     async def roots(args: NoArguments, ctx: Context[None]) -> str:
@@ -96,7 +98,11 @@ def _add_several(bridge: Bridge[None]) -> None:
     @bridge.tool("Ask three things at once.")
     async def everything(args: NoArguments, ctx: Context[None]) -> str:
         answers = await ctx.ask(
-            {"a": elicitation("Wish?", Wish), "b": sampling(said("Think."), max_tokens=5), "c": list_roots()}
+            {
+                "a": elicitation("Wish?", Wish),
+                "b": sampling(user_message("Think."), max_tokens=5),
+                "c": list_roots(),
+            }
         )
         return f"{answers['a'].content.color} {answers['b'].text} {len(answers['c'])}"
 
@@ -122,7 +128,7 @@ def _add_several(bridge: Bridge[None]) -> None:
     async def possible(args: NoArguments, ctx: Context[None]) -> str:
         questions = {
             "a": elicitation("Wish?", Wish),
-            "b": sampling(said("Think."), max_tokens=5),
+            "b": sampling(user_message("Think."), max_tokens=5),
             "c": list_roots(),
         }
         return " ".join(key for key, question in questions.items() if ctx.can_ask(question))

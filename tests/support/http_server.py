@@ -34,7 +34,7 @@ class Server:
 
     async def post(self, message: Any, headers: Headers | None = None, *, path: str = "/mcp") -> Response:
         """POST one message, or bytes as they are."""
-        self.checker.asked(message)
+        self.checker.note_requests(message)
         body = message if isinstance(message, bytes) else encode(message)
         return await self.http.request("POST", path, {**JSON_POST, **(headers or {})}, body)
 

@@ -97,7 +97,7 @@ class Checker:
         self._asked: dict[Any, tuple[str, str]] = {}
         self.revision = HANDSHAKE
 
-    def asked(self, message: Any) -> None:
+    def note_requests(self, message: Any) -> None:
         """Remember what goes out."""
         for item in message if isinstance(message, list) else [message]:
             if isinstance(item, dict) and "id" in item and "method" in item:

@@ -51,13 +51,13 @@ class Peer:
     def send(self, *messages: Any) -> None:
         """Write messages, one a line, all at once."""
         for message in messages:
-            self.checker.asked(message)
+            self.checker.note_requests(message)
         self.send_bytes(b"".join(encode(message) + b"\n" for message in messages))
 
     def send_soon(self, *messages: Any) -> None:
         """Write messages from a thread, for a process that may not read them yet."""
         for message in messages:
-            self.checker.asked(message)
+            self.checker.note_requests(message)
         data = b"".join(encode(message) + b"\n" for message in messages)
         before = self._writer
 

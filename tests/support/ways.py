@@ -19,7 +19,7 @@ class Way(Protocol):
     async def ask(self, method: str, params: Json | None = None) -> Json:
         """Send a request and return its whole answer."""
 
-    async def hear(self, method: str, params: Json) -> list[Json]:
+    async def exchange(self, method: str, params: Json) -> list[Json]:
         """Send a request and return everything up to and with its answer."""
 
     async def abandon(self, method: str, params: Json) -> None:
@@ -34,12 +34,12 @@ class StdioWay:
         self._era = era
 
     async def ask(self, method: str, params: Json | None = None) -> Json:
-        return (await self.hear(method, params or {}))[-1]
+        return (await self.exchange(method, params or {}))[-1]
 
-    async def hear(self, method: str, params: Json) -> list[Json]:
-        return await asyncio.to_thread(self._hear, method, params)
+    async def exchange(self, method: str, params: Json) -> list[Json]:
+        return await asyncio.to_thread(self._exchange, method, params)
 
-    def _hear(self, method: str, params: Json) -> list[Json]:
+    def _exchange(self, method: str, params: Json) -> list[Json]:
         asked = self._era(method, params)
         self._peer.send(asked)
         said = [self._peer.receive()]
@@ -69,9 +69,9 @@ class HttpWay:
         return asked, await self._server.post(asked, self._session)
 
     async def ask(self, method: str, params: Json | None = None) -> Json:
-        return (await self.hear(method, params or {}))[-1]
+        return (await self.exchange(method, params or {}))[-1]
 
-    async def hear(self, method: str, params: Json) -> list[Json]:
+    async def exchange(self, method: str, params: Json) -> list[Json]:
         _, response = await self._post(method, params)
         if response.headers["content-type"] == "application/json":
             said = [decode(await response.body())]
@@ -104,9 +104,9 @@ class LegacyWay:
         assert (await self._server.post(message, path=self._path)).status == 202
 
     async def ask(self, method: str, params: Json | None = None) -> Json:
-        return (await self.hear(method, params or {}))[-1]
+        return (await self.exchange(method, params or {}))[-1]
 
-    async def hear(self, method: str, params: Json) -> list[Json]:
+    async def exchange(self, method: str, params: Json) -> list[Json]:
         asked = request(method, params)
         await self.post(asked)
         said: list[Json] = []

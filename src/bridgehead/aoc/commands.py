@@ -26,13 +26,13 @@ from .workspace import open_workspace
 if TYPE_CHECKING:
     from bridgehead.runtime.stores import postgres
 
-    from .database.transfer import Moved
+    from .database.transfer import TransferResult
     from .workspace import BoardView, Workspace
 
 MIN_RUNS = 5
+"""Fewest runs of a solver; a time from fewer says little and may be a lucky one."""
 _MOST = 1_000_000
 _DAY_SECONDS = 86_400
-"""Of a solver: a time that was taken less often says little, and could be a lucky one."""
 FORMATS = ("table", "csv", "json", "markdown")
 _ABOUT = """\
 Advent of Code puzzles and solve-speed records. Without a command it serves an MCP client on standard input
@@ -51,15 +51,15 @@ and output.
 
 def main(arguments: list[str], environment: Mapping[str, str]) -> int:
     """Run one command; return the exit status, 1 if `check` or `run` finds a problem."""
-    chosen = parser().parse_args(arguments)
+    options = parser().parse_args(arguments)
     settings = AocSettings(environment)
-    if chosen.run is None:
+    if options.run is None:
         from rich.console import Console
 
         from bridgehead.runtime.findings import exit_code, settings_table, table
 
         console = Console(highlight=False)
-        if chosen.command == "settings":
+        if options.command == "settings":
             console.print(settings_table(settings, environment))
             return 0
         import asyncio
@@ -75,7 +75,7 @@ def main(arguments: list[str], environment: Mapping[str, str]) -> int:
             from bridgehead.runtime.stores import postgres
 
             database = stack.enter_context(postgres.opened_in_thread(settings.database_url))
-        status: int = chosen.run(open_workspace(settings, database=database), chosen, settings)
+        status: int = options.run(open_workspace(settings, database=database), options, settings)
     return status
 
 
@@ -160,7 +160,7 @@ def parser() -> Parser:
     init = _add(commands, "init", _init, "make a folder with a first puzzle")
     init.add_argument("folder", metavar="FOLDER", nargs="?", help="where (default: the data directory)")
     _add(commands, "check", _check, "read every file and list every problem")
-    # Without a function to run: they need no open workspace.
+    # `run=None`: `main` handles these before it opens a workspace.
     for name, about in (
         ("doctor", "check the settings, the folders and every file"),
         ("settings", "list every setting with its current value"),
@@ -188,34 +188,34 @@ def _add(commands: Any, name: str, run: Callable[..., int], about: str) -> Parse
     return made
 
 
-def _filters(chosen: Namespace, order: Any = "speed") -> Filters:
-    return Filters(chosen.day, chosen.phase, chosen.llm, chosen.measure, order, chosen.grade)
+def _filters(options: Namespace, order: Any = "speed") -> Filters:
+    return Filters(options.day, options.phase, options.llm, options.measure, order, options.grade)
 
 
 # --- boards and runs ---------------------------------------------------------------------------------------
 
 
-def _leaderboard(workspace: Workspace, chosen: Namespace, _settings: AocSettings) -> int:
+def _leaderboard(workspace: Workspace, options: Namespace, _settings: AocSettings) -> int:
     from .ranking import rendering
 
-    view = workspace.board_now(_filters(chosen, chosen.order))
+    view = workspace.board_now(_filters(options, options.order))
     board = replace(view.board, rows=view.rows)
-    if chosen.format == "table":
-        _print_table(view, board, chosen)
-    elif chosen.format == "csv":
+    if options.format == "table":
+        _print_table(view, board, options)
+    elif options.format == "csv":
         sys.stdout.write(rendering.csv(board.rows))
     else:
-        sys.stdout.write(rendering.json(board) if chosen.format == "json" else rendering.markdown(board))
+        sys.stdout.write(rendering.json(board) if options.format == "json" else rendering.markdown(board))
     _name_skipped(view.skipped)
     return 0
 
 
-def _print_table(view: BoardView, board: Board, chosen: Namespace) -> None:
+def _print_table(view: BoardView, board: Board, options: Namespace) -> None:
     from .ranking import wording
     from .ranking.terminal import print_board
 
     if not board.rows:
-        sys.stdout.write(f"{wording.no_runs(chosen.llm, view.known, chosen.day, view.days)}\n")
+        sys.stdout.write(f"{wording.no_runs(options.llm, view.known, options.day, view.days)}\n")
         if not view.known:
             sys.stdout.write("`bridgehead aoc bench --demo` shows a board with invented agents.\n")
         return
@@ -227,24 +227,24 @@ def _name_skipped(skipped: list[Skipped]) -> None:
         sys.stderr.write(f"bridgehead aoc: skipped: {file.problem} Run `bridgehead aoc check`.\n")
 
 
-def _plot(workspace: Workspace, chosen: Namespace, _settings: AocSettings) -> int:
+def _plot(workspace: Workspace, options: Namespace, _settings: AocSettings) -> int:
     from .ranking.plot import draw
 
-    drawn = draw(workspace, _filters(chosen), chosen.file, chosen.theme)
+    drawn = draw(workspace, _filters(options), options.file, options.theme)
     sys.stdout.write(f"{drawn}\n")
-    _name_skipped(workspace.board_now(_filters(chosen)).skipped)
+    _name_skipped(workspace.board_now(_filters(options)).skipped)
     return 0
 
 
-def _history(workspace: Workspace, chosen: Namespace, _settings: AocSettings) -> int:
+def _history(workspace: Workspace, options: Namespace, _settings: AocSettings) -> int:
     from .ranking.history import Page
     from .ranking.wording import history_text
 
-    if chosen.limit is None:
-        runs, skipped = workspace.runs_now(_filters(chosen))
+    if options.limit is None:
+        runs, skipped = workspace.runs_now(_filters(options))
         page = Page(runs, len(runs), None)
     else:
-        view = workspace.history_now(_filters(chosen), chosen.limit)
+        view = workspace.history_now(_filters(options), options.limit)
         page, skipped = view.page, view.skipped
     text = history_text(page)
     sys.stdout.write(f"{text or 'No runs are recorded for this.'}\n")
@@ -252,20 +252,20 @@ def _history(workspace: Workspace, chosen: Namespace, _settings: AocSettings) ->
     return 0
 
 
-def _export(workspace: Workspace, chosen: Namespace, settings: AocSettings) -> int:
+def _export(workspace: Workspace, options: Namespace, settings: AocSettings) -> int:
     from .ranking import rendering
 
-    if chosen.folder is not None:
+    if options.folder is not None:
         from .database.transfer import export_folder
         from .files.layout import folders_in
 
         database = _need_database(workspace)
-        path = Path(chosen.folder).expanduser().absolute()
+        path = Path(options.folder).expanduser().absolute()
         path.mkdir(parents=True, exist_ok=True)
-        moved = export_folder(workspace, folders_in(str(path), settings.year), database)
-        return _print_moved(moved, f"to {path}")
-    runs, skipped = workspace.runs_now(_filters(chosen))
-    is_json = chosen.format == "json"
+        result = export_folder(workspace, folders_in(str(path), settings.year), database)
+        return _print_transfer(result, f"to {path}")
+    runs, skipped = workspace.runs_now(_filters(options))
+    is_json = options.format == "json"
     sys.stdout.write(rendering.json(runs) if is_json else rendering.csv(runs, rendering.RUN_COLUMNS))
     _name_skipped(skipped)
     return 0
@@ -274,7 +274,7 @@ def _export(workspace: Workspace, chosen: Namespace, settings: AocSettings) -> i
 def _import(workspace: Workspace, _chosen: Namespace, _settings: AocSettings) -> int:
     from .database.transfer import import_folder
 
-    return _print_moved(
+    return _print_transfer(
         import_folder(workspace, _need_database(workspace)), f"from {workspace.folders.speeds}"
     )
 
@@ -288,14 +288,14 @@ def _need_database(workspace: Workspace) -> postgres.Database:
     return workspace.database
 
 
-def _print_moved(moved: Moved, where: str) -> int:
+def _print_transfer(result: TransferResult, where: str) -> int:
     sys.stdout.write(
-        f"Moved {moved.records} records and {moved.steps} steps of attempts {where}; "
-        f"{moved.aliases} aliases. Existing records and steps are unchanged.\n"
+        f"Moved {result.records} records and {result.steps} steps of attempts {where}; "
+        f"{result.aliases} aliases. Existing records and steps are unchanged.\n"
     )
-    for problem in moved.problems:
+    for problem in result.problems:
         sys.stderr.write(f"bridgehead aoc: skipped: {problem}\n")
-    return 1 if moved.problems else 0
+    return 1 if result.problems else 0
 
 
 # --- files -------------------------------------------------------------------------------------------------
@@ -313,14 +313,14 @@ def _check(workspace: Workspace, _chosen: Namespace, _settings: AocSettings) -> 
     return 1 if count else 0
 
 
-def _init(workspace: Workspace, chosen: Namespace, settings: AocSettings) -> int:
+def _init(workspace: Workspace, options: Namespace, settings: AocSettings) -> int:
     from .starter import make_starter
 
     # Without an argument: the folder of the configured year, which may be inside the data directory.
     folder = (
-        Path(chosen.folder or settings.data_dir or default_data_dir(str(Path.cwd()))).expanduser().absolute()
+        Path(options.folder or settings.data_dir or default_data_dir(str(Path.cwd()))).expanduser().absolute()
     )
-    if not chosen.folder:
+    if not options.folder:
         folder = Path(workspace.folders.inputs).parent
     try:
         made = make_starter(folder)
@@ -331,7 +331,7 @@ def _init(workspace: Workspace, chosen: Namespace, settings: AocSettings) -> int
         ) from failure
     sys.stdout.write("".join(f"made {path}\n" for path in made) or f"{folder} has everything already\n")
     setting = ""
-    if chosen.folder:
+    if options.folder:
         sys.stdout.write(f"Set AOC_DATA_DIR={folder} to use it.\n")
         if os.name != "nt":  # its shells cannot set a variable for one command
             setting = f"AOC_DATA_DIR={shlex.quote(str(folder))} "
@@ -339,26 +339,26 @@ def _init(workspace: Workspace, chosen: Namespace, settings: AocSettings) -> int
     return 0
 
 
-def _run(workspace: Workspace, chosen: Namespace, settings: AocSettings) -> int:
+def _run(workspace: Workspace, options: Namespace, settings: AocSettings) -> int:
     from .files.names import clean_name
     from .measuring import Measurement, measure
     from .sandbox.program import MEGABYTE, Limits
 
     # argparse keeps the `--` in front of the remaining words.
-    command = chosen.command[1:] if chosen.command[:1] == ["--"] else chosen.command
+    command = options.command[1:] if options.command[:1] == ["--"] else options.command
     if not command:
         raise InvalidArgument(
             "There is no program to run.", next_step="Write it after --, with its arguments."
         )
-    limits = Limits(seconds=chosen.timeout, memory_bytes=chosen.memory * MEGABYTE)
-    wanted = Measurement(
-        llm=clean_name(chosen.llm),
-        day=chosen.day,
-        phase=chosen.phase,
+    limits = Limits(seconds=options.timeout, memory_bytes=options.memory * MEGABYTE)
+    measurement = Measurement(
+        llm=clean_name(options.llm),
+        day=options.day,
+        phase=options.phase,
         command=command,
-        runs=chosen.runs,
-        max_runs=chosen.max_runs,
-        warm_up=chosen.warm_up,
+        runs=options.runs,
+        max_runs=options.max_runs,
+        warm_up=options.warm_up,
         limits=limits,
     )
 
@@ -366,21 +366,21 @@ def _run(workspace: Workspace, chosen: Namespace, settings: AocSettings) -> int:
         sys.stderr.write(f"{line}\n")
 
     # The whole environment, not just our settings: a solver's language may need its own variables.
-    outcome = measure(workspace, wanted, report, os.environ, secret_paths(settings))
+    outcome = measure(workspace, measurement, report, os.environ, secret_paths(settings))
     sys.stdout.write(f"{outcome.summary}\n")
     return 0 if outcome.outcome != "failed" else 1
 
 
-def _bench(workspace: Workspace, chosen: Namespace, settings: AocSettings) -> int:
+def _bench(workspace: Workspace, options: Namespace, settings: AocSettings) -> int:
     from .bench.command import run
 
-    return run(workspace, chosen, settings)
+    return run(workspace, options, settings)
 
 
 # --- the site ----------------------------------------------------------------------------------------------
 
 
-def _fetch(workspace: Workspace, chosen: Namespace, settings: AocSettings) -> int:
+def _fetch(workspace: Workspace, options: Namespace, settings: AocSettings) -> int:
     from bridgehead.runtime.http import Proxies
 
     from .site.client import SITE_URL, SiteClient
@@ -393,7 +393,7 @@ def _fetch(workspace: Workspace, chosen: Namespace, settings: AocSettings) -> in
             next_step="The site wants to know whom to write to: set it to your e-mail address.",
         )
     path = find_session_file(settings)
-    # HTTPS_PROXY and its like are no settings of ours: every program reads them.
+    # HTTPS_PROXY and the like are not our settings; every program reads them.
     proxy = Proxies.from_environment(os.environ).choose(SITE_URL)
     client = SiteClient(SITE_URL, read_cookie(path), settings.contact, path.parent / "requests", proxy)
 
@@ -402,14 +402,14 @@ def _fetch(workspace: Workspace, chosen: Namespace, settings: AocSettings) -> in
         sys.stdout.flush()
 
     fetcher = Fetcher(workspace, client, report)
-    if chosen.leaderboard is not None:
-        fetcher.fetch_board(chosen.leaderboard)
+    if options.leaderboard is not None:
+        fetcher.fetch_board(options.leaderboard)
     else:
-        fetcher.fetch_day(chosen.day, again=chosen.again)
+        fetcher.fetch_day(options.day, again=options.again)
     return 0
 
 
-def _cookie(_workspace: Workspace, chosen: Namespace, settings: AocSettings) -> int:
+def _cookie(_workspace: Workspace, options: Namespace, settings: AocSettings) -> int:
     from getpass import getpass
 
     from .site.cookie import parse_cookie, save_cookie, save_in_keyring
@@ -417,7 +417,7 @@ def _cookie(_workspace: Workspace, chosen: Namespace, settings: AocSettings) -> 
     # On Windows an input of NUL counts as a terminal, and getpass would wait there for ever.
     is_person = sys.stdin.isatty() and (sys.platform != "win32" or sys.stderr.isatty())
     cookie = parse_cookie(getpass("Session cookie (not shown): ") if is_person else sys.stdin.readline())
-    if chosen.keyring:
+    if options.keyring:
         save_in_keyring(cookie)
         sys.stdout.write("Kept in the keyring.\n")
     else:

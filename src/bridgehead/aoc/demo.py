@@ -45,7 +45,7 @@ def _by_slices() -> int:
 
 def _by_thinking() -> int:
     lit = 0
-    # Only the lanterns of squares are turned an odd number of times.
+    # Only lanterns with a square number are turned an odd number of times.
     while (lit + 1) ** 2 <= LANTERNS:
         lit += 1
     return lit
@@ -72,7 +72,7 @@ def trial(folder: Path) -> Iterator[Trial]:
 def show_demo(console: Console) -> bool:
     """Show the bridge; return whether every step gave the expected result."""
     with TemporaryDirectory() as folder:
-        # Only this: the user's own settings and records stay out of the demo.
+        # No other variables: the user's own settings and records stay out of the demo.
         environment = {"AOC_DATA_DIR": folder}
         _invent(Path(folder))
         with DemoScript(console, "aoc", environment) as guide:

@@ -137,13 +137,13 @@ def find_problems(data: bytes, day: int) -> Iterator[str]:
         yield from wrong_entries or [
             f"{problem}. Fix or move the file: until then no record of this day counts"
         ]
-    doubts = [(place, wrong) for place, entry in entries.items() for wrong in _doubts(entry)]
+    doubts = [(place, wrong) for place, entry in entries.items() for wrong in _find_suspicious(entry)]
     lines = day_document.lines_of_entries(text) if doubts else []
     yield from (f"line {lines[place]}: {wrong}" for place, wrong in doubts)
 
 
-def _doubts(entry: Entry) -> Iterator[str]:
-    """Find problems of an entry that is valid and counts."""
+def _find_suspicious(entry: Entry) -> Iterator[str]:
+    """Find suspicious values in a valid entry."""
     if not entry.timestamp:
         yield "the entry has no `timestamp` and counts as the oldest. Add one: 2025-12-01T10:30:00.000Z"
     else:
@@ -161,7 +161,7 @@ def _doubts(entry: Entry) -> Iterator[str]:
 
 
 def _decode_singly(data: bytes, day: int) -> tuple[list[str], dict[int, Entry]]:
-    """Decode each entry by itself, so that a wrong one does not hide the next."""
+    """Decode each entry separately, so that an invalid one does not hide the next."""
     wrong: list[str] = []
     fine: dict[int, Entry] = {}
     try:

@@ -1,9 +1,8 @@
 """Handouts: which callers have been given the text or the input of which puzzle.
 
 A time counts as measured only if its caller saw nothing of the phase before the clock started. A caller is a
-token or, without authentication, an address; over stdio the process serves one caller. What a caller is given
-over HTTP is stored among the attempts as well, so that every process knows it; this memory saves storing it
-twice.
+token or, without authentication, an address; over stdio the process serves one caller. Over HTTP, handouts
+are also stored among the attempts, so that every process knows them; this memory avoids storing them twice.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ class Handouts:
     def __init__(self) -> None:
         self._given: dict[str, set[tuple[int, int]]] = {}
 
-    def note(self, caller: str, day: int, *phases: int) -> list[int]:
+    def record(self, caller: str, day: int, *phases: int) -> list[int]:
         """Remember that a caller has been given phases of a day; return those that are new."""
         if caller not in self._given and len(self._given) >= MAX_CALLERS:
             del self._given[next(iter(self._given))]

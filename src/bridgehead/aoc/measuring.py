@@ -33,10 +33,10 @@ from .sandbox.program import EndedProgram, Job, Limits, run_program
 from .workspace import Workspace
 
 SMALL = 0.05
-"""Runs continue until the 95 % interval of the time is within this share of it, to either side."""
+"""Runs continue until the half-width of the 95 % interval is at most this share of the time."""
 MAX_RUNS = 30
 MAX_SECONDS = 120.0
-"""After this long no further run is begun, beyond the least number of runs."""
+"""After this long no run is started beyond the minimum."""
 MAX_SHOWN = 2000
 NOT_ISOLATED = (
     "Not isolated: bubblewrap is not available here, so the runs count as measured at best. "
@@ -75,37 +75,37 @@ class MeasuredRuns(Struct, frozen=True):
 
 def measure(
     workspace: Workspace,
-    wanted: Measurement,
+    measurement: Measurement,
     report: Callable[[str], None],
     environment: Mapping[str, str],
     hidden: tuple[Path, ...] = (),
 ) -> MeasuredRuns:
     """Run the program; record its times if every run succeeded, and the attempt in any case."""
-    path = Path(workspace.folders.inputs) / layout.input_name(wanted.day)
+    path = Path(workspace.folders.inputs) / layout.input_name(measurement.day)
     if not path.is_file():
-        raise NotFound(f"There is no input for day {wanted.day}.", next_step=f"Put it into {path}.")
+        raise NotFound(f"There is no input for day {measurement.day}.", next_step=f"Put it into {path}.")
     bubblewrap = find_bubblewrap()
     if bubblewrap is None:
         report(NOT_ISOLATED)
-    solver = Solver(workspace, wanted, path, environment, hidden, bubblewrap)
+    solver = Solver(workspace, measurement, path, environment, hidden, bubblewrap)
     verdict: Verdict = "unknown"
     ends: list[EndedProgram] = []
     until = time.monotonic() + MAX_SECONDS
     # Negative numbers are warm-up runs: checked like the others, but their times are not recorded.
-    number = -wanted.warm_up
-    while number < min(wanted.runs, wanted.max_runs) or (
-        number < wanted.max_runs and half_width(ends) > SMALL and time.monotonic() < until
+    number = -measurement.warm_up
+    while number < min(measurement.runs, measurement.max_runs) or (
+        number < measurement.max_runs and half_width(ends) > SMALL and time.monotonic() < until
     ):
         ended, problem, answer = solver.run()
         if not problem:
-            verdict = workspace.check_answer(wanted.day, wanted.phase, answer)
+            verdict = workspace.check_answer(measurement.day, measurement.phase, answer)
             problem = "" if verdict in {"right", "unknown"} else f"The answer is {_VERDICTS[verdict]}."
         cpu = "" if ended.cpu_ms is None else f", {ended.cpu_ms} ms of CPU"
-        what = f"warm-up {number + wanted.warm_up + 1}" if number < 0 else f"run {number + 1}"
-        report(f"{what}: {_milliseconds(ended)} ms{cpu}, {problem or _VERDICTS[verdict]}")
+        label = f"warm-up {number + measurement.warm_up + 1}" if number < 0 else f"run {number + 1}"
+        report(f"{label}: {_milliseconds(ended)} ms{cpu}, {problem or _VERDICTS[verdict]}")
         if problem:
-            workspace.stopwatch.note_run(
-                wanted.day, wanted.phase, wanted.llm, "failed", _milliseconds(ended), EXECUTION
+            workspace.stopwatch.record_run(
+                measurement.day, measurement.phase, measurement.llm, "failed", _milliseconds(ended), EXECUTION
             )
             return MeasuredRuns(
                 "failed", [], f"{problem} No time was recorded; the attempt counts as not solved."
@@ -118,9 +118,9 @@ def measure(
     workspace.recorder.record_now(
         [
             NewRun(
-                wanted.day,
-                wanted.phase,
-                wanted.llm,
+                measurement.day,
+                measurement.phase,
+                measurement.llm,
                 _milliseconds(ended),
                 EXECUTION,
                 grade,
@@ -134,13 +134,15 @@ def measure(
     outcome: Literal["solved", "unchecked"] = "solved" if verdict == "right" else "unchecked"
     times = [_milliseconds(ended) for ended in ends]
     typical = sorted(times)[len(times) // 2]
-    workspace.stopwatch.note_run(wanted.day, wanted.phase, wanted.llm, outcome, typical, EXECUTION)
+    workspace.stopwatch.record_run(
+        measurement.day, measurement.phase, measurement.llm, outcome, typical, EXECUTION
+    )
     width = half_width(ends)
-    known = f" ± {100 * width:.0f} %" if width < math.inf else ""
+    margin = f" ± {100 * width:.0f} %" if width < math.inf else ""
     return MeasuredRuns(
         outcome,
         times,
-        f"Recorded {count(len(times), 'run')} of {wanted.llm}, median {typical} ms{known}, {grade}.",
+        f"Recorded {count(len(times), 'run')} of {measurement.llm}, median {typical} ms{margin}, {grade}.",
     )
 
 
@@ -150,19 +152,19 @@ class Solver:
     def __init__(
         self,
         workspace: Workspace,
-        wanted: Measurement,
+        measurement: Measurement,
         puzzle_input: Path,
         environment: Mapping[str, str],
         hidden: tuple[Path, ...],
         bubblewrap: str | None,
     ) -> None:
-        if shutil.which(wanted.command[0]) is None:
+        if shutil.which(measurement.command[0]) is None:
             raise InvalidArgument(
-                f"{wanted.command[0]} cannot be run: no such program.",
+                f"{measurement.command[0]} cannot be run: no such program.",
                 next_step="Write the program and its arguments after --.",
             )
-        self._command, self._needed = find_parts(wanted.command, Path.cwd())
-        self._limits = wanted.limits
+        self._command, self._needed = find_parts(measurement.command, Path.cwd())
+        self._limits = measurement.limits
         self._input = puzzle_input
         # Our settings would reveal to the program where the answers are.
         self._environment = {
@@ -203,9 +205,9 @@ class Solver:
         problem = f"{ended.problem} It was ended." if ended.problem else ""
         if not problem and ended.status:
             problem = f"The program ended with status {ended.status}."
-        said = err.getvalue()[-MAX_SHOWN:].decode(errors="replace").strip()
-        if problem and said:
-            problem += f" It said: {said}"
+        stderr_tail = err.getvalue()[-MAX_SHOWN:].decode(errors="replace").strip()
+        if problem and stderr_tail:
+            problem += f" It said: {stderr_tail}"
         if not problem and not answer:
             problem = "The program printed no answer."
         return ended, problem, answer

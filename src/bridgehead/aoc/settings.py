@@ -105,7 +105,7 @@ class AocSettings(LogSettings, DatabaseSettings, StateSettings):
 
 
 def find_session_file(settings: AocSettings) -> Path:
-    """Return the file with the session cookie; it need not exist."""
+    """Return the path of the session cookie's file, which may not exist."""
     from platformdirs import user_config_path
 
     return settings.session_file or user_config_path("bridgehead", appauthor=False) / "aoc" / "session"

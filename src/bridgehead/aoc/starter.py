@@ -1,6 +1,6 @@
-"""Starter: a puzzle of our own, with its input and answers, to begin with or to show the bridge with.
+"""Starter: an invented puzzle with its input and answers, for a first try and for demonstrations.
 
-No text of the site is in this distribution; this one is invented.
+No text of the site is in this distribution.
 """
 
 from __future__ import annotations
@@ -44,17 +44,17 @@ def make_starter(folder: Path) -> list[Path]:
         "answers/Day01_phase1.txt": f"{ANSWER1}\n",
         "answers/Day01_phase2.txt": f"{ANSWER2}\n",
     }
-    made = []
+    created = []
     for name, text in files.items():
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         # "x": a file of the user's own is never overwritten.
         with suppress(FileExistsError), path.open("x", encoding="utf-8", newline="\n") as file:
             file.write(text)
-            made.append(path)
+            created.append(path)
     if ignore_puzzles(folder):
-        made.append(folder / ".gitignore")
-    return made
+        created.append(folder / ".gitignore")
+    return created
 
 
 def ignore_puzzles(folder: Path) -> bool:

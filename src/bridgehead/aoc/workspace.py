@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 MAX_BOARDS = 64
-"""How many boards are cached, and how many choices of runs."""
+"""Limit of cached boards, and of cached selections of runs."""
 
 
 class BoardView(Struct, frozen=True):
@@ -66,7 +66,7 @@ class BoardView(Struct, frozen=True):
 
 
 class HistoryView(Struct, frozen=True):
-    """The result of a query for single runs."""
+    """The result of a query for a history."""
 
     page: Page
     known: list[str]
@@ -75,7 +75,7 @@ class HistoryView(Struct, frozen=True):
 
 
 class _Chosen(NamedTuple):
-    """The runs of a history."""
+    """The runs that pass the filters of a history."""
 
     filter: RunFilter
     days: list[int]
@@ -86,8 +86,8 @@ class _Chosen(NamedTuple):
 class PastAttempts(NamedTuple):
     """A model's earlier attempts at a day."""
 
-    given: set[int]
-    """The phases that it has been given."""
+    handed_out: set[int]
+    """The phases whose text it has been given."""
     answers: Counter[int]
     """How many answers it has handed in, by phase."""
     has_solved_first: bool
@@ -187,9 +187,9 @@ class Workspace:
     def past_attempts(
         self, day: int, llm: str, *callers: str | None, before: str | None = None
     ) -> PastAttempts:
-        """Return what a model, or any of these callers, has done on a day. Blocks.
+        """Return the earlier attempts of a model, or of any of these callers, at a day. Blocks.
 
-        With an attempt in `before`, only what was given out before it began counts as given.
+        With an attempt in `before`, only phases handed out before it began count as given.
         """
         from .files.attempts import ANSWERED
         from .files.names import canonical_name
@@ -202,14 +202,14 @@ class Workspace:
         for step in self.attempts.steps(day):
             is_before = is_before and step.attempt != before
             is_named = aliases.look_up(canonical_name(step.llm)).casefold() == name
-            # Only the first step of an attempt says who its caller is.
+            # Only the first step of an attempt names its caller.
             is_own = is_named or step.attempt in own or (step.caller is not None and step.caller in callers)
             if step.measure != "solving" or not is_own:
                 continue
             own.add(step.attempt)
             if is_before:
-                # The text of phase 2 has that of phase 1 in it.
-                past.given.update(range(1, step.phase + 1))
+                # The text of phase 2 includes that of phase 1.
+                past.handed_out.update(range(1, step.phase + 1))
             past.answers[step.phase] += step.outcome in ANSWERED
             if is_named and step.phase == 1 and step.outcome in {"solved", "unchecked"}:
                 past = past._replace(has_solved_first=True)
@@ -220,7 +220,7 @@ class Workspace:
         if caller == self.process or not phases:
             return
         try:
-            self.stopwatch.note_given(day, phases, caller)
+            self.stopwatch.record_handout(day, phases, caller)
         except (StorageError, Unavailable) as failure:
             import logging
 
@@ -228,7 +228,7 @@ class Workspace:
             logging.getLogger("bridgehead.aoc").warning("a handout of day %d is not stored: %s", day, failure)
 
     def caller_of(self, ctx: Context[Workspace]) -> str:
-        """Return who is asking: a token, an address (without authentication), or over stdio this process."""
+        """Return the caller: a token, an address (without authentication), or over stdio this process."""
         address = ctx.connection.caller
         # One machine has many loopback addresses, and any client there may use each of them.
         if address == "::1" or address.startswith(("127.", "::ffff:127.")):
@@ -243,7 +243,7 @@ class Workspace:
         end = attempt.end
         if end is None or end.outcome not in {"solved", "unchecked"}:
             return False
-        if end.verdict is not None:  # otherwise version 0.2 ended it and recorded it without its attempt
+        if end.verdict is not None:  # without one, version 0.2 has recorded it already
             details = Details(
                 end.attempt, attempt.tries, attempt.wrong, tokens=end.tokens, cost_usd=end.cost_usd
             )
@@ -252,9 +252,8 @@ class Workspace:
         return True
 
     async def record_missing(self) -> None:
-        """Record the attempts that ended just before a crash, so that their record is missing."""
-        # Another process may be about to write the same record: an attempt is recorded once, by whichever
-        # process.
+        """Record attempts whose record is missing because of a crash right after their end."""
+        # Safe if another process is about to write the same record: an attempt is recorded only once.
         for attempt in await self.run_in_thread(self._unrecorded_attempts):
             await self.record_attempt(attempt)
 
@@ -326,8 +325,8 @@ class Workspace:
             return view
 
         def narrow(whole: BoardView) -> BoardView:
-            wanted = match_names(name, whole.known)
-            return replace(whole, rows=[row for row in whole.rows if row.llm in wanted])
+            names = match_names(name, whole.known)
+            return replace(whole, rows=[row for row in whole.rows if row.llm in names])
 
         name = aliases.look_up(filters.llm)
         # Narrowed after ranking: a model's rank is among all models.
@@ -423,8 +422,8 @@ class Workspace:
         from .files.timeline import RunFilter
 
         names: Counter[str] = Counter()
-        for of_day in days.values():
-            for group, count in of_day.counts.items():
+        for day_counts in days.values():
+            for group, count in day_counts.counts.items():
                 names[group.llm] += count
         canonical = {name: canonical_name(name) for name in names}
         totals: Counter[str] = Counter()
@@ -436,13 +435,17 @@ class Workspace:
         if filters.llm is not None:
             mains = match_names(aliases.look_up(filters.llm), known)
             llms = frozenset(name for name in names if name_of(canonical[name]) in mains)
-        wanted = RunFilter(filters.phase, filters.measure, filters.grade, llms)
-        is_all = wanted == RunFilter()
+        run_filter = RunFilter(filters.phase, filters.measure, filters.grade, llms)
+        is_all = run_filter == RunFilter()
         counts = {
-            day: sum(count for group, count in of_day.counts.items() if is_all or wanted.passes(group))
-            for day, of_day in days.items()
+            day: sum(
+                count for group, count in day_counts.counts.items() if is_all or run_filter.passes(group)
+            )
+            for day, day_counts in days.items()
         }
-        return _Chosen(wanted, [day for day, count in counts.items() if count], sum(counts.values()), known)
+        return _Chosen(
+            run_filter, [day for day, count in counts.items() if count], sum(counts.values()), known
+        )
 
     def runs_now(self, filters: Filters) -> tuple[list[Run], list[Skipped]]:
         """List every run that passes the filters. Blocks."""
@@ -454,7 +457,7 @@ class Workspace:
         days = layout.DAYS if filters.day is None else (filters.day,)
         # A corrupt file raises if its day was asked for; otherwise it is skipped and named.
         entries = self.records.entries(days, skipped if filters.day is None else None)
-        names = Counter(entry.llm for of_day in entries.values() for entry in of_day)
+        names = Counter(entry.llm for day_entries in entries.values() for entry in day_entries)
         canonical = Counter[str]()
         for name, n in names.items():
             canonical[canonical_name(name)] += n

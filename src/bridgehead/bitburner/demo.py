@@ -37,7 +37,7 @@ export async function main(ns) {
 _SCOUT = 'export async function main(ns) {\n  ns.tprint(ns.scan("home"));\n}\n'
 _FILES = {"home": {"early.js": _EARLY, "lib/scout.js": _SCOUT, "notes.txt": "Buy more RAM."}, "n00dles": {}}
 _COST = 2.0
-"""GB of the script once it names weaken, grow and hack."""
+"""RAM in GB that the demo's script costs with weaken, grow and hack."""
 _WEAKEN = "    await ns.weaken(target);\n"
 
 

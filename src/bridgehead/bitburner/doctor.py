@@ -33,7 +33,7 @@ async def examine(environment: Mapping[str, str], wait: float = WAIT_SECONDS) ->
     """Check everything; wait up to `wait` seconds for a game to dial in."""
     from .changes.history import History
 
-    # Quiet unless the user has set a level: log lines between the findings would only confuse.
+    # Quiet unless the user has set a level: log lines would come between the findings.
     settings = BitburnerSettings({"MCP_LOG_LEVEL": "error", **environment})
     findings = [settings_finding(BitburnerSettings(environment), environment)]
     try:
@@ -76,7 +76,7 @@ async def _check_session(session: Session, wait: float) -> list[Finding]:
     if not connection.problem:
         await connection.wait_for_game(wait)
     findings = [_check_port(session)]
-    if not connection.problem:  # otherwise the port's finding is enough
+    if not connection.problem:  # otherwise the finding about the port says it
         if connection.role == GUEST:
             detail = "that bridge answers and shares its game"
         else:

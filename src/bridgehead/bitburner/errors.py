@@ -1,4 +1,4 @@
-"""Errors of the bitburner bridge, beside those of all bridges. Each has a next step."""
+"""Errors of the bitburner bridge, in addition to the runtime's. Each has a next step."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from bridgehead.mcp import Dialect, Failure, ToolError
 from bridgehead.runtime.errors import BridgeError, InvalidArgument, StorageError, TimedOut, Unavailable
 
 NOTHING_CHANGED = "Nothing was changed."
-"""Added by every failed change that certainly changed nothing."""
+"""Added to the error of a change that certainly did nothing."""
 
 
 class NotConnected(Unavailable):
@@ -133,7 +133,7 @@ def add_note(error: BridgeError, note: str) -> BridgeError:
     return error
 
 
-class Problem(Struct, frozen=True, omit_defaults=True):
+class FailureContent(Struct, frozen=True, omit_defaults=True):
     """Structured form of a failure; the text block says the same to models."""
 
     code: str
@@ -164,9 +164,9 @@ def _to_tool_error(error: BridgeError) -> ToolError:
 
     shown = word_error(error)
     message = shown.removesuffix(f" {error.next_step}")
-    problem = Problem(error.code, message, error.next_step, error.is_transient)
+    problem = FailureContent(error.code, message, error.next_step, error.is_transient)
     if isinstance(error, RemoteFailure):
-        problem = Problem(
+        problem = FailureContent(
             error.code,
             error.message,
             error.next_step,

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 _DEFINITIONS_FILE = "definitions.d.ts"
 
-TOLD = "bridgehead/told"
+NOTICE = "bridgehead/told"
 """Method of the owner's notification with a sentence for the agents of its guests."""
 
 
@@ -83,12 +83,12 @@ class Session:
             refuses_newer=settings.refuse_stale_writes,
         )
         self.write_max_bytes = settings.write_max_bytes
-        # Each search is a process that may compute for seconds; more at once would take the machine.
+        # Each search is a process that may compute for seconds; more of them would starve the machine.
         self.searches = Turns(2)
         # For work that parses scripts: the nodes of one large script take up to 200 MB.
         self.parsing = Turns(2)
-        # For calls that keep all files of a server while scripts are parsed. A turn begins before the files
-        # are read: calls that wait for a parser would each hold a whole server.
+        # For calls that keep all files of a server while scripts are parsed. Taken before the files are read:
+        # otherwise each call waiting for the parser would hold a whole server.
         self.checks = Turns(4)
         self.type_checker = TypeChecker(settings)
         self._index: Index | None = None
@@ -103,10 +103,10 @@ class Session:
         self._last_agent = 0
         self._background: set[asyncio.Task[None]] = set()
         self.batches = BatchWriter(connection, self.writer, self.last_seen, Journal(settings))
-        self.batches.on_unfinished = lambda: self._start(self.batches.take_back_all(self._tell_all))
+        self.batches.on_unfinished = lambda: self._start(self.batches.take_back_all(self._notify_all))
         relay.operations = {**self.writer.operations, BATCH: self.batches.serve}
         self._notices: list[str] = []
-        """Added to the next answer of this process, to any caller."""
+        """Added to this process's next answer, whoever gets it."""
         self.writer.on_change.append(self._handle_change)
         if bridge is not None:
             connection.on_change.append(bridge.changed.resources)
@@ -118,7 +118,7 @@ class Session:
         return self._clock.now()
 
     def name_agent(self, ctx: Context[Session]) -> str:
-        """Return the name of the agent that calls: its session, or without one its token or this process."""
+        """Return a name for the calling agent, from this process, its token and its session, if any."""
         caller = ctx.principal or ""
         if not ctx.revision.stateless:
             if ctx.connection not in self._agents:
@@ -206,9 +206,9 @@ class Session:
             self._differing = {
                 (difference.server, difference.filename): difference for difference in differences
             }
-        told = decode_notice(notice, TOLD, str)
-        if told is not None:
-            self._notices.append(told)
+        text = decode_notice(notice, NOTICE, str)
+        if text is not None:
+            self._notices.append(text)
 
     def take_notices(self, agent: str) -> list[str]:
         """Return the notices for an agent's next answer, once."""
@@ -223,8 +223,8 @@ class Session:
 
     def forget_differences(self) -> None:
         """Mark the differences as reported; the owner then records the contents that the game holds."""
-        told, self._differing = self._differing, {}
-        if told and self.connection.link is not None and not self.connection.link.is_shared:
+        reported, self._differing = self._differing, {}
+        if reported and self.connection.link is not None and not self.connection.link.is_shared:
             self._start(self.differences.acknowledge(self.remote))
 
     def _check_new_game(self) -> None:
@@ -238,7 +238,7 @@ class Session:
             from .game import wire
 
             # First: an unfinished batch must not count as a difference.
-            await self.batches.take_back_all(self._tell_all)
+            await self.batches.take_back_all(self._notify_all)
             differences = await self.differences.check_all(self.remote)
             self._differing = {
                 (difference.server, difference.filename): difference for difference in differences
@@ -248,12 +248,12 @@ class Session:
 
         self._start(check())
 
-    def _tell_all(self, notice: str) -> None:
-        """Tell the agents of this process and of those that share its game."""
+    def _notify_all(self, notice: str) -> None:
+        """Notify the agents of this process and of its guests."""
         from .game import wire
 
         self._notices.append(notice)
-        self.relay.broadcast(wire.encode_notification(TOLD, notice))
+        self.relay.broadcast(wire.encode_notification(NOTICE, notice))
 
     def _start(self, work: Coroutine[Any, Any, None]) -> None:
         import asyncio
@@ -299,7 +299,7 @@ async def open_session(
     connection = GameConnection(settings, counters, clock)
     relay = Relay(connection, settings.rpc_timeout_ms / 1000)
     session = Session(settings, connection, relay, clock, bridge)
-    # Before the port opens: the first game is compared with what earlier processes wrote to it.
+    # Before the port opens: the first game is compared with earlier processes' writes.
     await session.differences.load()
 
     prover = peer_auth.Prover(peer_auth.load_key(settings), clock)
@@ -324,8 +324,7 @@ async def open_session(
 
     task = asyncio.get_running_loop().create_task(keep_connecting())
     try:
-        # Wait until it is known whether the port is ours: the first call must be able to tell why there is no
-        # game.
+        # Wait until the role is decided: the first call must be able to say why no game is connected.
         await connector.settled.wait()
         yield session
     finally:

@@ -114,7 +114,7 @@ async def _call(bridge: Bridge[Any], tool: str, arguments: dict[str, Any]) -> di
 
         capabilities: dict[str, Any] = {"elicitation": {}} if sys.stdin.isatty() else {}
         async with in_memory.connect(
-            bridge, capabilities=capabilities, answering=answer, hearing=live_progress.hear
+            bridge, capabilities=capabilities, answering=answer, hearing=live_progress.show
         ) as client:
             # Without a progress token a bridge sends no progress.
             result: dict[str, Any] = await client.call(tool, arguments, _meta={"progressToken": "shown"})

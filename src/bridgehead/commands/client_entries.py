@@ -81,9 +81,9 @@ def _resolve(text: str, environment: Mapping[str, str]) -> str:
 
 
 def _outside_shell() -> dict[str, str]:
-    """Return the environment without Bridgehead settings: a client is not started from this shell.
+    """Return the environment without Bridgehead settings, since clients do not start from this shell.
 
-    The findings of each bridge report invalid settings; here they would be blamed on the client.
+    Invalid settings are reported once, for each bridge; here they would be blamed on the client.
     """
     settings = set()
     for name in plugins.names():
@@ -113,7 +113,7 @@ async def _start(entry: Mapping[str, Any], environment: Mapping[str, str]) -> st
         async with asyncio.timeout(START_SECONDS):
             # Both pipes exist: they were requested above.
             assert process.stdin is not None and process.stdout is not None  # noqa: PT018, S101
-            with suppress(ConnectionError):  # it has ended; what it wrote before is read below
+            with suppress(ConnectionError):  # it has ended; its output is read below
                 process.stdin.write(msgspec.json.encode(_INITIALIZE) + b"\n")
                 await process.stdin.drain()
             line = await process.stdout.readline()

@@ -1,6 +1,6 @@
-"""Completion: the scripts that complete `bridgehead` in a shell, and the words they ask for.
+"""Completion: the scripts that complete `bridgehead` in a shell, and the words that they request.
 
-The words come from the parsers of the commands, so a new option is completed without a change here.
+The words are read from the commands' parsers, so a new option is completed without a change here.
 """
 
 from __future__ import annotations

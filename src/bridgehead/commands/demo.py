@@ -1,4 +1,4 @@
-"""Demo: shows each bridge as a real process against a simulated upstream, offline."""
+"""Demo: shows each bridge as a real process against a simulated far side, offline."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ _GET_ACCESS = "Ask the operator for a token, put it into BRIDGEHEAD_TOKEN, and r
 
 
 class _Refused(Exception):
-    """A failed request ends the examination; holds the finding that says why."""
+    """A request failed, which ends the examination; `finding` gives the reason."""
 
     def __init__(self, finding: Finding) -> None:
         super().__init__(finding.text)
@@ -51,7 +51,8 @@ async def examine(url: str, environment: Mapping[str, str]) -> list[Finding]:
         async with asyncio.timeout(4 * SECONDS):
             await _Session(url, environment.get("BRIDGEHEAD_TOKEN", ""), environment).examine(findings)
     except _Refused as refused:
-        # An error: the user asks whether this server works, and a note would end in "everything works".
+        # "wrong" even for a note: the user asks whether this server works, and notes still end in "everything
+        # works".
         findings.append(msgspec.structs.replace(refused.finding, verdict="wrong"))
     except TimeoutError:
         findings.append(Finding("time", "wrong", f"it took more than {4 * SECONDS:.0f} s", _SEE_LOG))
@@ -198,7 +199,7 @@ class _Session:
             return Finding("call", "note", f"{harmless[0]} did not answer within {SECONDS:.0f} s")
         text = f"{harmless[0]} answered in {(time.monotonic() - began) * 1000:.0f} ms"
         if result.get("isError"):
-            # A note: the server works, and the cause may be an upstream or the caller's key.
+            # Only a note: the server works, and the cause may be a far side or the caller's key.
             error = " ".join(str(part.get("text", "")) for part in result.get("content", ()))
             return Finding("call", "note", f"{text}, with an error: {error[:200]}")
         return Finding("call", "right", text)

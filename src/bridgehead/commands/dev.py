@@ -45,7 +45,7 @@ POLL_MS = 500
 MAX_LINE_BYTES = 64 * 1024 * 1024
 """Longest message of a bridge; asyncio's own limit is 64 KiB."""
 MAX_FOLDERS = 500
-"""Folders that are watched. With more, the file is probably in a home folder and not in a project."""
+"""Limit of watched folders. With more, the file is probably in a home folder, not in a project."""
 _NOT_SOURCE = ("__pycache__", "node_modules")
 _INTERNAL_ERROR = -32603
 _LISTS = ("tools", "resources", "prompts")
@@ -130,8 +130,8 @@ async def _serve(command: list[str], folder: Path, *, is_quiet: bool) -> int:
 
     async def watch() -> None:
         known = _modification_times(folder)
-        # It also polls: a change may come before the watcher is ready, and the watcher does not say when.
-        # Not recursive: below a home folder that would be every folder of the user.
+        # Also polls, because changes before the watcher is ready are not reported, and it does not say when
+        # it is. Not recursive: below a home folder that would be every folder of the user.
         watcher = awatch(
             *list_source_folders(folder),
             watch_filter=PythonFilter(),
@@ -157,7 +157,7 @@ async def _serve(command: list[str], folder: Path, *, is_quiet: bool) -> int:
 
 
 def list_source_folders(folder: Path) -> list[Path]:
-    """Return a folder and those below it that may have the author's modules, at most MAX_FOLDERS."""
+    """Return a folder and its subfolders that may have the author's modules, at most MAX_FOLDERS."""
     folders = []
     for name, below, files in os.walk(folder):
         if "pyvenv.cfg" in files and name != str(folder):
@@ -218,7 +218,8 @@ class Relay:
             is_request = "method" in message and "id" in message
             async with self._process_lock:
                 process = self._process
-                # While `_reading` runs, it fails the open requests when the process ends; later nothing does.
+                # `_reading` fails the open requests when the process ends. Once it is done, fail a new
+                # request here.
                 if process is None or process.stdin is None or self._reading is None or self._reading.done():
                     if is_request:
                         reason = "The bridge is not running. Its error is in the terminal."
@@ -226,7 +227,7 @@ class Relay:
                     continue
                 if is_request:
                     self._open.add(_key(message["id"]))
-                with suppress(ConnectionError):  # it has just ended; `_reading` fails the open requests
+                with suppress(ConnectionError):  # process ended; `_reading` fails the open requests
                     process.stdin.write(line if line.endswith(b"\n") else line + b"\n")
                     await process.stdin.drain()
         await self._end()
@@ -266,7 +267,8 @@ class Relay:
         sys.stdout.buffer.flush()
 
     async def _start(self) -> None:
-        # The child finds the same modules; it adds the current folder, an empty entry of sys.path, itself.
+        # The child needs the same modules. An empty entry of sys.path is the current folder, which it adds
+        # itself.
         environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
         self._process = await asyncio.create_subprocess_exec(
             *self._command,
@@ -291,7 +293,7 @@ class Relay:
         self._open.clear()
 
     async def _end(self) -> None:
-        """Close the bridge's input, and give it time to answer open requests."""
+        """Close the bridge's input, and wait a limited time for its last answers."""
         process, self._process = self._process, None
         if process is not None:
             await end_server(process, END_SECONDS, self._reading)

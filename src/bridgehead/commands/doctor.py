@@ -1,4 +1,4 @@
-"""Doctor: checks versions, settings, each upstream and each client's configuration on one screen."""
+"""Doctor: checks versions, settings, each far side and each client's configuration on one screen."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ async def examine(
             Finding("version", "right", versions),
             *_examine_path(environment),
             _examine_tool_filter(environment),
-            # Plugins with an unusable name; the others are examined as parts of their own.
+            # Plugins whose name cannot be used; the others are examined like our own bridges.
             *(
                 Finding("plugin", "wrong", plugin.problem)
                 for plugin in plugins.installed_plugins()

@@ -39,7 +39,7 @@ class LiveProgress:
     def __init__(self, console: Console, *, replaces: bool = False) -> None:
         self._live = Live(console=console, transient=True, refresh_per_second=20)
         self._replaces = replaces
-        """Whether each message is the whole text so far, and not the next piece of it."""
+        """Whether each message replaces the text so far; otherwise it is appended."""
         self._text = ""
 
     def __enter__(self) -> Self:
@@ -56,7 +56,7 @@ class LiveProgress:
         self._live.update(Text(""), refresh=True)
         self._live.stop()
 
-    def hear(self, message: dict[str, Any]) -> None:
+    def show(self, message: dict[str, Any]) -> None:
         """Show a progress notification; ignore other messages."""
         if message.get("method") != "notifications/progress":
             return

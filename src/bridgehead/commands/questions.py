@@ -47,7 +47,7 @@ async def ask(console: Console, question: dict[str, Any]) -> dict[str, Any]:
 
 
 async def _line(console: Console, prompt: str) -> str:
-    """Read a line in a daemon thread, so that Ctrl+C ends the process at once."""
+    """Read a line in a daemon thread: a blocked read would delay Ctrl+C."""
     loop = asyncio.get_running_loop()
     line: asyncio.Future[str] = loop.create_future()
 

@@ -24,7 +24,7 @@ _MAX_SHOWN = 40
 
 
 class InvalidToolArgument(ValueError):
-    """A word does not fit the schema; `expected` says what would."""
+    """A word does not fit the schema; `expected` describes a valid value."""
 
     def __init__(self, reason: str, expected: str) -> None:
         super().__init__(f"{reason}. Expected {expected}.")

@@ -27,7 +27,7 @@ Lists the tools of one bridge, or of all.
   bridgehead tools --cost
 """
 BYTES_PER_TOKEN = 4.3
-"""Of o200k, the tokens of OpenAI's newer models; within 10 % for each of our tools."""
+"""For o200k, the encoding of OpenAI's newer models; within 10 % for each of our tools."""
 
 
 def parser() -> Parser:
@@ -64,22 +64,22 @@ def main(arguments: list[str], environment: Mapping[str, str]) -> int:
     }
     if options.cost:
         _show_costs(
-            {name: measure_costs(of_bridge) for name, of_bridge in tools.items()}, as_json=options.json
+            {name: measure_costs(bridge_tools) for name, bridge_tools in tools.items()}, as_json=options.json
         )
         return 0
     if options.json:
-        # As in the newest revision with a handshake, which has every field that older clients are sent.
+        # Listed as for the newest revision with a handshake, which has all fields of the older ones.
         listed = {
-            name: [msgspec.to_builtins(tool.item(NEWEST_HANDSHAKE)) for tool in of_bridge.values()]
-            for name, of_bridge in tools.items()
+            name: [msgspec.to_builtins(tool.item(NEWEST_HANDSHAKE)) for tool in bridge_tools.values()]
+            for name, bridge_tools in tools.items()
         }
         sys.stdout.write(json.dumps(listed, ensure_ascii=False, indent=2) + "\n")
         return 0
     console = Console(highlight=False)
-    for name, of_bridge in tools.items():
+    for name, bridge_tools in tools.items():
         console.print(f"\n[bold]{name}[/]")
         table = Table.grid("", Column(overflow="fold"), padding=(0, 2, 0, 2))
-        for offered, tool in of_bridge.items():
+        for offered, tool in bridge_tools.items():
             usage = escape(tool_arguments.usage(tool.input_schema))
             table.add_row(f"[cyan]{offered}[/]", f"{escape(tool.description)}\n[dim]{usage}[/]")
         console.print(table)

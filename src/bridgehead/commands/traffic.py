@@ -17,7 +17,7 @@ MAX_PENDING = 10_000
 _ARROWS = {"client": "[cyan]→[/]", "server": "[green]←[/]"}
 
 
-class Entry(Struct, frozen=True):
+class TrafficEntry(Struct, frozen=True):
     """One message."""
 
     at: float
@@ -28,14 +28,14 @@ class Entry(Struct, frozen=True):
     size: int
     """In bytes."""
     milliseconds: float | None
-    """How long an answer took; None for requests."""
+    """Time from the request to this answer; None for requests."""
     is_error: bool
 
 
 class Traffic:
     """Decodes messages as they pass, matches answers to requests, and shows an entry for each."""
 
-    def __init__(self, show: Callable[[Entry], None], now: Callable[[], float] = time.time) -> None:
+    def __init__(self, show: Callable[[TrafficEntry], None], now: Callable[[], float] = time.time) -> None:
         self._show = show
         self._now = now
         self._pending: dict[tuple[Sender, str], tuple[str, float]] = {}
@@ -62,11 +62,11 @@ class Traffic:
             milliseconds = None if began is None else (self._now() - began) * 1000
         # A failed tool is a result with `isError`, not a JSON-RPC error; both are shown as errors.
         is_error = "error" in message or bool((message.get("result") or {}).get("isError"))
-        self._show(Entry(self._now(), sender, label, len(line), milliseconds, is_error))
+        self._show(TrafficEntry(self._now(), sender, label, len(line), milliseconds, is_error))
         return message
 
 
-def show(console: Console, entry: Entry) -> None:
+def show(console: Console, entry: TrafficEntry) -> None:
     """Print a message as one line: time, direction, method, size, duration."""
     took = "" if entry.milliseconds is None else f"  [bold]{entry.milliseconds:.1f} ms[/]"
     label = f"[red]{escape(entry.label)}[/]" if entry.is_error else escape(entry.label)

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from .database import HostDatabase
     from .events.webhook import Webhook
     from .pages import Pages
-    from .proxies import Proxies
+    from .proxies import TrustedProxies
     from .registry import Registry
     from .reloading import Reloader
     from .replicas.replica import Replica
@@ -68,7 +68,7 @@ REASONS = {
     429: "too_many",
     503: "busy",
 }
-"""The engine's reasons for a rejection, by status."""
+"""The reason under which a rejection by the engine is counted and logged, by its status."""
 _RETRY = ((b"retry-after", b"5"),)
 
 
@@ -82,7 +82,7 @@ class HostApplication:
         admission: Admission,
         pages: Pages,
         *,
-        proxies: Proxies,
+        proxies: TrustedProxies,
         metrics: HostMetrics,
         access_log: AccessLog,
         reloader: Reloader,
@@ -267,10 +267,10 @@ class HostApplication:
             "The token that made the task has been revoked or has expired.",
         )
 
-    # --- requests that the server or another worker asks about ---------------------------------------------
+    # --- called by the server and by other workers ----------------------------------------------------------
 
     async def reject_by_head(self, http: Request) -> Response | None:
-        """Return the rejection that the head alone decides, so that the body need not be read."""
+        """Return the rejection of a request whose head is enough to reject it, before its body is read."""
         request = self._describe(http)
         try:
             route = self._admission.route(request)

@@ -173,7 +173,7 @@ def _serve_together(job: Job) -> None:
     is_replica = bool(job.settings.redis_url and job.settings.state_keys)
     numbers = range(job.settings.workers)
     inner = [bind_peer_socket(job.settings, n) if is_replica else listen("127.0.0.1", 0) for n in numbers]
-    addresses = tuple(local_address(each) for each in inner)
+    addresses = tuple(local_address(listener) for listener in inner)
 
     def serve(index: int, beat: Callable[[], None]) -> None:
         process.serve(job, WorkerPlace(index, addresses, inner[index], beat))

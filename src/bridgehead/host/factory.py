@@ -30,7 +30,7 @@ from .dashboard.sign_in import SignIn
 from .dashboard.snapshot import SnapshotCollector
 from .ownership.nonces import RedisNonces, SqliteNonces
 from .pages import Pages
-from .proxies import Proxies
+from .proxies import TrustedProxies
 from .registry import Registry
 from .reloading import Reloader
 from .request import log_fields
@@ -118,7 +118,7 @@ class ApplicationFactory:
                 self._replica,
                 self._database,
             ),
-            proxies=Proxies(settings.trusted_proxies),
+            proxies=TrustedProxies(settings.trusted_proxies),
             metrics=self._metrics,
             access_log=self._access_log,
             reloader=Reloader(
@@ -232,7 +232,7 @@ class ApplicationFactory:
             session_prefix="" if self._peers is None else self._peers.owners.id_prefix,
             tracer=self._tracer,
             nonces=self._nonces,
-            # Late, because the metrics show the callers of the views and so are built after them.
+            # Looked up when called: the metrics depend on the views, so they are built after them.
             on_error=lambda method, code: self._metrics.count_error(method, code),  # noqa: PLW0108
         )
 
@@ -259,7 +259,7 @@ class ApplicationFactory:
 
     @cached_property
     def _ended_sessions(self) -> RedisNonces | SqliteNonces | MemoryNonces:
-        """The ends of browser sessions, where every process that accepts their cookies finds them."""
+        """The nonce store of ended browser sessions, shared by all processes that accept their cookies."""
         if self._replica is not None:
             return RedisNonces(self._replica.redis, self._clock.now)
         # With keys of the operator's own, cookies survive a restart, so the ends of sessions must as well.

@@ -150,10 +150,10 @@ class Pages:
 
     async def _all_metrics(self, request: HostRequest) -> Response:
         texts = [self.own_metrics()]
-        # A scrape reaches one worker of several, so that one answers for all of them.
+        # A scrape reaches one worker of several, so that worker asks the others for their metrics.
         if self._peers is not None:
-            asked = (self._peers.ask(name, OWN_METRICS) for name in self._peers.owners.siblings)
-            texts += await asyncio.gather(*asked)
+            pages = (self._peers.ask(name, OWN_METRICS) for name in self._peers.owners.siblings)
+            texts += await asyncio.gather(*pages)
         if OPENMETRICS in request.headers.get(b"accept", b""):
             page = to_openmetrics(join_pages(texts))
             return Response(200, page, ((b"content-type", OPENMETRICS_TYPE),))

@@ -24,7 +24,7 @@ class Origin(NamedTuple):
     scheme: str
 
 
-class Proxies:
+class TrustedProxies:
     """The trusted proxies."""
 
     def __init__(self, trusted: tuple[Network, ...]) -> None:

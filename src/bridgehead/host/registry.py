@@ -53,7 +53,7 @@ class BridgeStatus:
         self.problem = problem
         """Why it does not serve; empty if it does."""
         self.tool_prefix = tool_prefix
-        """The prefix of its tools; `bridge` itself is without."""
+        """The prefix of its tools; the names in `bridge` do not have it."""
         self.probe_problem = ""
         """Why the last probe failed; empty if it did not."""
 
@@ -118,7 +118,7 @@ class Registry:
             await asyncio.wait(begun, timeout=_BEGIN_SECONDS)
 
     async def _keep(self, status: BridgeStatus, bridge: Bridge[Any], first: asyncio.Future[None]) -> None:
-        """Start a bridge, retrying until it does, then watch its far side."""
+        """Start a bridge, retrying until it has started, then watch its far side."""
         attempt, cause = 0, Exception()
         current_worker.set((status.name, ""))  # the lifespan's task inherits it
         while True:
@@ -202,8 +202,8 @@ def installed(names: Collection[str] = ()) -> dict[str, Manifest]:
         try:
             manifest = bridge_files.load(target)
         except plugins.UnknownBridge:
-            wanted = f"one or more of {', '.join(plugins.names())}, or the paths of files"
-            raise SettingError("BRIDGEHEAD_BRIDGES", target, wanted) from None
+            expected = f"one or more of {', '.join(plugins.names())}, or the paths of files"
+            raise SettingError("BRIDGEHEAD_BRIDGES", target, expected) from None
         if manifest.name in manifests:
             raise BridgeError(
                 f"Two of the bridges to serve are called {manifest.name!r}.",

@@ -1,4 +1,4 @@
-"""Setting checks: settings that are valid and have no effect: misspelt names, patterns for nothing.
+"""Setting checks: settings that are valid but have no effect, such as a misspelt name.
 
 `serve` logs them at the start, and `doctor` lists them.
 """
@@ -22,19 +22,19 @@ def find_problems(
     """Return a sentence for each setting without effect, with the name that was probably meant."""
     # Bridges that are not served count too: their variables are not misspellings.
     known = {name: plugins.load(name) for name in plugins.built_in_names()} | dict(manifests)
-    declared = {each.name for each in HostSettings.declared}
-    declared |= {each.name for manifest in known.values() for each in manifest.settings.declared}
-    problems = [str(each) for each in find_misspelt(environment, declared, known)]
+    declared = {setting.name for setting in HostSettings.declared}
+    declared |= {setting.name for manifest in known.values() for setting in manifest.settings.declared}
+    problems = [str(misspelling) for misspelling in find_misspelt(environment, declared, known)]
     if settings.allow_tools or settings.deny_tools:
         problems += _check_patterns(environment, settings, known)
     for pattern in settings.webhook_events:
         subject = pattern.partition(".")[0]
         # A bridge of another distribution may publish subjects of its own.
         meant = closest(pattern, events.TYPES) or closest(
-            subject, {each.partition(".")[0] for each in events.TYPES}
+            subject, {kind.partition(".")[0] for kind in events.TYPES}
         )
-        is_ours = any(each.startswith(f"{subject}.") for each in events.TYPES)
-        if not any(events.matches((pattern,), each) for each in events.TYPES) and (meant or is_ours):
+        is_ours = any(kind.startswith(f"{subject}.") for kind in events.TYPES)
+        if not any(events.matches((pattern,), kind) for kind in events.TYPES) and (meant or is_ours):
             advice = (
                 f"Did you mean {meant!r}?"
                 if meant and meant != subject

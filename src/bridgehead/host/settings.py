@@ -350,11 +350,11 @@ class HostSettings(OAuthSettings, ToolFilterSettings, StateSettings, DatabaseSet
     def check(self) -> None:
         """Raise SettingError for values that do not go together."""
         if self.auth == "off" and not self.is_loopback:
-            wanted = "auto or on where others can reach MCP_SERVER_HOST"
-            raise SettingError("BRIDGEHEAD_AUTH", "off", wanted)
+            expected = "auto or on where others can reach MCP_SERVER_HOST"
+            raise SettingError("BRIDGEHEAD_AUTH", "off", expected)
         if self.memory_limit and self.memory_limit < _PROCESS_BYTES * self.workers:
-            wanted = f"{_PROCESS_BYTES // 1024 // 1024}mib or more for each of BRIDGEHEAD_WORKERS"
-            raise SettingError("BRIDGEHEAD_MEMORY_LIMIT", str(self.memory_limit), wanted)
+            expected = f"{_PROCESS_BYTES // 1024 // 1024}mib or more for each of BRIDGEHEAD_WORKERS"
+            raise SettingError("BRIDGEHEAD_MEMORY_LIMIT", str(self.memory_limit), expected)
         if self.tls_key and not self.tls_cert:
             raise SettingError("BRIDGEHEAD_TLS_CERT", "", "set where BRIDGEHEAD_TLS_KEY is")
         if bool(self.oauth_issuer) != bool(self.oauth_audience):
@@ -369,7 +369,7 @@ class HostSettings(OAuthSettings, ToolFilterSettings, StateSettings, DatabaseSet
 
     @property
     def connections_per_address(self) -> int:
-        """Half of all, so that one address that opens as many as it can leaves room for the others."""
+        """Half of all connections, so that one address cannot use them all."""
         return max(1, self.connections // 2)
 
     @property
@@ -387,7 +387,7 @@ class HostSettings(OAuthSettings, ToolFilterSettings, StateSettings, DatabaseSet
         """Whether callers must identify themselves."""
         if self.auth != "auto":
             return self.auth == "on"
-        # Behind a proxy or a tunnel a loopback address is open to others. Each of these three says so.
+        # Each of these three shows a proxy or a tunnel, behind which a loopback address is open to others.
         has_other_hosts = any(host not in LOOPBACK for host in self.allowed_hosts)
         is_local = self.is_loopback and not (self.trusted_proxies or self.public_url or has_other_hosts)
         return bool(self.tokens_file or self.oauth_issuer) or not is_local

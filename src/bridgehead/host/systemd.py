@@ -22,7 +22,7 @@ class ServiceManager:
         self.watchdog_seconds = int(text) / _MICRO if text.isdecimal() else 0.0
         """Longest time between two `ALIVE`, in seconds, before systemd restarts the service; 0: no limit."""
 
-    def tell(self, state: str) -> None:
+    def notify(self, state: str) -> None:
         """Send a state. Never blocks and never raises: serving matters more than being observed."""
         if not self._address:
             return

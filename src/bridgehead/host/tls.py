@@ -35,8 +35,8 @@ class Certificate:
         self._current = self._load()
         self.context = self._load()
         """The context of the listener, which cannot be replaced while it listens."""
-        # OpenSSL calls this in every handshake, also if the client sends no server name. It is the place at
-        # which a connection can still change its context, so a renewed pair needs no new listener.
+        # OpenSSL calls this in every handshake, also if the client sends no server name. There a
+        # connection can still change its context, so a renewed pair needs no new listener.
         self.context.sni_callback = self._use_current
 
     def renew(self) -> bool:
@@ -92,8 +92,8 @@ def certificate(settings: HostSettings) -> Certificate | None:
     try:
         return Certificate(settings.tls_cert, settings.tls_key)
     except OSError as failure:  # includes ssl.SSLError
-        wanted = f"a certificate chain (PEM) that goes with its key ({failure.strerror or failure})"
-        raise SettingError("BRIDGEHEAD_TLS_CERT", str(settings.tls_cert), wanted) from failure
+        expected = f"a certificate chain (PEM) that goes with its key ({failure.strerror or failure})"
+        raise SettingError("BRIDGEHEAD_TLS_CERT", str(settings.tls_cert), expected) from failure
 
 
 # --- the expiry date in a certificate (X.509, DER) ------------------------------------------------------

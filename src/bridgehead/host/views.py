@@ -121,7 +121,7 @@ class Views:
         )
 
     def _offer(self, name: str, prefix: str, *, may_write: bool, may_spend: bool) -> Bridge[Any]:
-        """Return a bridge with the tools that a caller may use; without a prefix they get the bridge's."""
+        """Return a bridge with the tools that a caller may use; an empty `prefix` means the bridge's own."""
         bridge, settings = self._registry.bridges[name], self._settings
         own_prefix = self._registry.statuses[name].tool_prefix
         # A denied tool is denied under each of its names, at every URL.

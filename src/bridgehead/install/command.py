@@ -122,7 +122,8 @@ def _check(parser: Parser, options: argparse.Namespace) -> None:
     """Exit with a usage error for options that are invalid or do not go together."""
     for at, name in enumerate(options.bridge):
         try:
-            # A file that is gone can still be removed. The client starts elsewhere: paths are absolute.
+            # --remove also takes a deleted file. Paths are made absolute: the client starts in another
+            # folder.
             is_gone = options.remove and bridge_files.is_file(name)
             source = None if is_gone else bridge_files.find(name)
         except plugins.UnknownBridge:
@@ -231,7 +232,7 @@ def _apply(options: argparse.Namespace, machine: Machine, load_manifest: Callabl
     if has_changed and options.url and not (options.dry_run or options.remove):
         sys.stdout.write(f"\nNext:\n  `bridgehead doctor {options.url}` checks the connection.\n")
     elif has_changed and not (options.dry_run or options.remove):
-        # After all clients, and once: the next steps are about the bridges, not about a client.
+        # Once, after all clients: these steps are about the bridges, not about a client.
         sys.stdout.write("\nNext:\n")
         for name in dict.fromkeys(options.bridge or plugins.names()):
             try:
@@ -239,7 +240,7 @@ def _apply(options: argparse.Namespace, machine: Machine, load_manifest: Callabl
             except plugins.PluginError:  # the plan's notes already say it
                 continue
             steps = withheld.get(name, [])
-            # A bridge that lacks a secret in its only client cannot answer a first question yet.
+            # Without its secret in the only client, a bridge cannot answer a first question yet.
             if manifest.first_step is not None and (not steps or options.client == ALL):
                 steps = [*steps, manifest.first_step(read_settings(manifest, machine.environment))]
             sys.stdout.writelines(f"  {manifest.name}: {step}\n" for step in steps)
@@ -291,7 +292,7 @@ def _apply_to(
     except Malformed as failure:
         raise InstallError(f"{path}:{failure}. Nothing was written.") from None
     for bridge, variables in planned.withheld.items():
-        # Written literally, as one line to copy: the path of a bridge in a file is absolute.
+        # One line to copy, with the bridge as given: a bridge in a file has an absolute path by now.
         again = f"bridgehead install {client.id} {bridge} --write-secrets"
         withheld.setdefault(bridge, []).append(
             f"{client.title} does not get {' and '.join(variables)}. "

@@ -34,14 +34,14 @@ class DetectedClient(Struct, frozen=True):
 def detect_clients(machine: Machine) -> Iterator[DetectedClient]:
     """Give the user-scope file of every known client, and the project-scope files that exist."""
     for client in CLIENTS:
-        of_user = files.choose(client.places(machine, "user")) if "user" in client.scopes else None
+        user_path = files.choose(client.places(machine, "user")) if "user" in client.scopes else None
         for scope in client.scopes:
             path = files.choose(client.places(machine, scope))
             if scope == "user":
                 # A client that was never configured has no file yet, only its folder.
                 is_installed = path.exists() or any(files.exists(sign) for sign in client.signs(machine))
                 yield _inspect(client, scope, path, is_installed=is_installed)
-            elif path.exists() and path != of_user:  # in the home directory both scopes are one file
+            elif path.exists() and path != user_path:  # in the home directory both scopes are one file
                 yield _inspect(client, scope, path, is_installed=True)
 
 

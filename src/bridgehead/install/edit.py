@@ -47,8 +47,8 @@ def take(text: str | None, form: Format, section: str, names: Iterable[str]) -> 
         edited = edited if edited is None else _EDITORS[form].take(edited, section, name)
     result = None if edited is None else bom + edited
     others, old = _read(text, form, section)
-    left = {name: entry for name, entry in old.items() if name not in removed}
-    _verify((others, left), result, form, section)
+    remaining = {name: entry for name, entry in old.items() if name not in removed}
+    _verify((others, remaining), result, form, section)
     return result
 
 

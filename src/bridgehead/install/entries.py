@@ -63,9 +63,9 @@ def read_server_environment(declared: type[Settings], environment: Mapping[str, 
 
 
 def add_tool_prefix(needs: ServerEnvironment, declared: type[Settings], name: str, old: Any) -> str:
-    """Add a prefix for a server's tools, made of its name; return its variable, or nothing if none is added.
+    """Add a tool prefix made of the server's name; return its variable, or "" if none was added.
 
-    A prefix that the user has set stays, in the environment or in the entry that is there already.
+    A prefix that the user has set, in the environment or in the existing entry, is kept.
     """
     setting: Setting[str] | None = getattr(declared, "tool_prefix", None)
     if setting is None or setting.name in needs.variables or setting.name in mapping(old, "env"):

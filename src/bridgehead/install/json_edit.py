@@ -68,7 +68,7 @@ def take(text: str, section: str, name: str) -> str | None:
 
 
 def same(left: Any, right: Any) -> bool:
-    """Compare two values as JSON: `==` would take true for 1."""
+    """Compare two values as JSON: in Python, `True == 1`."""
     return _canonical(left) == _canonical(right)
 
 

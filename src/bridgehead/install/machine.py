@@ -35,7 +35,7 @@ class Machine(Struct, frozen=True):
 
     @property
     def is_windows(self) -> bool:
-        """Tell whether paths and programs are those of Windows."""
+        """Whether the machine runs Windows."""
         return self.platform == "win32"
 
     def path(self, *parts: str) -> PurePath:
@@ -60,7 +60,7 @@ class Machine(Struct, frozen=True):
 
 
 def installed_command() -> tuple[str, ...]:
-    """Return the command that starts the running installation, also after uv cleans its cache."""
+    """Return the command that starts this installation; it still works after uv cleans its cache."""
     archive = getattr(getattr(package, "loader", None), "archive", None)
     name = "bridgehead.exe" if sys.platform == "win32" else "bridgehead"
     return make_lasting(choose_command(Path(sysconfig.get_path("scripts"), name), sys.executable, archive))

@@ -45,7 +45,7 @@ class Plan(Struct, frozen=True):
     before: str | None
     after: str | None
     changes: dict[str, str]
-    """Server name to what happens to it, in a word or two."""
+    """What happens to each server, by name, in a word or two."""
     notes: tuple[str, ...] = ()
     """Sentences for the user, such as where a secret must be set."""
     hidden: tuple[str, ...] = ()
@@ -72,8 +72,7 @@ def install(
     changes: dict[str, str] = {}
     for name, entry in requested.items():
         is_ours = name in old and entries.is_ours(_known_as(request, name), old[name])
-        # A file may declare a bridge with the name of one of ours; neither replaces the other without
-        # --force.
+        # A bridge file may use the name of a built-in bridge; neither replaces the other without --force.
         is_ours = is_ours and bool(entries.starts_file(old[name])) == bool(entries.starts_file(entry))
         if name in old and not request.force and not is_ours and not same(old[name], entry):
             raise InstallError(
@@ -113,7 +112,7 @@ def remove(text: str | None, request: InstallRequest) -> Plan:
         else:
             changes[name] = "left alone: it starts something else (--force removes it too)"
     removed = [name for name, change in changes.items() if change == "removed"]
-    # Few clients have the server of all bridges, so its absence is not reported.
+    # Few clients have the combined server, so its absence is not reported.
     if not request.bridges and not request.name and changes[entries.ALL] == "not there":
         del changes[entries.ALL]
     after = edit.take(text, client.form, client.section, removed)
@@ -153,10 +152,10 @@ def _local(
         requested[name] = entries.local(
             request.client, (*request.command, bridge), need, write_secrets=request.write_secrets
         )
-        had = entries.variables_of(old.get(name))
-        notes += _secret_notes(request, manifest, need, had)
+        old_variables = entries.variables_of(old.get(name))
+        notes += _secret_notes(request, manifest, need, old_variables)
         if not (request.write_secrets or entries.can_refer(request.client) or request.client.inherits):
-            missing = tuple(secret for secret in need.secrets if secret not in had)
+            missing = tuple(secret for secret in need.secrets if secret not in old_variables)
             withheld |= {bridge: missing} if missing else {}
         hidden += need.secrets.values()
     return requested, tuple(dict.fromkeys(notes)), tuple(hidden)
@@ -251,7 +250,7 @@ def _addresses(request: InstallRequest) -> dict[str, str]:
 
 
 def _known_as(request: InstallRequest, name: str) -> str:
-    """Return the name by which `is_ours` judges an entry: one named with --name counts as ours."""
+    """Return the name to pass to `is_ours`: a server named with --name counts as ours."""
     return entries.ALL if request.name else name
 
 

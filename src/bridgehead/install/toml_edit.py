@@ -67,7 +67,7 @@ def put(text: str | None, section: str, name: str, entry: Mapping[str, Any]) -> 
         return text + style + block if is_closed else text + style * 2 + block.removesuffix(style)
     if same(old, entry):
         return text
-    # The first span gets the new table; subtables elsewhere in the text are part of the old one.
+    # The new table replaces the first span; the other spans are subtables of the old one and are removed.
     first, *others = _spans(text, section, name)
     for span in reversed(others):
         text = _cut(text, span, style)

@@ -1,8 +1,8 @@
 """The protocol engine: MCP itself, for servers. Independent of any bridge.
 
 Declare a `Bridge` with its tools, resources and prompts; serve it with `stdio.run` or as the application of
-`bridgehead.mcp.http`; put several together with `combine`; test them with `in_memory.connect`. This package
-imports nothing else of the project but how msgspec is loaded, and could be lifted out of it.
+`bridgehead.mcp.http`; put several together with `combine`; test them with `in_memory.connect`. Of the
+project it imports only `msgspec_loader`.
 
 The names below and `lazy_imports` are public. Names that a stdio server does not need for its first answer
 are imported on first use.
@@ -118,7 +118,7 @@ _LAZY = {
     "shutdown_signals": ".process",
     "work_for_all": ".threads",
 }
-"""Names that are imported on first use, with their module; an empty one means that it is a module."""
+"""Names that are imported on first use, each with its module; empty if the name is a module itself."""
 
 if not TYPE_CHECKING:  # a type checker that sees `__getattr__` accepts any name
 

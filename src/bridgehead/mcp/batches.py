@@ -26,7 +26,7 @@ _TURN_SECONDS = 0.002
 
 
 class BatchRun:
-    """One batch being handled; in flight like a request, so that it is cancelled when its client goes."""
+    """One batch being handled. It counts as in flight, so it is cancelled when its client disconnects."""
 
     def __init__(self, batch: jsonrpc.Batch, connection: Connection, outlet: Outlet) -> None:
         self.request_id: jsonrpc.RequestId = f"\0batch {id(self):x}"  # no client sends a control character

@@ -102,7 +102,7 @@ class Bridge(BridgeBase, Generic[State]):
         self.prompts: dict[str, Prompt] = {}
         self.completers: dict[tuple[str, str], Completer] = {}
         self.listers: dict[BridgeBase, ResourceLister] = {}
-        """Functions that list further resources, by the bridge that declared them."""
+        """Functions that list more resources, by the bridge that declared them."""
         self.extensions: dict[str, Extension] = {}
         self.task_store: Callable[[], TaskStore] | None = None
         """Makes the task store when this bridge is served alone; None keeps tasks in memory."""
@@ -205,10 +205,11 @@ class Bridge(BridgeBase, Generic[State]):
         Declare a plain `def` that blocks or computes for long with `in_thread`; it must not send progress or
         questions through its context, which belongs to the event loop.
 
-        `input_schema` is listed instead of the generated schema, or changes that one if it is a function;
-        clients of the bridge's `contract_revision` see `contract_schema` instead of it, and
-        `contract_description`. Clients that name no revision see only the tools that have a
-        `contract_schema`. `defaults` are put into the schema: defaults known only when the bridge is made.
+        `input_schema` replaces the generated schema in lists; a function gets that schema and returns the
+        one to list. Clients of the bridge's `contract_revision` see `contract_schema` and
+        `contract_description` instead. Clients that name no revision see only the tools that have a
+        `contract_schema`. `defaults` adds default values to the schema that are known only when the bridge
+        is made.
 
         `recall` runs first and may return the answer before the arguments are decoded. A tool whose calls
         cost money is `paid`, even if it changes nothing. `effect` says in a few words what a call changes,
@@ -310,7 +311,10 @@ class Bridge(BridgeBase, Generic[State]):
         icons: tuple[Icon, ...] = (),
         meta: dict[str, Any] | None = None,
     ) -> Callable[[Function], Function]:
-        """Declare resources by a URI template; the handler gets the variables' values. `meta` as above."""
+        """Declare resources by a URI template; the handler gets the values of its variables.
+
+        `meta` is used as in `resource`.
+        """
         item = TemplateItem(uri_template, name, title, description, mime_type, icons=icons or None, meta=meta)
 
         def declare(handler: Function) -> Function:
@@ -320,7 +324,7 @@ class Bridge(BridgeBase, Generic[State]):
         return declare
 
     def resource_list(self, lister: ResourceLister) -> ResourceLister:
-        """Declare a function that lists further resources; a template reads them."""
+        """Declare a function that lists more resources; a client reads them through a template."""
         self.listers[self] = lister
         return lister
 

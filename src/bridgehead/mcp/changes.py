@@ -23,7 +23,7 @@ UPDATED = "notifications/resources/updated"
 TASKS = "notifications/tasks"
 
 SUBSCRIPTION_BYTES = 512
-"""Charged for a subscription beside its URI: entries in two tables, and a pending change."""
+"""Bytes charged for a subscription in addition to its URI: two table entries and a pending change."""
 
 Change = tuple[str, str | None]
 """A notification's method, and the URI or task id that it is about; None for a list."""
@@ -132,19 +132,19 @@ class Changes:
         self._announce((UPDATED, uri))
 
     def _announce(self, change: Change) -> None:
-        self.hear(change)
+        self.notify(change)
         if self.relay is not None:
             self.relay(change)
 
-    def hear(self, change: Change) -> None:
+    def notify(self, change: Change) -> None:
         """Notify the clients of this process of a change made in another one."""
         if change[1] is None:
             self._generation += 1
         for listener in tuple(self._listeners):
             listener.offer(change)
 
-    def hear_everything(self) -> None:
-        """Notify every client of all its subscriptions, because changes of other processes may be lost."""
+    def notify_all(self) -> None:
+        """Notify every client of all its subscriptions: notices of other processes may have been lost."""
         self._generation += 1
         for listener in tuple(self._listeners):
             for method in tuple(listener.lists):

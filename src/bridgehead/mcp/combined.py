@@ -1,6 +1,6 @@
 """Combined: several bridges served as one, and a bridge served with fewer of its tools.
 
-Texts about the tools follow: a sentence that names a hidden tool is left out (`wording`).
+Sentences that name a hidden tool are removed from every text (`wording`).
 
 Each part keeps its bridge: it runs with the state of the bridge that declared it and fails in that bridge's
 dialect. Parts that a bridge declares after it was combined are not offered.
@@ -50,7 +50,7 @@ def hide_tools(
 ) -> None:
     """Remove tools from a bridge, and the sentences that name them from all of its texts.
 
-    `reason` returns a sentence that says what hides a tool. The caller of the tool reads it.
+    `reason` returns why a tool is hidden, a sentence for the error of a call to it.
     """
     hidden = {name: reason(tool) for name, tool in bridge.tools.items() if not offers(tool)}
     if not hidden:

@@ -27,7 +27,7 @@ Reply = bytes | Coroutine[Any, Any, bytes | None] | None
 
 
 class Outlet(Protocol):
-    """The transport's side for messages that are not the answer: notifications, our requests."""
+    """Sends the messages of a request other than its answer: notifications, and requests of ours."""
 
     async def send(self, message: bytes) -> None:
         """Send a message, waiting while the client is slow to read."""
@@ -100,9 +100,9 @@ class Connection:
         """Requests that arrived while the connection was busy."""
         self.asked: dict[jsonrpc.RequestId, asyncio.Future[Any]] = {}
         self.listener: Listener | None = None
-        """That of a client of the handshake era; made by its `initialize`."""
+        """The listener of a handshake-era client; made by its `initialize`."""
         self.listeners: list[Listener] = []
-        """That listener, and those of open listen streams."""
+        """`listener`, and those of open listen streams."""
         self._last_asked = 0
 
     @property
@@ -111,7 +111,7 @@ class Connection:
         return len(self.in_flight) - self.parked >= self.limits.requests_in_flight
 
     def take_changes(self) -> list[bytes]:
-        """Return pending changes; send them before the next answer, whose request may have caused them."""
+        """Return pending changes. Send them before the next answer: its request may have caused them."""
         return [message for listener in self.listeners if listener.waiting for message in listener.take()]
 
     def cancel(self, request_id: jsonrpc.RequestId) -> None:

@@ -62,7 +62,7 @@ if TYPE_CHECKING:
     from .revisions import Revision
 
 _LARGE_BYTES = 64 * 1024
-"""Limit of `initialize` and of `_meta`, which are decoded and kept for as long as a session."""
+"""Limit of `initialize` and of `_meta`, which stay in memory as long as the session."""
 
 
 class Method(Struct, frozen=True):
@@ -87,7 +87,7 @@ class Method(Struct, frozen=True):
 
 
 def _late(module: str, name: str) -> Callable[[Server, Context[Any], Any], EventualBody]:
-    """Return a method of a module that most servers never import."""
+    """Return a function that imports a method's module when first called: most servers never need it."""
 
     def run(server: Server, context: Context[Any], params: Any) -> EventualBody:
         from importlib import import_module
@@ -187,7 +187,7 @@ def read(request_id: jsonrpc.RequestId, name: str, message: jsonrpc.Message) -> 
 
 
 def _measure(name: str, raw: Raw) -> str:
-    """Name what is too large in the parameters; a tool checks its own arguments."""
+    """Return which limit the parameters exceed, or nothing. Arguments are checked by their tool."""
     if len(memoryview(raw)) <= _LARGE_BYTES:
         return ""
     try:
@@ -202,7 +202,7 @@ def _measure(name: str, raw: Raw) -> str:
 
 
 def client_of(request: RpcRequest, connection: Connection, expected: Revision | None) -> Client:
-    """Return the client that makes a request, and with it the revision.
+    """Return the client of a request, which includes its revision.
 
     `expected` is the revision that the transport knows from outside the message (an HTTP header).
     """
@@ -419,7 +419,7 @@ class Dispatcher(Server):
         return jsonrpc.result(context.request_id, head + tail)
 
     def _answer_failure(self, context: Context[Any], request: RpcRequest, error: BaseException) -> bytes:
-        """Answer for a handler that did not return: it asks the client, became a task, or failed."""
+        """Answer a request whose handler raised: it asks the client, became a task, or failed."""
 
         def answer(kind: str, members: dict[str, Any]) -> bytes:
             body = {"resultType": kind, "_meta": self.info_meta, **members}

@@ -39,7 +39,7 @@ class ProtocolError(Exception):
 
 
 class DeclarationError(ValueError):
-    """A declaration that cannot work; the message names the part and what is expected. For authors."""
+    """A declaration that cannot work. The message names the part and what is expected, for its author."""
 
 
 def missing_capability(what: str, required: dict[str, Any]) -> ProtocolError:

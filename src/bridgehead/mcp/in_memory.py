@@ -50,7 +50,7 @@ class InMemoryClient:
 
     async def send(self, message: bytes) -> None:
         """Receive a message that is not an answer (the `Outlet` of this connection)."""
-        decoded = self._kept(message)
+        decoded = self._record(message)
         if self._hearing is not None:
             self._hearing(decoded)
         if "id" in decoded and "method" in decoded and self._answering is not None:
@@ -65,7 +65,7 @@ class InMemoryClient:
         result = await settle(answering(question["method"], question.get("params")))
         await self.raw(jsonrpc.result(question["id"], jsonrpc.encode(result)))
 
-    def _kept(self, message: bytes) -> dict[str, Any]:
+    def _record(self, message: bytes) -> dict[str, Any]:
         decoded: dict[str, Any] = msgspec.json.decode(message)
         self.sent.append(decoded)
         return decoded
@@ -77,7 +77,7 @@ class InMemoryClient:
             reply = await reply
         for message in self.connection.take_changes():  # before the answer, as on stdio
             await self.send(message)
-        return None if reply is None else self._kept(reply)
+        return None if reply is None else self._record(reply)
 
     def start(self, method: str, params: dict[str, Any] | None = None) -> tuple[int, asyncio.Task[Any]]:
         """Send a request without waiting; return its id and a task for the whole answer."""

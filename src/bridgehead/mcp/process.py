@@ -29,7 +29,10 @@ CONSOLE_ENDS = frozenset({2, 5, 6})
 
 
 class Unserved(BaseException):
-    """A file that is loaded for its bridge tried to serve it. No `except Exception` of the file stops it."""
+    """Raised if a file that is loaded for its bridge tries to serve it.
+
+    A BaseException, so that no `except Exception` in the file swallows it.
+    """
 
 
 _is_loading = False
@@ -139,7 +142,7 @@ _console_handlers: list[Any] = []
 """Keeps the handler that Windows calls from being collected."""
 
 
-def hear_end(act: Callable[[], None], within: float) -> None:
+def on_end_signal(act: Callable[[], None], within: float) -> None:
     """Call `act` in the loop when a signal asks the process to end.
 
     If a handler then blocks the loop for longer than `within` seconds, the process exits anyway.
@@ -197,10 +200,10 @@ def _end_if_stuck(loop: asyncio.AbstractEventLoop, act: Callable[[], None], with
 
 @contextmanager
 def shutdown_signals(within: float = 5.0) -> Iterator[asyncio.Event]:
-    """Yield an event that is set by a signal to end; see `hear_end`."""
+    """Yield an event that is set by a signal to end; see `on_end_signal`."""
     ending = asyncio.Event()
     before = {number: signal.getsignal(number) for number in end_signals()}
-    hear_end(ending.set, within)
+    on_end_signal(ending.set, within)
     try:
         yield ending
     finally:

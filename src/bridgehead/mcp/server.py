@@ -1,4 +1,4 @@
-"""Server: one bridge being served to any number of connections, as the methods of the protocol see it.
+"""Server: one bridge being served to any number of connections. The methods of the protocol get it.
 
 Owns what outlives a request: lifespans, open streams, encoded lists, tasks. Routing is in `dispatch`, whose
 `Dispatcher` extends this class; two modules, because the methods need this one and the dispatcher needs them.

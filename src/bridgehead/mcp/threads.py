@@ -1,8 +1,7 @@
 """Threads: where blocking work runs. Each bridge has its own threads, and no caller gets all of them.
 
-`FairThreads` is the event loop's default executor, so `asyncio.to_thread` and `in_thread` use it without
-knowing. Work beyond a caller's share waits until a job of that caller ends, then queues behind other callers'
-jobs.
+`FairThreads` is the event loop's default executor, so `asyncio.to_thread` and `in_thread` use it. Work
+beyond a caller's share waits until a job of that caller ends, then queues behind other callers' jobs.
 """
 
 from __future__ import annotations
@@ -46,7 +45,7 @@ garbage collector runs."""
 
 
 class FairThreads(ThreadPoolExecutor):
-    """The threads of all bridges; an executor of its own for each, made when first needed.
+    """The threads of all bridges, in one executor for each bridge, made when first needed.
 
     It inherits from `ThreadPoolExecutor` because event loops accept nothing else as their default.
     """
@@ -55,7 +54,7 @@ class FairThreads(ThreadPoolExecutor):
         super().__init__(max_workers=1)  # its own thread is never started
         self._on_time = on_time
         self._lock = threading.Lock()
-        """Protects the four below; held for a moment, never while work runs."""
+        """Protects the four attributes below; held for a moment, never while work runs."""
         self._pools: dict[str, ThreadPoolExecutor] = {}
         self._running: dict[Worker, int] = {}
         self._waiting: dict[Worker, deque[_Job]] = {}
@@ -92,7 +91,7 @@ class FairThreads(ThreadPoolExecutor):
             started = thread_time()  # CPU time: waiting takes nothing from others
             try:
                 result = work()
-            except BaseException as error:  # noqa: BLE001 - whoever waits for the future gets it
+            except BaseException as error:  # noqa: BLE001 - the future raises it
                 future.set_exception(error)
             else:
                 future.set_result(result)

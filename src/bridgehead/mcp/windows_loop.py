@@ -1,7 +1,7 @@
 """Windows loop: an event loop whose servers keep listening after a client resets its connection.
 
 asyncio closes the listening socket when a client has reset its connection before that was accepted
-(python/cpython issue 93821): any program that reaches the port could make a server deaf for good.
+(python/cpython issue 93821): any program that reaches the port could stop a server from accepting for good.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ if sys.platform == "win32":
             return loop.create_task(accepting)
 
         async def _accept(self, listener: socket.socket) -> Accepted:
-            """Accept the next client that is still there."""
+            """Accept the next client that has not reset its connection."""
             while True:
                 self._made = None
                 try:
@@ -73,7 +73,7 @@ if sys.platform == "win32":
             super().__init__(_Proactor())
 
         def call_exception_handler(self, context: dict[str, Any]) -> None:
-            """Do not report clients that were gone: asyncio never awaits their `accept_coro`."""
+            """Drop reports about clients that left early: asyncio never awaits their `accept_coro`."""
             task = context.get("future")
             name = getattr(task.get_coro(), "__name__", "") if isinstance(task, asyncio.Task) else ""
             if name != "accept_coro" or not isinstance(context.get("exception"), OSError):

@@ -57,16 +57,16 @@ def reword_bridge(bridge: Bridge[Any], wording: Wording) -> None:
 
 
 class _Piece(Struct):
-    """A sentence, or a clause before a semicolon, and what stands between it and the next piece."""
+    """A sentence, or a clause before a semicolon, with the characters between it and the next piece."""
 
     text: str
     end: str
     rank: int
-    """How much ends here: 0 a clause, 1 a sentence, 2 a line or paragraph."""
+    """What ends here: 0 a clause, 1 a sentence, 2 a line or paragraph."""
 
 
 class Wording:
-    """How texts name the tools of a bridge: by the name that is offered, or not at all."""
+    """Replaces tool names in texts by the offered ones, and removes sentences that name hidden tools."""
 
     def __init__(self, names: Mapping[str, str | None]) -> None:
         """Take the offered name of each tool by its declared one; None for a tool that is not offered."""
@@ -160,10 +160,10 @@ class Wording:
         if isinstance(value, str):
             return self.reword(value, keep_first=keep_first)
         if isinstance(value, list | tuple):
-            return [said for item in value if (said := self.reword_all(item)) != "" or item == ""]
+            return [reworded for item in value if (reworded := self.reword_all(item)) != "" or item == ""]
         if isinstance(value, dict):
             return {
-                # A failure may carry what had arrived of an answer.
+                # A failure may carry the part of an answer that had arrived.
                 key: item if key == "content" else self.reword_all(item, keep_first=key == "message")
                 for key, item in value.items()
             }
@@ -218,13 +218,13 @@ class _WordedTool(Tool):
 
 
 def _reword_answers(inner: Callable[[Any], Any] | None, wording: Wording) -> Callable[[Any], Any]:
-    """Return what rewords an answer, or a coroutine for one; `inner` does the same for the bridge inside."""
+    """Return a function that rewords an answer, ready or awaited; `inner` is one to run first."""
 
     def reword(value: Any) -> Any:
         if isinstance(value, Answer) and (value.notes or value.next):
             # A note is kept even if it names a hidden tool; a next step that names one is dropped.
             notes = tuple(wording.reword(note, keep_first=True) for note in value.notes)
-            steps = tuple(said for step in value.next if (said := wording.reword(step)))
+            steps = tuple(reworded for step in value.next if (reworded := wording.reword(step)))
             return replace(value, notes=notes, next=steps)
         return value
 
@@ -268,11 +268,12 @@ class _WordedPrompt(Prompt):
         values = [value for value in msgspec.structs.asdict(arguments).values() if isinstance(value, str)]
         messages = [
             PromptMessage(
-                each.role, replace(each.content, text=self._wording.reword(each.content.text, values))
+                message.role,
+                replace(message.content, text=self._wording.reword(message.content.text, values)),
             )
-            if isinstance(each.content, Text)
-            else each
-            for each in result.messages
+            if isinstance(message.content, Text)
+            else message
+            for message in result.messages
         ]
         return replace(result, messages=messages, description=self.description)
 

@@ -39,7 +39,7 @@ _INSTRUCTIONS = (
 
 def make_bridge(settings: MercurySettings, metrics: Metrics | None = None) -> Bridge[Service]:
     """Make the bridge. Nothing is opened until it is served."""
-    # Empty until the bridge is served; metrics are declared before.
+    # Empty until the bridge is served; metrics are declared earlier.
     opened: list[Service] = []
     if metrics is not None:
         _declare_metrics(metrics, lambda: opened)
@@ -58,11 +58,12 @@ def make_bridge(settings: MercurySettings, metrics: Metrics | None = None) -> Br
         instructions=_INSTRUCTIONS,
         lifespan=lifespan,
         dialect=MercuryDialect(),
-        # Claude Code keeps tools behind a search. A model never sees this.
+        # Words for Claude Code's tool search; no model sees them.
         tool_meta={"anthropic/searchHint": "Mercury diffusion LLM: fast completions and code edits"},
         # Every conversation carries the tool list; an outline is half as long as the full schemas.
         output_schemas="outline",
-        # The contract is strict, and tests check the declarations: that saves up to 5 ms of the start.
+        # The contract refuses numbers in quotes. Tests check the declarations; doing it here takes up to 5 ms
+        # of the start.
         numeric_strings=False,
         checked=False,
     )
@@ -202,8 +203,8 @@ def serve(bridge: Bridge[Service], settings: MercurySettings) -> int:
     from bridgehead.mcp import stdio
 
     def make_loop() -> AbstractEventLoop:
-        # Calls of this bridge wait on sockets: with a loop made for sockets it adds a third less time to
-        # each.
+        # Calls of this bridge wait on sockets, where `socket_loop` cuts the time that it adds to each by a
+        # third.
         from bridgehead.mcp import socket_loop
 
         # After the first answer, which must not wait for it.

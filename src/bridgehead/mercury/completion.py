@@ -16,8 +16,8 @@ from bridgehead.mcp import Encoded, Revision, Text
 COMPLETE = frozenset(
     {"stop", "tool_calls", "function_call", "eos", "eos_token", "stop_sequence", "end_turn", "complete"}
 )
-"""Finish reasons of a complete answer, in any case; any other means that it was cut short. Beside those of
-the API, the words of Together, TGI, Anthropic and Cohere for `stop`."""
+"""Finish reasons of a complete answer, compared without case; any other means that it was cut short. Includes
+what Together, TGI, Anthropic and Cohere call `stop`."""
 
 
 class Tokens(Struct, omit_defaults=True, frozen=True):
@@ -74,7 +74,7 @@ class Completion(Struct, omit_defaults=True, frozen=True):
 
     @property
     def is_whole(self) -> bool:
-        """Whether nothing cut it short."""
+        """Whether the answer is complete, not cut short."""
         return self.incomplete is UNSET
 
     @property
@@ -123,8 +123,8 @@ def encode_result(
 ) -> Encoded:
     """Encode a result with `metadata` in every place where clients look for it.
 
-    The notes and the warnings of the metadata follow the blocks in one of their own, and are `notes` in the
-    structured content: clients show a model one or the other.
+    Notes and the metadata's warnings follow as a last block, and as `notes` in the structured content:
+    clients show a model one or the other.
     """
     # The contract has `metadata` beside `content`. The official Python client 2.3 drops members of a result
     # that the protocol does not define, so it is also part of the structured content; in revisions without

@@ -51,9 +51,9 @@ def show_demo(console: Console) -> bool:
             "BRIDGEHEAD_STATE_DIR": state,
         }
         with DemoScript(console, "mercury", environment) as guide:
-            ask = {"messages": _STORY, "max_tokens": 200}
+            arguments = {"messages": _STORY, "max_tokens": 200}
             result = guide.call_live(
-                "A completion, streamed into the terminal as it arrives.", "mercury_chat_stream", ask
+                "A completion, streamed into the terminal as it arrives.", "mercury_chat_stream", arguments
             )
             metadata = result["structuredContent"]["metadata"]
             guide.expect(metadata["usage"]["completion_tokens"] == 90)  # noqa: PLR2004 - as many as asked for
@@ -64,7 +64,7 @@ def show_demo(console: Console) -> bool:
             result = guide.call_live(
                 "The same while diffusing: the whole text is there at once, and gets clearer.",
                 "mercury_chat_stream",
-                {**ask, "diffusing": True},
+                {**arguments, "diffusing": True},
                 is_replaced=True,
             )
             guide.expect(not result.get("isError"))
@@ -100,7 +100,7 @@ def show_demo(console: Console) -> bool:
 
 @contextmanager
 def _simulated() -> Iterator[str]:
-    """Run the simulated API in a process of its own."""
+    """Run the simulated API as a separate process."""
     command = [sys.executable, "-m", "bridgehead", "mercury", "simulate", "--delay-ms", _DELAY_MS]
     with subprocess.Popen(  # noqa: S603 - our own command
         command, stdout=subprocess.PIPE, text=True, env=_plain_environment(), cwd=HOME
@@ -113,7 +113,7 @@ def _simulated() -> Iterator[str]:
 
 
 def _plain_environment() -> dict[str, Any]:
-    """Return this process's environment without the bridge's settings, which are for the real API."""
+    """Return this process's environment without the bridge's settings: they are for the real API."""
     # `name.upper()`: the proxies are read in lower case too.
     ours = {setting.name for setting in (*MercurySettings.declared, *ToolFilterSettings.declared)}
     return {name: value for name, value in os.environ.items() if name.upper() not in ours}

@@ -1,6 +1,6 @@
 """Pages: health, readiness and metrics beside `/mcp`, in the contract's HTTP mode (`MCP_TRANSPORT=http`).
 
-With the paths and rules of `bridgehead serve`: readiness fails only if nothing can be served, because an API
+Paths and rules are those of `bridgehead serve`: readiness fails only if nothing can be served, since an API
 that is down is down for every replica. Imported by a server over HTTP alone.
 """
 

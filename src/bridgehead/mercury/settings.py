@@ -1,4 +1,4 @@
-"""Settings of the mercury bridge. Those of the contract keep its names, units and defaults."""
+"""Settings of the mercury bridge. The contract's settings keep its names, units and defaults."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ _LAST_PORT = 65_535
 def _parse_url(text: str) -> str:
     scheme, _, rest = text.partition("://")
     is_clean = not any(c.isspace() or c in "?#" for c in text)
-    if scheme not in ("https", "http") or not is_clean or not is_place(rest.partition("/")[0]):
+    if scheme not in ("https", "http") or not is_clean or not is_authority(rest.partition("/")[0]):
         raise ValueError(text)
     return text.rstrip("/")
 
 
-def is_place(text: str) -> bool:
+def is_authority(text: str) -> bool:
     """Return whether a text has the form [credentials@]host[:port]."""
     host = text.rpartition("@")[2]
     if not host.endswith("]") and ":" in host:
@@ -353,7 +353,7 @@ class MercurySettings(StateSettings, DatabaseSettings, ReplicaSettings, LogSetti
         )
         has_budget = self.client_budgets != () or any(amount is not None for amount in budgets)
         if self.redis_url is not None and self.database_url is None and has_budget:
-            # Redis means several replicas. It may forget a write that it acknowledged, and a budget must not.
+            # Redis means several replicas. It may lose a write that it acknowledged; a budget must not.
             wanted = "a postgresql:// address: budgets of replicas are kept in PostgreSQL, not in Redis"
             raise SettingError("BRIDGEHEAD_DATABASE_URL", "", wanted)
         if self.max_retry_delay < self.retry_delay:

@@ -166,7 +166,7 @@ class Parser(argparse.ArgumentParser):
         close: list[str] = []
         if isinstance(word, str):
             # `mercury_chat` means `mercury_chat_completion`, although `mercury_batch` is more similar.
-            close = [each for each in words if word and each.startswith(word.lower())]
+            close = [candidate for candidate in words if word and candidate.startswith(word.lower())]
             close = close or get_close_matches(word.lower(), words, n=1)
         step = f"Did you mean {close[0]!r}?" if close else f"Valid values are {valid}."
         self.error(message, step=step)

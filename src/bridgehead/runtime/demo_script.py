@@ -95,10 +95,13 @@ class DemoScript:
         with suppress(ValueError):  # not JSON
             text = json.dumps(json.loads(text), ensure_ascii=False, indent=2)
         lines = text.splitlines()
-        left = len(lines) - MAX_LINES
-        shown = _short(text) if left <= 0 else "\n".join([*lines[:MAX_LINES], f"… and {left:,} more lines"])
+        omitted = len(lines) - MAX_LINES
+        if omitted > 0:
+            text = "\n".join([*lines[:MAX_LINES], f"… and {omitted:,} more lines"])
+        else:
+            text = _short(text)
         is_error = result.get("isError", False)
-        self._show("←", "red" if is_error else "green", Panel(Text(shown), expand=False))
+        self._show("←", "red" if is_error else "green", Panel(Text(text), expand=False))
         return result
 
     def call_live(
@@ -196,5 +199,5 @@ def _row(arrow: str, colour: str, what: RenderableType) -> Table:
 
 
 def _short(text: str) -> str:
-    left = len(text) - MAX_CHARACTERS
-    return text if left <= 0 else f"{text[:MAX_CHARACTERS]}\n… and {left:,} more characters"
+    omitted = len(text) - MAX_CHARACTERS
+    return text if omitted <= 0 else f"{text[:MAX_CHARACTERS]}\n… and {omitted:,} more characters"

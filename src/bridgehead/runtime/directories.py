@@ -134,12 +134,12 @@ def open_state(settings: StateSettings, part: str) -> Path:
 def make_private(folder: Path) -> Path:
     """Create a folder that only this user can read; an existing one keeps its mode."""
     try:
-        # `parents=True` would make the others readable by everybody.
+        # `parents=True` would create the parents with the default mode, which everybody can read.
         missing = [folder]
         while not missing[-1].parent.exists():
             missing.append(missing[-1].parent)
-        for each in reversed(missing):
-            each.mkdir(mode=_PRIVATE, exist_ok=True)
+        for parent in reversed(missing):
+            parent.mkdir(mode=_PRIVATE, exist_ok=True)
     except OSError as failure:
         raise StorageError(
             f"The folder {folder} cannot be made: {failure.strerror}.",

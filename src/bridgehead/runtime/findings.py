@@ -182,7 +182,7 @@ class ReportTable(Struct, frozen=True):
 
 
 class Report(Struct, frozen=True):
-    """The state of an upstream. An overview shows the first facts only."""
+    """The state of a far side. An overview shows the first facts only."""
 
     facts: tuple[Fact, ...] = ()
     charts: tuple[Chart, ...] = ()

@@ -44,7 +44,7 @@ _encoded: set[bytes] = set()
 """Both sets, as UTF-8."""
 _context: list[Callable[[], dict[str, object]]] = []
 _handlers: list[logging.Handler] = []
-"""Handlers that get every line beside the stream."""
+"""Handlers that get every line in addition to the stream."""
 
 
 class Logger:

@@ -49,7 +49,7 @@ OpenTrial: TypeAlias = "Callable[[Path], AbstractContextManager[Trial]]"
 
 
 class FarSide(Struct, frozen=True):
-    """Whether the upstream of a bridge is reachable now, and a sentence about it for people."""
+    """Whether the far side of a bridge is reachable now, and a sentence about it for people."""
 
     is_up: bool
     detail: str
@@ -64,7 +64,7 @@ class FormField(Struct, frozen=True):
 
 
 class Trial(Struct, frozen=True):
-    """A call to try an installed bridge with, against a simulated upstream."""
+    """A call to try an installed bridge with, against a simulated far side."""
 
     environment: Mapping[str, str]
     tool: str
@@ -106,11 +106,11 @@ class Manifest(Struct, frozen=True, kw_only=True):
     far_side: Callable[[Any], FarSide]
     """Takes the lifespan's value, None before it has begun. Must not block."""
     probe: Callable[[Any], Awaitable[None]] | None = None
-    """Takes the lifespan's value and contacts the upstream, so that `far_side` is up to date without a call.
+    """Takes the lifespan's value and contacts the far side, so that `far_side` is up to date without a call.
 
     The host calls it now and then. It should be cheap and end by itself within seconds."""
     report: MakeReport | None = None
-    """Takes the lifespan's value and returns the upstream's state for the host's page.
+    """Takes the lifespan's value and returns the far side's state for the host's page.
 
     Called only while the page is open. It should be cheap and end within a second or two."""
     package: str = ""
@@ -134,7 +134,7 @@ class Manifest(Struct, frozen=True, kw_only=True):
         return doctor
 
     def load_demo(self) -> Demo | None:
-        """Return `demo.show_demo`: it shows the bridge at work against a simulated upstream.
+        """Return `demo.show_demo`: it shows the bridge at work against a simulated far side.
 
         It takes a console and returns whether everything went as expected.
         """
@@ -142,7 +142,7 @@ class Manifest(Struct, frozen=True, kw_only=True):
         return demo
 
     def load_trial(self) -> OpenTrial | None:
-        """Return `demo.trial`: it sets up an upstream in a folder, to try an installed bridge with.
+        """Return `demo.trial`: it sets up a far side in a folder, to try an installed bridge with.
 
         The release checks use it. A demo need not have one.
         """
@@ -191,7 +191,7 @@ def make_bridge(manifest: Manifest, environment: Mapping[str, str]) -> Bridge[An
 def serve(manifest: Manifest, environment: Mapping[str, str]) -> int:
     """Serve a bridge to the client that started this process, and return the exit status."""
     settings = read_settings(manifest, environment)
-    names = (each.name for each in manifest.settings.declared)
+    names = (setting.name for setting in manifest.settings.declared)
     for misspelling in find_misspelt(environment, names, (manifest.name,)):
         sys.stderr.write(f"bridgehead {manifest.name}: {misspelling}\n")
     bridge = offer_tools(manifest.make(settings, None), settings, environment)

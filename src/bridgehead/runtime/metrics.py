@@ -32,7 +32,7 @@ class Counter:
 
 
 class Gauge:
-    """A value that is read from elsewhere when metrics are collected."""
+    """A value that a function returns whenever metrics are collected."""
 
     def __init__(
         self,
@@ -98,7 +98,7 @@ class Metrics:
         return self._add(Gauge(name, about, read, labels))
 
     def total(self, name: str, about: str, read: Callable[[], dict[Labels, float]], *labels: str) -> Gauge:
-        """Declare a counter whose value is read from elsewhere."""
+        """Declare a counter whose values `read` returns."""
         return self._add(Gauge(name, about, read, labels, kind="counter"))
 
     def histogram(self, name: str, about: str, *labels: str) -> Histogram:

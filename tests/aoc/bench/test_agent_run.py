@@ -13,7 +13,7 @@ from bridgehead.aoc.bench import demo_agent
 from bridgehead.aoc.bench.agent_run import (
     PROMPT_HASH,
     Assignment,
-    Surroundings,
+    BenchContext,
     find_version,
     judge,
     remove_leftovers,
@@ -29,8 +29,8 @@ GRADE = "measured" if find_bubblewrap() is None else "verified"
 isolated = pytest.mark.skipif(find_bubblewrap() is None, reason="bubblewrap is not available on this system")
 
 
-def test_an_agent_that_solves_both_phases_has_two_times(around: Surroundings) -> None:
-    result = run_agent(Assignment(scripted("fox", "--slips", "1"), 2, 1), around, "1.0")
+def test_an_agent_that_solves_both_phases_has_two_times(context: BenchContext) -> None:
+    result = run_agent(Assignment(scripted("fox", "--slips", "1"), 2, 1), context, "1.0")
 
     assert [(phase.phase, phase.outcome, phase.wrong, phase.grade) for phase in result.phases] == [
         (1, "solved", 1, GRADE),
@@ -48,29 +48,31 @@ def test_an_agent_that_solves_both_phases_has_two_times(around: Surroundings) ->
     assert '"type": "result"' in Path(result.transcript).read_text()
 
 
-def test_an_agent_that_gives_up_has_not_solved_and_never_sees_phase_two(around: Surroundings) -> None:
-    result = run_agent(Assignment(scripted("owl", "--fails"), 2, 1), around, None)
+def test_an_agent_that_gives_up_has_not_solved_and_never_sees_phase_two(context: BenchContext) -> None:
+    result = run_agent(Assignment(scripted("owl", "--fails"), 2, 1), context, None)
 
     assert [phase.outcome for phase in result.phases] == ["failed", "not started"]
 
 
-def test_six_wrong_answers_are_one_too_many(around: Surroundings) -> None:
-    (first, _) = run_agent(Assignment(scripted("otter", "--slips", "5"), 2, 1), around, None).phases
+def test_six_wrong_answers_are_one_too_many(context: BenchContext) -> None:
+    (first, _) = run_agent(Assignment(scripted("otter", "--slips", "5"), 2, 1), context, None).phases
 
     assert (first.outcome, first.wrong) == ("failed", 5)
 
 
-def test_an_agent_that_does_nothing_has_started_nothing(around: Surroundings) -> None:
-    result = run_agent(Assignment(program("idle", "print('hello'); raise SystemExit(3)"), 1, 1), around, None)
+def test_an_agent_that_does_nothing_has_started_nothing(context: BenchContext) -> None:
+    result = run_agent(
+        Assignment(program("idle", "print('hello'); raise SystemExit(3)"), 1, 1), context, None
+    )
 
     assert [phase.outcome for phase in result.phases] == ["not started", "not started"]
     assert (result.status, result.tokens, result.cost_usd) == (3, None, None)
     assert Path(result.transcript).read_text() == "hello\n"
 
 
-def test_an_agent_that_does_not_end_is_ended(around: Surroundings) -> None:
+def test_an_agent_that_does_not_end_is_ended(context: BenchContext) -> None:
     result = run_agent(
-        Assignment(program("slow", "import time; time.sleep(600)"), 1, 1), replace(around, seconds=1.0), None
+        Assignment(program("slow", "import time; time.sleep(600)"), 1, 1), replace(context, seconds=1.0), None
     )
 
     assert result.problem == "It took over 1 s."
@@ -101,11 +103,11 @@ print("AOC_DATA_DIR" in os.environ, "start_attempt" in sys.argv[2])
 
 
 @isolated
-def test_an_agent_finds_an_empty_folder_and_no_answers(around: Surroundings) -> None:
-    data = Path(around.workspace.folders.answers).parent
+def test_an_agent_finds_an_empty_folder_and_no_answers(context: BenchContext) -> None:
+    data = Path(context.workspace.folders.answers).parent
     look = LOOK.format(data=str(data), names=("answers", "inputs", "instructions"))
 
-    result = run_agent(Assignment(program("spy", look), 1, 1), around, None)
+    result = run_agent(Assignment(program("spy", look), 1, 1), context, None)
 
     printed = Path(result.transcript).read_text().splitlines()
     assert printed[0] == "['home', 'work'] [] True", Path(result.transcript).with_suffix(".err").read_text()
@@ -115,7 +117,7 @@ def test_an_agent_finds_an_empty_folder_and_no_answers(around: Surroundings) -> 
 
 @isolated
 def test_an_agent_cannot_read_the_folder_of_its_bridge(
-    around: Surroundings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    context: BenchContext, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Not even if its program is in the same folder as everything temporary."""
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))
@@ -124,7 +126,7 @@ def test_an_agent_cannot_read_the_folder_of_its_bridge(
     spy.write_text("import sys, pathlib; print(*pathlib.Path(sys.argv[1]).rglob('*phase1.txt'))")
     agent = Agent(name="spy", command=[sys.executable, str(spy), str(tmp_path), "{prompt}"])
 
-    result = run_agent(Assignment(agent, 1, 1), around, None)
+    result = run_agent(Assignment(agent, 1, 1), context, None)
 
     assert (result.status, Path(result.transcript).read_text()) == (0, "\n")
 
@@ -154,13 +156,13 @@ second.call("finish_attempt", attempt=attempt, answer={answer!r})
     ],
 )
 def test_what_an_agent_read_over_another_connection_before_the_clock_started_counts(
-    around: Surroundings, method: str, params: dict[str, Any]
+    context: BenchContext, method: str, params: dict[str, Any]
 ) -> None:
-    answer = (Path(around.workspace.folders.answers) / "Day01_phase1.txt").read_text().strip()
+    answer = (Path(context.workspace.folders.answers) / "Day01_phase1.txt").read_text().strip()
     source = Path(demo_agent.__file__).read_text(encoding="utf-8")
     text = TWO_CONNECTIONS.format(source=source, method=method, params=params, answer=answer)
 
-    result = run_agent(Assignment(program("fox", text), 1, 1), around, None)
+    result = run_agent(Assignment(program("fox", text), 1, 1), context, None)
 
     assert (result.phases[0].outcome, result.phases[0].grade) == ("solved", "claimed"), result.status
 
@@ -210,12 +212,12 @@ def test_a_time_is_verified_only_in_isolation_and_if_nothing_was_seen_before(
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="a shell script")
-def test_the_version_of_a_preset_is_what_its_command_says(around: Surroundings, tmp_path: Path) -> None:
+def test_the_version_of_a_preset_is_what_its_command_says(context: BenchContext, tmp_path: Path) -> None:
     tool = tmp_path / "bin" / "agent"
     tool.parent.mkdir()
     tool.write_text("#!/bin/sh\necho agent 7.1\necho more\n")
     tool.chmod(0o755)
 
-    assert find_version(Agent(preset="claude", command=[str(tool), "{prompt}"]), around) == "agent 7.1"
-    assert find_version(Agent(command=[str(tool), "{prompt}"]), around) is None
-    assert find_version(Agent(preset="claude", command=["no"], version="9"), around) == "9"
+    assert find_version(Agent(preset="claude", command=[str(tool), "{prompt}"]), context) == "agent 7.1"
+    assert find_version(Agent(command=[str(tool), "{prompt}"]), context) is None
+    assert find_version(Agent(preset="claude", command=["no"], version="9"), context) == "9"

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from bridgehead.aoc.bench.agents import PRESETS, STARTER, Agent, environment_of, furnish_home, read_agents
+from bridgehead.aoc.bench.agents import PRESETS, STARTER, Agent, environment_of, prepare_home, read_agents
 from bridgehead.runtime.errors import InvalidArgument
 
 SERVER = ["python", "-I", "relay.py", "4711", "secret"]
@@ -96,7 +96,7 @@ def test_an_agent_gets_few_variables_and_those_that_it_asks_for(tmp_path: Path) 
 
 
 def test_every_configuration_names_the_bridge_and_nothing_else(tmp_path: Path) -> None:
-    config = furnish_home(tmp_path, SERVER, Agent())
+    config = prepare_home(tmp_path, SERVER, Agent())
 
     claude = json.loads(config.read_text())["mcpServers"]
     gemini = json.loads((tmp_path / ".gemini" / "settings.json").read_text())["mcpServers"]
@@ -118,7 +118,7 @@ def test_credentials_are_copied_to_the_same_place_and_only_from_home(
     monkeypatch.setenv("HOME", str(home))
     monkeypatch.setenv("USERPROFILE", str(home))
 
-    furnish_home(new, SERVER, Agent(files=["~/.my/key", "~/.my/missing", str(tmp_path / "other")]))
+    prepare_home(new, SERVER, Agent(files=["~/.my/key", "~/.my/missing", str(tmp_path / "other")]))
 
     assert (new / ".my" / "key").read_text() == "secret"
     assert not list(new.rglob("other"))

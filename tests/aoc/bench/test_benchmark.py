@@ -7,9 +7,9 @@ import pytest
 from msgspec.structs import replace
 
 from bridgehead.aoc.bench import benchmark
-from bridgehead.aoc.bench.agent_run import Assignment, Surroundings
-from bridgehead.aoc.bench.benchmark import Plan, check_plan, exhausted, record, run_benchmark
-from bridgehead.aoc.bench.journal import Journal, RunResult
+from bridgehead.aoc.bench.agent_run import Assignment, BenchContext
+from bridgehead.aoc.bench.benchmark import Plan, check_plan, exhausted_budget, record, run_benchmark
+from bridgehead.aoc.bench.journal import RunJournal, RunResult
 from bridgehead.aoc.ranking.board import Filters
 from bridgehead.runtime.errors import InvalidArgument
 from tests.aoc.bench.results import FAILED, NOT_STARTED, SOLVED, result, scripted
@@ -38,7 +38,7 @@ def plan(days: list[int], repeats: int = 1) -> Plan:
 def played(monkeypatch: pytest.MonkeyPatch) -> None:
     """Runs that take no time: what an agent does is tested with agent runs."""
 
-    def play(assignment: Assignment, around: Surroundings, version: str | None) -> RunResult:
+    def play(assignment: Assignment, context: BenchContext, version: str | None) -> RunResult:
         agent = assignment.agent
         cost = None if agent.name == "gull" else 0.5
         return result(agent.name, assignment.day, assignment.repeat, id=assignment.id, cost_usd=cost)
@@ -54,12 +54,12 @@ def test_all_agents_have_had_the_same_runs_when_it_is_cut_short() -> None:
 
 
 @pytest.mark.usefixtures("played")
-def test_a_benchmark_that_was_stopped_goes_on_where_it_was(around: Surroundings) -> None:
+def test_a_benchmark_that_was_stopped_goes_on_where_it_was(context: BenchContext) -> None:
     stopped = replace(plan([1, 2]), budget_usd=0.9)
 
-    first, why = run_benchmark(stopped, around, Silent())
+    first, why = run_benchmark(stopped, context, Silent())
     watcher = Silent()
-    second, none = run_benchmark(plan([1, 2]), around, watcher)
+    second, none = run_benchmark(plan([1, 2]), context, watcher)
 
     assert (len(first), why) == (2, "The budget of $0.9 is used up ($1.00).")
     assert watcher.begun == [("fox", 2, 1), ("owl", 2, 1)]
@@ -68,22 +68,22 @@ def test_a_benchmark_that_was_stopped_goes_on_where_it_was(around: Surroundings)
 
 @pytest.mark.usefixtures("played")
 def test_a_run_that_was_cut_off_is_run_again_and_those_before_it_are_kept(
-    around: Surroundings, monkeypatch: pytest.MonkeyPatch
+    context: BenchContext, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     play: Any = getattr(benchmark, "run_agent")  # noqa: B009 - what `played` has put there
 
-    def interrupt(assignment: Assignment, around: Surroundings, version: str | None) -> RunResult:
+    def interrupt(assignment: Assignment, context: BenchContext, version: str | None) -> RunResult:
         if assignment.agent.name == "owl":
             raise KeyboardInterrupt
-        played: RunResult = play(assignment, around, version)
+        played: RunResult = play(assignment, context, version)
         return played
 
     monkeypatch.setattr(benchmark, "run_agent", interrupt)
     with pytest.raises(KeyboardInterrupt):
-        run_benchmark(plan([1]), around, Silent())
+        run_benchmark(plan([1]), context, Silent())
     monkeypatch.setattr(benchmark, "run_agent", play)
     watcher = Silent()
-    run_benchmark(plan([1]), around, watcher)
+    run_benchmark(plan([1]), context, watcher)
 
     assert watcher.begun == [("owl", 1, 1)]
 
@@ -93,13 +93,13 @@ def test_a_run_that_was_cut_off_is_run_again_and_those_before_it_are_kept(
     "changes",
     [{"model": "larger"}, {"command": ["other", "{prompt}"]}, {"language": "Rust"}, {"set": {"A": "1"}}],
 )
-def test_an_agent_that_was_changed_is_run_again(around: Surroundings, changes: dict[str, Any]) -> None:
+def test_an_agent_that_was_changed_is_run_again(context: BenchContext, changes: dict[str, Any]) -> None:
     fox = scripted("fox")
-    run_benchmark(Plan([fox], [1], 1), around, Silent())
+    run_benchmark(Plan([fox], [1], 1), context, Silent())
     begun = []
     for agent in (replace(fox, files=["~/.key"]), replace(fox, **changes)):
         watcher = Silent()
-        run_benchmark(Plan([agent], [1], 1), around, watcher)
+        run_benchmark(Plan([agent], [1], 1), context, watcher)
         begun.append(watcher.begun)
 
     assert begun == [[], [("fox", 1, 1)]]
@@ -107,12 +107,12 @@ def test_an_agent_that_was_changed_is_run_again(around: Surroundings, changes: d
 
 @pytest.mark.usefixtures("played")
 def test_an_agent_that_reports_no_cost_is_named_once_if_there_is_a_budget_in_dollars(
-    around: Surroundings,
+    context: BenchContext,
 ) -> None:
     agents = Plan([scripted("gull"), scripted("fox")], [1, 2], 1)
     watchers = [Silent(), Silent()]
-    run_benchmark(replace(agents, budget_usd=100.0), around, watchers[0])
-    run_benchmark(replace(agents, days=[3]), around, watchers[1])
+    run_benchmark(replace(agents, budget_usd=100.0), context, watchers[0])
+    run_benchmark(replace(agents, days=[3]), context, watchers[1])
 
     assert watchers[0].warnings == [
         "gull reported no cost, so --budget-usd does not limit it; --budget-minutes does."
@@ -121,84 +121,86 @@ def test_an_agent_that_reports_no_cost_is_named_once_if_there_is_a_budget_in_dol
 
 
 @pytest.mark.usefixtures("played")
-def test_a_crash_between_the_journal_and_the_records_loses_nothing(around: Surroundings) -> None:
-    assert around.workspace.seals is not None
+def test_a_crash_between_the_journal_and_the_records_loses_nothing(context: BenchContext) -> None:
+    assert context.workspace.seals is not None
     written = result("fox", id=Assignment(scripted("fox"), 1, 1).id)
-    Journal(around.folder, around.workspace.seals).append(written)
+    RunJournal(context.folder, context.workspace.seals).append(written)
 
-    run_benchmark(plan([1]), around, Silent())
+    run_benchmark(plan([1]), context, Silent())
 
-    rows = around.workspace.board_now(Filters()).rows
+    rows = context.workspace.board_now(Filters()).rows
     assert {row.llm: (row.n, row.attempts) for row in rows} == {"fox": (1, 2), "owl": (1, 2)}
 
 
 @pytest.mark.usefixtures("played")
-def test_a_run_that_was_written_into_the_journal_by_hand_is_claimed(around: Surroundings) -> None:
+def test_a_run_that_was_written_into_the_journal_by_hand_is_claimed(context: BenchContext) -> None:
     forged = result("fox", id=Assignment(scripted("fox"), 1, 1).id)
-    (around.folder / "journal.jsonl").write_bytes(msgspec.json.encode(forged) + b"\n")
+    (context.folder / "journal.jsonl").write_bytes(msgspec.json.encode(forged) + b"\n")
 
-    run_benchmark(plan([1]), around, Silent())
+    run_benchmark(plan([1]), context, Silent())
 
-    runs, _ = around.workspace.runs_now(Filters())
+    runs, _ = context.workspace.runs_now(Filters())
     assert {run.llm: run.grade for run in runs} == {"fox": "claimed", "owl": "verified"}
 
 
 @pytest.mark.usefixtures("played")
-def test_each_year_has_its_own_runs_in_a_folder_that_they_share(around: Surroundings) -> None:
+def test_each_year_has_its_own_runs_in_a_folder_that_they_share(context: BenchContext) -> None:
     watchers = [Silent(), Silent()]
     for year, watcher in zip((2024, 2025), watchers, strict=True):
-        run_benchmark(replace(plan([1]), year=year), around, watcher)
+        run_benchmark(replace(plan([1]), year=year), context, watcher)
 
     assert watchers[0].begun == watchers[1].begun == [("fox", 1, 1), ("owl", 1, 1)]
 
 
 @pytest.mark.parametrize(("status", "attempts"), [(0, 1), (1, 0)])
 def test_an_agent_that_does_not_begin_has_not_solved_unless_it_is_broken(
-    around: Surroundings, status: int, attempts: int
+    context: BenchContext, status: int, attempts: int
 ) -> None:
     """Else an agent could look at a puzzle first, and begin only what it can solve."""
     phases = [NOT_STARTED, replace(NOT_STARTED, phase=2)]
-    record(around.workspace, result())
-    record(around.workspace, result(day=2, phases=phases, status=status))
+    record(context.workspace, result())
+    record(context.workspace, result(day=2, phases=phases, status=status))
 
-    rows = around.workspace.board_now(Filters(day=2)).rows
+    rows = context.workspace.board_now(Filters(day=2)).rows
     assert sum(row.attempts for row in rows) == attempts
 
 
 @pytest.mark.usefixtures("played")
-def test_an_agent_that_was_broken_is_run_again(around: Surroundings, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_agent_that_was_broken_is_run_again(
+    context: BenchContext, monkeypatch: pytest.MonkeyPatch
+) -> None:
     play: Any = getattr(benchmark, "run_agent")  # noqa: B009 - what `played` has put there
 
-    def fail(assignment: Assignment, around: Surroundings, version: str | None) -> RunResult:
-        begun: RunResult = play(assignment, around, version)
+    def fail(assignment: Assignment, context: BenchContext, version: str | None) -> RunResult:
+        begun: RunResult = play(assignment, context, version)
         return replace(begun, phases=[NOT_STARTED], status=1)
 
     monkeypatch.setattr(benchmark, "run_agent", fail)
-    (failed, _), _ = run_benchmark(plan([1]), around, Silent())
+    (failed, _), _ = run_benchmark(plan([1]), context, Silent())
     monkeypatch.setattr(benchmark, "run_agent", play)
     watchers = [Silent(), Silent()]
     for watcher in watchers:
-        run_benchmark(plan([1]), around, watcher)
+        run_benchmark(plan([1]), context, watcher)
 
     assert failed.is_broken
     assert [len(watcher.begun) for watcher in watchers] == [2, 0]
 
 
-def test_recording_a_run_again_changes_nothing(around: Surroundings) -> None:
+def test_recording_a_run_again_changes_nothing(context: BenchContext) -> None:
     for _ in range(2):
-        record(around.workspace, result())
+        record(context.workspace, result())
 
-    (row,) = around.workspace.board_now(Filters()).rows
+    (row,) = context.workspace.board_now(Filters()).rows
     assert (row.n, row.verified, row.attempts, row.solved, row.wrong) == (1, 1, 2, 1, 7)
     assert (row.tokens, row.cost_usd) == (500, 0.25)
-    (run,), _ = around.workspace.runs_now(Filters())
+    (run,), _ = context.workspace.runs_now(Filters())
     assert (run.grade, run.speed_ms, run.llm) == ("verified", 1500, "fox")
 
 
-def test_every_record_says_where_it_came_from(around: Surroundings) -> None:
-    record(around.workspace, result())
+def test_every_record_says_where_it_came_from(context: BenchContext) -> None:
+    record(context.workspace, result())
 
-    (entry,) = around.workspace.records.entries([1])[1]
+    (entry,) = context.workspace.records.entries([1])[1]
     details = entry.details
     assert (details.agent, details.version, details.model, details.language) == (
         "fox",
@@ -213,18 +215,19 @@ def test_every_record_says_where_it_came_from(around: Surroundings) -> None:
 def test_a_budget_is_of_all_runs_of_the_plan() -> None:
     done = [result(), result(day=2, cost_usd=None)]
 
-    assert not exhausted(replace(plan([1]), budget_usd=0.6, budget_minutes=2), done)
-    assert "The budget of $0.5 is used up" in exhausted(replace(plan([1]), budget_usd=0.5), done)
+    assert not exhausted_budget(replace(plan([1]), budget_usd=0.6, budget_minutes=2), done)
+    assert "The budget of $0.5 is used up" in exhausted_budget(replace(plan([1]), budget_usd=0.5), done)
     assert (
-        exhausted(replace(plan([1]), budget_minutes=1), done) == "The budget of 1 minutes is used up (1.0)."
+        exhausted_budget(replace(plan([1]), budget_minutes=1), done)
+        == "The budget of 1 minutes is used up (1.0)."
     )
     assert (SOLVED.phase, FAILED.phase) == (1, 2)
 
 
-def test_a_plan_that_cannot_work_is_refused_before_anything_is_paid_for(around: Surroundings) -> None:
-    check_plan(plan([1, 2, 3]), around.workspace)
+def test_a_plan_that_cannot_work_is_refused_before_anything_is_paid_for(context: BenchContext) -> None:
+    check_plan(plan([1, 2, 3]), context.workspace)
     missing = Plan([replace(scripted("x"), command=["no-such-agent", "{prompt}"])], [1], 1)
 
     for refused, words in ((plan([9]), "Day 9 has no puzzle"), (missing, "is not installed")):
         with pytest.raises(InvalidArgument, match=words):
-            check_plan(refused, around.workspace)
+            check_plan(refused, context.workspace)

@@ -6,13 +6,13 @@ from typing import Any
 import msgspec
 import pytest
 
-from bridgehead.aoc.bench.journal import Journal, run_id
+from bridgehead.aoc.bench.journal import RunJournal, run_id
 from bridgehead.aoc.files.seals import Seals
 from tests.aoc.bench.results import NOT_STARTED, result
 
 
-def open_journal(folder: Path) -> Journal:
-    return Journal(folder, Seals(lambda: folder / "key"))
+def open_journal(folder: Path) -> RunJournal:
+    return RunJournal(folder, Seals(lambda: folder / "key"))
 
 
 def test_runs_are_read_back_as_they_were(tmp_path: Path) -> None:

@@ -155,7 +155,7 @@ def test_an_open_attempt_counts_as_failed_only_after_a_day(attempts: Attempts) -
 
 def test_reading_a_puzzle_is_never_an_attempt_and_is_stored_once(attempts: Attempts) -> None:
     for _ in range(2):
-        Stopwatch(attempts, Clock()).note_given(1, [1, 2], "token:ann")
+        Stopwatch(attempts, Clock()).record_handout(1, [1, 2], "token:ann")
 
     assert [(one.caller, one.phase) for one in attempts.steps(1)] == [("token:ann", 1), ("token:ann", 2)]
     assert count(attempts, NOW + OPEN_SECONDS + 1) == {}

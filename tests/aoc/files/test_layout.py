@@ -11,12 +11,12 @@ from bridgehead.aoc.files.layout import Folders, find_folders, identify
 from bridgehead.aoc.settings import AocSettings
 
 
-def found(environment: dict[str, str], current: Path) -> Folders:
+def folders_for(environment: dict[str, str], current: Path) -> Folders:
     return find_folders(AocSettings(environment), str(current))
 
 
 def test_the_data_directory_has_both_folders_and_the_aliases(tmp_path: Path) -> None:
-    assert found({"AOC_DATA_DIR": str(tmp_path)}, Path("elsewhere")) == Folders(
+    assert folders_for({"AOC_DATA_DIR": str(tmp_path)}, Path("elsewhere")) == Folders(
         instructions=str(tmp_path / "instructions"),
         speeds=str(tmp_path / "speeds"),
         inputs=str(tmp_path / "inputs"),
@@ -32,11 +32,11 @@ def test_the_data_directory_has_both_folders_and_the_aliases(tmp_path: Path) -> 
 def test_the_current_directory_serves_where_it_has_one_of_the_folders(tmp_path: Path, name: str) -> None:
     (tmp_path / name).mkdir()
 
-    assert found({}, tmp_path).speeds == str(tmp_path / "speeds")
+    assert folders_for({}, tmp_path).speeds == str(tmp_path / "speeds")
 
 
 def test_else_the_users_data_directory_serves(tmp_path: Path) -> None:
-    place = found({}, tmp_path)
+    place = folders_for({}, tmp_path)
 
     assert not place.speeds.startswith(str(tmp_path))
     assert Path(place.speeds).parts[-3:] == ("bridgehead", "aoc", "speeds")
@@ -44,9 +44,9 @@ def test_else_the_users_data_directory_serves(tmp_path: Path) -> None:
 
 def test_the_default_year_may_have_its_files_at_the_top_or_in_a_folder_of_its_own(tmp_path: Path) -> None:
     environment = {"AOC_DATA_DIR": str(tmp_path)}
-    at_top = found(environment, tmp_path)
+    at_top = folders_for(environment, tmp_path)
     (tmp_path / "2025").mkdir()
-    apart = found(environment, tmp_path)
+    apart = folders_for(environment, tmp_path)
 
     assert at_top.instructions == str(tmp_path / "instructions")
     assert apart.instructions == str(tmp_path / "2025" / "instructions")
@@ -54,7 +54,7 @@ def test_the_default_year_may_have_its_files_at_the_top_or_in_a_folder_of_its_ow
 
 
 def test_any_other_year_lives_in_its_own_folder_also_before_that_exists(tmp_path: Path) -> None:
-    place = found({"AOC_DATA_DIR": str(tmp_path), "AOC_YEAR": "2024"}, tmp_path)
+    place = folders_for({"AOC_DATA_DIR": str(tmp_path), "AOC_YEAR": "2024"}, tmp_path)
 
     assert place.instructions == str(tmp_path / "2024" / "instructions")
     assert place.speeds == str(tmp_path / "2024" / "speeds")

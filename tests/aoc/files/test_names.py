@@ -26,7 +26,7 @@ def put_aliases(data: Data, aliases: Any) -> None:
     (data.folder / "aliases.json").write_bytes(text)
 
 
-def standing(answer: Any) -> list[tuple[int, str]]:
+def ranks(answer: Any) -> list[tuple[int, str]]:
     return [(row["rank"], row["llm"]) for row in answer["rows"]]
 
 

@@ -46,6 +46,6 @@ def tried(solved: dict[int, int], attempts: int, wrong: int = 0) -> AttemptCount
     )
 
 
-def standing(found: Board) -> list[tuple[str, str]]:
+def rank_ranges(found: Board) -> list[tuple[str, str]]:
     """Return each model with its range of ranks, or why it has none."""
     return [(row.llm, row.unranked or f"{row.rank}-{row.rank_high}") for row in found.rows]

@@ -7,7 +7,7 @@ import pytest
 
 from bridgehead.aoc.ranking.board import AttemptCounts
 from bridgehead.aoc.ranking.standings import MAX_MODELS, MAX_RANKED, TOO_MANY
-from tests.aoc.ranking.boards import Times, board, standing, tried
+from tests.aoc.ranking.boards import Times, board, rank_ranges, tried
 
 
 def noisy(base: float, days: range, seed: int, runs: int = 1) -> dict[int, list[int]]:
@@ -24,7 +24,7 @@ def test_the_mix_of_puzzles_does_not_decide_the_rank() -> None:
 
     found = board({"alice": alice, "bob": bob})
 
-    assert standing(found) == [("alice", "1-1"), ("bob", "2-2")]
+    assert rank_ranges(found) == [("alice", "1-1"), ("bob", "2-2")]
     assert found.rows[1].slower == pytest.approx(2.0)
 
 
@@ -33,7 +33,7 @@ def test_models_with_fewer_than_three_puzzles_are_listed_without_a_rank() -> Non
 
     found = board(models)
 
-    assert standing(found)[-1] == ("few", "too few puzzles")
+    assert rank_ranges(found)[-1] == ("few", "too few puzzles")
     assert (found.rows[-1].slower, found.rows[-1].rank, found.rows[-1].best) == (None, None, 1)
 
 
@@ -56,7 +56,7 @@ def test_dropping_goes_on_until_nothing_changes() -> None:
         "d": {5: [10], 6: [10], 7: [10]},
     }
 
-    assert {why for _, why in standing(board(models))} <= {"too few puzzles", "too few shared puzzles"}
+    assert {why for _, why in rank_ranges(board(models))} <= {"too few puzzles", "too few shared puzzles"}
 
 
 def test_models_that_share_no_puzzle_are_boards_of_their_own() -> None:
@@ -86,14 +86,14 @@ def test_groups_that_one_model_connects_are_one() -> None:
 def test_on_one_puzzle_three_runs_each_are_compared_and_fewer_are_not() -> None:
     found = board({"a": {1: [100, 101, 102]}, "b": {1: [900, 905, 910]}, "c": {1: [2, 2]}})
 
-    assert standing(found) == [("a", "1-1"), ("b", "2-2"), ("c", "too few runs")]
+    assert rank_ranges(found) == [("a", "1-1"), ("b", "2-2"), ("c", "too few runs")]
     assert found.unit == "runs"
 
 
 def test_one_run_has_no_rank() -> None:
     found = board({"a": {1: [5]}, "b": {1: [500]}})
 
-    assert standing(found) == [("a", "too few runs"), ("b", "too few runs")]
+    assert rank_ranges(found) == [("a", "too few runs"), ("b", "too few runs")]
 
 
 def test_a_noisy_leader_does_not_put_200_and_1600_ms_on_one_rank() -> None:
@@ -158,7 +158,7 @@ def test_a_model_that_solved_nothing_comes_last() -> None:
 
     found = board(models, {"hopeless": tried(dict.fromkeys(DAYS, 0), 1, wrong=12)})
 
-    assert standing(found)[-1] == ("hopeless", "nothing solved")
+    assert rank_ranges(found)[-1] == ("hopeless", "nothing solved")
     assert (found.rows[-1].solved, found.rows[-1].attempts, found.rows[-1].wrong) == (0, 10, 12)
 
 
@@ -173,7 +173,7 @@ def test_by_solve_rate_the_surest_come_first_and_equals_share_their_ranks() -> N
 
     found = board(models, attempts, order="solve_rate")
 
-    ranks = dict(standing(found))
+    ranks = dict(rank_ranges(found))
     assert ranks == {"sure": "1-2", "safe": "1-2", "fast": "3-3", "hopeless": "4-4", "new": "no attempts"}
     assert found.rows[-1].llm == "new"
 
@@ -187,7 +187,7 @@ def test_claimed_times_are_listed_and_never_ranked_beside_better_ones() -> None:
 
     found = board(models, claimed=lies)
 
-    assert standing(found) == [("a", "1-1"), ("b", "2-2"), ("a", "claimed"), ("liar", "claimed")]
+    assert rank_ranges(found) == [("a", "1-1"), ("b", "2-2"), ("a", "claimed"), ("liar", "claimed")]
     assert [row.slower for row in found.rows[:2]] == [row.slower for row in board(models).rows]
     assert [(row.measured, row.claimed) for row in found.rows] == [(10, 0), (10, 0), (0, 1), (0, 90)]
 
@@ -195,7 +195,7 @@ def test_claimed_times_are_listed_and_never_ranked_beside_better_ones() -> None:
 def test_where_there_is_nothing_else_claimed_times_are_a_board_that_says_so() -> None:
     found = board({}, claimed={"a": noisy(100, DAYS, 1), "b": noisy(300, DAYS, 2)})
 
-    assert (found.grade, standing(found)) == ("claimed", [("a", "1-1"), ("b", "2-2")])
+    assert (found.grade, rank_ranges(found)) == ("claimed", [("a", "1-1"), ("b", "2-2")])
 
 
 def test_verified_and_measured_times_are_ranked_together_or_each_alone() -> None:

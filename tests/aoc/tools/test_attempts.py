@@ -396,7 +396,7 @@ async def test_a_puzzle_can_be_read_while_attempts_cannot_be_stored(
     def fail(*_: Any) -> None:
         raise StorageError("The disk is full.")
 
-    monkeypatch.setattr(Stopwatch, "note_given", fail)
+    monkeypatch.setattr(Stopwatch, "record_handout", fail)
     async with connect(whole.bridge()) as client:
         client.connection.principal = "token:ann"
         read = await client.call("fetch_instruction", {"day": 1})

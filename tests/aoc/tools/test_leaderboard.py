@@ -22,7 +22,7 @@ async def history(data: Data, **arguments: Any) -> Any:
         return (await client.call("speed_history", arguments))["structuredContent"]
 
 
-async def said(data: Data, tool: str, **arguments: Any) -> str:
+async def call_text(data: Data, tool: str, **arguments: Any) -> str:
     async with connect(data.bridge()) as client:
         return await client.all_text(tool, arguments)
 
@@ -37,7 +37,7 @@ def put_aliases(data: Data, aliases: Any) -> None:
     (data.folder / "aliases.json").write_bytes(text)
 
 
-def standing(answer: Any) -> list[tuple[int | None, str]]:
+def ranks(answer: Any) -> list[tuple[int | None, str]]:
     return [(row["rank"], row["llm"]) for row in answer["rows"]]
 
 
@@ -110,7 +110,7 @@ async def test_models_that_cannot_be_told_apart_have_ranks_that_overlap(data: Da
 
     answer = await board(data)
 
-    assert standing(answer) == [(1, "a"), (1, "b"), (3, "c")]
+    assert ranks(answer) == [(1, "a"), (1, "b"), (3, "c")]
     assert [row["rank_high"] for row in answer["rows"]] == [2, 2, 3]
 
 
@@ -124,9 +124,9 @@ async def test_the_board_of_one_day_and_phase_counts_only_those(data: Data) -> N
     data.put_speeds(1, [entry("a", 1), entry("b", 2), entry("a", 50, 2)] * 3)
     data.put_speeds(2, [entry("c", 1), entry("b", 99)] * 3)
 
-    assert standing(await board(data, day=1, phase=1)) == [(1, "a"), (2, "b")]
-    assert standing(await board(data, day=2)) == [(1, "c"), (2, "b")]
-    assert standing(await board(data, phase=2)) == [(None, "a")]
+    assert ranks(await board(data, day=1, phase=1)) == [(1, "a"), (2, "b")]
+    assert ranks(await board(data, day=2)) == [(1, "c"), (2, "b")]
+    assert ranks(await board(data, phase=2)) == [(None, "a")]
 
 
 async def test_one_llm_keeps_the_rank_that_it_has_among_all(data: Data) -> None:
@@ -134,7 +134,7 @@ async def test_one_llm_keeps_the_rank_that_it_has_among_all(data: Data) -> None:
 
     answer = await board(data, llm="b")
 
-    assert standing(answer) == [(2, "b")]
+    assert ranks(answer) == [(2, "b")]
     assert answer["rows"][0]["slower"] == pytest.approx(3.0)
 
 
@@ -145,7 +145,7 @@ async def test_the_board_comes_in_pages(data: Data) -> None:
     beyond = await board(data, offset=50)
 
     assert (len(first["rows"]), first["next_offset"], first["total"]) == (5, 5, 7)
-    assert (standing(last), last["next_offset"]) == ([(None, "llm5"), (None, "llm6")], None)
+    assert (ranks(last), last["next_offset"]) == ([(None, "llm5"), (None, "llm6")], None)
     assert (beyond["rows"], beyond["total"]) == ([], 7)
 
 
@@ -153,9 +153,9 @@ async def test_the_text_of_the_board_has_the_same_figures_and_says_how_they_came
     data.put_speeds(1, [entry(llm, time) for llm in ("a", "b") for time in (100, 101, 102)])
     data.put_speeds(2, [*(entry("b", 168_000) for _ in range(20))])
 
-    text = await said(data, "speed_leaderboard", day=1, limit=1)
-    slow = await said(data, "speed_leaderboard", day=2)
-    beyond = await said(data, "speed_leaderboard", offset=9, day=2)
+    text = await call_text(data, "speed_leaderboard", day=1, limit=1)
+    slow = await call_text(data, "speed_leaderboard", day=2)
+    beyond = await call_text(data, "speed_leaderboard", offset=9, day=2)
 
     assert text.startswith(
         "Solving time, claimed:\n1–2. a: 1.00× the leader, median 101 ms; 3 runs on 1 puzzle, "
@@ -174,12 +174,14 @@ async def test_the_text_of_the_board_has_the_same_figures_and_says_how_they_came
 async def test_without_runs_the_text_says_what_there_is_and_never_asks_for_a_record(
     data: Data, tool: str
 ) -> None:
-    assert await said(data, tool) == "No runs are recorded yet."
+    assert await call_text(data, tool) == "No runs are recorded yet."
     data.put_speeds(1, [entry("gpt-5", 5)])
     data.put_speeds(2, [entry("o3", 5)])
 
-    assert await said(data, tool, day=3) == "No runs are recorded for day 3.\nNote: Days with runs: 1, 2."
-    assert await said(data, tool, llm="claude") == (
+    assert (
+        await call_text(data, tool, day=3) == "No runs are recorded for day 3.\nNote: Days with runs: 1, 2."
+    )
+    assert await call_text(data, tool, llm="claude") == (
         "No runs of 'claude' are recorded.\nNote: Known models: gpt-5, o3."
     )
 
@@ -194,10 +196,10 @@ async def test_measures_never_meet_on_one_board(data: Data) -> None:
     )
 
     solving, execution = await board(data), await board(data, measure="execution")
-    text = await said(data, "speed_leaderboard")
+    text = await call_text(data, "speed_leaderboard")
 
-    assert (solving["measure"], standing(solving)) == ("solving", [(None, "a")])
-    assert (execution["measure"], standing(execution)) == ("execution", [(1, "a"), (2, "b")])
+    assert (solving["measure"], ranks(solving)) == ("solving", [(None, "a")])
+    assert (execution["measure"], ranks(execution)) == ("execution", [(1, "a"), (2, "b")])
     assert "6 runs of execution time not shown: measure=execution." in text
 
 
@@ -209,7 +211,7 @@ async def test_a_model_without_solving_times_is_found_on_the_other_board(data: D
         not_solving = await client.all_text("speed_leaderboard", {"llm": "runner", "measure": "solving"})
 
     assert found["structuredContent"]["measure"] == "execution"
-    assert standing(found["structuredContent"]) == [(None, "runner")]
+    assert ranks(found["structuredContent"]) == [(None, "runner")]
     assert missing == "No runs of 'walker' are recorded.\nNote: Known models: runner, solver."
     assert not_solving.startswith("No runs are recorded for this.")
 
@@ -218,7 +220,7 @@ async def test_a_model_without_a_puzzle_in_common_is_not_compared(data: Data) ->
     data.put_speeds(1, [entry("often", time) for time in (28, 29, 30, 31, 32)])
     data.put_speeds(2, [entry("once", 2)])
 
-    text = await said(data, "speed_leaderboard")
+    text = await call_text(data, "speed_leaderboard")
 
     assert "– once (too few runs): median 2 ms; 1 run on 1 puzzle" in text
     assert "the leader" not in text
@@ -236,7 +238,7 @@ async def test_what_is_claimed_and_what_is_measured_is_marked(data: Data) -> Non
     data.take_in()
 
     answer = await board(data)
-    text = await said(data, "speed_leaderboard")
+    text = await call_text(data, "speed_leaderboard")
 
     assert [(row["llm"], row["measured"], row["claimed"]) for row in answer["rows"]] == [
         ("a", 1, 0),

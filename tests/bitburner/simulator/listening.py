@@ -14,30 +14,30 @@ LIMIT = PATIENCE
 
 
 class Listening:
-    """Where it listens, and the connections that came."""
+    """Where it listens, and the connections to it."""
 
     def __init__(self) -> None:
         self.url = ""
-        self._came: asyncio.Queue[ServerConnection] = asyncio.Queue()
+        self._connections: asyncio.Queue[ServerConnection] = asyncio.Queue()
 
-    async def hear(self, connection: ServerConnection) -> None:
-        self._came.put_nowait(connection)
+    async def accept(self, connection: ServerConnection) -> None:
+        self._connections.put_nowait(connection)
         await connection.wait_closed()
 
     async def next(self) -> ServerConnection:
         """Return the next connection."""
         async with asyncio.timeout(LIMIT):
-            return await self._came.get()
+            return await self._connections.get()
 
 
 @asynccontextmanager
 async def listening(**options: Any) -> AsyncIterator[Listening]:
     """Listen on a free port."""
-    one = Listening()
-    async with serve(one.hear, "127.0.0.1", 0, max_size=None, compression=None, **options) as server:
+    listener = Listening()
+    async with serve(listener.accept, "127.0.0.1", 0, max_size=None, compression=None, **options) as server:
         port = next(iter(server.sockets)).getsockname()[1]
-        one.url = f"ws://127.0.0.1:{port}"
-        yield one
+        listener.url = f"ws://127.0.0.1:{port}"
+        yield listener
 
 
 def request(number: int, method: str = "getFileNames", **params: Any) -> str:
@@ -47,7 +47,7 @@ def request(number: int, method: str = "getFileNames", **params: Any) -> str:
     )
 
 
-async def said(connection: ServerConnection) -> Any:
+async def next_frame(connection: ServerConnection) -> Any:
     """Return the next frame, decoded."""
     async with asyncio.timeout(LIMIT):
         return json.loads(await connection.recv())

@@ -6,7 +6,7 @@ from asyncio.subprocess import Process
 
 import pytest
 
-from tests.bitburner.simulator.listening import listening, request, said
+from tests.bitburner.simulator.listening import listening, next_frame, request
 from tests.bitburner.simulator.simulating import LIMIT, simulated, until
 from tests.support import endable
 
@@ -23,7 +23,7 @@ async def test_it_shows_what_is_asked_and_ends_when_told(stop: signal.Signals) -
     async with listening() as server, simulated("--url", server.url) as game:
         connection = await server.next()
         await connection.send(request(1))
-        await said(connection)
+        await next_frame(connection)
         await connection.send(request(2, "getFile", filename="no.js", server="home"))
         await connection.send("nothing")
 
@@ -42,7 +42,7 @@ async def test_the_third_generation_dials_again_after_a_drop() -> None:
         second = await server.next()
         await second.send(request(1))
 
-        assert (await said(second))["id"] == 1
+        assert (await next_frame(second))["id"] == 1
         assert await until(game, "Disconnected") == "Disconnected: later (1013)"
 
 

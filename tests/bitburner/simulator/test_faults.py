@@ -11,7 +11,7 @@ from websockets.asyncio.server import ServerConnection
 from bridgehead.bitburner.simulator import Faults
 from bridgehead.bitburner.simulator.faults import Dice, parse
 from bridgehead.runtime.errors import InvalidArgument
-from tests.bitburner.simulator.listening import LIMIT, Listening, listening, request, said
+from tests.bitburner.simulator.listening import LIMIT, Listening, listening, next_frame, request
 from tests.support.game import Game
 
 
@@ -29,7 +29,7 @@ async def test_silence_is_no_reply_and_can_end() -> None:
         game.faults = Faults()
         await connection.send(request(2))
 
-        assert (await said(connection))["id"] == 2
+        assert (await next_frame(connection))["id"] == 2
 
 
 async def test_a_fault_can_befall_one_request_and_one_method_only() -> None:
@@ -39,7 +39,7 @@ async def test_a_fault_can_befall_one_request_and_one_method_only() -> None:
         for number, method in enumerate(("getFileNames", "getAllFiles", "getAllFiles")):
             await connection.send(request(number, method))
 
-        assert [(await said(connection))["id"] for _ in range(2)] == [0, 2]
+        assert [(await next_frame(connection))["id"] for _ in range(2)] == [0, 2]
 
 
 async def test_a_late_reply_is_overtaken() -> None:
@@ -48,7 +48,7 @@ async def test_a_late_reply_is_overtaken() -> None:
         await connection.send(request(1))
         await connection.send(request(2))
 
-        assert [(await said(connection))["id"] for _ in range(2)] == [2, 1]
+        assert [(await next_frame(connection))["id"] for _ in range(2)] == [2, 1]
 
 
 async def order(seed: int) -> list[int]:
@@ -57,7 +57,7 @@ async def order(seed: int) -> list[int]:
         connection = await connected(server, game)
         for number in range(24):
             await connection.send(request(number))
-        return [(await said(connection))["id"] for _ in range(24)]
+        return [(await next_frame(connection))["id"] for _ in range(24)]
 
 
 async def test_replies_out_of_order_all_come_in_an_order_that_the_seed_decides() -> None:
@@ -73,7 +73,7 @@ async def test_a_few_replies_out_of_order_do_not_wait_for_more() -> None:
         connection = await connected(server, game)
         await connection.send(request(1))
 
-        assert (await said(connection))["id"] == 1
+        assert (await next_frame(connection))["id"] == 1
 
 
 async def test_a_drop_cuts_the_connection_and_leaves_the_request_undone() -> None:
@@ -118,7 +118,7 @@ async def test_nonsense_has_the_right_id_and_no_result_of_names() -> None:
     async with listening() as server, Game(faults=Faults(nonsense=1)) as game:
         connection = await connected(server, game)
         await connection.send(request(1, "getFile", filename="a.js", server="home"))
-        reply = await said(connection)
+        reply = await next_frame(connection)
 
     assert reply["id"] == 1
     assert not isinstance(reply["result"], str)
@@ -129,10 +129,10 @@ async def test_a_huge_reply_is_the_right_one_with_padding() -> None:
         connection = await connected(server, game)
         await connection.send(request(1))
         await connection.send(request(2, "toString"))
-        reply = await said(connection)
+        reply = await next_frame(connection)
 
         assert (reply["result"], len(reply["padding"])) == ([], 3_000_000)
-        assert await said(connection) == "[object Object]"
+        assert await next_frame(connection) == "[object Object]"
 
 
 async def test_replies_that_wait_are_forgotten_with_the_connection() -> None:

@@ -8,7 +8,7 @@ import pytest
 from websockets.asyncio.server import ServerConnection
 from websockets.http11 import Request, Response
 
-from tests.bitburner.simulator.listening import listening, request, said
+from tests.bitburner.simulator.listening import listening, next_frame, request
 from tests.support.game import Game
 from tests.support.waiting import PATIENCE
 
@@ -21,7 +21,7 @@ async def test_it_dials_as_a_page_does_and_says_nothing_by_itself() -> None:
         connection = await server.next()
         await connection.send(request(1))
 
-        assert await said(connection) == {"jsonrpc": "2.0", "result": ["a.js"], "id": 1}
+        assert await next_frame(connection) == {"jsonrpc": "2.0", "result": ["a.js"], "id": 1}
         assert connection.request is not None
         assert (connection.request.path, connection.request.headers["Origin"]) == ("/", PAGE)
         assert (game.is_connected, game.closed) == (True, None)
@@ -44,7 +44,7 @@ async def test_binary_frames_and_broken_text_are_seen_and_not_answered() -> None
         for frame in (request(1).encode(), "{bad json", "null", request(2)):
             await connection.send(frame)
 
-        assert (await said(connection))["id"] == 2
+        assert (await next_frame(connection))["id"] == 2
         assert game.requests[:3] == [request(1).encode(), "{bad json", "null"]
 
 
@@ -121,7 +121,7 @@ async def test_fifty_megabytes_in_a_thousand_files_go_through() -> None:
         await game.dial(server.url)
         connection = await server.next()
         await connection.send(request(1, "getAllFiles", server="home"))
-        reply = await said(connection)
+        reply = await next_frame(connection)
 
     assert sum(len(file["content"]) for file in reply["result"]) == 50_000_000
 

@@ -6,7 +6,7 @@ import pytest
 
 from bridgehead.bitburner.simulator.paths import is_script, is_text, read_folder, resolve
 from bridgehead.runtime.errors import NotFound
-from tests.bitburner.simulator.listening import listening, request, said
+from tests.bitburner.simulator.listening import listening, next_frame, request
 from tests.bitburner.simulator.simulating import simulated, until
 
 
@@ -20,7 +20,9 @@ async def test_home_holds_the_files_of_a_folder_that_a_game_can_hold(tmp_path: P
         connection = await server.next()
         await connection.send(request(1, "getAllFiles", server="home"))
 
-        assert (await said(connection))["result"] == [{"filename": "lib/scan.js", "content": "ns.scan()\n"}]
+        assert (await next_frame(connection))["result"] == [
+            {"filename": "lib/scan.js", "content": "ns.scan()\n"}
+        ]
         assert (await until(game, "Left out")).endswith("photo.png, raw.txt, two words.js")
 
 

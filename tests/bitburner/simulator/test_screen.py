@@ -4,7 +4,7 @@ import asyncio
 import os
 import signal
 
-from tests.bitburner.simulator.listening import listening, request, said
+from tests.bitburner.simulator.listening import listening, next_frame, request
 from tests.bitburner.simulator.simulating import LIMIT, simulated, until
 from tests.support import endable
 
@@ -17,7 +17,7 @@ async def test_faults_are_shown_beside_what_they_befall() -> None:
         third = await server.next()
         await third.send(request(3))
 
-        assert (await said(third))["id"] == 3
+        assert (await next_frame(third))["id"] == 3
         assert await until(game, "cut") == "getFileNames home → the connection is cut  [drop]"
 
 
@@ -27,7 +27,7 @@ async def test_on_a_terminal_all_is_on_one_screen() -> None:
         async with listening() as server, simulated("--url", server.url, output=theirs) as game:
             connection = await server.next()
             await connection.send(request(1))
-            await said(connection)
+            await next_frame(connection)
             endable.send_from_loop(game, signal.SIGTERM)
             await asyncio.wait_for(game.wait(), LIMIT)
         shown = os.read(ours, 65536).decode()

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from bridgehead.host.dashboard.connect import CLIENTS, Endpoint, make_command
+from bridgehead.host.dashboard.connect import CLIENTS, ServerAddress, make_command
 from bridgehead.install import clients, command
 from tests.host.dashboard.browsing import Browser
 from tests.support.host_bridges import StandIns
@@ -49,7 +49,7 @@ def test_the_command_is_one_that_the_installer_accepts(
     client: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    endpoint = Endpoint("Weather", "https://team.example/weather/mcp", "weather")
+    endpoint = ServerAddress("Weather", "https://team.example/weather/mcp", "weather")
     program, verb, *arguments = shlex.split(make_command(endpoint, client, needs_token=True))
 
     status = command.main([*arguments, "--dry-run", "--path", str(tmp_path / "config")], {})

@@ -136,6 +136,6 @@ def test_notices_are_kept_and_calls_are_not_listened_to() -> None:
     feed.publish("far_side.lost", bridge="aoc", says="Gone.")
 
     first, second, *_ = history.notices.last
-    assert (first.kind, first.bridge, first.says) == ("far_side.lost", "aoc", "Gone.")
-    assert second.says == f"share {MAX_NOTICES + 4}"
+    assert (first.kind, first.bridge, first.text) == ("far_side.lost", "aoc", "Gone.")
+    assert second.text == f"share {MAX_NOTICES + 4}"
     assert len(history.notices.last) == MAX_NOTICES

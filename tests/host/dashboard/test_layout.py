@@ -54,7 +54,7 @@ def test_a_file_is_kept_until_it_changes() -> None:
 
 def test_a_page_can_be_read_without_its_script_and_by_keyboard() -> None:
     page = layout.Page("Title <x>", tag("h1", "Hello"), layout.CLIENTS, is_live=True)
-    made = read(layout.render(page, who="<ann>", proof="p").body.decode())
+    made = read(layout.render(page, visitor="<ann>", proof="p").body.decode())
 
     assert ("html", {"lang": "en"}) in made.elements
     assert any(attributes.get("href") == "#main" for _, attributes in made.elements)

@@ -81,7 +81,7 @@ def test_an_empty_host_says_what_will_be_there() -> None:
 
 def test_hostile_names_are_text_on_every_part_of_a_page() -> None:
     bad = snapshot()
-    bad.bridges[0].title = bad.bridges[0].says = EVIL
+    bad.bridges[0].title = bad.bridges[0].detail = EVIL
     bad.bridges[0].tools = {EVIL: bad.bridges[0].tools["x"]}
     bad.failures = [Failure(1.0, EVIL, EVIL, EVIL, EVIL, EVIL, EVIL)]
     bad.notices = [Notice(1.0, EVIL, EVIL, EVIL)]

@@ -25,7 +25,7 @@ def snapshot(worker: int = 0, *, is_far_side_up: bool = True, calls: int = 1) ->
                 "Advent",
                 serves=True,
                 is_far_side_up=is_far_side_up,
-                says=f"{worker}",
+                detail=f"{worker}",
                 in_flight=1,
                 tools={"x": counts},
             )
@@ -48,7 +48,7 @@ def test_the_snapshots_of_all_workers_are_added_up() -> None:
 
     assert [one.worker for one in whole.processes] == [0, 1]
     (bridge,) = whole.bridges
-    assert (bridge.is_far_side_up, bridge.says) == (False, "0")
+    assert (bridge.is_far_side_up, bridge.detail) == (False, "0")
     assert (bridge.in_flight, bridge.tools["x"].calls) == (2, 5)
     assert whole.calls.calls == whole.slots["quarter"][199_999]["aoc"].calls == 5
     assert whole.slots["day"][3_332]["aoc"].calls == 5

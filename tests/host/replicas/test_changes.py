@@ -26,12 +26,12 @@ class Process:
         self.relay.start({"alpha": self.bridge})
 
     @property
-    def told(self) -> list[Change]:
+    def pending(self) -> list[Change]:
         return list(self.listener.waiting)
 
     async def settled(self) -> None:
         """Wait until it listens, and forget what it was told for that."""
-        await until(lambda: len(self.told) == 3)
+        await until(lambda: len(self.pending) == 3)
         self.listener.take()
 
 
@@ -45,8 +45,8 @@ async def test_a_change_in_one_process_is_told_in_the_other(redis_server: RedisS
         one.bridge.changed.resource("alpha://unheard")
         one.bridge.changed.tools()
 
-        await until(lambda: other.told == [(UPDATED, URI), (TOOLS, None)])
-        assert one.told == [(UPDATED, URI), (TOOLS, None)], "each is told once"
+        await until(lambda: other.pending == [(UPDATED, URI), (TOOLS, None)])
+        assert one.pending == [(UPDATED, URI), (TOOLS, None)], "each is told once"
         assert other.bridge.changed.generation > 0
 
 
@@ -59,7 +59,7 @@ async def test_a_change_is_told_in_the_other_within_a_tenth_of_a_second(redis_se
         for _ in range(31):
             begin = monotonic()
             one.bridge.changed.resource(URI)
-            await until(lambda: other.told)
+            await until(lambda: other.pending)
             took.append(monotonic() - begin)
             other.listener.take()
             one.listener.take()
@@ -73,7 +73,7 @@ async def test_after_a_gap_everything_may_have_changed(redis_server: RedisServer
         await other.settled()
         proxy.cut()
 
-        await until(lambda: set(other.told) == {(TOOLS, None), (RESOURCES, None), (UPDATED, URI)})
+        await until(lambda: set(other.pending) == {(TOOLS, None), (RESOURCES, None), (UPDATED, URI)})
 
 
 async def test_without_redis_the_clients_here_are_told(redis_server: RedisServer) -> None:
@@ -85,7 +85,7 @@ async def test_without_redis_the_clients_here_are_told(redis_server: RedisServer
 
         one.bridge.changed.tools()
 
-        assert one.told == [(TOOLS, None)]
+        assert one.pending == [(TOOLS, None)]
 
 
 async def test_what_could_not_be_told_is_made_up_for_though_nobody_else_missed_anything(
@@ -105,7 +105,7 @@ async def test_what_could_not_be_told_is_made_up_for_though_nobody_else_missed_a
         one.bridge.changed.tools()
         proxy.fault = "none"
 
-        await until(lambda: set(other.told) == {(TOOLS, None), (RESOURCES, None), (UPDATED, URI)})
+        await until(lambda: set(other.pending) == {(TOOLS, None), (RESOURCES, None), (UPDATED, URI)})
         one.relay.stop()
 
 
@@ -117,6 +117,6 @@ async def test_what_is_not_a_notice_of_ours_is_left_alone(redis_server: RedisSer
             here.publish("changes", message)
         here.publish("changes", b'["x","alpha","notifications/tools/list_changed",null]')
 
-        await until(lambda: one.told == [(TOOLS, None)])
+        await until(lambda: one.pending == [(TOOLS, None)])
         one.relay.stop()
         assert one.bridge.changed.relay is None

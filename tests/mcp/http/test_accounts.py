@@ -100,7 +100,7 @@ async def test_a_session_that_ended_leaves_nothing_to_the_garbage_collector() ->
             await call_as_events(server, session, 1)
             await (await server.http.request("DELETE", headers=session)).body()
             alive = [thing for thing in gc.get_objects() if isinstance(thing, EventStream)]
-            assert [stream.name for stream in alive if stream.has_ended and not stream.after(0)] == []
+            assert [stream.name for stream in alive if stream.has_ended and not stream.events_after(0)] == []
         finally:
             gc.enable()
 
@@ -353,7 +353,7 @@ class Holder:
 
     @property
     def kept(self) -> list[bool]:
-        return [bool(stream.after(0)) for stream in self.streams]
+        return [bool(stream.events_after(0)) for stream in self.streams]
 
 
 async def test_at_the_limit_the_largest_holder_loses_its_oldest_events_and_nobody_else() -> None:
@@ -362,7 +362,7 @@ async def test_at_the_limit_the_largest_holder_loses_its_oldest_events_and_nobod
     large, small = Holder(accounts, "eve", 500_000, 600_000, 700_000), Holder(accounts, "ada", 300_000)
     used = 10_800_000
 
-    assert not accounts.look()
+    assert not accounts.check_memory()
     assert (large.kept, small.kept) == ([False, False, True], [True])
     accounts.check("bob", 1000)
 
@@ -374,7 +374,7 @@ async def test_when_no_events_are_left_whoever_would_hold_more_is_refused_and_sm
     accounts.charge("eve", 2_000_000)
     accounts.charge("ada", 1000)
 
-    assert accounts.look()
+    assert accounts.check_memory()
     assert holder.kept == [False]
     for caller, size in (("eve", 0), ("ada", 100_000), ("bob", 100_000)):
         with pytest.raises(Rejection) as refused:
@@ -386,7 +386,7 @@ async def test_when_no_events_are_left_whoever_would_hold_more_is_refused_and_sm
 
     used = 5_000_000
     accounts.check("eve")
-    assert not accounts.look()
+    assert not accounts.check_memory()
 
 
 async def test_memory_is_looked_at_while_it_is_charged() -> None:

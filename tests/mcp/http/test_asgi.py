@@ -38,7 +38,7 @@ class Living:
     """An application that notes what becomes of it."""
 
     def __init__(self, problem: str = "") -> None:
-        self.heard: list[str] = []
+        self.calls: list[str] = []
         self._problem = problem
 
     def __call__(self, request: Request) -> Response:
@@ -47,13 +47,13 @@ class Living:
     async def start(self) -> None:
         if self._problem:
             raise RuntimeError(self._problem)
-        self.heard.append("start")
+        self.calls.append("start")
 
     def end_streams(self) -> None:
-        self.heard.append("end streams")
+        self.calls.append("end streams")
 
     async def stop(self) -> None:
-        self.heard.append("stop")
+        self.calls.append("stop")
 
 
 async def exchange(app: Living, scope: dict[str, Any], *events: str) -> list[Any]:
@@ -78,7 +78,7 @@ async def test_the_life_of_an_application_is_that_of_its_server() -> None:
         "lifespan.startup.complete",
         "lifespan.shutdown.complete",
     ]
-    assert app.heard == ["start", "end streams", "stop"]
+    assert app.calls == ["start", "end streams", "stop"]
 
 
 async def test_an_application_that_cannot_start_says_why() -> None:

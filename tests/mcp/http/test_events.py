@@ -22,10 +22,10 @@ def test_events_are_numbered_and_given_again_from_a_position_on() -> None:
     stream = make_stream(Limits())
     first, second = stream.append(b"1"), stream.append(b"2")
 
-    assert stream.last == 2
-    assert stream.after(0) == [(1, first), (2, second)]
-    assert stream.after(1) == [(2, second)]
-    assert stream.after(2) == []
+    assert stream.last_number == 2
+    assert stream.events_after(0) == [(1, first), (2, second)]
+    assert stream.events_after(1) == [(2, second)]
+    assert stream.events_after(2) == []
     assert b"id: s/2\n" in second
 
 
@@ -34,27 +34,27 @@ def test_the_oldest_events_go_when_there_are_too_many() -> None:
     for number in range(5):
         stream.append(b"%d" % number)
 
-    assert [number for number, _ in stream.after(0)] == [4, 5]
+    assert [number for number, _ in stream.events_after(0)] == [4, 5]
 
 
 def test_the_oldest_events_go_when_they_are_too_large_but_never_the_newest() -> None:
     stream = make_stream(Limits(resume_bytes=100))
     for _ in range(3):
         stream.append(b"x" * 40)
-    assert [number for number, _ in stream.after(0)] == [3]
+    assert [number for number, _ in stream.events_after(0)] == [3]
 
     stream.append(b"x" * 1000)
-    assert [number for number, _ in stream.after(0)] == [4]
+    assert [number for number, _ in stream.events_after(0)] == [4]
 
 
 async def test_whoever_waits_for_more_is_woken_by_an_event_and_by_the_end() -> None:
     stream = make_stream(Limits())
-    assert not await stream.more(0.001)
+    assert not await stream.wait_for_more(0.001)
 
     for say in (lambda: stream.append(b"1"), stream.wake, stream.end):
-        waiting = asyncio.ensure_future(stream.more(600))
+        waiting = asyncio.ensure_future(stream.wait_for_more(600))
         await asyncio.sleep(0)
         say()
         assert await waiting
     assert stream.has_ended
-    assert not await stream.more(0.001)
+    assert not await stream.wait_for_more(0.001)

@@ -202,7 +202,7 @@ async def test_a_body_in_pieces_is_put_together() -> None:
             await writer.drain()
         writer.write(b"0\r\n\r\n")
         await response.begin()
-        server.checker.asked(initialize())
+        server.checker.note_requests(initialize())
         assert "result" in await server.json(response)
 
 

@@ -14,8 +14,8 @@ from tests.mcp.changing_bridge import (
     TOOLS,
     UPDATED,
     change_all,
-    heard,
     make,
+    received_changes,
 )
 from tests.support.checked import STATELESS, connect
 
@@ -35,7 +35,13 @@ async def test_a_listen_stream_is_acknowledged_first_and_carries_its_id() -> Non
             "params": {"_meta": meta, "notifications": EVERYTHING},
         }
         assert all(message["params"]["_meta"] == meta for message in client.sent)
-        assert [method for method, _ in heard(client)] == [TOOLS, PROMPTS, RESOURCES, UPDATED, UPDATED]
+        assert [method for method, _ in received_changes(client)] == [
+            TOOLS,
+            PROMPTS,
+            RESOURCES,
+            UPDATED,
+            UPDATED,
+        ]
         assert not stream.done()
 
 
@@ -63,7 +69,7 @@ async def test_a_stream_carries_only_what_its_filter_names(wanted: Any, granted:
         await stream
 
         assert acknowledged["params"]["notifications"] == granted
-        assert heard(client) == told
+        assert received_changes(client) == told
 
 
 async def test_a_stream_is_granted_only_what_the_bridge_announces() -> None:
@@ -86,7 +92,7 @@ async def test_a_stream_that_the_server_ends_is_answered_with_its_id() -> None:
 
         assert answer["result"]["_meta"][META_PREFIX + "subscriptionId"] == listen_id
         assert answer["result"]["resultType"] == "complete"
-        assert heard(client) == [(TOOLS, None)]
+        assert received_changes(client) == [(TOOLS, None)]
         assert (client.dispatcher.streams, client.connection.in_flight, client.connection.parked) == (
             set(),
             {},
@@ -108,7 +114,7 @@ async def test_a_stream_that_the_client_cancels_ends_without_an_answer() -> None
             0,
         )
         bridge.changed.tools()
-        assert heard(client) == []
+        assert received_changes(client) == []
 
 
 async def test_there_are_only_so_many_streams() -> None:

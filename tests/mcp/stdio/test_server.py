@@ -86,7 +86,7 @@ class Reader:
         return [message["id"] for message in self.messages]
 
     @property
-    def told(self) -> list[Any]:
+    def ids_and_methods(self) -> list[Any]:
         """What came, in order: the ids of answers, and the methods of notifications."""
         return [message.get("id", message.get("method")) for message in self.messages]
 
@@ -230,17 +230,17 @@ async def test_a_change_is_told_before_the_answer_of_the_call_that_made_it(tool_
     gate.opened.set()
     async with serving(gate) as (source, reader):
         source.feed(tool(tool_name, 1))
-        await until(lambda: 1 in reader.told)
+        await until(lambda: 1 in reader.ids_and_methods)
 
-        assert [what for what in reader.told if what in {1, CHANGED}] == [CHANGED, 1]
+        assert [what for what in reader.ids_and_methods if what in {1, CHANGED}] == [CHANGED, 1]
 
 
 async def test_a_listen_stream_hears_of_a_change_before_the_answer_too() -> None:
     async with serving(Gate()) as (source, reader):
         source.feed(msgspec.json.encode(stateless("subscriptions/listen", LISTEN, 1)) + b"\n")
-        await until(lambda: "notifications/subscriptions/acknowledged" in reader.told)
+        await until(lambda: "notifications/subscriptions/acknowledged" in reader.ids_and_methods)
         source.feed(msgspec.json.encode(stateless("tools/call", call("change"), 2)) + b"\n")
-        await until(lambda: 2 in reader.told)
+        await until(lambda: 2 in reader.ids_and_methods)
 
         heard = reader.messages[-3:]
         assert sorted(message.get("method", "") for message in heard[:2]) == [CHANGED, CHANGED]
@@ -252,11 +252,11 @@ async def test_after_the_end_of_input_nothing_but_answers_is_written() -> None:
     async with serving(gate) as (source, reader):
         source.feed(tool("at_once", 1, size=1))  # with which the lifespan begins
         source.feed(tool("change_later", 2))
-        await until(lambda: 1 in reader.told)
+        await until(lambda: 1 in reader.ids_and_methods)
         source.feed(b"")
         gate.opened.set()
 
-    assert reader.told == [0, 1, 2]
+    assert reader.ids_and_methods == [0, 1, 2]
 
 
 async def test_requests_that_wait_at_the_end_of_input_are_all_answered_and_then_it_ends() -> None:

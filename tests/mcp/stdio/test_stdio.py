@@ -55,7 +55,7 @@ def test_a_request_before_the_handshake_is_refused(peer: Peer) -> None:
 
 def test_blank_lines_and_carriage_returns_do_no_harm(client: Peer) -> None:
     asked = request("tools/call", call("echo", {"text": "a"}), 1)
-    client.checker.asked(asked)
+    client.checker.note_requests(asked)
     client.send_bytes(b"\n\r\n   \n" + encode(asked) + b"\r\n\n\r\n")
     assert text(client.receive()) == "a"
     assert client.request("ping")["result"] == {}
@@ -63,7 +63,7 @@ def test_blank_lines_and_carriage_returns_do_no_harm(client: Peer) -> None:
 
 def test_a_message_may_come_in_pieces(client: Peer) -> None:
     asked = request("tools/call", call("echo", {"text": "piece by piece"}), 1)
-    client.checker.asked(asked)
+    client.checker.note_requests(asked)
     for byte in encode(asked):
         client.send_bytes(bytes([byte]))
     client.send_bytes(b"\n")
@@ -72,7 +72,7 @@ def test_a_message_may_come_in_pieces(client: Peer) -> None:
 
 def test_the_last_line_needs_no_newline(client: Peer) -> None:
     asked = request("tools/call", call("echo", {"text": "last"}), 1)
-    client.checker.asked(asked)
+    client.checker.note_requests(asked)
     client.send_bytes(encode(asked))
     client.close_input()
     assert [text(answer) for answer in client.rest()] == ["last"]
@@ -135,8 +135,8 @@ BEGINNINGS = {
 
 @pytest.mark.parametrize("pieces", BEGINNINGS.values(), ids=BEGINNINGS)
 def test_a_conversation_may_begin_in_any_way(peer: Peer, pieces: list[bytes]) -> None:
-    peer.checker.asked(initialize())
-    peer.checker.asked(request("ping", None, 7))
+    peer.checker.note_requests(initialize())
+    peer.checker.note_requests(request("ping", None, 7))
     for piece in pieces:
         peer.send_bytes(piece)
     assert peer.receive()["result"]["protocolVersion"] == "2025-11-25"

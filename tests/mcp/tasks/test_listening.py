@@ -19,7 +19,7 @@ def listen(client: TaskClient, *task_ids: str) -> tuple[int, asyncio.Task[Any]]:
     return client.start("subscriptions/listen", {"notifications": {"taskIds": list(task_ids)}})
 
 
-def heard(client: TaskClient, method: str = "notifications/tasks") -> list[Any]:
+def notifications(client: TaskClient, method: str = "notifications/tasks") -> list[Any]:
     return [message["params"] for message in client.sent if message.get("method") == method]
 
 
@@ -27,15 +27,15 @@ async def test_a_stream_tells_how_a_task_stands_and_whatever_changes() -> None:
     async with connect(Workshop().bridge) as client:
         task_id = await client.make("ask_both")
         stream, _ = listen(client, task_id)
-        await until(lambda: heard(client) and heard(client)[-1]["status"] == "input_required")
+        await until(lambda: notifications(client) and notifications(client)[-1]["status"] == "input_required")
         await client.update(task_id, {"a": accept("Ann"), "b": accept("Bob")})
-        await until(lambda: heard(client)[-1]["status"] == "completed")
+        await until(lambda: notifications(client)[-1]["status"] == "completed")
         task = await client.get(task_id)
 
-    for told in heard(client):
+    for told in notifications(client):
         check_task({name: value for name, value in told.items() if name != "_meta"}, set())
         assert told["_meta"] == {SUBSCRIPTION: stream}
-    last = {name: value for name, value in heard(client)[-1].items() if name != "_meta"}
+    last = {name: value for name, value in notifications(client)[-1].items() if name != "_meta"}
     assert last == {name: value for name, value in task.items() if name not in ("_meta", "resultType")}
 
 
@@ -44,9 +44,9 @@ async def test_a_task_that_has_ended_before_is_told_too() -> None:
         task_id = await client.make("fail")
         await client.end(task_id)
         listen(client, task_id)
-        await until(lambda: heard(client))
+        await until(lambda: notifications(client))
 
-    assert heard(client)[0]["status"] == "completed"
+    assert notifications(client)[0]["status"] == "completed"
 
 
 async def test_only_tasks_that_the_caller_has_are_accepted() -> None:
@@ -54,10 +54,10 @@ async def test_only_tasks_that_the_caller_has_are_accepted() -> None:
         ann, eve = join(client.dispatcher, "ann"), join(client.dispatcher, "eve")
         own, others = await ann.make("work"), await eve.make("work")
         listen(ann, own, others, "unknown", own)
-        await until(lambda: heard(ann, ACKNOWLEDGED))
+        await until(lambda: notifications(ann, ACKNOWLEDGED))
 
-    assert heard(ann, ACKNOWLEDGED)[0]["notifications"] == {"taskIds": [own]}
-    assert {task["taskId"] for task in heard(ann)} <= {own}
+    assert notifications(ann, ACKNOWLEDGED)[0]["notifications"] == {"taskIds": [own]}
+    assert {task["taskId"] for task in notifications(ann)} <= {own}
 
 
 async def test_a_client_that_did_not_declare_tasks_cannot_listen_for_them() -> None:
@@ -73,7 +73,7 @@ async def test_a_stream_that_ends_leaves_no_watcher_behind() -> None:
     async with connect(Workshop().bridge) as client:
         task_id = await client.make("work")
         stream, listening = listen(client, task_id)
-        await until(lambda: heard(client))
+        await until(lambda: notifications(client))
         await client.notify("notifications/cancelled", {"requestId": stream})
         await listening
 

@@ -168,7 +168,7 @@ async def test_only_a_final_state_is_stored() -> None:
     await until(lambda: client.dispatcher.tasks.count_running()["working"])
     run = client.dispatcher.tasks._running[task_id]  # noqa: SLF001
     for step in range(1000):
-        run.tell(step, None, None)
+        run.report_progress(step, None, None)
     workshop.open.set()
     await client.end(task_id)
     await processes.stop()

@@ -13,13 +13,13 @@ from tests.support.task_client import connect
 QUESTION = elicitation("Name?", Name)
 
 
-async def begin(most_questions: int = 5) -> TaskRun:
+async def begin(max_questions: int = 5) -> TaskRun:
     """Begin a run as if its call had become a task."""
     workshop = Workshop()
     async with connect(workshop.bridge) as client:
         task_id = await client.make("work")
         context = client.dispatcher.tasks._running[task_id].context  # noqa: SLF001
-    run = TaskRun(context, lambda _work: b"{}", lambda: 5.0, most_questions)
+    run = TaskRun(context, lambda _work: b"{}", lambda: 5.0, max_questions)
     run.begin(TaskRecord("id", "owner", "caller", 1.0, 1.0, 60.0), lambda _record: None)
     return run
 
@@ -37,14 +37,14 @@ async def test_a_key_is_used_once_in_the_life_of_a_task() -> None:
 
 
 async def test_a_task_asks_only_so_much_at_once() -> None:
-    run = await begin(most_questions=1)
+    run = await begin(max_questions=1)
     with pytest.raises(ToolError, match="Too many questions"):
         await run.ask({"a": QUESTION, "b": QUESTION})
 
 
 async def test_a_message_is_cut_where_it_is_long() -> None:
     run = await begin()
-    run.tell(1, None, "x" * 5000)
+    run.report_progress(1, None, "x" * 5000)
 
     assert run.record is not None
     assert len(run.record.message) == 1000
@@ -54,7 +54,7 @@ async def test_nothing_changes_a_task_that_comes_to_its_end() -> None:
     run = await begin()
     assert run.close()
     before = run.record
-    run.tell(1, None, "late")
+    run.report_progress(1, None, "late")
     asking = asyncio.ensure_future(run.ask({"name": QUESTION}))
     await asyncio.sleep(0)
     asking.cancel()

@@ -45,8 +45,8 @@ async def test_where_models_name_no_endpoints_the_list_of_the_endpoint_is_asked_
     api = Api(NAMES, fim=b'{"data":[{"id":"mercury-edit"}]}')
     catalogue = make_catalogue(api)
 
-    assert await catalogue.list_able("/fim/completions") == ("mercury-edit",)
-    assert await catalogue.list_able("/fim/completions") == ("mercury-edit",)
+    assert await catalogue.list_usable("/fim/completions") == ("mercury-edit",)
+    assert await catalogue.list_usable("/fim/completions") == ("mercury-edit",)
     assert api.asked == ["", "/fim/completions"]
 
 
@@ -55,8 +55,8 @@ async def test_without_any_endpoints_a_model_for_edits_is_known_by_its_name() ->
     catalogue = make_catalogue(api)
 
     for _ in range(2):
-        assert await catalogue.list_able("/edit/completions") == ("mercury-edit", "mercury-edit-next")
-        assert await catalogue.list_able("/fim/completions") == ("mercury",)
+        assert await catalogue.list_usable("/edit/completions") == ("mercury-edit", "mercury-edit-next")
+        assert await catalogue.list_usable("/fim/completions") == ("mercury",)
     assert len(api.asked) == 3
 
 

@@ -170,10 +170,10 @@ async def test_however_a_key_is_cut_over_the_pieces_of_a_stream_it_is_found(
     told = ""
     for piece in pieces:
         answer.feed(b"data: %b\n\n" % wire.write({"choices": [{"delta": {"content": piece}}]}), 0.0)
-        told += answer.take_news()
+        told += answer.take_new_text()
     answer.feed(b'data: {"choices":[{"finish_reason":"stop"}]}\n\ndata: [DONE]\n\n', 0.0)
     answer.end(0.0)
-    told += answer.take_news()
+    told += answer.take_new_text()
 
     assert told == answer.text == f"{before}***{after}"
 

@@ -234,25 +234,25 @@ def judge_repetitions(done: Done, requests: list[ReceivedRequest], closings: lis
             pytest.fail(f"a request that may be billed was sent again after {fault}")
 
 
-def most_it_can_cost(request: ReceivedRequest, api: Simulator) -> float:
+def worst_cost(request: ReceivedRequest, api: Simulator) -> float:
     """Give what the service may charge for a request that it did not refuse, even if its answer was lost."""
     fault = plain(request.fault)
     if fault.status != 200:
         return 0.0
     body = request.body
-    said = body["messages"][0]["content"] if "messages" in body else body["prompt"] + body["suffix"]
+    prompt = body["messages"][0]["content"] if "messages" in body else body["prompt"] + body["suffix"]
     words = MOST_TOKENS if fault.kind == "endless" else len(api.text_of(body)) / 3
-    return (len(said) / 4 + 4) * PROMPT_USD + min(words, MOST_TOKENS) * COMPLETION_USD
+    return (len(prompt) / 4 + 4) * PROMPT_USD + min(words, MOST_TOKENS) * COMPLETION_USD
 
 
-def most_within(moments: list[float], seconds: float) -> int:
+def busiest_window(moments: list[float], seconds: float) -> int:
     """Give the most moments that fall into any window of this length."""
-    moments, most, first = sorted(moments), 0, 0
+    moments, busiest, first = sorted(moments), 0, 0
     for number, moment in enumerate(moments):
         while moments[first] < moment - seconds:
             first += 1
-        most = max(most, number - first + 1)
-    return most
+        busiest = max(busiest, number - first + 1)
+    return busiest
 
 
 def everything_written(client: BridgeProcess, folder: Path) -> str:
@@ -291,7 +291,7 @@ async def test_a_thousand_calls_with_every_fault_mixed_in(api: Simulator, tmp_pa
     assert occurred >= set(itertools.product(NAMED.values(), range(KINDS)))
 
     sent = list(itertools.chain.from_iterable(requests.values()))
-    assert sum(most_it_can_cost(request, api) for request in sent) <= BUDGET_USD
+    assert sum(worst_cost(request, api) for request in sent) <= BUDGET_USD
     assert usage["structuredContent"]["budget"]["committed_usd"] <= BUDGET_USD
-    assert most_within([request.arrived for request in sent], WINDOW_SECONDS * 0.5) <= REQUESTS
+    assert busiest_window([request.arrived for request in sent], WINDOW_SECONDS * 0.5) <= REQUESTS
     assert KEY not in everything_written(client, tmp_path) + title

@@ -40,7 +40,7 @@ async def test_the_newest_run_answers_a_message(runs: Runs) -> None:
 async def test_states_are_thinned_out_and_the_last_is_kept(runs: Runs) -> None:
     run = runs.begin("ada", "Hello?")
     for number in range(1000):
-        run.note(f"state {number}")
+        run.add_state(f"state {number}")
 
     assert run.count == 1000
     assert len(run.states) <= MAX_STATES
@@ -51,7 +51,7 @@ async def test_states_are_thinned_out_and_the_last_is_kept(runs: Runs) -> None:
 async def test_long_texts_are_kept_within_their_share(runs: Runs) -> None:
     run = runs.begin("ada", "Hello?")
     for _ in range(200):
-        run.note("x" * 50_000)
+        run.add_state("x" * 50_000)
 
     assert sum(len(text) for _, text in run.states) <= MAX_STATE_CHARACTERS + 50_000
 
@@ -71,7 +71,7 @@ async def test_whoever_watches_is_woken_by_a_state_and_by_the_end(runs: Runs) ->
     run = runs.begin("ada", "Hello?")
     waiting = asyncio.create_task(run.wait_for_news(0, 60))
     await asyncio.sleep(0)
-    run.note("first")
+    run.add_state("first")
     await waiting
     waiting = asyncio.create_task(run.wait_for_news(1, 60))
     await asyncio.sleep(0)
@@ -99,7 +99,7 @@ async def test_stopping_ends_the_work_and_tells_what_had_come(runs: Runs) -> Non
             ended.set()
         return WHOLE
 
-    run.note("half")
+    run.add_state("half")
     watched = asyncio.create_task(run.watch(work()))
     await asyncio.sleep(0)
     await asyncio.sleep(0)

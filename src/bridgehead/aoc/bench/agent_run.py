@@ -1,7 +1,7 @@
 """Agent run: one agent on one day, from an empty home directory to the result. Blocks.
 
-The agent's bridge serves a folder that has only this day. Only what that bridge saw counts: when it handed
-out the puzzle, which answers were handed in, and when the right one was.
+The agent's bridge serves a folder that has only this day. Only that bridge's records count: when it handed
+out the puzzle, which answers it got, and when the right one came.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from ..sandbox.program import MEGABYTE, Job, Limits, run_program
 from ..settings import AocSettings
 from ..workspace import Workspace, open_workspace
 from . import relay
-from .agents import Agent, environment_of, furnish_home
+from .agents import Agent, environment_of, prepare_home
 from .gateway import Gateway
 from .journal import PhaseResult, RunResult, run_id
 from .usage import read_usage
@@ -48,7 +48,7 @@ PROMPT_HASH = sha256(PROMPT.encode()).hexdigest()[:12]
 MAX_OUTPUT = 64 * MEGABYTE
 VERSION_SECONDS = 30.0
 SCRATCH = "bridgehead-bench-"
-IN_USE = "lock"
+LOCK_NAME = "lock"
 """Locked during a run; the system releases the lock if the benchmark is killed."""
 
 
@@ -68,7 +68,7 @@ class Assignment(Struct, frozen=True):
         return run_id(agent.name, self.day, self.repeat, json.dumps(setup, sort_keys=True))
 
 
-class Surroundings(Struct, frozen=True):
+class BenchContext(Struct, frozen=True):
     """Settings common to all runs of a benchmark."""
 
     workspace: Workspace
@@ -81,32 +81,32 @@ class Surroundings(Struct, frozen=True):
     """The time limit of a run."""
 
 
-def run_agent(assignment: Assignment, around: Surroundings, version: str | None) -> RunResult:
+def run_agent(assignment: Assignment, context: BenchContext, version: str | None) -> RunResult:
     """Run an agent once, and return the result."""
     agent, day = assignment.agent, assignment.day
     with ExitStack() as stack:
         scratch = stack.enter_context(TemporaryDirectory(prefix=SCRATCH, ignore_cleanup_errors=True))
         root = Path(scratch).resolve()
-        stack.enter_context(FileLock(root / IN_USE))
-        settings = _lay_out_puzzle(around.workspace, day, root / "bridge")
+        stack.enter_context(FileLock(root / LOCK_NAME))
+        settings = _copy_puzzle(context.workspace, day, root / "bridge")
         # The bridge's folder has the answers: hide it explicitly, since isolation may not hide temporary
         # folders.
-        around = replace(around, hidden=(*around.hidden, root / "bridge"))
+        context = replace(context, hidden=(*context.hidden, root / "bridge"))
         folder = root / "agent"
         home, current = folder / "home", folder / "work"
         current.mkdir(parents=True)
-        transcript = around.folder / "transcripts" / f"{assignment.id}.out"
-        transcript.parent.mkdir(exist_ok=True)  # not its parent, which may be on an unmounted disk
+        transcript = context.folder / "transcripts" / f"{assignment.id}.out"
+        transcript.parent.mkdir(exist_ok=True)  # its parent's disk may be unmounted
         with (
             Gateway(settings, root / "bridge") as gateway,
             transcript.open("w+b") as out,
             transcript.with_suffix(".err").open("wb") as err,
         ):
-            config = furnish_home(home, gateway.server_command, agent)
-            phases = "two phases" if 2 in phases_of(around.workspace, day) else "one phase"  # noqa: PLR2004
+            config = prepare_home(home, gateway.server_command, agent)
+            phases = "two phases" if 2 in phases_of(context.workspace, day) else "one phase"  # noqa: PLR2004
             prompt = PROMPT.format(day=day, phases=phases, name=agent.name, language=agent.language)
             words = {"{prompt}": prompt, "{mcp_config}": str(config), "{home}": str(home)}
-            job = _job(agent, [_fill(word, words) for word in agent.command], home, current, around)
+            job = _job(agent, [_fill(word, words) for word in agent.command], home, current, context)
             began = time.time()
             ended = run_program(job, out, err)
             out.seek(0)
@@ -124,10 +124,10 @@ def run_agent(assignment: Assignment, around: Surroundings, version: str | None)
         prompt_hash=PROMPT_HASH,
         started=format_timestamp(began),
         seconds=round(ended.wall_ms / 1000, 3),
-        is_isolated=around.bubblewrap is not None,
+        is_isolated=context.bubblewrap is not None,
         phases=[
-            judge(attempts, phase, ended.wall_ms, is_isolated=around.bubblewrap is not None)
-            for phase in phases_of(around.workspace, day)
+            judge(attempts, phase, ended.wall_ms, is_isolated=context.bubblewrap is not None)
+            for phase in phases_of(context.workspace, day)
         ],
         tokens=used.tokens,
         cost_usd=used.cost_usd,
@@ -140,9 +140,9 @@ def run_agent(assignment: Assignment, around: Surroundings, version: str | None)
 
 def remove_leftovers() -> None:
     """Remove folders that killed benchmarks left: they hold answers and copies of credentials."""
-    for lock in Path(gettempdir()).glob(f"{SCRATCH}*/{IN_USE}"):
+    for lock in Path(gettempdir()).glob(f"{SCRATCH}*/{LOCK_NAME}"):
         with suppress(OSError, Timeout):
-            # Another user's file could be a link to one of ours, and locking would truncate that.
+            # Another user's file could be a link to one of ours, which locking would truncate.
             if sys.platform != "win32" and lock.parent.lstat().st_uid != os.geteuid():
                 continue
             FileLock(lock).acquire(timeout=0).lock.release()
@@ -156,20 +156,20 @@ def _fill(word: str, words: Mapping[str, str]) -> str:
 
 
 def phases_of(workspace: Workspace, day: int) -> list[int]:
-    """List the phases of a day that have a text."""
+    """List the phases of a day whose puzzle text is there."""
     return [1] if workspace.instruction(day).phase2 is None else [1, 2]
 
 
-def _lay_out_puzzle(workspace: Workspace, day: int, folder: Path) -> dict[str, str]:
+def _copy_puzzle(workspace: Workspace, day: int, folder: Path) -> dict[str, str]:
     """Copy one day to a folder; return the settings of a bridge that serves and records there."""
     data = folder / "data"
-    ours, theirs = workspace.folders, layout.folders_in(str(data), workspace.year)
+    folders, copies = workspace.folders, layout.folders_in(str(data), workspace.year)
     texts = [layout.legacy_name(day), *(layout.markdown_name(day, phase) for phase in (1, 2))]
     answers = [layout.answer_name(day, phase) for phase in (1, 2)]
     for source, target, names in (
-        (ours.instructions, theirs.instructions, texts),
-        (ours.inputs, theirs.inputs, [layout.input_name(day)]),
-        (ours.answers, theirs.answers, answers),
+        (folders.instructions, copies.instructions, texts),
+        (folders.inputs, copies.inputs, [layout.input_name(day)]),
+        (folders.answers, copies.answers, answers),
     ):
         Path(target).mkdir(parents=True)
         for name in names:
@@ -181,60 +181,60 @@ def _lay_out_puzzle(workspace: Workspace, day: int, folder: Path) -> dict[str, s
         "AOC_DATA_DIR": str(data),
         "AOC_YEAR": str(workspace.year),
         "AOC_TOOLSETS": "attempts",
-        # One caller, however many connections the agent makes: what one of them has read, all have.
+        # All connections of the agent are one caller: a text that one of them has read is known to all.
         "AOC_CALLER": "agent",
         "BRIDGEHEAD_STATE_DIR": str(folder / "state"),
     }
 
 
-def _job(agent: Agent, command: list[str], home: Path, current: Path, around: Surroundings) -> Job:
+def _job(agent: Agent, command: list[str], home: Path, current: Path, context: BenchContext) -> Job:
     words, needed = find_parts(command, Path.cwd())
-    # The relay runs inside, with our Python.
-    ours = (Path(sys.prefix), Path(sys.base_prefix), Path(relay.__file__))
-    folders = around.workspace.folders
-    # The texts too: whoever reads them here has begun before the clock.
+    # The relay runs inside the isolation, with our Python.
+    python_paths = (Path(sys.prefix), Path(sys.base_prefix), Path(relay.__file__))
+    folders = context.workspace.folders
+    # Puzzle texts too: an agent that read them here would begin before the clock starts.
     puzzles = (folders.instructions, folders.inputs, folders.answers)
     secrets = map(Path, (*puzzles, folders.speeds, folders.attempts, folders.bench))
     view = View(
         folder=home.parent,
         current=current,
-        readable=(*needed, *ours),
-        hidden=(*secrets, around.folder, *around.hidden),
+        readable=(*needed, *python_paths),
+        hidden=(*secrets, context.folder, *context.hidden),
         has_network=True,
     )
     return Job(
         command=words,
         puzzle_input=Path(os.devnull),
-        environment=environment_of(agent, around.environment, home),
+        environment=environment_of(agent, context.environment, home),
         view=view,
-        bubblewrap=around.bubblewrap,
+        bubblewrap=context.bubblewrap,
         limits=Limits(
-            seconds=around.seconds, output_bytes=MAX_OUTPUT, processes=512, memory_bytes=16384 * MEGABYTE
+            seconds=context.seconds, output_bytes=MAX_OUTPUT, processes=512, memory_bytes=16384 * MEGABYTE
         ),
     )
 
 
 def judge(steps: list[AttemptStep], phase: int, wall_ms: float, *, is_isolated: bool) -> PhaseResult:
-    """Return the outcome of a phase. Only the first attempt counts: a second one has seen the puzzle.
+    """Return the outcome of a phase. Only the first attempt counts: later ones have seen the puzzle.
 
-    Answers in other attempts count as tries too: they could be used to guess the answer for the first.
+    Answers in other attempts count as tries too: an agent could guess with them.
     """
-    of_phase = [step for step in steps if step.phase == phase and step.outcome != "given"]
-    if not of_phase:
+    phase_steps = [step for step in steps if step.phase == phase and step.outcome != "given"]
+    if not phase_steps:
         return PhaseResult(phase, "not started", None, 0, CLAIMED)
-    first = of_phase[0].attempt
-    end = next((step for step in of_phase if step.attempt == first and step.outcome in ENDED), None)
-    until_end = of_phase if end is None else of_phase[: of_phase.index(end) + 1]
+    first = phase_steps[0].attempt
+    end = next((step for step in phase_steps if step.attempt == first and step.outcome in ENDED), None)
+    until_end = phase_steps if end is None else phase_steps[: phase_steps.index(end) + 1]
     wrong = sum(step.outcome == "wrong" for step in until_end)
     tries = sum(step.outcome in ANSWERED for step in until_end)
     if end is None or end.outcome != "solved" or tries > MAX_TRIES:
         return PhaseResult(phase, "failed", round(wall_ms) if end is None else end.time, wrong, CLAIMED)
-    # The bridge was ours and the answer checked; in isolation the agent had no other source.
+    # Our own bridge took the time and checked the answer; isolation rules out any other source.
     grade: Grade = CLAIMED if end.grade != MEASURED else VERIFIED if is_isolated else MEASURED
     return PhaseResult(phase, "solved", end.time, wrong, grade)
 
 
-def find_version(agent: Agent, around: Surroundings) -> str | None:
+def find_version(agent: Agent, context: BenchContext) -> str | None:
     """Ask an agent for its version; None if unknown."""
     if agent.version is not None or agent.preset is None:
         return agent.version
@@ -243,7 +243,7 @@ def find_version(agent: Agent, around: Surroundings) -> str | None:
     with TemporaryDirectory(ignore_cleanup_errors=True) as scratch:
         home = Path(scratch).resolve() / "home"
         (home / "tmp").mkdir(parents=True)
-        job = _job(agent, [agent.command[0], "--version"], home, home, around)
+        job = _job(agent, [agent.command[0], "--version"], home, home, context)
         out = BytesIO()
         ended = run_program(replace(job, limits=Limits(VERSION_SECONDS)), out, BytesIO())
     lines = out.getvalue().decode(errors="replace").split("\n")

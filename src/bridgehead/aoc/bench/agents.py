@@ -166,7 +166,7 @@ def environment_of(agent: Agent, ours: Mapping[str, str], home: Path) -> dict[st
     return {**passed, **agent.set, **{name: str(place) for name, place in places.items()}}
 
 
-def furnish_home(home: Path, server: list[str], agent: Agent) -> Path:
+def prepare_home(home: Path, server: list[str], agent: Agent) -> Path:
     """Write the configuration of every agent that has a preset, and its credentials; return `mcp_config`.
 
     All of them have the bridge as their only server, under the name `aoc`.

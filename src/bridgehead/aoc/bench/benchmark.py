@@ -16,9 +16,9 @@ from ..files.instructions import has_answer
 from ..files.recorder import NewRun
 from ..files.seals import Seals
 from ..workspace import Workspace
-from .agent_run import Assignment, Surroundings, find_version, phases_of, remove_leftovers, run_agent
+from .agent_run import Assignment, BenchContext, find_version, phases_of, remove_leftovers, run_agent
 from .agents import Agent
-from .journal import Journal, PhaseResult, RunResult
+from .journal import PhaseResult, RunJournal, RunResult
 
 
 class Plan(Struct, frozen=True):
@@ -42,11 +42,11 @@ class Plan(Struct, frozen=True):
         ]
 
 
-class Watcher(Protocol):
+class ProgressView(Protocol):
     """Shows the progress: as a table on a terminal, or as lines in a pipe."""
 
     def show(self, results: list[RunResult], current: Assignment | None) -> None:
-        """Show the runs that have ended, and the one that begins."""
+        """Show the finished runs, and the one that starts, if any."""
         ...
 
     def warn(self, text: str) -> None:
@@ -62,10 +62,10 @@ def check_plan(plan: Plan, workspace: Workspace) -> None:
                 f"{agent.command[0]!r}, the command of {agent.name}, is not installed.",
                 next_step="Install it, or take the agent out of the file.",
             )
-    there = workspace.days()
+    available = workspace.days()
     for day in plan.days:
-        if day not in there:
-            days = ", ".join(map(str, sorted(there))) or "none"
+        if day not in available:
+            days = ", ".join(map(str, sorted(available))) or "none"
             raise InvalidArgument(f"Day {day} has no puzzle here.", next_step=f"Days with a puzzle: {days}.")
         for phase in phases_of(workspace, day):
             if not has_answer(workspace.folders.answers, day, phase):
@@ -75,41 +75,41 @@ def check_plan(plan: Plan, workspace: Workspace) -> None:
                 )
 
 
-def run_benchmark(plan: Plan, around: Surroundings, watcher: Watcher) -> tuple[list[RunResult], str]:
+def run_benchmark(plan: Plan, context: BenchContext, view: ProgressView) -> tuple[list[RunResult], str]:
     """Do all runs of a plan that are not in the journal; return all results, and why it ended early."""
     remove_leftovers()
-    journal = Journal(around.folder, around.workspace.seals or Seals())
+    journal = RunJournal(context.folder, context.workspace.seals or Seals())
     known = {name: result for name, result in journal.results().items() if not result.is_broken}
     done = [known[assignment.id] for assignment in plan.assignments if assignment.id in known]
-    # A crash may have happened after the journal was written and before the records were.
+    # Repeated in case a crash came between writing the journal and writing the records.
     for result in done:
-        record(around.workspace, result)
+        record(context.workspace, result)
     versions: dict[str, str | None] = {}
     unpriced: set[str] = set()
     for assignment in plan.assignments:
         if assignment.id in known:
             continue
-        why = exhausted(plan, done)
+        why = exhausted_budget(plan, done)
         if why:
             return done, why
         agent = assignment.agent
         if agent.name not in versions:
-            versions[agent.name] = find_version(agent, around)
-        watcher.show(done, assignment)
-        result = run_agent(assignment, around, versions[agent.name])
+            versions[agent.name] = find_version(agent, context)
+        view.show(done, assignment)
+        result = run_agent(assignment, context, versions[agent.name])
         journal.append(result)
-        record(around.workspace, result)
+        record(context.workspace, result)
         done.append(result)
-        watcher.show(done, None)
+        view.show(done, None)
         if plan.budget_usd is not None and result.cost_usd is None and agent.name not in unpriced:
             unpriced.add(agent.name)
-            watcher.warn(
+            view.warn(
                 f"{agent.name} reported no cost, so --budget-usd does not limit it; --budget-minutes does."
             )
     return done, ""
 
 
-def exhausted(plan: Plan, done: list[RunResult]) -> str:
+def exhausted_budget(plan: Plan, done: list[RunResult]) -> str:
     """Name the budget that is used up; empty if none is."""
     dollars = sum(result.cost_usd or 0.0 for result in done)
     if plan.budget_usd is not None and dollars >= plan.budget_usd:
@@ -131,11 +131,11 @@ def record(workspace: Workspace, result: RunResult) -> None:
     ]
     for phase in tried:
         attempt = f"bench-{result.id}-{phase.phase}"
-        _, there = workspace.attempts.find(attempt)
+        _, stored = workspace.attempts.find(attempt)
         # An agent reports the usage of the whole run; split it equally among the phases.
         tokens = None if result.tokens is None else result.tokens // len(tried)
         cost = None if result.cost_usd is None else result.cost_usd / len(tried)
-        if not there:
+        if not stored:
             steps = _steps(workspace.clock.now, attempt, result, phase)
             steps[-1].tokens, steps[-1].cost_usd = tokens, cost
             workspace.attempts.append(result.day, steps)

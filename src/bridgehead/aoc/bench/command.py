@@ -19,7 +19,7 @@ from ..files.layout import FIRST, LAST
 if TYPE_CHECKING:
     from ..settings import AocSettings
     from ..workspace import Workspace
-    from .agent_run import Surroundings
+    from .agent_run import BenchContext
     from .benchmark import Plan
 
 INTERRUPTED = 130
@@ -89,74 +89,74 @@ def parse_days(text: str) -> list[int]:
     return sorted(days)
 
 
-def run(workspace: Workspace, chosen: Namespace, settings: AocSettings) -> int:
+def run(workspace: Workspace, options: Namespace, settings: AocSettings) -> int:
     """Run the benchmark; return 0, or 130 if it was interrupted."""
     from ..sandbox.isolation import find_bubblewrap
     from ..settings import secret_paths
-    from .agent_run import Surroundings
+    from .agent_run import BenchContext
     from .agents import STARTER, read_agents
     from .benchmark import Plan, check_plan
 
-    if chosen.init:
-        path = Path(chosen.agents)
+    if options.init:
+        path = Path(options.agents)
         if path.exists():
             raise InvalidArgument(f"{path} is there already.", next_step="Edit it, or name another file.")
         path.write_text(STARTER, encoding="utf-8")
         sys.stdout.write(f"Made {path}. Edit it, then run: bridgehead aoc bench --agents {path}\n")
         return 0
-    bubblewrap = None if chosen.no_isolation else find_bubblewrap()
-    if bubblewrap is None and not (chosen.no_isolation or chosen.demo):
+    bubblewrap = None if options.no_isolation else find_bubblewrap()
+    if bubblewrap is None and not (options.no_isolation or options.demo):
         raise InvalidArgument(
             "Agents run with all permissions, and bubblewrap, which isolates them, is not available here.",
             next_step="Install it (apt install bubblewrap), or use --no-isolation inside a container.",
         )
     with ExitStack() as stack:
-        if chosen.demo:
+        if options.demo:
             from .demo import demo_agents
 
-            workspace = _demo_workspace(stack, chosen)
+            workspace = _demo_workspace(stack, options)
             agents = demo_agents()
         else:
-            agents = read_agents(Path(chosen.agents))
-        folder = Path(chosen.folder or workspace.folders.bench).expanduser().absolute()
+            agents = read_agents(Path(options.agents))
+        folder = Path(options.folder or workspace.folders.bench).expanduser().absolute()
         folder.mkdir(parents=True, exist_ok=True)
         plan = Plan(
             agents=agents,
-            days=chosen.days or sorted(workspace.days()),
-            repeats=chosen.repeats or (2 if chosen.demo else 1),
-            budget_usd=chosen.budget_usd,
-            budget_minutes=chosen.budget_minutes,
+            days=options.days or sorted(workspace.days()),
+            repeats=options.repeats or (2 if options.demo else 1),
+            budget_usd=options.budget_usd,
+            budget_minutes=options.budget_minutes,
             year=workspace.year,
         )
         check_plan(plan, workspace)
-        around = Surroundings(
+        context = BenchContext(
             workspace=workspace,
             folder=folder,
             # The keys of model APIs are in the user's environment, not in our settings.
             environment=os.environ,
             hidden=secret_paths(settings),
             bubblewrap=bubblewrap,
-            seconds=chosen.timeout * 60,
+            seconds=options.timeout * 60,
         )
-        return _run_plan(plan, around, is_kept=bool(chosen.folder) or not chosen.demo)
+        return _run_plan(plan, context, is_kept=bool(options.folder) or not options.demo)
 
 
-def _demo_workspace(stack: ExitStack, chosen: Namespace) -> Workspace:
+def _demo_workspace(stack: ExitStack, options: Namespace) -> Workspace:
     """Open a temporary folder with invented puzzles: a demo never touches the user's own records."""
     from ..settings import AocSettings
     from ..workspace import open_workspace
     from .demo import TEXTS, make_puzzles
 
     data = Path(stack.enter_context(TemporaryDirectory(prefix="bridgehead-demo-")))
-    make_puzzles(data / "data", chosen.days or list(TEXTS))
-    # A journal that is kept needs its key to be kept: runs are believed when the demo goes on.
-    state = Path(chosen.folder or data).expanduser().absolute() / "state"
+    make_puzzles(data / "data", options.days or list(TEXTS))
+    # Next to a journal that is kept: without the key, a resumed demo would not trust the seals of its runs.
+    state = Path(options.folder or data).expanduser().absolute() / "state"
     return open_workspace(
         AocSettings({"AOC_DATA_DIR": str(data / "data"), "BRIDGEHEAD_STATE_DIR": str(state)})
     )
 
 
-def _run_plan(plan: Plan, around: Surroundings, *, is_kept: bool) -> int:
+def _run_plan(plan: Plan, context: BenchContext, *, is_kept: bool) -> int:
     from ..ranking.board import Filters
     from ..ranking.terminal import print_board
     from .benchmark import run_benchmark
@@ -164,19 +164,19 @@ def _run_plan(plan: Plan, around: Surroundings, *, is_kept: bool) -> int:
     from .report import write_report
 
     out = sys.stdout
-    if around.bubblewrap is None:
+    if context.bubblewrap is None:
         sys.stderr.write("Not isolated: times count as measured at best.\n")
     progress = LiveProgress(plan) if out.isatty() else PlainProgress(plan)
-    # So that the agent's home directory, which holds credentials, is removed on SIGTERM as well.
+    # On SIGTERM too, the agent's home directory has to be removed: it holds credentials.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         with progress:
-            results, why = run_benchmark(plan, around, progress)
+            results, why = run_benchmark(plan, context, progress)
     except KeyboardInterrupt:
         sys.stderr.write("Interrupted. Run the same command again to go on; finished runs are kept.\n")
         return INTERRUPTED
-    page = write_report(around.workspace, around.folder, results, why)
-    board = around.workspace.board_now(Filters(measure="solving")).board
+    page = write_report(context.workspace, context.folder, results, why)
+    board = context.workspace.board_now(Filters(measure="solving")).board
     print_board(board)
     if why:
         out.write(f"{why} Run the same command with a larger budget to go on.\n")

@@ -55,7 +55,7 @@ class Gateway:
     ) -> None:
         with self._lock:
             self._is_closed = True
-            # Shut down first: closing alone does not wake a thread that accepts.
+            # Shut down first: closing a socket does not wake a thread that waits in `accept`.
             with suppress(OSError):
                 self._listener.shutdown(socket.SHUT_RDWR)
             self._listener.close()

@@ -56,11 +56,11 @@ class RunResult(Struct, frozen=True, omit_defaults=True):
     transcript: str
     host: str
     seal: str | None = None
-    """Proves the grades in a file; nothing outside of `Journal` sees it."""
+    """Proves the grades in a file; nothing outside of `RunJournal` sees it."""
 
     @property
     def is_broken(self) -> bool:
-        """Whether the agent failed before it began, for want of an API key for example: no run at all."""
+        """Whether the agent failed before it began, as without an API key. Such a run does not count."""
         has_begun = any(phase.outcome != "not started" for phase in self.phases)
         return self.status != 0 and not self.problem and not has_begun
 
@@ -70,7 +70,7 @@ def run_id(agent: str, day: int, repeat: int, setup: str) -> str:
     return sha256(f"{agent}\n{day}\n{repeat}\n{setup}".encode()).hexdigest()[:12]
 
 
-class Journal:
+class RunJournal:
     """The file `journal.jsonl` in the folder of a benchmark."""
 
     def __init__(self, folder: Path, seals: Seals) -> None:
@@ -80,7 +80,7 @@ class Journal:
     def append(self, result: RunResult) -> None:
         """Add a run; it is on the disk when this returns."""
         with self._path.open("ab+") as file:
-            # A killed process may have left half a line: begin a new one.
+            # A killed process may have left half a line: start a new one.
             if file.tell():
                 file.seek(-1, os.SEEK_END)
                 if file.read(1) != b"\n":

@@ -43,7 +43,7 @@ class LiveProgress:
         self._live.__exit__(kind, error, trace)
 
     def show(self, results: list[RunResult], current: Assignment | None) -> None:
-        """Show the runs that have ended, and the one that begins."""
+        """Show the finished runs, and the one that starts."""
         self._results, self._current, self._began = list(results), current, time.monotonic()
 
     def warn(self, text: str) -> None:
@@ -99,8 +99,8 @@ def run_text(result: RunResult) -> str:
     cost = "" if result.cost_usd is None else f"; {dollars(result.cost_usd)}"
     problem = f"; {result.problem}" if result.problem else ""
     if result.is_broken:
-        said = Path(result.transcript).with_suffix(".err").name
-        problem = f"; it failed with status {result.status} ({said}) and will be run again next time"
+        log_name = Path(result.transcript).with_suffix(".err").name
+        problem = f"; it failed with status {result.status} ({log_name}) and will be run again next time"
     return f"{result.agent}, day {result.day}, run {result.repeat}: {'; '.join(phases)}{cost}{problem}"
 
 

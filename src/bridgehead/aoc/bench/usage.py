@@ -21,8 +21,8 @@ def read_usage(output: str) -> Usage:
     """Find tokens, cost and model in an agent's output; text that is not JSON is ignored."""
     total = Usage()
     for document in _documents(output):
-        for read in (_claude, _codex, _gemini, _opencode):
-            more = read(document)
+        for parse in (_claude, _codex, _gemini, _opencode):
+            more = parse(document)
             if more is not None:
                 total = Usage(
                     _add(total.tokens, more.tokens),
@@ -61,7 +61,7 @@ def _codex(document: dict[str, Any]) -> Usage | None:
     """`{"type": "turn.completed", "usage": {"input_tokens": …, "output_tokens": …}}`, one for a turn."""
     if document.get("type") != "turn.completed" or not isinstance(document.get("usage"), dict):
         return None
-    # Cached input is part of the input there.
+    # Codex includes cached tokens in `input_tokens`.
     usage = document["usage"]
     return Usage(_whole(usage.get("input_tokens")) + _whole(usage.get("output_tokens")))
 
@@ -73,9 +73,9 @@ def _gemini(document: dict[str, Any]) -> Usage | None:
     if not isinstance(models, dict) or not models:
         return None
     totals = {
-        name: _whole(of_model.get("tokens", {}).get("total"))
-        for name, of_model in models.items()
-        if isinstance(of_model, dict)
+        name: _whole(model_usage.get("tokens", {}).get("total"))
+        for name, model_usage in models.items()
+        if isinstance(model_usage, dict)
     }
     return Usage(sum(totals.values()), None, max(totals, key=lambda name: totals[name], default=None))
 

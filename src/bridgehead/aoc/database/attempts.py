@@ -12,7 +12,7 @@ import msgspec
 
 from bridgehead.runtime.errors import Unavailable
 
-from ..files.attempts import AttemptEnd, AttemptStep, count_attempts, follow
+from ..files.attempts import AttemptEnd, AttemptStep, count_attempts, steps_to_store
 from ..files.entries import Measure
 from ..ranking.board import AttemptCounts, Filters
 from .recorder import RETRY_PAUSE, SETTLE_SECONDS
@@ -75,9 +75,9 @@ class DatabaseAttempts:
                 await connection.execute(_LOCK, step.attempt)
                 rows = await connection.fetch(_FIND, self._year, step.attempt)
                 known = [_decode(row["step"]) for row in rows]
-                # Sent again after a lost connection: the step is there already.
+                # A step that was sent again after a lost connection may be stored already.
                 stored = {row["key"] for row in await connection.fetch(_KEYED, self._year, step.attempt)}
-                new = [] if keys[0] in stored else follow(known, step)
+                new = [] if keys[0] in stored else steps_to_store(known, step)
                 texts = [msgspec.json.encode(step).decode() for step in new]
                 names = [step.attempt] * len(new)
                 await connection.execute(_APPEND, self._year, day, names, texts, keys[: len(new)])
@@ -86,7 +86,7 @@ class DatabaseAttempts:
         return self._database.wait_for(self._write_once(write))
 
     async def _write_once(self, write: Callable[[postgres.Connection], Awaitable[T]]) -> T:
-        """Retry while it is unknown whether the commit happened, as for records: a key is stored once."""
+        """Retry while the outcome of the commit is unknown, as for records; each key is stored once."""
         deadline, is_unsure = time.monotonic() + SETTLE_SECONDS, False
         while True:
             try:

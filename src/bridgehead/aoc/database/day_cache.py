@@ -27,6 +27,7 @@ _WHOLE = """\
 select phase, llm, measure, grade, array_agg(time order by time) as times
 from aoc_records where year = $1 and day = $2 and revision <= $3 and withdrawn is null
 group by phase, llm, measure, grade"""
+# Both bounds matter: rows above `$4` belong to the next read, which would otherwise count them again.
 _NEWER = """\
 select phase, llm, measure, grade, time from aoc_records
 where year = $1 and day = $2 and revision > $3 and revision <= $4 and withdrawn is null"""
@@ -49,10 +50,7 @@ class CachedDay(Struct):
 
 
 class DayCache:
-    """The runs of one year by day.
-
-    With `is_shared`, other threads read them: they are copied, never changed.
-    """
+    """The runs of one year by day; with `is_shared` copied before a change, since other threads read them."""
 
     def __init__(self, year: int, *, is_shared: bool = False) -> None:
         self._year = year

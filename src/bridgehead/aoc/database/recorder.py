@@ -68,8 +68,8 @@ _STORE = _STORE_ONCE.replace("    on conflict (key) do nothing\n    returning ke
 _KNOWN = """\
 select key, day, phase, llm, time, moment, measure, grade, revision from aoc_records
 where key = any($1::uuid[])"""
-# Newest first: of two equal records the later one is withdrawn. The digest is that of `entries.id_of`; made
-# here, it spares the transfer of a whole day.
+# Newest first: of two equal records the later one is withdrawn. The digest is that of `entries.id_of`,
+# computed here so that a whole day need not be transferred.
 _CANDIDATES = """\
 select id, llm, phase, moment, time, measure from aoc_records
 where year = $1 and day = $2 and withdrawn is null
@@ -153,8 +153,8 @@ class DatabaseRecorder:
     async def _write(self) -> None:
         try:
             while self._waiting:
-                wanted = [waiting for waiting in self._waiting if not waiting.answer.cancelled()]
-                self._under_way, self._waiting = wanted[:MAX_BATCH], wanted[MAX_BATCH:]
+                answerable = [waiting for waiting in self._waiting if not waiting.answer.cancelled()]
+                self._under_way, self._waiting = answerable[:MAX_BATCH], answerable[MAX_BATCH:]
                 if not self._under_way:
                     continue
                 answers = [waiting.answer for waiting in self._under_way]
@@ -214,7 +214,7 @@ class DatabaseRecorder:
         if not is_new and locked[0]["stored"] < len(batch):
             # Some keys were stored before this batch, by an earlier attempt or another replica.
             rows = await connection.fetch(_KNOWN, [waiting.key for waiting in batch])
-            # Records of this very batch have the day's new revision: they are no repeats.
+            # Records with the day's new revision come from this batch and are no repeats.
             known = {
                 key: NewEntry(llm, phase, time, moment, measure, grade or CLAIMED)
                 for key, day, phase, llm, time, moment, measure, grade, revision in rows

@@ -22,15 +22,14 @@ _ENTRIES = """\
 select day, llm, phase, moment, time, measure, source, withdrawn, grade, details::text
 from aoc_records
 where year = $1 and day = any($2::smallint[]) order by day, id desc"""
-# Revisions only grow and rows keep theirs, so that only the rows of later revisions have to be counted.
+# Revisions only grow and a row keeps its own, so only rows of later revisions have to be counted.
 _COUNTS = """\
 select r.day, llm, phase, measure, grade, count(*)
 from unnest($2::smallint[], $3::bigint[], $4::bigint[]) as d (day, after, revision)
 join aoc_records r on r.year = $1 and r.day = d.day and r.revision > d.after and r.revision <= d.revision
 group by r.day, llm, phase, measure, grade"""
-# Of each day the first runs in the order of its index (`aoc_records_moment`), and the page of those; only its
-# own rows are read whole. `revision <= d.revision`: a run that was recorded after the runs were counted would
-# shift the page.
+# Takes the first runs of each day in index order (`aoc_records_moment`), picks the page from them, and reads
+# only its rows in full. `revision <= d.revision`: a run recorded after the count would shift the page.
 _PAGE = """\
 with page as materialized (
     select r.* from unnest($2::smallint[], $3::bigint[]) as d (day, revision) cross join lateral (
@@ -50,7 +49,7 @@ select page.day, id, utc, llm, phase, moment, time, measure, source, withdrawn, 
 from page join aoc_records using (id) order by utc desc, page.day, id desc"""
 _NEWEST_FIRST = _PAGE.format(desc="desc", asc="", after="")
 _OLDEST_FIRST = _PAGE.format(desc="", asc="desc", after="")
-# The page after another one, whose last run is known: nothing is skipped.
+# Continues after the last run of the previous page, so no rows are read just to be skipped.
 _NEXT_PAGE = _PAGE.format(
     desc="desc",
     asc="",
@@ -67,7 +66,7 @@ select (select array_agg((day, revision) order by day) from aoc_days where year 
     (select (count(*), max(id)) from aoc_steps where year = $1) as steps"""
 
 MAX_LAST_RUNS = 1000
-"""How many pages are remembered for the page after them."""
+"""Pages whose last run is remembered, for `_NEXT_PAGE`."""
 
 
 class DatabaseRecords:
@@ -84,7 +83,7 @@ class DatabaseRecords:
     def runs(self, day: int | None, skipped: list[Skipped]) -> dict[int, DayRuns]:
         """Return the runs of the days that have any, or of one day.
 
-        Nothing is ever skipped: rows are valid.
+        `skipped` stays empty: rows are always valid.
         """
 
         async def read(connection: postgres.Connection) -> dict[int, DayRuns]:
@@ -139,21 +138,22 @@ class DatabaseRecords:
         return self._database.wait_for(self._database.reader.run(read))
 
     def newest_runs(
-        self, days: Mapping[int, DayCounts], wanted: RunFilter, cut: PageCut
+        self, days: Mapping[int, DayCounts], run_filter: RunFilter, cut: PageCut
     ) -> list[tuple[int, Entry]]:
         """Return the runs of a page that pass a filter, newest first, with their days."""
         values = [
             self._year,
             list(days),
-            [of_day.revision for of_day in days.values()],
-            wanted.phase,
-            wanted.measure,
-            wanted.grade,
-            None if wanted.llms is None else list(wanted.llms),
+            [day_counts.revision for day_counts in days.values()],
+            run_filter.phase,
+            run_filter.measure,
+            run_filter.grade,
+            None if run_filter.llms is None else list(run_filter.llms),
         ]
-        # A place counted from the oldest run holds until a run is withdrawn or older ones are imported.
-        rewritten = tuple((day, of_day.rewritten) for day, of_day in days.items())
-        last = self._last_runs.get((wanted, rewritten, cut.older + cut.size))
+        # Positions are counted from the oldest run: they hold until a run is withdrawn or older runs are
+        # imported.
+        rewritten = tuple((day, day_counts.rewritten) for day, day_counts in days.items())
+        last = self._last_runs.get((run_filter, rewritten, cut.older + cut.size))
         more: tuple[object, ...]
         if last is not None:
             sql, more = _NEXT_PAGE, (0, cut.size, *last)
@@ -169,7 +169,8 @@ class DatabaseRecords:
         if rows:
             if len(self._last_runs) >= MAX_LAST_RUNS:
                 self._last_runs.clear()
-            self._last_runs[wanted, rewritten, cut.older] = rows[-1]["utc"], rows[-1]["day"], rows[-1]["id"]
+            oldest = rows[-1]
+            self._last_runs[run_filter, rewritten, cut.older] = oldest["utc"], oldest["day"], oldest["id"]
         return [(row["day"], _entry(row)) for row in rows]
 
     def attempts(self, day: int) -> set[str]:

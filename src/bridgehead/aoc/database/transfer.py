@@ -41,7 +41,7 @@ _BUMP = """\
 insert into aoc_days (year, day, revision, rewritten) values ($1, $2, 1, 1)
 on conflict (year, day) do update set revision = aoc_days.revision + 1, rewritten = aoc_days.revision + 1
 returning revision"""
-_THERE = """\
+_EXISTING = """\
 select llm, phase, time, moment, measure from aoc_records where year = $1 and day = $2"""
 _COLUMNS = ["year", "day", "phase", "llm", "time", "moment", "measure", "source", "grade", "details"]
 _COLUMNS += ["withdrawn", "revision", "key", "moment_utc"]
@@ -51,7 +51,7 @@ Content = tuple[str, int, int, str, str | None]
 """Identifies a record: LLM, phase, time, timestamp and measure."""
 
 
-class Moved(Struct):
+class TransferResult(Struct):
     """How much was copied, and why the rest was not."""
 
     records: int = 0
@@ -69,26 +69,26 @@ def content_of(entry: Entry) -> Content:
 # --- folder to database ------------------------------------------------------------------------------------
 
 
-def import_folder(workspace: Workspace, database: postgres.Database) -> Moved:
+def import_folder(workspace: Workspace, database: postgres.Database) -> TransferResult:
     """Copy the workspace's folders into the database."""
-    moved = Moved()
+    result = TransferResult()
     for day in layout.DAYS:
         try:
             stored_entries = Records(workspace.folders.speeds, workspace.seals).entries([day]).get(day, [])
         except StorageError as problem:
-            moved.problems.append(problem.message)
+            result.problems.append(problem.message)
             continue
         # PostgreSQL's text cannot hold a zero byte. Reversed: files are newest first, ids grow with time.
         entries = [entry for entry in reversed(stored_entries) if "\0" not in entry.llm + entry.timestamp]
-        moved.problems += [f"A record of day {day} has a zero byte in it and cannot be stored."] * (
+        result.problems += [f"A record of day {day} has a zero byte in it and cannot be stored."] * (
             len(stored_entries) - len(entries)
         )
         if entries:
-            moved.records += database.wait_for(_import_day(database, workspace.year, day, entries))
+            result.records += database.wait_for(_import_day(database, workspace.year, day, entries))
     attempts = Attempts(workspace.folders.attempts, 0, workspace.seals)
     stored = DatabaseAttempts(database, workspace.year)
     for day in layout.DAYS:
-        moved.steps += _add_steps(attempts.steps(day), stored.steps(day), day, stored.append)
+        result.steps += _add_steps(attempts.steps(day), stored.steps(day), day, stored.append)
     names = read_aliases(workspace.folders.aliases).names
 
     async def store_aliases(connection: postgres.Connection) -> None:
@@ -100,8 +100,8 @@ def import_folder(workspace: Workspace, database: postgres.Database) -> Moved:
         )
 
     database.wait_for(database.writer.run(store_aliases))
-    moved.aliases = len(names)
-    return moved
+    result.aliases = len(names)
+    return result
 
 
 async def _import_day(database: postgres.Database, year: int, day: int, entries: list[Entry]) -> int:
@@ -110,9 +110,9 @@ async def _import_day(database: postgres.Database, year: int, day: int, entries:
             # A large day takes longer than the timeout of a record; `_IMPORT_SECONDS` limits the whole.
             await connection.execute("set local statement_timeout = 0")
             revision = await connection.fetchval(_BUMP, year, day)
-            rows = await connection.fetch(_THERE, year, day)
-            there: Counter[Content] = Counter(tuple(row) for row in rows)
-            new = list(_surplus(entries, there))
+            rows = await connection.fetch(_EXISTING, year, day)
+            existing: Counter[Content] = Counter(tuple(row) for row in rows)
+            new = list(_missing_entries(entries, existing))
             values = []
             for entry in new:
                 llm, phase, time, moment, measure = content_of(entry)
@@ -120,7 +120,7 @@ async def _import_day(database: postgres.Database, year: int, day: int, entries:
                 grade = None if entry.grade == CLAIMED else entry.grade
                 details = None if entry.details_key is None else msgspec.json.encode(entry.details).decode()
                 withdrawn = str(entry.withdrawn) if entry.is_withdrawn else None
-                # Only behind a seal: a copied or edited line must not take another record's key.
+                # Only with a valid seal: a copied or edited line must not claim the key of another record.
                 attempt = entry.details.attempt if entry.grade in RANKED else None
                 key = uuid4() if attempt is None else key_of_attempt(attempt)
                 row = (year, day, phase, llm, time, moment, measure, source, grade, details)
@@ -143,24 +143,24 @@ def _moment_utc(moment: str) -> str | None:
     return in_utc.replace(tzinfo=None).isoformat(timespec="microseconds").removesuffix("000")
 
 
-def _surplus(entries: Iterable[Entry], there: Counter[Content]) -> Iterable[Entry]:
-    """Yield the entries that the other side lacks. Consumes `there`: two equal records are two records."""
+def _missing_entries(entries: Iterable[Entry], existing: Counter[Content]) -> Iterable[Entry]:
+    """Yield the entries that the other side lacks. Consumes `existing`, so that duplicates are counted."""
     for entry in entries:
         content = content_of(entry)
-        if there[content]:
-            there[content] -= 1
+        if existing[content]:
+            existing[content] -= 1
         else:
             yield entry
 
 
 def _add_steps(
     steps: list[AttemptStep],
-    there: list[AttemptStep],
+    existing: list[AttemptStep],
     day: int,
     append: Callable[[int, list[AttemptStep]], None],
 ) -> int:
     # Encoded steps are compared as bytes, which covers every field.
-    known = Counter(msgspec.json.encode(step) for step in there)
+    known = Counter(msgspec.json.encode(step) for step in existing)
     new = []
     for step in steps:
         line = msgspec.json.encode(step)
@@ -176,36 +176,38 @@ def _add_steps(
 # --- database to folder ------------------------------------------------------------------------------------
 
 
-def export_folder(workspace: Workspace, folders: layout.Folders, database: postgres.Database) -> Moved:
+def export_folder(
+    workspace: Workspace, folders: layout.Folders, database: postgres.Database
+) -> TransferResult:
     """Copy the workspace's year from the database into folders."""
-    moved = Moved()
+    result = TransferResult()
     for folder in (folders.speeds, folders.attempts):
         os.makedirs(folder, exist_ok=True)  # noqa: PTH103
-    there = Records(folders.speeds).entries(layout.DAYS)
+    existing = Records(folders.speeds).entries(layout.DAYS)
     lock = FolderLock(folders.speeds, 10.0)
     for day, entries in DatabaseRecords(database, workspace.year).entries(layout.DAYS).items():
-        known = Counter(map(content_of, there.get(day, [])))
+        known = Counter(map(content_of, existing.get(day, [])))
         new = [
             NewEntry(
                 *content_of(entry),  # type: ignore[arg-type]
                 entry.grade,
-                # Decoded, for a fixed order of keys: JSONB has its own.
+                # Decoded, so that keys are written in our order; JSONB orders them differently.
                 None if entry.details_key is None else entry.details,
                 source=entry.source_key,
                 withdrawn=str(entry.withdrawn) if entry.is_withdrawn else None,
             )
-            for entry in _surplus(reversed(entries), known)
+            for entry in _missing_entries(reversed(entries), known)
         ]
         if new:
             file = DayFile(lock, day, workspace.clock, seals=workspace.seals)
             file.append(new)
             # Other programs read the file only, never its journal.
             file.fold()
-            moved.records += len(new)
+            result.records += len(new)
     attempts = Attempts(folders.attempts, 10.0, workspace.seals)
     stored = DatabaseAttempts(database, workspace.year)
     for day in layout.DAYS:
-        moved.steps += _add_steps(stored.steps(day), attempts.steps(day), day, attempts.append)
+        result.steps += _add_steps(stored.steps(day), attempts.steps(day), day, attempts.append)
     names = DatabaseRecords(database, workspace.year).aliases().names
     lists: dict[str, list[str]] = {}
     # The folder's own aliases stay; where both sides have a name, the database wins.
@@ -213,5 +215,5 @@ def export_folder(workspace: Workspace, folders: layout.Folders, database: postg
         lists.setdefault(llm, []).append(name)
     if lists:
         durable.replace(Path(folders.aliases), msgspec.json.format(msgspec.json.encode(lists)) + b"\n")
-    moved.aliases = len(names)
-    return moved
+    result.aliases = len(names)
+    return result

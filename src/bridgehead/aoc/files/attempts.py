@@ -1,6 +1,6 @@
 """Attempts: which model tried which puzzle, how it ended and how long it took, one file per day. Blocks.
 
-Records hold how fast a solution was; attempts hold how often there was one. They have files of their own,
+Records say how fast a solution was; attempts say how often there was one. They have files of their own,
 `attempts/day01.jsonl`, one step per line, so that the original program never counts a failure as a time. An
 attempt that began in this process is timed by the monotonic clock; any other one by its timestamp.
 
@@ -44,8 +44,8 @@ OPEN_SECONDS = 24 * 3600.0
 """An attempt not finished within a day counts as given up."""
 
 AttemptOutcome = Literal["started", "wrong", "solved", "unchecked", "failed", "given"]
-"""After `wrong` the attempt goes on; the next three end it. `given` belongs to no attempt: its caller read
-the puzzle outside of one."""
+"""After `wrong` the attempt goes on; the next three end it. `given` notes a puzzle that was handed out
+outside of any attempt."""
 ENDED = frozenset({"solved", "unchecked", "failed"})
 ANSWERED = frozenset({"wrong", "solved", "unchecked"})
 """Outcomes of steps that hand in an answer."""
@@ -69,11 +69,11 @@ class AttemptStep(Struct, omit_defaults=True):
     tokens: int | None = None
     cost_usd: float | None = None
     verdict: Verdict | None = None
-    """On the answer of a step; None without one, and in steps of version 0.2."""
+    """The verdict on the step's answer; None without an answer, and in steps of version 0.2."""
     grade: Grade = CLAIMED
     """At the start, the grade that the attempt can reach; at its end, the grade of its time."""
     caller: str | None = None
-    """At the start: a token, an address that needs none, or over stdio the process."""
+    """Only in a start: a token, an address (without authentication), or over stdio the process."""
     seal: str | None = None
     """Proves the grade in a file; nothing outside of `Attempts` sees it."""
 
@@ -133,7 +133,7 @@ class Attempts:
         path = self._path(day)
         with self._locked(path):
             known = [earlier for earlier in self.steps(day) if earlier.attempt == step.attempt]
-            new = follow(known, step)
+            new = steps_to_store(known, step)
             if new:
                 self._write(day, path, new)
             return known + new
@@ -221,8 +221,8 @@ class AttemptEnd(NamedTuple):
     wrong: int
 
 
-def follow(steps: list[AttemptStep], step: AttemptStep) -> list[AttemptStep]:
-    """Return the steps to store for a new step: none after the end, and the end after the last wrong try."""
+def steps_to_store(steps: list[AttemptStep], step: AttemptStep) -> list[AttemptStep]:
+    """Return the steps to store: none once the attempt has ended; with the last wrong try, also its end."""
     if steps and steps[-1].outcome in ENDED:
         return []
     wrong = sum(earlier.outcome == "wrong" for earlier in steps)
@@ -242,22 +242,22 @@ def count_attempts(
         if is_over and step.outcome != "given" and filters.phase in {None, step.phase}:
             by_model.setdefault((step.measure, name_of(canonical_name(step.llm))), []).append(end)
     by_measure: dict[Measure, dict[str, AttemptCounts]] = {}
-    for (measure, llm), of_model in by_model.items():
+    for (measure, llm), model_ends in by_model.items():
         by_puzzle: dict[Puzzle, Tries] = {}
-        for end in of_model:
+        for end in model_ends:
             # An unchecked answer must not count in the solve rate.
             if end.step.outcome != "unchecked":
                 puzzle = (end.day, end.step.phase)
                 solved, attempts = by_puzzle.get(puzzle, (0, 0))
                 by_puzzle[puzzle] = Tries(solved + (end.step.outcome == "solved"), attempts + 1)
-        tokens = [end.step.tokens for end in of_model if end.step.tokens is not None]
-        costs = [end.step.cost_usd for end in of_model if end.step.cost_usd is not None]
+        tokens = [end.step.tokens for end in model_ends if end.step.tokens is not None]
+        costs = [end.step.cost_usd for end in model_ends if end.step.cost_usd is not None]
         solved = sum(tries.solved for tries in by_puzzle.values())
         by_measure.setdefault(measure, {})[llm] = AttemptCounts(
-            attempts=len(of_model),
+            attempts=len(model_ends),
             solved=solved,
             failed=sum(tries.attempts for tries in by_puzzle.values()) - solved,
-            wrong=sum(end.wrong for end in of_model),
+            wrong=sum(end.wrong for end in model_ends),
             tokens=sum(tokens) / len(tokens) if tokens else None,
             cost_usd=sum(costs) / len(costs) if costs else None,
             by_puzzle=by_puzzle,
@@ -300,7 +300,7 @@ class TimedAttempt(NamedTuple):
 
     @property
     def end(self) -> AttemptStep | None:
-        """The step that ended the attempt. The first one: version 0.2 stored several."""
+        """The first step that ended the attempt; version 0.2 could store several."""
         return next((step for step in self.steps if step.outcome in ENDED), None)
 
     @property
@@ -376,7 +376,7 @@ class Stopwatch:
             self._began.pop(started.attempt, None)
         return advanced
 
-    def note_given(self, day: int, phases: list[int], caller: str) -> None:
+    def record_handout(self, day: int, phases: list[int], caller: str) -> None:
         """Store that a caller was given phases outside of an attempt, unless that is already stored."""
         known = {step.phase for step in self._attempts.steps(day) if step.caller == caller}
         steps = [
@@ -389,7 +389,7 @@ class Stopwatch:
         if steps:
             self._attempts.append(day, steps)
 
-    def note_run(
+    def record_run(
         self, day: int, phase: int, llm: str, outcome: AttemptOutcome, milliseconds: int, measure: Measure
     ) -> None:
         """Store a finished attempt timed by a command."""

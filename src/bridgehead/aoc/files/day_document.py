@@ -270,10 +270,10 @@ def _check_times(data: bytes, entries: list[Entry]) -> int:
 
 
 def _refuse_repeated_keys(data: bytes, quotes: int) -> None:
-    """Refuse a file in which an object has a key twice: one reader takes the first, another the last.
+    """Refuse a file in which an object has a key twice: readers differ in which value they take.
 
-    With exactly the expected number of quotes, and no escapes, there is no room for another key. Counting
-    one byte takes 5 ms in a file of 300,000 records, where looking at each key takes a second.
+    With exactly the expected number of quotes, and no escapes, there is no room for another key. Counting one
+    byte takes 5 ms in a file of 300,000 records, where looking at each key takes a second.
     """
     if b"\\" not in data and data.count(b'"') == quotes:
         return

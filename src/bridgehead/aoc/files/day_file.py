@@ -2,8 +2,9 @@
 
 Every write holds the folder's lock, checks whether the file is still the one that the last write left (and
 reads it again if not), and replaces it as a whole: write beside, flush, rename. A kill at any moment leaves
-the old file or the new one. Above 256 KB, records are appended to a journal, which is merged into the
-file when no record arrives. While nobody else writes, a write neither reads nor decodes.
+the old file or the new one. Above 256 KB, records are appended to a journal, which is merged into the file
+once no more records arrive. As long as this process is the only writer, a write neither reads nor decodes the
+file.
 """
 
 # ruff: noqa: PTH113, PTH116, PTH118 - one way to write a path in this package
@@ -55,9 +56,9 @@ class Recorded(NamedTuple):
 
     entry: NewEntry
     figures: Figures
-    """Same LLM, day, phase and measure, whatever the grade."""
+    """Of the runs with the same LLM, day, phase and measure, of any grade."""
     average: int
-    """Same LLM and day, both phases; rounded down, as the contract has it."""
+    """In milliseconds, over both phases of the same LLM and day; rounded down, as in the contract."""
 
 
 class _CachedDay(Struct):
@@ -135,13 +136,13 @@ class DayFile:
                 new = self._leave_out_recorded(entries)
                 if not new:
                     return [describe_run(cached.runs, entry) for entry in entries]
-                # Until the write has succeeded, memory and disk may differ: a failure leaves no cache.
+                # Dropped until the write succeeds: after a failure, memory and disk may differ.
                 self._cached = None
                 if cached.document is not None:
                     document = cached.document.with_new(new[::-1], self._key)
                     self._write(document.data)
-                    # The document has all entries of the journal. A torn journal has none that was
-                    # acknowledged.
+                    # The document contains the journal's entries. If the journal is torn, none of its entries
+                    # was acknowledged.
                     if self.has_journal:
                         self._drop_journal()
                     cached.size = len(document.head) + len(document.rest)
@@ -159,7 +160,7 @@ class DayFile:
         ]
 
     def _leave_out_recorded(self, entries: list[NewEntry]) -> list[NewEntry]:
-        """Drop entries of attempts that already have a record: a lost answer makes clients hand in again."""
+        """Drop entries of attempts that already have a record: clients repeat calls whose answer was lost."""
         if not any(entry.attempt for entry in entries):
             return entries
         seen = recorded_attempts(read_day(self._lock.folder, self._day))
@@ -217,7 +218,7 @@ class DayFile:
         if cached is not None and cached.identity == identify(self._path):
             if cached.journal == identify(self._journal_path):
                 return cached
-            # Only the journal changed: if it has just grown, count the new lines.
+            # Only the journal changed. If it has only grown, read just its new lines.
             tail = None
             if cached.document is None:
                 tail = read_journal_tail(self._journal_path, cached.journal)
@@ -264,7 +265,8 @@ class DayFile:
                     view = view[os.write(descriptor, view) :]
                 durable.flush(descriptor)
             except BaseException:
-                # Not acknowledged: take it back, so that no line is torn and none appears later.
+                # Undo the failed write: it was not acknowledged, and must neither tear a line nor show up
+                # later.
                 with suppress(OSError):
                     os.ftruncate(descriptor, before)
                 raise

@@ -1,7 +1,7 @@
 """Entries: one speed record of a day's file, as read and as written.
 
 The time is read from `speedMs`, the contract's key, or from `speed_ms`, which the original program writes.
-Data beyond the contract has keys of its own, which the original program ignores: `grade` says how far the
+Data beyond the contract is in additional keys, which the original program ignores: `grade` says how far the
 time can be trusted, `seal` proves the grade (`seals.py`), `details` say more about the run. A record's id is
 derived from its content, so that records of other programs have one too.
 """
@@ -86,7 +86,7 @@ class Entry(Struct, gc=False):
     original_speed_ms: Milliseconds | UnsetType = field(default=UNSET, name="speed_ms")
     measure_key: Any = field(default=None, name="measure")
     source_key: Any = field(default=None, name="source")
-    """Of version 0.2: what the caller claimed about its clock. Kept, but never affects the grade."""
+    """From version 0.2: the caller's claim about its clock. Kept, but it never affects the grade."""
     withdrawn: Any = None
     grade_key: Any = field(default=None, name="grade")
     seal: Any = None
@@ -150,7 +150,7 @@ class NewEntry(Struct, frozen=True):
 
 
 class Wanted(NamedTuple):
-    """Names a record: by its id, or by LLM, phase and timestamp, which several records may share."""
+    """Identifies a record by its id, or by LLM, phase and timestamp, which several records may share."""
 
     id: str | None = None
     llm: str | None = None
@@ -194,5 +194,5 @@ def moment_of(timestamp: str) -> int:
 
     try:
         return int(datetime.fromisoformat(timestamp).timestamp() * 1_000_000)
-    except (ValueError, OverflowError, OSError):  # OSError: local time on Windows, far away from today
+    except (ValueError, OverflowError, OSError):  # OSError: on Windows, for local times far from today
         return UNKNOWN_MOMENT

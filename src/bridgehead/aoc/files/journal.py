@@ -1,9 +1,9 @@
 """Journal: entries of a large day file that are on the disk but not in the file yet. Pure; no disk here.
 
-Rewriting a file of 30 MB for each record takes 185 ms. Above `JOURNAL_FROM_BYTES` new entries are appended
-to a journal beside the file instead, one JSON object a line, and folded into the file when nobody records.
-Its first line identifies the file that it extends. A kill between writing the file and removing the journal
-leaves both: then the file no longer matches, and only those entries count that the file does not have.
+Rewriting a file of 30 MB for each record takes 185 ms. Above `JOURNAL_FROM_BYTES` new entries are appended to
+a journal beside the file instead, one JSON object a line, and folded into the file once no more records
+arrive. Its first line identifies the file that it extends. After a kill between writing the file and removing
+the journal both exist: the file no longer matches, and only entries that it lacks count.
 """
 
 from __future__ import annotations
@@ -58,12 +58,12 @@ class Journal(Struct):
         if self.base.matches(data):
             return self.entries
         # Counted, not a set: two equal records are two records.
-        there = Counter((e.llm, e.phase, e.time, e.timestamp) for e in entries)
+        stored = Counter((e.llm, e.phase, e.time, e.timestamp) for e in entries)
         missing: list[Entry] = []
         for entry in self.entries:
             key = (entry.llm, entry.phase, entry.time, entry.timestamp)
-            if there[key]:
-                there[key] -= 1
+            if stored[key]:
+                stored[key] -= 1
             else:
                 missing.append(entry)
         return missing

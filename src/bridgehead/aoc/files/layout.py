@@ -156,7 +156,7 @@ def list_days(folder: str) -> dict[int, frozenset[tuple[str, Identity]]]:
 
 
 def has_puzzle(folder: str, day: int) -> bool:
-    """Return whether a day is one of `list_days`, with two lookups instead of a list of the folder."""
+    """Return whether `list_days` would contain a day, without listing the folder."""
     newer, older = markdown_name(day, 1), legacy_name(day)
     return os.path.isfile(os.path.join(folder, newer)) or os.path.isfile(os.path.join(folder, older))
 
@@ -240,9 +240,9 @@ def folders_in(data: str, year: int) -> Folders:
     # The contract's layout has no years: folders at the top belong to the default year, unless that has a
     # folder of its own. Any other year uses the folder of its name even before it exists, so that it never
     # reads or writes another year's files.
-    of_year = os.path.join(data, str(year))
-    is_apart = year != AocSettings.year.default or os.path.isdir(of_year)
-    folder = of_year if is_apart else data
+    year_folder = os.path.join(data, str(year))
+    is_apart = year != AocSettings.year.default or os.path.isdir(year_folder)
+    folder = year_folder if is_apart else data
     return Folders(
         instructions=os.path.join(folder, INSTRUCTIONS),
         speeds=os.path.join(folder, SPEEDS),

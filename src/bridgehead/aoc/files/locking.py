@@ -30,7 +30,7 @@ LOCK_FILE = ".bridgehead.lock"
 _POLL_SECONDS = 0.002
 _HELD = {errno.EAGAIN, errno.EACCES, errno.EINTR}
 _UNLOCKABLE = {errno.EBADF, errno.EINVAL, errno.ENOLCK, errno.ENOTSUP, errno.EOPNOTSUPP}
-"""Answers of file systems that cannot lock a folder (NFS: EBADF)."""
+"""Errors of file systems that cannot lock a folder (NFS: EBADF)."""
 _EVERYBODY = 0o666
 
 
@@ -55,16 +55,17 @@ class FolderLock:
         """
         deadline = time.monotonic() + self._wait_seconds
         if not self._threads.acquire(timeout=self._wait_seconds):
-            raise self._taken(what)
+            raise self._lock_timeout(what)
         descriptor = None
         try:
             is_locked = False
-            # A folder that was removed and made again while this waited is another one: lock that instead.
+            # If the folder was removed and recreated meanwhile, the lock is on the old one: lock the new one.
             while not is_locked:
-                # A folder that has been there before is not made: opening it tells whether it still is.
+                # Create it only if it has never existed; one that existed before is opened, which shows if it
+                # is gone.
                 if self._anchor.path != self.folder or sys.platform == "win32":
-                    # Never on the mount point of a disk that was unmounted: the next mount would hide what
-                    # was written there.
+                    # Not on the mount point of an unmounted disk: the next mount would hide the files written
+                    # there.
                     if not self._anchor.is_there:
                         raise self._unmounted(what)
                     durable.make_folder(Path(self.folder))
@@ -85,7 +86,7 @@ class FolderLock:
                 with suppress(FileNotFoundError):
                     is_locked = os.path.samestat(os.fstat(descriptor), os.stat(self.folder))
                 if not is_locked and time.monotonic() >= deadline:
-                    raise self._taken(what)
+                    raise self._lock_timeout(what)
             if self._anchor.path != self.folder:
                 self._anchor = find_anchor(self.folder)
             if is_locked:
@@ -111,7 +112,7 @@ class FolderLock:
             else:
                 return True
             if time.monotonic() >= deadline:
-                raise self._taken(what)
+                raise self._lock_timeout(what)
             time.sleep(_POLL_SECONDS)
         return False
 
@@ -120,14 +121,14 @@ class FolderLock:
         from filelock import FileLock, Timeout
 
         path = os.path.join(self.folder, LOCK_FILE)
-        left = max(0.0, deadline - time.monotonic())
-        lock = FileLock(path, timeout=left, poll_interval=_POLL_SECONDS, mode=_EVERYBODY)
+        remaining = max(0.0, deadline - time.monotonic())
+        lock = FileLock(path, timeout=remaining, poll_interval=_POLL_SECONDS, mode=_EVERYBODY)
         try:
             lock.acquire()
         except Timeout as failure:
-            raise self._taken(what) from failure
+            raise self._lock_timeout(what) from failure
         try:
-            # The umask took rights away that other users of the folder need; only the owner can add them.
+            # The umask removed rights that other users of the folder need; only the owner can add them.
             with suppress(OSError):
                 Path(path).chmod(_EVERYBODY)
             yield
@@ -142,7 +143,7 @@ class FolderLock:
             path=self._anchor.path,
         )
 
-    def _taken(self, what: str) -> Unavailable:
+    def _lock_timeout(self, what: str) -> Unavailable:
         return Unavailable(
             f"{what} cannot be written: another process has locked {self.folder} for "
             f"{self._wait_seconds:g} s. Nothing was recorded.",

@@ -72,10 +72,10 @@ def is_control(character: str) -> bool:
     return character < " " or _DELETE <= ord(character) <= _LAST_CONTROL or character in "\u2028\u2029"
 
 
-def match_names(wanted: str, known: Iterable[str]) -> list[str]:
+def match_names(typed: str, known: Iterable[str]) -> list[str]:
     """Return the known names that match: the exact one, else those that differ only in case."""
     names = list(known)
-    cleaned = canonical_name(wanted)
+    cleaned = canonical_name(typed)
     if cleaned in names:
         return [cleaned]
     folded = cleaned.casefold()
@@ -101,7 +101,7 @@ class Aliases(Struct, frozen=True):
 
 
 def make_aliases(names: dict[str, str], identity: object) -> Aliases:
-    """Make aliases from the main name of each."""
+    """Build the aliases from a map of alias to main name."""
     # A main name maps to itself, whatever its case.
     folded = {llm.casefold(): llm for llm in names.values()}
     return Aliases(names, identity, folded | {other.casefold(): llm for other, llm in names.items()})

@@ -1,7 +1,7 @@
 """Recorder: write speed records of many concurrent calls, and answer each once it is on the disk.
 
-All records of a day that wait are written as one batch: one lock, one write, one flush. While a batch is
-written in a thread, the next one gathers. A journal is folded once nobody has recorded for a moment.
+All waiting records of a day are written as one batch: one lock, one write, one flush. While a thread writes a
+batch, the next one gathers. A journal is folded after a pause in recording.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ IDLE_SECONDS = 1.0
 
 
 class NewRun(NamedTuple):
-    """A time to record."""
+    """A time to record, in milliseconds."""
 
     day: int
     phase: int
@@ -249,7 +249,7 @@ class _DayQueue:
             self.fold_when_idle()
 
     def fold_when_idle(self) -> None:
-        """Schedule the folding of the journal, if there is one, for when it has been idle for a moment."""
+        """Schedule the folding of the journal, if there is one, after `IDLE_SECONDS` without a record."""
         if self.file.has_journal:
             self._cancel_fold()
             self._folding = asyncio.get_running_loop().call_later(IDLE_SECONDS, self._start_fold)
@@ -261,7 +261,7 @@ class _DayQueue:
 
     def _start_fold(self) -> None:
         self._folding = None
-        if self.task is None:  # else a record is being written, and sets the timer again
+        if self.task is None:  # otherwise a write is under way, which sets the timer again
             self.task = asyncio.get_running_loop().create_task(self._fold())
 
     async def _fold(self) -> None:

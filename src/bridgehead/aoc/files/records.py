@@ -26,7 +26,7 @@ from .timeline import RunFilter, Timeline, newest
 T = TypeVar("T")
 
 MAX_READS = 10
-"""How often a page is read again because a file was replaced meanwhile."""
+"""Attempts to read a page while files are being replaced."""
 
 
 class DayRead(NamedTuple):
@@ -57,7 +57,7 @@ def read_day(folder: str, day: int, *, is_decoded: bool = True) -> DayRead | Non
     waiting = None if stored_journal is None else journal.decode_journal(stored_journal.data)
     identity = None if waiting is None or stored_journal is None else stored_journal.identity
     if stored is None:
-        # The file was moved away. Entries that are only in the journal stay and begin a new file.
+        # The file was moved away. Entries that are only in the journal are kept and start a new file.
         empty = day_document.empty_document(day)
         new = None if waiting is None else waiting.entries
         return None if new is None else DayRead(empty.data, [], len(empty.head), None, new, identity)
@@ -131,7 +131,7 @@ class RecordReader(Protocol):
         ...
 
     def newest_runs(
-        self, days: Mapping[int, DayCounts], wanted: RunFilter, cut: PageCut
+        self, days: Mapping[int, DayCounts], run_filter: RunFilter, cut: PageCut
     ) -> list[tuple[int, Entry]]:
         """Return the runs of a page that pass a filter, newest first, with their days."""
         ...
@@ -165,7 +165,8 @@ class Records:
         self._seals = seals or Seals()
         self._read: dict[int, _FileRuns] = {}
         self._timelines: dict[int, _FileTimeline] = {}
-        # Protects both: boards are computed in threads, and only one at a time may read or extend a day.
+        # Protects `_read` and `_timelines`: boards are computed in threads, and only one may read or extend a
+        # day.
         self._lock = threading.Lock()
 
     def runs(self, day: int | None, skipped: list[Skipped]) -> dict[int, DayRuns]:
@@ -174,7 +175,7 @@ class Records:
         A corrupt file raises if its day was asked for; otherwise it is added to `skipped`.
         """
         read = self._read_days(day, skipped, self._of_day)
-        return {number: DayRuns(*of_day) for number, of_day in read.items()}
+        return {number: DayRuns(*day_state) for number, day_state in read.items()}
 
     def _read_days(
         self, day: int | None, skipped: list[Skipped], read_one: Callable[[int], T | None]
@@ -240,23 +241,26 @@ class Records:
     def run_counts(self, day: int | None, skipped: list[Skipped]) -> dict[int, DayCounts]:
         """Count the runs of each day, or of one day; corrupt files are treated as in `runs`."""
         read = self._read_days(day, skipped, self._timeline)
-        return {number: DayCounts(of_day.timeline.counts, of_day.identity) for number, of_day in read.items()}
+        return {
+            number: DayCounts(day_state.timeline.counts, day_state.identity)
+            for number, day_state in read.items()
+        }
 
     def newest_runs(
-        self, days: Mapping[int, DayCounts], wanted: RunFilter, cut: PageCut
+        self, days: Mapping[int, DayCounts], run_filter: RunFilter, cut: PageCut
     ) -> list[tuple[int, Entry]]:
         """Return the runs of a page that pass a filter, newest first, with their days."""
         for _ in range(MAX_READS):
             read = {day: timeline for day in days if (timeline := self._timeline(day)) is not None}
-            orders = {day: of_day.timeline.order(wanted) for day, of_day in read.items()}
+            orders = {day: day_state.timeline.order(run_filter) for day, day_state in read.items()}
             page = newest(orders, cut)
             entries = {
-                day: self._read_entries(day, of_day, [place for run_day, place in page if run_day == day])
-                for day, of_day in read.items()
+                day: self._read_entries(day, day_state, [place for run_day, place in page if run_day == day])
+                for day, day_state in read.items()
             }
             # Lines move when a file is replaced, so read the page again.
             if None not in entries.values():
-                in_turn = {day: iter(of_day or ()) for day, of_day in entries.items()}
+                in_turn = {day: iter(day_entries or ()) for day, day_entries in entries.items()}
                 return [(day, next(in_turn[day])) for day, _ in page]
         raise Unavailable(
             f"The records in {self._folder} kept changing while they were read.",
@@ -264,16 +268,16 @@ class Records:
             path=self._folder,
         )
 
-    def _read_entries(self, day: int, of_day: _FileTimeline, places: list[int]) -> list[Entry] | None:
+    def _read_entries(self, day: int, day_state: _FileTimeline, places: list[int]) -> list[Entry] | None:
         """Read the lines of some runs; None if the file is no longer the same."""
-        timeline = of_day.timeline
+        timeline = day_state.timeline
         spans = [timeline.span(place) for place in places]
         in_file = [span for span in spans if span[1] > span[0]]
         lines: list[bytes] | None = []
-        if of_day.data is not None:
-            lines = [of_day.data[start:end] for start, end in in_file]
-        elif in_file and of_day.identity[0] is not None:
-            lines = read_parts(self.path(day), of_day.identity[0], in_file)
+        if day_state.data is not None:
+            lines = [day_state.data[start:end] for start, end in in_file]
+        elif in_file and day_state.identity[0] is not None:
+            lines = read_parts(self.path(day), day_state.identity[0], in_file)
         if lines is None:
             return None
         decoded = iter(journal.decode_lines(lines))

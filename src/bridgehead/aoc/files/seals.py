@@ -1,4 +1,4 @@
-"""Seals: prove that a grade in a file was assigned by a server of ours.
+"""Seals: prove that a grade in a file was assigned by a server of this user.
 
 A record above claimed carries an HMAC over its fields, made with a key that only the server's user can read.
 One whose seal does not fit (edited, copied from another machine, written by another program) counts as
@@ -29,7 +29,7 @@ _SEAL_BYTES = 16
 
 
 class Seals:
-    """Signs and checks for one year with one key, which is read, or made, when it is first needed.
+    """Signs and checks the records of one year, with a key that is read or created on first use.
 
     Without a place for a key nothing can be signed, and every grade counts as claimed.
     """

@@ -39,7 +39,7 @@ class RunFilter(Struct, frozen=True):
     """Names as they were recorded."""
 
     def passes(self, group: Group) -> bool:
-        """Return whether runs of a group, with its name as recorded, are listed."""
+        """Return whether runs of a group are listed; its name is as recorded."""
         return (
             self.phase in {None, group.phase}
             and self.measure in {None, group.measure}
@@ -60,7 +60,7 @@ class Timeline:
 
     def __init__(self) -> None:
         self.groups: list[Group] = []
-        """The groups that occur; a name is as it was recorded."""
+        """The groups that occur, with names as recorded."""
         self.counts: dict[Group, int] = {}
         self.pending: list[Entry] = []
         """The journal's entries, oldest first."""
@@ -97,19 +97,19 @@ class Timeline:
                 column[first:] = array(column.typecode, [column[place] for place in ordered])
         return longer
 
-    def order(self, wanted: RunFilter) -> Order:
+    def order(self, run_filter: RunFilter) -> Order:
         """Return the runs that pass a filter."""
-        order = self._filtered.get(wanted)
+        order = self._filtered.get(run_filter)
         if order is None:
-            passing = {kind for kind, group in enumerate(self.groups) if wanted.passes(group)}
+            passing = {kind for kind, group in enumerate(self.groups) if run_filter.passes(group)}
             order = Order(self._moments, range(len(self._moments)))
             if len(passing) < len(self.groups):
                 places = array("I", [place for place, kind in enumerate(self._kinds) if kind in passing])
                 order = Order(array("q", [self._moments[place] for place in places]), places)
-            # In threads, but without a lock: at worst one is made twice.
+            # Threads share this without a lock: at worst an order is computed twice.
             if len(self._filtered) >= MAX_FILTERED:
                 self._filtered.clear()
-            self._filtered[wanted] = order
+            self._filtered[run_filter] = order
         return order
 
     def span(self, place: int) -> Span:
@@ -139,14 +139,14 @@ def _count_oldest(moments: list[Sequence[int]], count: int) -> list[int]:
     """Return how many runs of each day are among the `count` oldest."""
     if count >= sum(map(len, moments)):
         return list(map(len, moments))
-    moment = at_rank([of_day for of_day in moments if of_day], count - 1)
-    ends = [bisect_left(of_day, moment) for of_day in moments]
-    left = count - sum(ends)
+    moment = at_rank([day_moments for day_moments in moments if day_moments], count - 1)
+    ends = [bisect_left(day_moments, moment) for day_moments in moments]
+    remaining = count - sum(ends)
     # Among runs with the same moment, those of a later day count as older, as in the merge.
     for rank in reversed(range(len(moments))):
-        same = min(left, bisect_right(moments[rank], moment) - ends[rank])
+        same = min(remaining, bisect_right(moments[rank], moment) - ends[rank])
         ends[rank] += same
-        left -= same
+        remaining -= same
     return ends
 
 

@@ -23,36 +23,36 @@ from .layout import Folders, Identity, identify
 EVERY_SECONDS = 1.0
 
 
-class Seen(Struct, frozen=True):
+class FolderState(Struct, frozen=True):
     """The state of the folders at one moment."""
 
     resources: dict[str, object]
     """Each listed resource, with a value that changes with it."""
     records: dict[str, Identity]
-    """The files that a board is made of."""
+    """The files that boards are computed from."""
 
 
 async def watch(
-    bridge: Bridge[Any], folders: Folders, every: float, look_elsewhere: Callable[[], Awaitable[object]]
+    bridge: Bridge[Any], folders: Folders, every: float, read_database: Callable[[], Awaitable[object]]
 ) -> None:
     """Announce every change in the folders and in the database, until cancelled.
 
-    The first look at the database always counts as a change: a client may have subscribed and missed one
-    before it.
+    The first read of the database always counts as a change: a client that subscribed earlier may have missed
+    one.
     """
     paths = list_record_paths(folders)
-    before: Seen = look(folders, paths)
-    elsewhere: object = None
+    before: FolderState = read_state(folders, paths)
+    database_state: object = None
     while True:
         await asyncio.sleep(every)
-        now = look(folders, paths)
+        now = read_state(folders, paths)
         try:
-            newer = await look_elsewhere()
+            newest = await read_database()
         except BridgeError:  # the next query for a board reports the error
-            newer = elsewhere
-        if newer != elsewhere:
+            newest = database_state
+        if newest != database_state:
             bridge.changed.resource(layout.LEADERBOARD_URI)
-        elsewhere = newer
+        database_state = newest
         for uri in sorted(before.resources.keys() | now.resources.keys()):
             if before.resources.get(uri) != now.resources.get(uri):
                 bridge.changed.resource(uri)
@@ -64,7 +64,7 @@ async def watch(
 
 
 def list_record_paths(folders: Folders) -> list[str]:
-    """Return the paths of all files that a board may be made of, existing or not."""
+    """Return the paths of all files that boards are computed from, existing or not."""
     paths = [folders.aliases]
     for day in layout.DAYS:
         paths += [
@@ -75,7 +75,7 @@ def list_record_paths(folders: Folders) -> list[str]:
     return paths
 
 
-def look(folders: Folders, record_paths: list[str]) -> Seen:
+def read_state(folders: Folders, record_paths: list[str]) -> FolderState:
     """Return the state of everything that can change."""
     resources: dict[str, object] = {
         layout.day_uri(day): files for day, files in layout.list_days(folders.instructions).items()
@@ -87,4 +87,4 @@ def look(folders: Folders, record_paths: list[str]) -> Seen:
         identity = identify(path)
         if identity is not None:
             records[path] = identity
-    return Seen(resources, records)
+    return FolderState(resources, records)

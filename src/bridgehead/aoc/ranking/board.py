@@ -71,16 +71,16 @@ class Row(Struct, frozen=True, kw_only=True):
     """One model on the board; times are in milliseconds."""
 
     rank: int | None
-    """The best rank that the runs allow; None if the model is not ranked."""
+    """The best rank that the runs allow for; None if the model is not ranked."""
     rank_high: int | None
-    """The worst one."""
+    """The worst rank that the runs allow for."""
     llm: str
     group: int | None
     """Models of different groups share no puzzle, not even through others; each group has a leader."""
     unranked: str | None
     """Why the model has no rank."""
     slower: float | None
-    """How many times as long as the leader it takes for a solved answer."""
+    """Expected time for a solved answer, as a multiple of the leader's."""
     low: float | None
     high: float | None
     puzzles: int
@@ -119,10 +119,10 @@ class Board(Struct, frozen=True):
     grade: Grade | None
     """The only grade on the board; None if verified and measured runs are ranked together."""
     unit: Literal["puzzles", "runs"]
-    """The scope of a claim: puzzles like these or, with one or two puzzles, further runs of the same ones."""
+    """The scope of a claim: similar puzzles or, with one or two puzzles, further runs of these."""
     counts_failures: bool
     """False if a ranked model has no attempts: then the ratio is of times alone."""
     left_out: int
     """Models with too few runs to be shown among so many."""
     other_runs: int
-    """Runs of the other measure, which this board does not show."""
+    """How many runs have the other measure, which this board does not show."""

@@ -1,7 +1,7 @@
-"""Comparison: which models of one group are surely faster, by how much, and what rank that leaves them. Pure.
+"""Comparison: which models of one group are significantly faster, by how much, and their ranks. Pure.
 
-The model: log time = speed of the model + difficulty of the puzzle + noise of that model. How well a model
-suits a puzzle is part of its noise, so a claim is about puzzles like these. With one or two puzzles no such
+The model: log time = speed of the model + difficulty of the puzzle + noise of that model. A model's affinity
+to a puzzle is part of its noise, so a claim is about puzzles like these. With one or two puzzles no such
 claim can be made; there the runs are the unit, and a claim is about those puzzles only.
 
 The procedure and its constants were found by simulation; `bench/aoc/ranking.py` repeats it. No random
@@ -25,11 +25,11 @@ Logs = Mapping[str, Mapping[Puzzle, float]]
 LEVEL = 0.05
 """Family-wise error rate: the chance that any two equal models of a group are ranked apart."""
 ENOUGH_TO_CUT = 12
-"""Puzzles of a model from which on single extreme times are cut."""
+"""Puzzles a model needs before its single extreme times are clamped."""
 CUT_SPREADS = 3 * 1.4826
 """How far a time may be from its model's own level: three standard deviations, estimated by the MAD."""
 PRIOR_DF = 4
-"""The noise of all models counts as this many more puzzles of each model."""
+"""Weight of the common variance against a model's own, in puzzles."""
 OUTLIER_FACTOR = 16
 """A model this many times as noisy as the median one is left out of the shared noise."""
 NOISE_ROUNDS = 12
@@ -37,13 +37,13 @@ LEAST_NOISE_SHARE, LEAST_VARIANCE = 0.1, 1e-4
 
 
 class Place(NamedTuple):
-    """One model of a group, with the ranks that the runs leave open to it."""
+    """One model of a group, with the range of ranks that the runs allow for."""
 
     llm: str
     rank: int
     rank_high: int
     ratio: float
-    """How many times as long as the leader it takes for a solved answer."""
+    """Expected time for a solved answer, as a multiple of the leader's."""
     low: float
     high: float
 
@@ -74,7 +74,7 @@ class Fit(NamedTuple):
 
 
 def place_models(fit: Fit) -> list[Place]:
-    """Give each model the range of ranks that the comparison of every two models leaves; the leader first."""
+    """Return each model's range of ranks from the comparison of all pairs, the leader first."""
     pairs, level = sure_pairs(fit)
     count = len(fit.llms)
     faster, slower = [0] * count, [0] * count
@@ -83,7 +83,7 @@ def place_models(fit: Fit) -> list[Place]:
         slower[quick] += 1
 
     def order(i: int) -> tuple[int, int, float, str]:
-        # Among models with the same range, one with few or noisy runs comes after one that is well known.
+        # Among models with the same range, uncertain ones (few or noisy runs) come later.
         margin = two_sided_quantile(level, fit.df[i]) * math.sqrt(fit.noise[i] / fit.cells[i])
         return faster[i], -slower[i], round(fit.speed[i] + margin, 9), fit.llms[i]
 
@@ -100,7 +100,7 @@ def place_models(fit: Fit) -> list[Place]:
 
 
 def sure_pairs(fit: Fit) -> tuple[list[tuple[int, int]], float]:
-    """Return the pairs whose first model is surely faster, and the level of the intervals that agree."""
+    """Return the pairs whose first model is significantly faster, and the level for matching intervals."""
     tested = []
     for i, j in combinations(range(len(fit.llms)), 2):
         p = two_sided_p((fit.speed[i] - fit.speed[j]) / fit.error(i, j), fit.freedom(i, j))
@@ -128,7 +128,7 @@ def failure_costs(
 ) -> list[tuple[float, float]]:
     """Return each model's ln(expected ÷ actual solves), and the variance of that.
 
-    Expected is what the group would have solved of the same puzzles. Every model needs attempts.
+    The expected number takes the group's solve rate for each attempt at a puzzle. Every model needs attempts.
     """
     totals: dict[Puzzle, Tries] = {}
     for llm in llms:
@@ -145,8 +145,8 @@ def failure_costs(
             sum(tries.attempts for tries in own.values()),
         )
         smoothed, total, k = solved + 0.5, sum(expected.values()), len(own)
-        # Two estimates of the variance, and the larger counts: independent attempts, or puzzles that a model
-        # solves always or never.
+        # The larger of two variances: of independent attempts, or of whole puzzles that a model solves always
+        # or never.
         spread = (1 - smoothed / (attempts + 1)) / smoothed
         if k > 1:
             share = solved / total
@@ -183,17 +183,17 @@ def fit_puzzles(logs: Logs) -> Fit | None:
     noise = [value * factor for value, factor in zip(shared_noise, factors, strict=True)]
     weights = {llm: dict.fromkeys(cut[llm], 1 / value) for llm, value in zip(cut, noise, strict=True)}
     speed, covariance = least_squares(cut, weights)
-    cells = [len(of_model) for of_model in cut.values()]
-    puzzles = {puzzle for of_model in cut.values() for puzzle in of_model}
+    cells = [len(model_cells) for model_cells in cut.values()]
+    puzzles = {puzzle for model_cells in cut.values() for puzzle in model_cells}
     max_df = sum(cells) - len(cut) - len(puzzles) + 1
     return Fit(list(cut), speed, covariance, noise, cells, df, max_df)
 
 
 def cut_extremes(logs: Logs) -> tuple[dict[str, dict[Puzzle, float]], list[float]]:
-    """Clamp single extreme times of models with many puzzles; return the factors that their noise gains."""
+    """Clamp single extreme times of models with many puzzles; return also each model's noise factor."""
     columns: dict[Puzzle, list[float]] = {}
-    for of_model in logs.values():
-        for puzzle, value in of_model.items():
+    for model_cells in logs.values():
+        for puzzle, value in model_cells.items():
             columns.setdefault(puzzle, []).append(value)
     usual = {puzzle: median(values) for puzzle, values in columns.items()}
     level = {
@@ -203,7 +203,7 @@ def cut_extremes(logs: Logs) -> tuple[dict[str, dict[Puzzle, float]], list[float
         llm: [abs(value - usual[puzzle] - level[llm]) for puzzle, value in cells.items()]
         for llm, cells in logs.items()
     }
-    group_mad = median(distance for of_model in distances.values() for distance in of_model)
+    group_mad = median(distance for model_cells in distances.values() for distance in model_cells)
     kept: dict[str, dict[Puzzle, float]] = {}
     factors = []
     for llm, cells in logs.items():
@@ -224,35 +224,35 @@ def cut_extremes(logs: Logs) -> tuple[dict[str, dict[Puzzle, float]], list[float
 def estimate_noise(logs: Logs) -> tuple[list[float], list[float]] | None:
     """Return each model's variance per cell and its degrees of freedom; None without any two shared puzzles.
 
-    The variance of the differences of two models is the sum of theirs: a system of such sums, solved for the
-    single variances.
+    The variance of the difference of two models is the sum of their variances; this solves the system of
+    these sums.
     """
     llms = list(logs)
     sums: list[list[tuple[int, float, int]]] = [[] for _ in llms]
-    """For each model: the other one, the variance of the differences, and its degrees of freedom."""
+    """For each model: the other model, the variance of their differences, and its degrees of freedom."""
     for i, j in combinations(range(len(llms)), 2):
-        mine, theirs = logs[llms[i]], logs[llms[j]]
-        differences = [value - theirs[puzzle] for puzzle, value in mine.items() if puzzle in theirs]
+        first, second = logs[llms[i]], logs[llms[j]]
+        differences = [value - second[puzzle] for puzzle, value in first.items() if puzzle in second]
         if len(differences) > 1:
             spread = _variance(differences)
             sums[i].append((j, spread, len(differences) - 1))
             sums[j].append((i, spread, len(differences) - 1))
-    total = sum(df for of_model in sums for _, _, df in of_model)
+    total = sum(df for model_sums in sums for _, _, df in model_sums)
     if not total:
         return None
-    mean = sum(spread * df for of_model in sums for _, spread, df in of_model) / total / 2
+    mean = sum(spread * df for model_sums in sums for _, spread, df in model_sums) / total / 2
     noise = [mean] * len(llms)
     if len(llms) > 2:  # noqa: PLR2004 - of two models only the sum is known, and each has half of it
         for _ in range(NOISE_ROUNDS):
-            for i, of_model in enumerate(sums):
-                if of_model:
-                    part = sum((spread - noise[j]) * df for j, spread, df in of_model)
-                    noise[i] = max(part / sum(df for _, _, df in of_model), LEAST_NOISE_SHARE * mean)
+            for i, model_sums in enumerate(sums):
+                if model_sums:
+                    part = sum((spread - noise[j]) * df for j, spread, df in model_sums)
+                    noise[i] = max(part / sum(df for _, _, df in model_sums), LEAST_NOISE_SHARE * mean)
     return share_noise(noise, [len(cells) - 1 for cells in logs.values()])
 
 
 def share_noise(noise: Sequence[float], df: Sequence[float]) -> tuple[list[float], list[float]]:
-    """Draw each model's variance up to the common one; return the variances and degrees of freedom."""
+    """Raise each model's variance towards the common one; return the variances and degrees of freedom."""
     limit = OUTLIER_FACTOR * median(noise)
     # At most a quarter of the models can be outliers.
     outliers = sorted((i for i, value in enumerate(noise) if value > limit), key=lambda i: -noise[i])
@@ -264,8 +264,8 @@ def share_noise(noise: Sequence[float], df: Sequence[float]) -> tuple[list[float
             shared.append(max(value, LEAST_VARIANCE))
             degrees.append(float(d))
         else:
-            drawn = (PRIOR_DF * common + d * value) / (PRIOR_DF + d)
-            shared.append(max(value, drawn, LEAST_VARIANCE))
+            weighted = (PRIOR_DF * common + d * value) / (PRIOR_DF + d)
+            shared.append(max(value, weighted, LEAST_VARIANCE))
             degrees.append(float(d + PRIOR_DF))
     return shared, degrees
 
@@ -304,8 +304,8 @@ def least_squares(
 
 def invert(matrix: list[list[float]]) -> list[list[float]]:
     """Invert a symmetric positive definite matrix by Gauss–Jordan elimination."""
-    # Without pivoting: the pivots of a positive definite matrix are positive. In place, without an identity
-    # beside it: a column that is done becomes one of the inverse.
+    # Without pivoting: the pivots of a positive definite matrix are positive. In place, without an augmented
+    # matrix: each finished column becomes one of the inverse.
     rows = [list(row) for row in matrix]
     for i in range(len(rows)):
         pivot = rows[i][i]
@@ -330,14 +330,14 @@ def fit_runs(runs: Mapping[str, Mapping[Puzzle, Sequence[float]]]) -> Fit:
     llms = list(runs)
     speed, own, degrees, counts = [], [], [], []
     shares = []
-    for of_model in runs.values():
-        k, n = len(of_model), sum(map(len, of_model.values()))
-        speed.append(fmean(map(fmean, of_model.values())))
-        squares = sum(_variance(logs) * (len(logs) - 1) for logs in of_model.values())
+    for model_runs in runs.values():
+        k, n = len(model_runs), sum(map(len, model_runs.values()))
+        speed.append(fmean(map(fmean, model_runs.values())))
+        squares = sum(_variance(logs) * (len(logs) - 1) for logs in model_runs.values())
         own.append(squares / (n - k))
         degrees.append(n - k)
         # The variance of the mean over puzzles of the means over runs, in units of one run's.
-        shares.append(sum(1 / len(logs) for logs in of_model.values()) / k**2)
+        shares.append(sum(1 / len(logs) for logs in model_runs.values()) / k**2)
         counts.append(n)
     noise, df = share_noise(own, degrees)
     covariance = [

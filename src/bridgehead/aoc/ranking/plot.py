@@ -123,20 +123,20 @@ def draw(workspace: Workspace, filters: Filters, path: str, theme: str = "light"
 def _lines(workspace: Workspace, filters: Filters, board: Board, rows: list[Row]) -> tuple[list[Line], bool]:
     """Convert runs and intervals to axis units; return also whether these are ratios to the leader.
 
-    A model that shares no puzzle with the leader has no place and is left out.
+    A model that shares no puzzle with the leader has no ratio and is left out.
     """
     times_of = workspace.times_now(filters, board)
     # Without ranks, the model with the most puzzles serves as the leader.
     leader = times_of(next((row for row in board.rows if row.slower is not None), rows[0]))
     medians = {puzzle: max(median_of(runs), ZERO_MS) for puzzle, runs in leader.items()}
     times = [(row, times_of(row)) for row in rows]
-    is_relative = len({puzzle for _, of_row in times for puzzle in of_row}) > 1
+    is_relative = len({puzzle for _, row_times in times for puzzle in row_times}) > 1
     unit = 1.0 if is_relative else next(iter(medians.values()))
     lines = []
-    for row, of_row in times:
+    for row, row_times in times:
         places = sorted(
             max(time, ZERO_MS) / (medians[puzzle] if is_relative else 1.0)
-            for puzzle, runs in of_row.items()
+            for puzzle, runs in row_times.items()
             if puzzle in medians
             for time in runs
         )
@@ -469,19 +469,19 @@ class Fonts:
 
 def find_fonts(text: str) -> Fonts:
     """Choose fonts that together have as many characters of a text as the system's fonts can offer."""
-    wanted = {c for c in text if not c.isascii() and c not in _INVISIBLE and not c.isspace()}
+    needed = {c for c in text if not c.isascii() and c not in _INVISIBLE and not c.isspace()}
     files = _font_files()
-    wanted -= _characters(files[_BASE])
+    needed -= _characters(files[_BASE])
     families = [_BASE]
     others = [name for name in files if name not in {_BASE, *_PREFERRED}]
     for name in [*(name for name in _PREFERRED if name in files), *sorted(others)]:
-        if not wanted:
+        if not needed:
             break
-        available = wanted & _characters(files[name])
+        available = needed & _characters(files[name])
         if available:
             families.append(name)
-            wanted -= available
-    return Fonts(families, frozenset(wanted))
+            needed -= available
+    return Fonts(families, frozenset(needed))
 
 
 @lru_cache(maxsize=1)

@@ -102,17 +102,17 @@ def table(board: Board, width: int | None) -> Table:
     from rich.text import Text
 
     rows = _cells(board)
-    made = Table(box=None, padding=(0, _GAP, 0, 0), pad_edge=False, header_style="dim")
+    grid = Table(box=None, padding=(0, _GAP, 0, 0), pad_edge=False, header_style="dim")
     headings = _fitting(rows, width)
     for heading in headings:
         if heading == "model":
-            made.add_column(heading, overflow="fold")
+            grid.add_column(heading, overflow="fold")
         else:
-            made.add_column(heading, justify="right", no_wrap=True)
+            grid.add_column(heading, justify="right", no_wrap=True)
     for row, cells in zip(board.rows, rows, strict=True):
         style = "bold green" if row.rank == 1 else "dim" if row.rank is None else None
-        made.add_row(*(Text(cells[heading]) for heading in headings), style=style)
-    return made
+        grid.add_row(*(Text(cells[heading]) for heading in headings), style=style)
+    return grid
 
 
 def _fitting(rows: list[dict[str, str]], width: int | None) -> list[str]:

@@ -18,13 +18,13 @@ from .comparison import Fit, Place, count_failures, fit_puzzles, fit_runs, place
 from .figures import Runs, figures, median_of
 
 ENOUGH_PUZZLES = 3
-"""With fewer, a claim is about those puzzles alone, and runs are counted instead."""
+"""With fewer puzzles, a claim is about those alone, and the runs are the unit."""
 ENOUGH_RUNS = 3
-"""Of each puzzle, where runs are counted."""
+"""Fewest runs of each puzzle, where runs are the unit."""
 MAX_MODELS = 300
-"""Models of a board; those with the fewest runs are left out, since clients can invent names."""
+"""Limit of models on a board; those with the fewest runs are left out. Clients can invent names."""
 MAX_RANKED = 60
-"""Models of a group: the work grows with the third power, to 0.1 s here. Clients can invent names."""
+"""Limit of models in a group: the work is cubic, 0.1 s at this size, and clients can invent names."""
 ZERO_MS = 0.5
 """The value of 0 ms: half of the millisecond that times are rounded to."""
 TOO_FEW_PUZZLES = "too few puzzles"
@@ -54,7 +54,7 @@ def rank(
     tallies = {measure: tally(records, filters, name_of, measure) for measure in (SOLVING, EXECUTION)}
     measure = filters.measure
     if measure is None:
-        # Solving time is what the contract means; execution time only if there is nothing else.
+        # The contract's times are solving times; execution times are shown only if there is nothing else.
         has_solving = any(tallies[SOLVING].values()) or attempts.get(SOLVING)
         has_execution = any(tallies[EXECUTION].values()) or attempts.get(EXECUTION)
         measure = EXECUTION if has_execution and not has_solving else SOLVING
@@ -62,7 +62,9 @@ def rank(
     counts = attempts.get(measure, {})
     grade = filters.grade
     ranked, listed = merge(chosen[VERIFIED], chosen[MEASURED]), chosen[CLAIMED]
-    unsolved = {llm for llm, of_llm in counts.items() if of_llm.failed and not of_llm.solved}
+    unsolved = {
+        llm for llm, model_counts in counts.items() if model_counts.failed and not model_counts.solved
+    }
     if grade is None and listed and not ranked and not unsolved:
         grade = CLAIMED
     if grade is not None:
@@ -102,35 +104,33 @@ def tally(
             continue
         for group, runs in groups.items():
             if group.measure == measure and filters.phase in {None, group.phase} and runs.ordered:
-                of_model = tallies[group.grade].setdefault(name_of(group.llm), {})
+                model_times = tallies[group.grade].setdefault(name_of(group.llm), {})
                 puzzle = (day, group.phase)
-                of_model[puzzle] = of_model[puzzle].merged(runs) if puzzle in of_model else runs
+                model_times[puzzle] = model_times[puzzle].merged(runs) if puzzle in model_times else runs
     return tallies
 
 
-def _leave_out(times: dict[Grade, Times], wanted: str | None) -> tuple[dict[Grade, Times], int]:
+def _leave_out(times: dict[Grade, Times], requested: str | None) -> tuple[dict[Grade, Times], int]:
     """Keep the models with the most runs, those with better grades first; return how many are left out."""
     sizes: dict[str, tuple[int, int]] = {}
-    for grade, of_grade in times.items():
-        for llm, puzzles in of_grade.items():
+    for grade, models in times.items():
+        for llm, puzzles in models.items():
             better, runs = sizes.get(llm, (0, 0))
             sizes[llm] = better + (grade != CLAIMED), runs + _count(puzzles)
     if len(sizes) <= MAX_MODELS:
         return times, 0
-    kept = set(sorted(sizes, key=lambda llm: (sizes[llm], llm), reverse=True)[:MAX_MODELS]) | {wanted}
-    shown = {
-        grade: {llm: of_grade[llm] for llm in of_grade if llm in kept} for grade, of_grade in times.items()
-    }
+    kept = set(sorted(sizes, key=lambda llm: (sizes[llm], llm), reverse=True)[:MAX_MODELS]) | {requested}
+    shown = {grade: {llm: models[llm] for llm in models if llm in kept} for grade, models in times.items()}
     return shown, len(sizes.keys() - kept)
 
 
-def merge(some: Times, more: Times) -> Times:
+def merge(first: Times, second: Times) -> Times:
     """Return the runs of both; neither is changed."""
-    merged = {llm: dict(puzzles) for llm, puzzles in some.items()}
-    for llm, puzzles in more.items():
-        of_model = merged.setdefault(llm, {})
+    merged = {llm: dict(puzzles) for llm, puzzles in first.items()}
+    for llm, puzzles in second.items():
+        model_times = merged.setdefault(llm, {})
         for puzzle, runs in puzzles.items():
-            of_model[puzzle] = of_model[puzzle].merged(runs) if puzzle in of_model else runs
+            model_times[puzzle] = model_times[puzzle].merged(runs) if puzzle in model_times else runs
     return merged
 
 
@@ -149,22 +149,22 @@ def find_groups(times: Times) -> tuple[list[Times], Unit]:
     shared = {puzzle: llms for puzzle, llms in solvers.items() if len(llms) > 1}
     if len(shared) < ENOUGH_PUZZLES:
         groups = []
-        for llms, of_group in _connected(shared):
+        for llms, group_puzzles in _connected(shared):
             enough = [
                 llm
                 for llm in llms
                 if all(
                     puzzle in times[llm] and len(times[llm][puzzle].ordered) >= ENOUGH_RUNS
-                    for puzzle in of_group
+                    for puzzle in group_puzzles
                 )
             ]
             groups.append(
-                {llm: {puzzle: times[llm][puzzle] for puzzle in sorted(of_group)} for llm in enough}
+                {llm: {puzzle: times[llm][puzzle] for puzzle in sorted(group_puzzles)} for llm in enough}
             )
         return [group for group in groups if len(group) > 1], "runs"
-    kept = {llm: set(of_model) & shared.keys() for llm, of_model in times.items()}
-    # Dropping a model may leave a puzzle with one model, and dropping that a model with two puzzles.
-    dropped = [llm for llm, left in kept.items() if len(left) < ENOUGH_PUZZLES]
+    kept = {llm: set(model_times) & shared.keys() for llm, model_times in times.items()}
+    # Repeated: without a model a puzzle may have one model left, and without that puzzle a model too few.
+    dropped = [llm for llm, puzzles in kept.items() if len(puzzles) < ENOUGH_PUZZLES]
     while dropped:
         llm = dropped.pop()
         for puzzle in kept.pop(llm, ()):
@@ -287,10 +287,10 @@ def _row(
 ) -> Row:
     """Make a row; the caller fills in how many of its runs have which grade."""
     counts = counts or AttemptCounts()
-    of_puzzles = list(puzzles.values())
+    puzzle_runs = list(puzzles.values())
     # Mean, deviation and percentile are meaningless over puzzles of different difficulty.
-    single = figures(of_puzzles) if len(of_puzzles) == 1 else None
-    medians = [median_of(runs.ordered) for runs in of_puzzles]
+    single = figures(puzzle_runs) if len(puzzle_runs) == 1 else None
+    medians = [median_of(runs.ordered) for runs in puzzle_runs]
     median = medians[0] if medians else None
     if len(medians) > 1:
         median = round(math.exp(sum(math.log(value or ZERO_MS) for value in medians) / len(medians)), 1)
@@ -303,12 +303,12 @@ def _row(
         slower=None if place is None else place.ratio,
         low=None if place is None else place.low,
         high=None if place is None else place.high,
-        puzzles=len(of_puzzles),
+        puzzles=len(puzzle_runs),
         n=_count(puzzles),
         verified=0,
         measured=0,
         claimed=0,
-        best=min((runs.ordered[0] for runs in of_puzzles), default=None),
+        best=min((runs.ordered[0] for runs in puzzle_runs), default=None),
         median=median,
         mean=None if single is None else single.mean,
         stdev=None if single is None else single.stdev,

@@ -21,8 +21,8 @@ def two_sided_quantile(p: float, df: float) -> float:
     low, high = 0.0, 1.0
     while two_sided_p(high, df) > p:
         low, high = high, high * 2
-    # Illinois: the secant between the ends, whose kept end is halved when it stays twice. The logarithm is
-    # nearly straight in the tail. About 8 steps give 12 digits, where bisection takes 40.
+    # Illinois method: a secant that halves the value at an end kept twice. On the logarithm, which is nearly
+    # linear in the tail, it takes about 8 steps for 12 digits; bisection takes 40.
     below, above = (math.log(max(two_sided_p(t, df), _TINY) / p) for t in (low, high))
     kept = t = 0.0
     for _ in range(_MAX_STEPS):

@@ -13,7 +13,7 @@ from .board import Board
 
 def print_board(board: Board) -> None:
     """Print the title, the table and the notes of a board."""
-    # On Windows rich takes a pipe for an old console and leaves its last column free.
+    # On Windows rich treats a pipe as a legacy console, and would leave its last column empty.
     is_old = None if sys.stdout.isatty() else False
     console = Console(legacy_windows=is_old)
     width = console.width

@@ -189,8 +189,8 @@ def history_text(page: Page) -> str:
         marks += [run.grade] if run.grade != CLAIMED else []
         marks += ["withdrawn"] if run.withdrawn else []
         details = f" ({', '.join(marks)})" if marks else ""
-        what = f"Day {run.day} Phase {run.phase} {run.llm}: {run.speed_ms}ms{details}"
-        lines.append(f"{run.timestamp} {what}, id {run.id}")
+        text = f"Day {run.day} Phase {run.phase} {run.llm}: {run.speed_ms}ms{details}"
+        lines.append(f"{run.timestamp} {text}, id {run.id}")
     return "\n".join(lines)
 
 
@@ -216,7 +216,7 @@ def no_runs(llm: str | None, known: Iterable[str], day: int | None, days: Iterab
         return NoRuns(
             f"No runs of {llm!r} are recorded.", f"Known models: {', '.join(names[:MAX_NAMES])}{more}."
         )
-    there = f"Days with runs: {', '.join(map(str, numbers))}." if numbers else None
+    days_note = f"Days with runs: {', '.join(map(str, numbers))}." if numbers else None
     if day is not None and numbers:
-        return NoRuns(f"No runs are recorded for day {day}.", there)
-    return NoRuns("No runs are recorded for this." if numbers else "No runs are recorded yet.", there)
+        return NoRuns(f"No runs are recorded for day {day}.", days_note)
+    return NoRuns("No runs are recorded for this." if numbers else "No runs are recorded yet.", days_note)

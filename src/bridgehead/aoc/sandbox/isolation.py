@@ -32,14 +32,14 @@ _TOOLCHAINS = (
 """Where people install languages below their home; shown read-only."""
 
 
-# Services listen on sockets in /run: through that of Docker, a program could leave any isolation.
+# Services listen on sockets in /run; through Docker's, a program could leave any isolation.
 _EMPTY = tuple(map(Path, ("/tmp", "/var/tmp", "/dev/shm", "/run", "/home", "/root")))  # noqa: S108 - hidden
 _SHOWN = tuple(map(Path, ("/run/systemd/resolve", "/run/NetworkManager/resolv.conf", "/run/current-system")))
 """Needed for DNS, and the programs of NixOS."""
 
 
 class View(Struct, frozen=True):
-    """What an isolated program sees beside the system."""
+    """What an isolated program sees in addition to the system."""
 
     folder: Path
     """The only folder that it can write to."""
@@ -65,10 +65,10 @@ def find_bubblewrap() -> str | None:
         return None
     command = [path, "--unshare-all", "--ro-bind", "/", "/", "--proc", "/proc", "--dev", "/dev", "--", "true"]
     try:
-        done = subprocess.run(command, capture_output=True, timeout=_PROBE_SECONDS, check=False)  # noqa: S603
+        probe = subprocess.run(command, capture_output=True, timeout=_PROBE_SECONDS, check=False)  # noqa: S603
     except (OSError, subprocess.TimeoutExpired):
         return None
-    return path if done.returncode == 0 else None
+    return path if probe.returncode == 0 else None
 
 
 def isolate(bubblewrap: str, command: list[str], view: View) -> list[str]:
@@ -101,7 +101,7 @@ def find_parts(command: list[str], folder: Path) -> tuple[list[str], list[Path]]
     A word that names a file relative to `folder`, or a folder with a slash (`./day01`), becomes its path, so
     that it works from another directory.
     """
-    # Folders that are never made visible as a whole.
+    # Folders that are never shown as a whole.
     shared = {*_EMPTY, Path(gettempdir()), Path.home(), *Path.home().parents}
     words, needed = [], []
     for place, word in enumerate(command):
@@ -109,7 +109,7 @@ def find_parts(command: list[str], folder: Path) -> tuple[list[str], list[Path]]
         # The first word is looked for in PATH, unless it has a slash.
         # `os.path`, because a program given as an argument is too long for a file name.
         is_file = os.path.isfile(path) and (place > 0 or os.sep in word)  # noqa: PTH113
-        # Without a slash, `1` may mean something else than the folder of that name.
+        # A word without a slash, such as `1`, may not mean the folder of that name.
         is_folder = place > 0 and os.sep in word and os.path.isdir(path)  # noqa: PTH112
         program = str(path) if is_file or is_folder else shutil.which(word) if place == 0 else None
         # Windows starts `claude.cmd` only by its whole name.
@@ -119,12 +119,12 @@ def find_parts(command: list[str], folder: Path) -> tuple[list[str], list[Path]]
             continue
         # Both ends of a link: a virtual environment's Python is a link to the real one.
         for end in (Path(program), Path(program).resolve()):
-            around = end if is_folder else end.parent.parent if end.parent.name == "bin" else end.parent
-            # A program from npm needs the packages beside its own.
+            shown = end if is_folder else end.parent.parent if end.parent.name == "bin" else end.parent
+            # A program from npm also needs the packages next to its own.
             if "node_modules" in end.parts:
-                around = Path(*end.parts[: end.parts.index("node_modules") + 1])
-            if around not in shared:
-                needed.append(around)
+                shown = Path(*end.parts[: end.parts.index("node_modules") + 1])
+            if shown not in shared:
+                needed.append(shown)
             elif not is_folder:
                 needed.append(end)
     return words, needed

@@ -2,8 +2,8 @@
 
 A shell starts the program on our signal and reports its end, through a socket that the program does not
 inherit. So the time is that of the program alone, without the start of the isolation around it. A program
-that may trace its parent can take the socket from there and report an early end, so output after the report
-does not count.
+that can trace its parent can take over the socket and report an early end, so output after the report does
+not count.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ _MARK = "BRIDGEHEAD_RUN"
 """An environment variable that marks a program's descendants."""
 _WATCH_SECONDS = 0.1
 _JOIN_SECONDS = 5.0
-# Standard input is a socket to us. The shell says that it is ready, waits for a line, runs the program, and
-# ends with the CPU times. The program gets its own input there instead, so it does not have the socket.
+# The shell's standard input is a socket to us: it writes `r` when ready, waits for a line, runs the program,
+# and ends by writing the CPU times. The program has its own standard input, not the socket.
 _CLOCKED = 'input=$1; shift; printf r >&0; read -r go; "$@" <"$input"; status=$?; times >&0; exit $status'
 
 
@@ -102,7 +102,7 @@ class _Run:
                     stderr=subprocess.PIPE,
                     cwd=job.view.start,
                     env={**job.environment, _MARK: self._mark},
-                    # A session of its own, so that everything that it starts can be killed with it.
+                    # A session of its own, so that all its descendants can be killed as one group.
                     start_new_session=True,
                 )
         except OSError:
@@ -151,7 +151,7 @@ class _Run:
         size, is_over = 1 << 16, False
         with suppress(OSError, ValueError):  # closed by another thread
             while not is_over:
-                if sys.platform != "win32":  # there only the end of the pipe shows, and it cannot be polled
+                if sys.platform != "win32":  # Windows cannot poll a pipe: there, read to its end
                     poll = select.poll()
                     for descriptor in (source.fileno(), end):
                         poll.register(descriptor, select.POLLIN)
@@ -159,7 +159,7 @@ class _Run:
                     is_over = end in ready
                     if source.fileno() not in ready:
                         return
-                    # One read takes all that is in the pipe. A second one would take what comes later.
+                    # One read takes everything in the pipe now; a second would include later output.
                     size = room + 1 if is_over else size
                 data = os.read(source.fileno(), size)
                 if not data:
@@ -199,7 +199,7 @@ class _Run:
             return
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(self._process.pid, signal.SIGKILL)
-        # A double fork with a session of its own is not in the group. In isolation its namespace is gone.
+        # A daemon (double fork, new session) is not in the group. In isolation it ended with its namespace.
         if sys.platform == "linux":
             for pid in _marked(self._mark):
                 with suppress(ProcessLookupError, PermissionError):
@@ -258,11 +258,11 @@ def _resident_pages(pid: int) -> int:
 
 
 def _marked(mark: str) -> list[int]:
-    wanted = f"{_MARK}={mark}".encode()
+    marker = f"{_MARK}={mark}".encode()
     pids = []
     for entry in os.listdir("/proc"):  # noqa: PTH208 - as above
         if entry.isdigit():
             with suppress(OSError):
-                if wanted in Path(f"/proc/{entry}/environ").read_bytes().split(b"\0"):
+                if marker in Path(f"/proc/{entry}/environ").read_bytes().split(b"\0"):
                     pids.append(int(entry))
     return pids

@@ -29,7 +29,7 @@ TURN_SECONDS = 600.0
 MAX_BYTES = 4 * 1024 * 1024
 _OK, _NOT_FOUND, _TOO_MANY = 200, 404, 429
 _BAD = frozenset({301, 302, 303, 307, 400, 401, 403, 500})
-"""The site's answers to an unknown cookie: a redirect to the login, 400, 401, 403 or 500."""
+"""Statuses for an invalid cookie: a redirect to the login, 400, 401, 403 or 500."""
 
 
 class SiteClient(Struct):
@@ -51,12 +51,12 @@ class SiteClient(Struct):
         # wait is long because each command before this one takes at least `GAP_SECONDS`.
         with FolderLock(str(self.folder), TURN_SECONDS).held(self.url):
             if board:
-                left = BOARD_SECONDS - (self.now() - self._read_time(f"leaderboard-{board}"))
-                if left > 0:
+                wait = BOARD_SECONDS - (self.now() - self._read_time(f"leaderboard-{board}"))
+                if wait > 0:
                     raise Unavailable(
                         "This leaderboard was fetched less than 15 minutes ago.",
-                        next_step=f"Fetch it again in {left / 60:.0f} min.",
-                        retry_after=left,
+                        next_step=f"Fetch it again in {wait / 60:.0f} min.",
+                        retry_after=wait,
                     )
                 # Before the request: to the site, a failed one counts too.
                 (self.folder / f"leaderboard-{board}").write_text(f"{self.now():.3f}", encoding="ascii")

@@ -42,11 +42,11 @@ class Fetcher(Struct):
         first, second = (Path(folders.instructions) / layout.markdown_name(day, phase) for phase in (1, 2))
         answers = [Path(folders.answers) / layout.answer_name(day, phase) for phase in (1, 2)]
         if day == layout.last_day(self.workspace.year):  # it has no second puzzle
-            wanted = [first, answers[0]]
+            files = [first, answers[0]]
         else:
-            wanted = [first, second, *answers]
+            files = [first, second, *answers]
         # An answer is on the page only after the user has given it, which may be long after the text.
-        if not first.exists() or (again and not all(path.exists() for path in wanted)):
+        if not first.exists() or (again and not all(path.exists() for path in files)):
             page = parse_page(self.client.get(f"/{self.workspace.year}/day/{day}"))
             # The page has one text, or two once the user has solved the first phase.
             for path, text in zip((first, second), page.phases, strict=False):
@@ -83,12 +83,12 @@ class Fetcher(Struct):
         if day > layout.last_day(year):
             raise InvalidArgument(f"The event of {year} has {layout.last_day(year)} days.")
         out = datetime(year, 12, day, _RELEASE_HOUR_UTC, tzinfo=UTC)
-        left = out - datetime.fromtimestamp(self.workspace.clock.now(), UTC)
-        if left > timedelta(0):
+        wait = out - datetime.fromtimestamp(self.workspace.clock.now(), UTC)
+        if wait > timedelta(0):
             raise Unavailable(
                 f"Day {day} of {year} is not out yet.",
                 next_step=f"It comes out on {out:%Y-%m-%d at %H:%M} UTC; no request was sent.",
-                retry_after=left.total_seconds(),
+                retry_after=wait.total_seconds(),
             )
 
     def _save(self, path: Path, text: str, *, is_kept: bool = True) -> None:

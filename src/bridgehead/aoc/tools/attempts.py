@@ -27,7 +27,7 @@ PAGE = 12_000
 """Characters of a puzzle with its input, or of a further page of the input.
 
 Qwen Code moves a result of about 30,000 characters into a file, text and structure together, and Codex cuts
-the middle out of 40,000. An input without its middle has another answer.
+the middle out of 40,000. An answer computed without the middle of the input is wrong.
 """
 _MIN_INPUT = 3_000
 """Characters of the input that come with the longest puzzle."""
@@ -195,7 +195,7 @@ def _begin(workspace: Workspace, day: int, phase: int, llm: str, caller: str) ->
             next_step=f"Solve phase 1 first, with start_attempt(day={day}, phase=1).",
         )
     doubts: list[str] = []
-    if phase in past.given or workspace.handouts.has(caller, day, phase):
+    if phase in past.handed_out or workspace.handouts.has(caller, day, phase):
         doubts.append("This phase was given out to you before, so the time will only count as claimed.")
     if not instructions.has_answer(workspace.folders.answers, day, phase):
         doubts.append("No answer to this phase is known here, so the time will only count as claimed.")
@@ -207,7 +207,7 @@ def _begin(workspace: Workspace, day: int, phase: int, llm: str, caller: str) ->
 
         puzzle_input = None
         notes.append(word_error(missing))
-    workspace.handouts.note(caller, day, *range(1, phase + 1))  # phase 2 comes with the text of phase 1
+    workspace.handouts.record(caller, day, *range(1, phase + 1))  # phase 2 comes with the text of phase 1
     # Last: the clock starts when everything has been read.
     step = workspace.stopwatch.start(day, phase, llm, CLAIMED if doubts else MEASURED, caller)
     return _handed_out(step, day, text, puzzle_input, notes)
@@ -218,13 +218,15 @@ def _handed_out(
 ) -> Answer[StartedAttempt]:
     from ..files.attempts import MAX_TRIES
 
-    said = f"The clock runs for {step.llm} on day {day} phase {step.phase}, attempt {step.attempt}.\n\n{text}"
+    shown_text = (
+        f"The clock runs for {step.llm} on day {day} phase {step.phase}, attempt {step.attempt}.\n\n{text}"
+    )
     page = _Page("", None)
     next_steps: list[str] = []
     if puzzle_input is not None:
         page = cut_page(puzzle_input, 0, max(PAGE - len(text), _MIN_INPUT))
         part = "" if page.next_offset is None else f", the first {len(page.text):,} of them"
-        said += f"\n\n## Input ({len(puzzle_input):,} characters{part})\n{page.text}"
+        shown_text += f"\n\n## Input ({len(puzzle_input):,} characters{part})\n{page.text}"
     if page.next_offset is not None:
         next_steps.append(
             f"The input goes on: read_input(attempt={step.attempt!r}, offset={page.next_offset})."
@@ -246,7 +248,7 @@ def _handed_out(
         input_characters=len(puzzle_input or ""),
         next_offset=page.next_offset,
     )
-    return Answer(said, started, notes=tuple(notes), next=tuple(next_steps))
+    return Answer(shown_text, started, notes=tuple(notes), next=tuple(next_steps))
 
 
 async def read_input(args: ReadInput, ctx: Context[Workspace]) -> Answer[InputPage]:
@@ -258,7 +260,7 @@ async def read_input(args: ReadInput, ctx: Context[Workspace]) -> Answer[InputPa
         text = instructions.read_input(workspace.folders.inputs, day)
         # Record it for this caller: the attempt may belong to another one.
         caller = workspace.caller_of(ctx)
-        workspace.store_handout(caller, day, workspace.handouts.note(caller, day, 1))
+        workspace.store_handout(caller, day, workspace.handouts.record(caller, day, 1))
         return text
 
     text = await workspace.run_in_thread(read)
@@ -285,7 +287,7 @@ async def finish_attempt(args: FinishAttempt, ctx: Context[Workspace]) -> Answer
     had_ended = attempt.end is not None
     if not had_ended:
         attempt = await workspace.run_in_thread(_hand_in, workspace, attempt, args, workspace.caller_of(ctx))
-    # Also after an earlier call ended it: a crash may have come between its end and its record.
+    # Even if an earlier call ended the attempt: a crash may have come between its end and its record.
     is_recorded = await workspace.record_attempt(attempt, id(ctx.connection))
     return _finished(attempt, is_recorded=is_recorded, had_ended=had_ended)
 
@@ -305,7 +307,7 @@ def _hand_in(workspace: Workspace, attempt: TimedAttempt, args: FinishAttempt, c
         is_doubtful |= past.answers[started.phase] >= MAX_TRIES
         # Checked at the start too, but attempts that begin at the same moment in several processes do not
         # see each other there. Here the order in the store decides.
-        is_doubtful |= started.phase in past.given
+        is_doubtful |= started.phase in past.handed_out
     return workspace.stopwatch.hand_in(
         attempt,
         verdict,
@@ -318,35 +320,36 @@ def _hand_in(workspace: Workspace, attempt: TimedAttempt, args: FinishAttempt, c
 def _finished(attempt: TimedAttempt, *, is_recorded: bool, had_ended: bool) -> Answer[FinishedAttempt]:
     from ..files.attempts import MAX_TRIES
 
-    # The first end stands; while there is none, the last step is the wrong answer of this call.
+    # The first end stands; an attempt without one has this call's wrong answer as its last step.
     step = attempt.end or attempt.steps[-1]
-    left = 0 if attempt.end is not None else MAX_TRIES - attempt.wrong
+    tries_left = 0 if attempt.end is not None else MAX_TRIES - attempt.wrong
     milliseconds = step.time or attempt.milliseconds
-    what = f"{step.llm} Day {attempt.day} Phase {step.phase}"
+    label = f"{step.llm} Day {attempt.day} Phase {step.phase}"
     wrong = _WRONG.get(step.verdict or "")
     notes: tuple[str, ...] = ()
     steps: tuple[str, ...] = ()
     if step.outcome == "wrong":
         text = f"{wrong} The clock runs on."
-        steps = (f"Correct it and hand in again; {left} {'try is' if left == 1 else 'tries are'} left.",)
+        tries = "try is" if tries_left == 1 else "tries are"
+        steps = (f"Correct it and hand in again; {tries_left} {tries} left.",)
     elif step.outcome == "solved":
-        text = f"Right. Recorded {what}: {milliseconds}ms, {step.grade}."
+        text = f"Right. Recorded {label}: {milliseconds}ms, {step.grade}."
         if step.grade != attempt.started.grade:
             why = (
                 f"it took over {MAX_TRIES} tries in several attempts, the phase was given out before this one"
             )
             notes = (f"The time is only claimed: {why} began, or the clock was set back.",)
     elif step.outcome == "unchecked":
-        text = f"Recorded {what}: {milliseconds}ms, claimed."
+        text = f"Recorded {label}: {milliseconds}ms, claimed."
         notes = ("The answer was not checked: none is known here.",)
     else:
         out_of_tries = f"{wrong} That was the last of {MAX_TRIES} tries. " if wrong else ""
-        text = f"{out_of_tries}Not solved: {what}, after {milliseconds}ms."
+        text = f"{out_of_tries}Not solved: {label}, after {milliseconds}ms."
     if had_ended:
         notes += ("The attempt had ended before; this is its result.",)
         steps = ("start_attempt begins another.",)
     outcome: Any = step.outcome
     verdict: Any = step.verdict or {"solved": "right", "unchecked": "unknown"}.get(step.outcome, "none")
     grade = step.grade if is_recorded else None
-    structured = FinishedAttempt(step.attempt, outcome, verdict, milliseconds, is_recorded, grade, left)
+    structured = FinishedAttempt(step.attempt, outcome, verdict, milliseconds, is_recorded, grade, tries_left)
     return Answer(text, structured, notes=notes, next=steps)

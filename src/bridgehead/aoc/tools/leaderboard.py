@@ -72,7 +72,7 @@ class History(Struct, frozen=True):
 
 
 def lean_schema(schema: dict[str, Any]) -> dict[str, Any]:
-    """Leave out the alias `llm`, and bounds that a description or the name says in words.
+    """Leave out the alias `llm`, and bounds that the description or the name states in words.
 
     Every conversation pays for the list, and some clients drop bounds.
     """
@@ -131,17 +131,17 @@ async def speed_leaderboard(args: SpeedLeaderboard, ctx: Context[Workspace]) -> 
         next_offset=next_offset,
         skipped=view.skipped,
     )
-    # Without METHOD, which has its own field in the answer.
-    said = [note for note in notes(view.board) if note != METHOD] if rows else []
+    # METHOD has a field of its own in the answer.
+    shown_notes = [note for note in notes(view.board) if note != METHOD] if rows else []
     if rows:
         text = "\n".join([rows_text(view.board, rows), *([METHOD] if METHOD in notes(view.board) else [])])
     elif total:
         text = f"There is no row at this offset: the board has {count(total, 'row')}."
     else:
         text, note = no_runs(filters.llm, view.known, filters.day, view.days)
-        said = [] if note is None else [note]
+        shown_notes = [] if note is None else [note]
     more = () if next_offset is None else (f"There are {total} rows in all; for more: offset {next_offset}.",)
-    return Answer(text, page, notes=(*said, *skipped_notes(view.skipped)), next=more)
+    return Answer(text, page, notes=(*shown_notes, *skipped_notes(view.skipped)), next=more)
 
 
 async def speed_history(args: SpeedHistory, ctx: Context[Workspace]) -> Answer[History]:

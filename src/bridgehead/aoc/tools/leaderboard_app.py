@@ -17,7 +17,7 @@ from ..workspace import Workspace
 
 URI = "ui://aoc/leaderboard"
 MAX_MODELS = 60
-"""Rows of a page; with 50 puzzles each, they come to about 50 KB."""
+"""Limit of rows; with 50 puzzles each, they take about 50 KB."""
 MAX_RUNS = 100
 DayFilter = Annotated[int, Meta(ge=FIRST, le=LAST)]
 PhaseFilter = Annotated[int, Meta(ge=1, le=2)]
@@ -112,13 +112,13 @@ async def leaderboard_cells(args: LeaderboardCells, ctx: Context[Workspace]) -> 
     def gather() -> Cells:
         times_of = workspace.times_now(make_filters(measure=board.measure), board)
         times = [(row, times_of(row)) for row in view.rows[:MAX_MODELS]]
-        puzzles = sorted({puzzle for _, of_row in times for puzzle in of_row})
+        puzzles = sorted({puzzle for _, row_times in times for puzzle in row_times})
         places = {puzzle: place for place, puzzle in enumerate(puzzles)}
         models = []
-        for row, of_row in times:
+        for row, row_times in times:
             cells = [
                 Cell(places[puzzle], ordered[0], median_of(ordered), len(ordered))
-                for puzzle, ordered in sorted(of_row.items())
+                for puzzle, ordered in sorted(row_times.items())
             ]
             shared = {name: getattr(row, name) for name in ModelCells.__struct_fields__ if name != "cells"}
             models.append(ModelCells(**shared, cells=cells))

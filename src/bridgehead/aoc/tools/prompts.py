@@ -43,7 +43,7 @@ LANGUAGES = (
 )
 MAX_ROWS = 30
 
-# Each item names the tools of one way: an item that names a hidden tool is left out.
+# Each item names the tools of one approach: an item that names a hidden tool is left out.
 _SOLVE = """\
 Solve phase {phase} of day {day} of Advent of Code {year} in {language}:
 - To let the server take the time, call start_attempt(day={day}, phase={phase}, llm_name=<your name>). It
@@ -122,21 +122,21 @@ async def compare_models(args: CompareModels, ctx: Context[Workspace]) -> str:
     return _COMPARE.format(scope=day + phase, board=rows, focus=focus)
 
 
-def complete_day(value: str, given: dict[str, str], ctx: Context[Workspace]) -> list[str]:
+def complete_day(value: str, arguments: dict[str, str], ctx: Context[Workspace]) -> list[str]:
     """Complete a day that has a puzzle."""
     return [text for text in map(str, sorted(ctx.state.days())) if text.startswith(value)]
 
 
-def complete_phase(value: str, given: dict[str, str], ctx: Context[Workspace]) -> list[str]:
+def complete_phase(value: str, arguments: dict[str, str], ctx: Context[Workspace]) -> list[str]:
     """Complete a phase."""
     return [text for text in ("1", "2") if text.startswith(value)]
 
 
-def complete_language(value: str, given: dict[str, str], ctx: Context[Workspace]) -> list[str]:
+def complete_language(value: str, arguments: dict[str, str], ctx: Context[Workspace]) -> list[str]:
     """Complete a programming language, ignoring case."""
     return [name for name in LANGUAGES if name.lower().startswith(value.lower())]
 
 
-async def complete_llm(value: str, given: dict[str, str], ctx: Context[Workspace]) -> list[str]:
+async def complete_llm(value: str, arguments: dict[str, str], ctx: Context[Workspace]) -> list[str]:
     """Complete the name of an LLM that has records, ignoring case."""
     return [name for name in await ctx.state.llms() if name.lower().startswith(value.lower())]

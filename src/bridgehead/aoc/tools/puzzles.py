@@ -74,8 +74,8 @@ def fetch_instruction(args: FetchInstruction, ctx: Context[Workspace]) -> str | 
 def _hand_out(ctx: Context[Workspace], day: int, text: str, *phases: int) -> str | Coroutine[Any, Any, str]:
     """Return a text, and record that the caller got these phases: a later attempt is then only claimed."""
     caller = ctx.state.caller_of(ctx)
-    new = ctx.state.handouts.note(caller, day, *phases)
-    # Over stdio no other process needs to know.
+    new = ctx.state.handouts.record(caller, day, *phases)
+    # Over stdio, this process is the only one that serves the caller.
     if not new or caller == ctx.state.process:
         return text
     return _store_and_hand_out(ctx.state, caller, day, text, new)
@@ -142,12 +142,12 @@ def _parse_day(number: str) -> int:
     return day
 
 
-def complete_day_number(value: str, given: dict[str, str], ctx: Context[Workspace]) -> list[str]:
+def complete_day_number(value: str, arguments: dict[str, str], ctx: Context[Workspace]) -> list[str]:
     """Complete the number in a URI, for days that have a puzzle."""
     return _complete(value, ctx.state.days())
 
 
-def complete_input_number(value: str, given: dict[str, str], ctx: Context[Workspace]) -> list[str]:
+def complete_input_number(value: str, arguments: dict[str, str], ctx: Context[Workspace]) -> list[str]:
     """Complete the number in a URI, for days that have an input."""
     return _complete(value, list(layout.list_inputs(ctx.state.folders.inputs)))
 

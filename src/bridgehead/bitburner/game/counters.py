@@ -1,6 +1,6 @@
-"""Counters: the metrics of the connection to the game, at zero from the moment the bridge is built.
+"""Counters: the metrics of the connection to the game, exported as 0 from the start.
 
-Not in `connection`, which imports the WebSocket library: metrics are read before the first client connects.
+Apart from `connection`, which imports the WebSocket library: metrics exist before the first client connects.
 """
 
 from __future__ import annotations

@@ -32,10 +32,10 @@ if TYPE_CHECKING:
 log = logs.logger("bitburner.listener")
 
 UNADMITTED_BYTES = 64 * 1024
-"""The largest message of a client that is not admitted yet: anybody can connect and never finish a message,
-and a game says nothing before it is asked."""
+"""Limit of a message before admission: anybody can connect and send one without end, and a game sends nothing
+before it is asked."""
 MAX_UNADMITTED = 32
-"""Connections that are not admitted yet; a further one ends the oldest. Each may keep 16 messages unread."""
+"""Limit of connections before admission; one more evicts the oldest. Each may hold 16 unread messages."""
 _Unadmitted = dict[ServerConnection, asyncio.Task[Any] | None]
 """Connections that are not admitted yet, the oldest first; with their task once it waits for admission."""
 TRY_LATER = 1013
@@ -54,8 +54,8 @@ class Listener:
         self._connection = connection
         self._relay = relay
         self._prover = prover
-        # Held while a new game is admitted, which may ping the current one: two new games at once would both
-        # find it dead and both be plugged in.
+        # Held while a new game is admitted, which may include a ping of the current one. Otherwise two new
+        # games could both find it dead, and both be plugged in.
         self._admission = asyncio.Lock()
         self._unadmitted: _Unadmitted = {}
         self._closing: set[asyncio.Task[None]] = set()
@@ -123,7 +123,8 @@ class Listener:
                     self._connection.report_rejection(origin, "another game is connected and answers", "")
                     await socket.close(TRY_LATER, SECOND_GAME)
                     return
-                # A page that vanished without closing its socket, which can stay half open for minutes.
+                # A page that vanished without closing its socket: the connection can stay half open for
+                # minutes.
                 log.info("game taken for dead")
                 self._connection.unplug(current)
                 current.fail_pending()
@@ -145,10 +146,10 @@ class Listener:
 
 
 def _count_connections(unadmitted: _Unadmitted) -> type[ServerConnection]:
-    """Return a class whose connections enter and leave `unadmitted` by themselves."""
+    """Return a connection class that keeps `unadmitted` up to date, and evicts the oldest at the limit."""
 
     def forget(connection: ServerConnection) -> None:
-        # A task left waiting for admission would keep the messages of a connection that is gone.
+        # A task still waiting for admission would keep the messages of a closed connection in memory.
         if (waiting := unadmitted.pop(connection, None)) is not None:
             waiting.cancel()
 

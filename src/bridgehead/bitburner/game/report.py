@@ -21,7 +21,7 @@ _KIB = 1024
 
 
 async def report(session: Session) -> Report:
-    """Describe the game for the dashboard; a game that has just disconnected counts as not answering."""
+    """Describe the game for the dashboard; one that has just disconnected counts as not answering."""
     connection, remote = session.connection, session.remote
     facts = [Fact("Game", "connected" if connection.link is not None else "not connected")]
     files: list[Metadata] = []
@@ -48,7 +48,7 @@ async def report(session: Session) -> Report:
         Fact("Timeouts", _total(connection.counters.timeouts.values)),
         Fact("Tools that write", "not offered" if session.settings.read_only else "offered"),
     ]
-    # The files changed last; by name if the game does not report times (before 3.0).
+    # Most recently changed first; by name if the game does not report times (before 3.0).
     rows = [(name, "–", "–") for name in sorted(names)[:MAX_FILES]]
     if files:
         newest = sorted(files, key=lambda file: -file.mtime)[:MAX_FILES]

@@ -23,7 +23,7 @@ def describe_next_step(settings: BitburnerSettings, address: str, problem: str, 
 
 
 def describe_return(generation: str, refused: str) -> str:
-    """Describe how a game that was connected before reconnects; it is set up already."""
+    """Describe how a game that is already set up reconnects."""
     if generation.startswith("3"):
         steps = (
             "It comes back by itself if its Reconnection delay (Options → Remote API) is above 0; "
@@ -43,7 +43,7 @@ def describe_return(generation: str, refused: str) -> str:
 
 
 def _lead_with_refusal(refused: str, steps: str) -> str:
-    """Put the reason of the last refusal first: that is what has to be solved."""
+    """Put the reason of the last refusal first: it has to be solved before anything else."""
     return f"{refused} {steps}" if refused else steps
 
 

@@ -1,4 +1,4 @@
-"""Sockets: the options of every WebSocket of this bridge, and the names that bridges know each other by."""
+"""Sockets: the options of every WebSocket of this bridge, and the headers between bridges."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ MARK = "Bridgehead"
 """The response header that identifies a bridge."""
 TIMEOUT = "Bridgehead-Timeout-Ms"
 PING_INTERVAL_SECONDS = 15.0
-"""How often an idle game is pinged: often enough that no router on the way forgets the connection."""
+"""How often an idle game is pinged; short enough that no router on the way drops the connection."""
 PING_TIMEOUT_SECONDS = 10.0
-"""How long a game may take to answer a ping. Its page can be busy for seconds, when it saves for example."""
+"""How long a game may take to answer a ping. Its page can be busy for seconds, for example while saving."""
 _CLOSE_SECONDS = 1.0
 _HARD_LIMIT_FACTOR = 4
-"""The library closes the connection for a frame above its limit, so that is set above ours: a frame between
-the two fails only the call that it answers, and the game stays connected."""
+"""The library closes the connection at a frame above its limit, so its limit is a multiple of ours: a frame
+between the two fails only its own call."""
 _OPEN_SECONDS = 5.0
 
 

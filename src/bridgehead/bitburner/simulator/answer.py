@@ -1,4 +1,4 @@
-"""Answer: one message in, one message out, as the game does it. No sockets, no waiting."""
+"""Answer: the game's reply to one message. No sockets, no waiting."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def reply(world: World, message: Any) -> bytes | None:
 
 
 def decode(text: str | bytes) -> Any:
-    """Decode JSON as a browser does: half a surrogate pair is accepted. Raise ValueError if it is no JSON."""
+    """Decode JSON as a browser does: half a surrogate pair is accepted. Raises ValueError."""
     try:
         return msgspec.json.decode(text)
     except msgspec.DecodeError:

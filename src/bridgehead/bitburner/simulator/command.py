@@ -75,7 +75,7 @@ def simulate(arguments: list[str], environment: Mapping[str, str]) -> int:
 
 
 def parse_url(text: str) -> str:
-    """Return a WebSocket address, or raise what argparse reports."""
+    """Return a WebSocket address; raises argparse's error for anything else."""
     try:
         parse_uri(text)
     except (InvalidURI, ValueError) as failure:  # ValueError: a port that does not exist
@@ -88,7 +88,7 @@ async def _simulate(options: Namespace, chosen_faults: faults.Faults, folder: Ga
     # Signals first: a test or script that reads the first line may end the process right then.
     with shutdown_signals() as stop, Screen(Console(), title, _NEXT) as screen:
         if folder.left_out:
-            screen.tell(f"Left out, as the game takes no such files: {', '.join(folder.left_out)}")
+            screen.show_state(f"Left out, as the game takes no such files: {', '.join(folder.left_out)}")
         files: dict[str, dict[str, str]] = {**{host: {} for host in HOSTS}, HOME: folder.files}
         game = Game(options.generation, files, chosen_faults, seed=options.seed, watcher=screen.show)
         playing = asyncio.create_task(_play(game, options, screen))
@@ -108,17 +108,17 @@ async def _play(game: Game, options: Namespace, screen: Screen) -> None:
         pause = float(options.reconnect)
     else:
         pause = 0.0 if options.generation == 2 else RECONNECT_SECONDS  # noqa: PLR2004 - the generation's number
-    screen.tell(f"Dialling {options.url}")
+    screen.show_state(f"Dialling {options.url}")
     while True:
         if await game.dial(options.url, options.origin or None):
-            screen.tell(f"Connected to {options.url}")
+            screen.show_state(f"Connected to {options.url}")
             await game.wait_closed(timeout=None)
-            screen.tell(f"Disconnected: {_why(game)}")
+            screen.show_state(f"Disconnected: {_why(game)}")
             if not pause:
-                screen.tell("Generation 2 does not dial again by itself; --reconnect 2 would.")
+                screen.show_state("Generation 2 does not dial again by itself; --reconnect 2 would.")
                 return
         else:
-            screen.tell(f"No bridge at {options.url} yet: {_why(game)}")
+            screen.show_state(f"No bridge at {options.url} yet: {_why(game)}")
         await asyncio.sleep(pause or RECONNECT_SECONDS)
 
 

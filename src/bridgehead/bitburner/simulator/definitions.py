@@ -1,9 +1,9 @@
 """Definitions: a file of TypeScript definitions like the game's, with texts of our own.
 
-Made from `netscript_api.txt`, a listing written by hand from the documented API: a line for each member with
-its signature, the RAM cost that definitions state (`-`: none; `s`: times 16/4/1), the one that the game adds
-where that differs, and a sentence. It is not complete, and a signature or cost may differ from the game's.
-Filling brings the file to the length of the game's, and says so.
+Made from `netscript_api.txt`, a listing written by hand from the documented API: for each member a line with
+its signature, its RAM cost as documented (`-`: none; `s`: times 16/4/1), its actual cost where that differs,
+and a sentence. It is not complete, and signatures or costs may differ from the game's. Invented interfaces,
+marked as filling, bring the file to the length of the game's.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _THINGS = ("Antenna", "Beacon", "Cipher", "Daemon", "Engine", "Firewall", "Gatew
 _SIDES = ("Alert", "Budget", "Cursor", "Draft", "Event", "Filter", "Handle")
 _FIELDS = ("amount", "capacity", "duration", "interval", "limit", "offset", "priority", "reserve")
 _FRESH_FACTOR = 16
-"""Functions of the singularity cost sixteen times as much without Source-File 4."""
+"""Without Source-File 4, functions of ns.singularity cost 16 times as much."""
 
 
 class Member(Struct, frozen=True):
@@ -44,7 +44,7 @@ class Member(Struct, frozen=True):
 
     @property
     def cost(self) -> float:
-        """The RAM it adds to a script in a fresh game."""
+        """GB that it adds to a script in a fresh game."""
         text = self.real or self.stated
         if text == "-":
             return 0.0
@@ -53,7 +53,7 @@ class Member(Struct, frozen=True):
 
 @cache
 def load_api() -> tuple[tuple[str, tuple[Member, ...]], ...]:
-    """Return the interfaces, each by its heading with its members, and other declarations without any."""
+    """Return headings with their members: `# ` begins an interface, `= ` a declaration without members."""
     sections: list[tuple[str, list[Member]]] = []
     for line in Path(__file__).with_name("netscript_api.txt").read_text(encoding="utf-8").splitlines():
         if line.startswith(("# ", "= ")):
@@ -65,7 +65,7 @@ def load_api() -> tuple[tuple[str, tuple[Member, ...]], ...]:
 
 @cache
 def list_costs() -> dict[str, float]:
-    """Return what each name costs; the game looks a name up in its API from the top down."""
+    """Return the cost of each name; like the game, prefer a member of NS to one of the same name below it."""
     costs: dict[str, float] = {}
     ordered = sorted(load_api(), key=lambda section: section[0] != "# interface NS")
     for heading, members in ordered:
@@ -78,7 +78,7 @@ def list_costs() -> dict[str, float]:
 
 @cache
 def definitions() -> str:
-    """Return the file, which is the same in every game."""
+    """Return the definitions file; every simulated game has the same one."""
     parts = [_HEAD]
     for heading, members in load_api():
         if heading.startswith("= "):
@@ -94,17 +94,17 @@ def definitions() -> str:
                 body += f"  /**\n   * {member.about}\n{cost.removeprefix('-')}   */\n"
             body += f"  {member.signature}\n\n"
         parts.append(f"/** @public */\nexport {heading[2:]} {{\n{body.removesuffix(chr(10))}}}\n\n")
-    left = LENGTH - sum(map(len, parts))
+    missing = LENGTH - sum(map(len, parts))
     for filling in _make_filling():
-        if left <= 0:
+        if missing <= 0:
             break
         parts.append(filling)
-        left -= len(filling)
+        missing -= len(filling)
     return "".join(parts)
 
 
 def _make_filling() -> Iterator[str]:
-    """Describe things that no game has, without end."""
+    """Yield invented interfaces without end."""
     for number in count(1):
         thing, side = _THINGS[number % len(_THINGS)], _SIDES[number % len(_SIDES)]
         fields = "".join(

@@ -23,15 +23,15 @@ class Faults(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     silence: float = 0.0
     """No reply."""
     late: float = 0.0
-    """The reply comes `delay` seconds late."""
+    """The reply is sent `delay` seconds late."""
     out_of_order: float = 0.0
     """The reply is held back and sent shuffled with later ones."""
     drop: float = 0.0
     """The connection is cut at the request, which is not carried out."""
     garbage: float = 0.0
-    """An unsolicited or malformed frame comes before the reply."""
+    """An unsolicited or malformed frame is sent before the reply."""
     nonsense: float = 0.0
-    """The reply has the right id, and a result of a type that no method gives."""
+    """The reply has the right id, and a result of a type that no method returns."""
     huge: float = 0.0
     """The reply is padded by `padding` bytes."""
     delay: float = DELAY
@@ -39,7 +39,7 @@ class Faults(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     only: frozenset[str] = field(default_factory=frozenset)
     """The methods that are affected; empty means all."""
     times: int | None = None
-    """How many requests are affected before all is well again; None: no limit."""
+    """How many requests are affected before the faults end; None: no limit."""
 
     def __post_init__(self) -> None:
         for name in SHARES:
@@ -49,7 +49,7 @@ class Faults(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 def parse(text: str) -> Faults:
-    """Read faults from a text such as `late=0.3,delay=1,drop=0.05,silence`; a share left out is all of it."""
+    """Read faults from a text such as `late=0.3,delay=1,drop=0.05,silence`; without a value, a share is 1."""
     values: dict[str, str] = {}
     for part in filter(None, text.replace(" ", "").split(",")):
         name, _, value = part.partition("=")
@@ -109,7 +109,7 @@ class Frame(msgspec.Struct, frozen=True):
 
 
 def garbage(random: Random, message_id: object, stale: Sequence[bytes]) -> Frame:
-    """Draw one frame of garbage, related to the current request id or to earlier replies."""
+    """Draw one invalid or unsolicited frame; `stale` are earlier replies to repeat."""
     match random.randrange(4):
         case 0:
             return Frame(random.choice(random.choice((_MALFORMED, _NO_OBJECT, _NO_REPLY))))
@@ -129,9 +129,9 @@ def garbage(random: Random, message_id: object, stale: Sequence[bytes]) -> Frame
 
 
 def nonsense(random: Random, message_id: object) -> bytes:
-    """Make a reply with the right id and a result that no method gives."""
-    said = {"jsonrpc": "2.0", "result": random.choice(_NONSENSE), "id": message_id}
-    return msgspec.json.encode(said)
+    """Make a reply with the right id and a result that no method returns."""
+    reply = {"jsonrpc": "2.0", "result": random.choice(_NONSENSE), "id": message_id}
+    return msgspec.json.encode(reply)
 
 
 def padded(reply: bytes, size: int) -> bytes:

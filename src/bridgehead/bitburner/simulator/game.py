@@ -1,6 +1,6 @@
 """Game: a simulated game at a real WebSocket. It dials in as the game does, and answers from its world.
 
-Everything that it answers comes from `answer`; this module owns the connection and the faults on the way.
+`answer` makes the replies; this module owns the connection and injects the faults.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Exchange(Struct, frozen=True):
     """A request, its reply, and the faults that were drawn for it."""
 
     request: Any
-    """Decoded, or the raw frame if it is no JSON."""
+    """Decoded, or the raw frame if it is not JSON."""
     reply: bytes | None
     faults: frozenset[str]
 
@@ -52,7 +52,7 @@ class Game:
     ) -> None:
         self.world = World(generation, files)
         self.requests: list[Any] = []
-        """Requests in the order of arrival; empty if a watcher takes them."""
+        """Requests in the order of arrival; empty with a `watcher`, which gets them instead."""
         self.closed: Closed | None = None
         """Close code and reason of the last connection, or of its refusal; None while connected."""
         self._dice = Dice(faults or Faults(), seed)
@@ -90,7 +90,7 @@ class Game:
         trust: ssl.SSLContext | None = None,
         timeout: float = LIMIT,
     ) -> bool:
-        """Connect as the game does, giving up its old connection; on failure `closed` says why."""
+        """Connect as the game does, dropping the old connection; on failure `closed` has the reason."""
         await self.hang_up()
         try:
             connection = await connect(

@@ -37,7 +37,7 @@ class Refusal(Exception):
 
 
 class Silence(Exception):
-    """The game answers nothing: its own code failed over the request."""
+    """The game does not answer, because the request makes its own code fail."""
 
 
 _RUNNING = "Cannot delete a script that is currently running!"
@@ -72,7 +72,7 @@ _THIRD = {
 
 
 def refusal(world: World, case: Case, method: str, subject: str) -> Refusal:
-    """Return the refusal in the words of the world's generation; the third names what it is about."""
+    """Return the refusal in the words of the world's generation; 3.x also names the subject."""
     if world.is_second:
         return Refusal(_SECOND_HERE.get((case, method), _SECOND[case]))
     text = _THIRD[case]
@@ -80,7 +80,7 @@ def refusal(world: World, case: Case, method: str, subject: str) -> Refusal:
 
 
 class Call(Struct):
-    """One request for a method, and the ways in which it can be refused."""
+    """One request for a method, with checks that refuse it as the game does."""
 
     world: World
     method: str
@@ -91,7 +91,7 @@ class Call(Struct):
         raise refusal(self.world, case, self.method, subject)
 
     def strings(self, *names: str) -> list[str]:
-        """Return the fields with these names, which all have to be texts."""
+        """Return the fields with these names; refuse anything but strings."""
         if self.params is UNSET or self.params is None:
             if self.world.is_second:
                 raise Silence
@@ -105,21 +105,21 @@ class Call(Struct):
         return values
 
     def path(self, filename: str) -> str:
-        """Return the path that a file name means."""
+        """Return the path that a file name resolves to."""
         path = resolve(filename)
         if path is None:
             self.refuse(Case.PATH, filename)
         return path
 
     def host(self, server: str) -> str:
-        """Return the host that a server's name or address means."""
+        """Return the host of a server's name or IP address."""
         host = self.world.host(server)
         if host is None:
             self.refuse(Case.SERVER, server)
         return host
 
     def place(self) -> tuple[str, str]:
-        """Return host and path of a request about one file with contents."""
+        """Return host and path of a request for one text or script."""
         filename, server = self.strings("filename", "server")
         path = self.path(filename)
         if self.world.is_second:
@@ -137,7 +137,7 @@ class Call(Struct):
 
     @property
     def filename(self) -> str:
-        """The file name as it was sent, which the third generation repeats in its errors."""
+        """The file name as it was sent; 3.x repeats it in its errors."""
         return str(self.params["filename"])
 
 
@@ -175,7 +175,7 @@ def delete_file(call: Call) -> str:
     if world.is_second and not is_script(path) and not is_text(path, 2):
         raise Refusal(f"Unhandled file extension on file path {path}")
     if path not in world.servers[host]:
-        # The words of the game's own delete, which both generations pass on.
+        # Both generations pass on the text of the game's own delete command.
         raise Refusal(f"{'Script' if is_script(path) else 'Text file'} {path} not found.")
     if (host, path) in world.running:
         call.refuse(Case.RUNNING)

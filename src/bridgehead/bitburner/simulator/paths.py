@@ -1,7 +1,7 @@
-"""Names: which paths and extensions the game takes, by generation.
+"""Paths: which paths and extensions the game accepts, by generation.
 
-Written from observed behaviour of the game, deliberately without the bridge's own rules: a mistake in those
-must show in tests against this.
+Written from observed behaviour of the game, without using the bridge's own rules, so that tests against this
+module show mistakes in them.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _FORBIDDEN = frozenset("*?[]!\\~|#\"' ")
 
 
 def resolve(name: str) -> str | None:
-    """Return the path that a name means, or None if the game refuses it."""
+    """Return the path that a name resolves to; None if the game refuses it."""
     *folders, file = name.removeprefix("/").split("/")
     if name.startswith("/"):
         if {".", ".."} & {*folders, file}:
@@ -53,7 +53,7 @@ def is_text(path: str, generation: int) -> bool:
 
 
 class GameFolder(Struct, frozen=True):
-    """The files of a folder that a game can hold, and the names of those that it cannot."""
+    """The files of a folder that a game can hold, and the names of the others."""
 
     files: dict[str, str]
     left_out: tuple[str, ...]

@@ -1,7 +1,7 @@
 """RAM: the result of `calculateRam`, by the game's own rule (`netscript/ram.py`) and this game's prices.
 
-A file is parsed once for each of its contents: parsing all imports again for every request would block this
-game for seconds, unlike the real one with its faster parser.
+Each content is parsed once: parsing all imports again for every request would block this game for seconds,
+while the real one has a faster parser.
 """
 
 from __future__ import annotations

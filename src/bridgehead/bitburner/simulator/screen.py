@@ -25,7 +25,7 @@ class Screen:
         self._console = console
         self._title = title
         self._advice = advice
-        """Stays in the terminal, above the live part."""
+        """Printed above the live part, and never redrawn."""
         self._state = ""
         self._count = 0
         self._last: deque[Text] = deque(maxlen=LINES)
@@ -50,8 +50,8 @@ class Screen:
     ) -> None:
         self._live.stop()
 
-    def tell(self, state: str) -> None:
-        """Show the current state; a repeated one is shown once."""
+    def show_state(self, state: str) -> None:
+        """Show the current state, unless it is shown already."""
         if state != self._state:
             self._state = state
             self._print(Text(state))
@@ -64,10 +64,10 @@ class Screen:
             params = request.get("params")
             fields = params if isinstance(params, dict) else {}
             about = [_short(str(fields[name])) for name in ("filename", "server") if name in fields]
-            asked = " ".join([_short(str(request.get("method"))), "@".join(about)]).rstrip()
+            request_text = " ".join([_short(str(request.get("method"))), "@".join(about)]).rstrip()
         else:
-            asked = f"no request: {_short(repr(request))}"
-        line = Text.assemble(asked, " → ", _describe_reply(exchange))
+            request_text = f"no request: {_short(repr(request))}"
+        line = Text.assemble(request_text, " → ", _describe_reply(exchange))
         if exchange.faults:
             line.append(f"  [{', '.join(sorted(exchange.faults))}]", style="yellow")
         self._last.append(line)

@@ -35,7 +35,7 @@ class World:
         *,
         now: Callable[[], float] = time.time,
     ) -> None:
-        """Make a world with these files and no other servers than theirs and home; or a fresh one."""
+        """Make a world with these files, on their servers and home; without files, a fresh game."""
         if generation not in GENERATIONS:
             raise ValueError(f"There is no generation {generation!r} of the game; it is 2 or 3.")
         self.generation = generation
@@ -52,7 +52,7 @@ class World:
         self._times: dict[tuple[str, str], Times] = {}
 
     def knows(self, method: str) -> bool:
-        """Tell whether this generation of the game knows one of the methods."""
+        """Return whether this generation of the game knows a method."""
         return not self.is_second or method not in SINCE_THIRD
 
     def host(self, name: str) -> str | None:
@@ -66,7 +66,7 @@ class World:
         return {path: content for path, content in self.servers[host].items() if is_script(path)}
 
     def texts(self, host: str) -> dict[str, str]:
-        """Return everything else that has contents."""
+        """Return the other files that have contents."""
         return {path: content for path, content in self.servers[host].items() if not is_script(path)}
 
     def write(self, host: str, path: str, content: str) -> None:
@@ -84,12 +84,12 @@ class World:
         return content
 
     def delete(self, host: str, path: str) -> None:
-        """Delete a file that is there."""
+        """Delete an existing file."""
         del self.servers[host][path]
         self._times.pop((host, path), None)
 
     def times(self, host: str, path: str) -> Times:
-        """Return the times of a file; one that was there from the start is as old as the world."""
+        """Return the times of a file; initial files are as old as the world."""
         return self._times.setdefault((host, path), Times(self._start, self._start, self._start))
 
     def describe(self, host: str, path: str) -> dict[str, object]:
@@ -114,7 +114,7 @@ HOSTS = tuple(_FRESH.split())
 
 
 def address(host: str) -> str:
-    """Return an IP address for a host: always the same one, which the game would draw at random."""
+    """Return an IP address for a host: always the same one, unlike the game's random ones."""
     number = crc32(host.encode())
     return ".".join(str(number >> shift & 0xFF) for shift in (24, 16, 8, 0))
 

@@ -120,7 +120,7 @@ async def _run(
         connection = session.connection
         if connection.link is None:
             waiting = f"Waiting up to {options.wait:g} s for the game to connect …"
-            # A status is shown on terminals only, and logs need it too.
+            # `console.status` prints nothing outside of a terminal, and a log needs the line too.
             if not console.is_terminal:
                 console.print(waiting)
             with console.status(waiting):
@@ -133,7 +133,7 @@ async def _run(
         is_first = True
 
         async def ask(deletes: list[Action], files: int) -> bool:
-            # Later on there is no line to ask in: the deletes are shown as held back, until the next start.
+            # While the sync runs it has no prompt: deletes are held back, and asked about at the next start.
             if options.yes or not is_first:
                 return bool(options.yes)
             comparing.stop()
@@ -161,7 +161,7 @@ async def _run(
         console.print(f"Sent {sent}, received {received}, in conflict {conflicts}.", soft_wrap=True)
         if rules.mode != "both":
             return int(conflicts > 0)
-        await _stay(sync, session, console)
+        await _sync_until_signal(sync, session, console)
         return 0
 
 
@@ -182,7 +182,7 @@ async def _ask(console: Console, deletes: list[Action], files: int) -> bool:
     return answer.strip().lower() in ("y", "yes")
 
 
-async def _stay(sync: Sync, session: Session, console: Console) -> None:
+async def _sync_until_signal(sync: Sync, session: Session, console: Console) -> None:
     """Sync until a signal arrives."""
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()

@@ -63,13 +63,13 @@ class Sync:
         ask: Callable[[list[Action], int], Awaitable[bool]] | None = None,
         copies: tuple[str, ...] = (),
     ) -> None:
-        """`ask` confirms many deletes at once, held back without it; `copies` are further servers."""
+        """`ask` confirms many deletes (without it they are held back); `copies` names further servers."""
         self._session = session
         self._ask = ask or _refuse
         """Called with the files to delete and the total number; returns whether to delete them."""
         self._copies = copies
         self._copied: Digests | None = None
-        """The folder's files as the further servers last got them; None if that is not known."""
+        """The folder's files as last copied to the further servers; None if unknown."""
         self._local: Digests = {}
         self._has_run = False
         self._folder = folder
@@ -80,9 +80,9 @@ class Sync:
         self._game: dict[Place, str] = {}
         """Contents of the game at its last reading."""
         self._shown: set[tuple[str, Place]] = set()
-        # Held for a whole comparison or push: it protects `_base` and `_game`, which belong to one pass at a
-        # time.
-        self._turn = asyncio.Lock()
+        # Held for a whole comparison or push; protects `_base` and `_game`, which one pass at a time may
+        # change.
+        self._pass_lock = asyncio.Lock()
         self._wake = asyncio.Event()
 
     @property
@@ -117,11 +117,11 @@ class Sync:
         return make_plan(base, local, game, self._rules, reverted)
 
     async def run_once(self) -> list[Action]:
-        """Bring both sides into step; return the decisions."""
-        async with self._turn:
+        """Compare both sides, carry out the plan, and return its actions."""
+        async with self._pass_lock:
             actions = await self.plan()
             deletes = [action for action in actions if action.kind in ("delete_game", "delete_local")]
-            # `files` counts what both sides agreed on before.
+            # `files` counts the files that both sides agreed on before.
             if need_consent(len(deletes), self.files) and not await self._ask(deletes, self.files):
                 actions = [
                     Action("held", action.place, f"{action.why}; too many deletes at once")
@@ -142,11 +142,11 @@ class Sync:
         if local == self._copied:
             return
         for server in self._copies:
-            there = {
+            existing = {
                 file.filename: digest(file.content) for file in await self._session.remote.read_all(server)
             }
             for (_, filename), known in local.items():
-                if there.get(filename) == known:
+                if existing.get(filename) == known:
                     continue
                 content = await asyncio.to_thread(
                     self._folder.read, self._folder.path_of((self._folder.servers[0], filename))
@@ -173,14 +173,14 @@ class Sync:
                     self._show_once("failed", action.place, str(failure))
 
         await asyncio.gather(*(carry_out(action) for action in actions))
-        # Stored after each pass, so that an interrupted sync does not take old changes for new ones.
+        # Stored after each pass: an interrupted sync would otherwise take these changes for new ones.
         if any(action.kind in ("agree", "push", "pull", "delete_game", "delete_local") for action in actions):
             await asyncio.to_thread(self._folder.store_base, self._base)
 
     async def run(self) -> None:
         """Sync until cancelled; wait while the game is disconnected."""
 
-        # For changes by an agent: the game itself announces none, so its own are found by polling.
+        # Only for changes by agents. The game announces none of its own; those are found by polling.
         def wake_up(change: FileChange) -> None:
             if change.server in self._folder.servers:
                 self._wake.set()
@@ -220,7 +220,7 @@ class Sync:
         """
         if self._rules.mode == "pull" or self._session.connection.link is None:
             return False
-        async with self._turn:
+        async with self._pass_lock:
             for path in changed:
                 place = self._folder.place_of(path)
                 content = await asyncio.to_thread(self._folder.read, path)
@@ -268,7 +268,7 @@ class Sync:
                     self._base.pop(place, None)
                 else:
                     self._base[place] = digest(content)
-                # Both sides hold the same, so the copy of an earlier conflict is settled.
+                # Both sides are equal, so the copy from an earlier conflict is no longer needed.
                 beside = folder.find_beside(place)
                 if beside is not None:
                     durable.remove(beside)

@@ -70,7 +70,7 @@ class Folder:
         is_windows: bool = sys.platform == "win32",
         ignores_case: bool | None = None,
     ) -> None:
-        """`ignores_case` None means: ask the file system. Larger files than `max_bytes` are left out."""
+        """With `ignores_case=None` the file system is asked. Files above `max_bytes` are left out."""
         self.root = root
         self._max_bytes = max_bytes
         self._is_windows = is_windows
@@ -84,9 +84,10 @@ class Folder:
         self.left_out: dict[str, str] = {}
         """Files that cannot be in the game, and why."""
         self._links: dict[Path, bool] = {}
-        """Whether a folder is a link or in one, during one comparison."""
+        """Whether a folder is a link or inside one; cached for one comparison."""
         self.skipped: set[Place] = set()
-        """Files that exist and cannot be synced at the moment: they are not deleted, whatever a scan says."""
+        """Files that exist but cannot be synced at the moment. Missing from a scan, they must not count as
+        deleted."""
 
     @contextlib.contextmanager
     def locked(self) -> Iterator[None]:
@@ -136,10 +137,10 @@ class Folder:
         return self._spellings.get(_fold((server, name)), (server, name))
 
     def choose(self, places: Iterable[Place], known: Collection[Place]) -> list[Place]:
-        """Return the files of the game that can be stored in this folder, each in a file of its own.
+        """Return the files of the game that can be stored here, each in a file of its own.
 
         Where the file system ignores case, `a.js` and `A.js` would be one file, and the content of one would
-        go back into the game as the other's. A known one wins, otherwise the first.
+        be pushed into the other. A known file wins, otherwise the first.
         """
         self._links = {}
         chosen = [place for place in places if self.accepts(place)]
@@ -156,7 +157,7 @@ class Folder:
         """Return the files of the game that are too large to be synced."""
         oversized = set()
         for place, content in contents.items():
-            # A character has at most 4 bytes, so that most need not be counted.
+            # A character has at most 4 bytes, so most files need not be encoded to be measured.
             if 4 * len(content) > self._max_bytes and len(content.encode()) > self._max_bytes:
                 self.left_out[place[1]] = "It is larger in the game than FILE_WRITE_MAX_BYTES."
                 oversized.add(place)
@@ -173,7 +174,8 @@ class Folder:
     def accepts(self, place: Place) -> bool:
         """Return whether a file of the game can be stored in this folder.
 
-        A page can pose as a game, and a save can come from anybody, so no name may lead out of the folder.
+        A web page can pose as a game, and a save can be anyone's, so names are untrusted: none may lead out
+        of the folder.
         """
         _, name = place
         if not self._is_valid(name, name) or self.is_ignored(name):
@@ -191,7 +193,7 @@ class Folder:
         return True
 
     def leads_out(self, path: Path) -> bool:
-        """Return whether a path is in a linked folder, or is a link to a file outside of this folder."""
+        """Return whether a path is inside a linked folder, or links to a file outside of this folder."""
         parent = path.parent
         if parent not in self._links:
             # A linked folder inside of this one counts too: its files would be synced under two names.
@@ -220,7 +222,7 @@ class Folder:
         return self._read_rules().ignores(relative, is_folder=is_folder)
 
     def _read_rules(self) -> IgnoreRules:
-        """Return the rules of the ignore file after those by default; read again when it changes."""
+        """Return the default rules followed by the ignore file's, which is read again when it changes."""
         path = self.root / IGNORE
         try:
             mark = path.stat().st_mtime_ns
@@ -276,7 +278,8 @@ class Folder:
         if stat.st_size > self._max_bytes:
             self.left_out[relative] = f"It has {stat.st_size:,} bytes, more than FILE_WRITE_MAX_BYTES."
             return None
-        # Time and size stand for the content, so that a scan reads only files that were written to.
+        # A file with the same time and size counts as unchanged, so a scan reads only files that were written
+        # to.
         mark = (stat.st_mtime_ns, stat.st_size)
         cached = self._cache.get(path)
         if cached is not None and cached[0] == mark:

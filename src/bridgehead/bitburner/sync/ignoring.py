@@ -53,9 +53,9 @@ def _parse(line: str) -> _Pattern | None:
     text = text.rstrip("/")
     if not text:
         return None
-    anywhere = "" if "/" in text else "(?:.*/)?"
+    any_folder = "" if "/" in text else "(?:.*/)?"
     try:
-        regex = re.compile(anywhere + _translate(text.removeprefix("/")), re.DOTALL)
+        regex = re.compile(any_folder + _translate(text.removeprefix("/")), re.DOTALL)
     except re.error:
         return None  # such as `[z-a]`, which fits nothing in git either
     return _Pattern(regex, is_negated, is_for_folders)
@@ -64,7 +64,7 @@ def _parse(line: str) -> _Pattern | None:
 def _translate(text: str) -> str:
     """Return the regular expression of a pattern."""
     groups: list[list[str]] = [[""]]
-    """Between `**/` lie groups, and in a group pieces between stars."""
+    """Split at `**/` into groups, and each group at its stars into pieces."""
     at = 0
     while at < len(text):
         rest = text[at:]
@@ -95,8 +95,8 @@ def _translate(text: str) -> str:
 def _join(wildcard: str, shortest: str, pieces: list[str]) -> str:
     """Join expressions by a wildcard, so that matching takes time proportional to the text.
 
-    Before the last wildcard, the first place where a piece fits is as good as any later one, so it is never
-    tried again: the group is atomic. Otherwise `*a*a*a*a*b` would try every way to split the text.
+    Before the last wildcard, the first place where a piece fits is as good as any later one. Atomic groups
+    keep it without backtracking; otherwise `*a*a*a*a*b` would try every way to split the text.
     """
     first, *others = pieces
     middle = "".join(f"(?>{shortest}{piece})" for piece in others[:-1])

@@ -22,7 +22,7 @@ Kind = Literal["push", "pull", "conflict", "delete_game", "delete_local", "held"
 
 MAX_DELETES = 20
 MAX_DELETED_SHARE = 0.1
-"""More deletes than either are carried out only after asking: a folder that is not there looks empty."""
+"""With more deletes than either limit, the user is asked first: a folder on an unmounted disk looks empty."""
 
 
 class Action(Struct, frozen=True):
@@ -34,7 +34,7 @@ class Action(Struct, frozen=True):
 
     @property
     def changes_something(self) -> bool:
-        """Whether it changes one of the sides."""
+        """Whether it changes the folder or the game."""
         return self.kind in ("push", "pull", "delete_game", "delete_local")
 
 
@@ -96,8 +96,8 @@ def need_consent(deletes: int, files: int) -> bool:
 def find_reverted(differences: list[Difference], *, is_first: bool) -> frozenset[Place]:
     """Return the files that the game lost by loading an older save; their local content is the newer one.
 
-    A file that was missing before the first comparison may as well have been removed by the player while sync
-    was off. It counts as lost only if another file shows an older save.
+    At the first comparison, the player may have deleted a missing file while sync was off: it counts as lost
+    only if another file proves an older save.
     """
     is_older = any(difference.state == "older" for difference in differences)
     states = ("older",) if is_first and not is_older else ("missing", "older")

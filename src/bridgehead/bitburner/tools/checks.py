@@ -35,12 +35,12 @@ class CheckFiles(Arguments):
 
     glob: Annotated[str, Meta(max_length=MAX_QUERY, description="Such as lib/*.js")] | None = None
     server: Server = paths.HOME
-    # A list: strict clients refuse an object with any names.
+    # A list, because strict clients refuse objects with arbitrary keys.
     drafts: Annotated[list[NewFile], Meta(min_length=1, description="Unwritten scripts")] | None = None
 
 
 class CheckedFile(Struct):
-    """A script with its problems; of a draft also the RAM cost, or why there is none."""
+    """A script with its problems; a draft also has its RAM cost, or why there is none."""
 
     filename: str
     problems: list[ScriptProblem]
@@ -117,7 +117,7 @@ async def check_files(args: CheckFiles, ctx: Context[Session]) -> Answer[Checked
 
 
 def _take(names: list[str], files: Mapping[str, str]) -> tuple[list[str], list[str]]:
-    """Divide the names into those that one call checks and the rest."""
+    """Split the names into those that fit into one call, and the rest."""
     size = 0
     for place, name in enumerate(names):
         size += len(files[name])

@@ -77,7 +77,7 @@ class ToolDeclarer:
         effect: str = "",
         may_take_long: bool = False,
     ) -> Callable[[Function], Function]:
-        """Declare a tool that changes something; `effect` is a verb, for what restore_file can undo."""
+        """Declare a tool that changes something; `effect` is a verb for what restore_file can undo."""
         is_undoable = bool(effect) and self._keeps_versions
         return self.bridge.tool(
             description,

@@ -23,11 +23,11 @@ of text and structure together; Codex cuts the middle out of 48,000, and out of 
 where its model calls tools from programs.
 """
 PAGE_OF_ALL = 10_000
-"""Bytes of all files by default; less than `PAGE`, because JSON and the names of the others take the rest."""
+"""Bytes of get_all_files by default; below `PAGE`, to leave room for JSON and the names left out."""
 MAX_RESULT = 500_000
 """Characters that Claude Code may show, for an agent that asks for more than a page."""
 MAX_ALL = 8_000_000
-"""Bytes of files in one answer, whatever is asked for: encoding more would delay all other callers."""
+"""Hard limit of file bytes in one answer: encoding more would delay all other callers."""
 MAX_NAMED = 30
 """Files that are named when they are left out."""
 _MAX_TIMES = 60
@@ -131,7 +131,7 @@ async def list_files(args: ListFiles, ctx: Context[Session]) -> Answer[FileNames
         return Answer("[]", FileNames([]), notes=(describe_no_match(args.glob, len(listed)),))
     pages = -(-len(names) // PAGE_NAMES) or 1
     if args.page is None or (args.page == pages == 1):
-        # All of them, as the contract says; a client may cut so many.
+        # All names, as the contract requires; a client may cut the list, so the next step offers less.
         fewer = f"For {PAGE_NAMES} at a time give page, 1 to {pages}; for some only, glob, such as lib/*.js."
         return Answer(_json(names), FileNames(names), next=(fewer,) if pages > 1 else ())
     if not 1 <= args.page <= pages:
@@ -179,7 +179,7 @@ async def read_file(args: ReadFile, ctx: Context[Session]) -> Answer[Content]:
 
 
 def record_seen(ctx: Context[Session], server: str, digests: dict[str, str]) -> None:
-    """Record that the agent has seen these contents; overwriting something else later adds a note."""
+    """Record the contents that the agent has seen; if it later overwrites other ones, a note says so."""
     agent = ctx.state.name_agent(ctx)
     for name, content_digest in digests.items():
         ctx.state.last_seen.record_seen(agent, (server, name), content_digest)
@@ -240,10 +240,10 @@ async def _get_all_files(args: GetAllFiles, ctx: Context[Session]) -> Answer[All
 
     raw = await ctx.state.remote.call("getAllFiles", Raw, server=paths.validate_server(args.server))
     all_files = decode_result("getAllFiles", raw, list[File])
-    # Of all files, also those that the glob excludes.
+    # For all files, including those that the glob excludes.
     damage = " ".join(describe_damage([(file.filename, file.content) for file in all_files]))
     chosen = [file for file in all_files if paths.matches(file.filename, args.glob)]
-    # Most scripts are ASCII, whose bytes need not be made to be counted.
+    # Most scripts are ASCII, whose length is their size: no need to encode them.
     texts = [file.content for file in chosen]
     sizes = [len(text) if text.isascii() else len(text.encode()) for text in texts]
     if args.everything and sum(sizes) > MAX_ALL:
@@ -259,10 +259,10 @@ async def _get_all_files(args: GetAllFiles, ctx: Context[Session]) -> Answer[All
         return Answer(whole, AllFiles(all_files), notes=(damage,) if damage else ())
     files: list[File] = []
     left_out: list[LeftOut] = []
-    left = MAX_ALL if args.everything else min(args.max_bytes, MAX_ALL)
+    room = MAX_ALL if args.everything else min(args.max_bytes, MAX_ALL)
     for file, size in zip(chosen, sizes, strict=True):
-        if size <= left:
-            left -= size
+        if size <= room:
+            room -= size
             files.append(file)
         else:
             left_out.append(LeftOut(file.filename, size))

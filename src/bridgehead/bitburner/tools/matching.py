@@ -1,8 +1,8 @@
 """Matching: the program that `search_files` runs in a process of its own, and its time limit.
 
 Reads a job from standard input and writes the result to standard output. An alarm kills the process in the
-middle of a match, which Python code cannot do; on Windows, which has no alarms, the parent's time limit does.
-Imports are few and late, because the process starts for every search.
+middle of a match, which Python code cannot interrupt. On Windows, which has no alarms, the parent kills it
+after its time limit. Imports are few and late, because the process starts for every search.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def find_matches(job: Job) -> MatchResult:
         for number, line in enumerate(split_lines(content), start=1):
             if pattern.search(line) is None:
                 continue
-            # One match beyond the limit shows that there are more.
+            # Looks for one match more than the limit, to know whether there are more.
             if len(matches) == job.limit:
                 return MatchResult(matches, truncated=True)
             shown = line if len(line) <= _MAX_LINE else f"{line[:_MAX_LINE]}… ({len(line)} characters)"

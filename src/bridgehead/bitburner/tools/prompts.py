@@ -51,7 +51,7 @@ async def write_script(args: WriteScript, ctx: Context[Session]) -> str:
     """Make the prompt for a new script."""
     name = paths.validate_script(args.filename)
     index = await ctx.state.load_index()
-    # The goal is a sentence: the search ranks functions by its words.
+    # The goal is a sentence, by whose words the search ranks functions.
     declarations = index.search.find(args.goal, _MAX_ENTRIES).declarations
     return (
         f"Write a Bitburner script {name} for this goal:\n\n{args.goal}\n\n"
@@ -76,9 +76,9 @@ async def slim_script(args: SlimScript, ctx: Context[Session]) -> str:
     index = await ctx.state.load_index()
     names = [item.name.removeprefix("ns.") for item in itemised.items] if itemised is not None else []
     called = [index.definitions.find_path(name) for name in names]
-    told = describe_cost(cost, problem) if cost is not None else f"Its cost is unknown: {problem}"
+    cost_text = describe_cost(cost, problem) if cost is not None else f"Its cost is unknown: {problem}"
     return (
-        f"Lower the RAM cost of {name} on {on} without changing what it does. {told}\n"
+        f"Lower the RAM cost of {name} on {on} without changing what it does. {cost_text}\n"
         "Each ns function counts once for a script, whether it is reached or not: remove unneeded ones, "
         "replace dear ones by cheap ones, or move them into a script of their own that is run only when "
         f"needed. Change the file with edit_file and compare the cost that the answer brings.\n\n{table}"
@@ -89,11 +89,11 @@ async def slim_script(args: SlimScript, ctx: Context[Session]) -> str:
 def _quote(declarations: list[Declaration]) -> str:
     """Quote declarations as one block, up to `_MAX_ENTRIES` and `_MAX_CHARACTERS`."""
     texts: list[str] = []
-    left = _MAX_CHARACTERS
+    room = _MAX_CHARACTERS
     for declaration in declarations[:_MAX_ENTRIES]:
         text = f"// {declaration.symbol}\n{shorten(declaration)}"
-        left -= len(text)
-        if left < 0:
+        room -= len(text)
+        if room < 0:
             break
         texts.append(text)
     return "Relevant definitions:\n\n```ts\n" + "\n\n".join(texts) + "\n```" if texts else ""

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from ..typescript.type_checker import Diagnostic
 
 _ROUNDING = 0.005
-"""Half a hundredth of a GB: sums closer than this are equal."""
+"""Half of 0.01 GB: costs closer than this count as equal."""
 _MAX_IMPORTS = 100
 """Files that are read one by one; with more, all of the server are read at once."""
 _HEADINGS = {
@@ -62,7 +62,7 @@ class RamCost(Struct):
 
 
 class ScriptProblem(Struct):
-    """Something wrong in a script: it fails when it starts, when it reaches the line, or maybe never."""
+    """A problem in a script; `when` says whether it fails at the start, at this line, or perhaps never."""
 
     code: str
     message: str
@@ -88,7 +88,7 @@ async def calculate_ram(args: CalculateRam, ctx: Context[Session]) -> Answer[Ram
         reason = await explain_refusal(ctx.state, on, name) if is_ram_refusal(failure) else None
         if reason is None:
             raise
-        # The game gives no reason ("Ram cost could not be calculated"); ours follows the same rule.
+        # The game gives no reason ("Ram cost could not be calculated"), so add one from the same rule.
         text = f"{failure.remote_message.rstrip().rstrip('.')}. {reason}"
         raise RemoteFailure(
             failure.method, text, failure.remote_code, next_step="Correct this, and calculate again."
@@ -140,7 +140,7 @@ async def measure_cost(session: Session, name: str, server: str) -> tuple[float 
 
 
 async def explain_refusal(session: Session, on: str, name: str) -> str | None:
-    """Return the game's own reason for refusing a script, by its rule; None if the rule finds none."""
+    """Return why the game refuses a script, by the game's rule; None if the rule finds no reason."""
     try:
         sources = await read_sources(session, on, name)
     except BridgeError:
@@ -164,7 +164,7 @@ def describe_cost(cost: float | None, problem: str | None) -> str:
 
 
 async def find_problems(session: Session, on: str, name: str, content: str) -> list[ScriptProblem]:
-    """Check a script that was just written; without the game's definitions nothing is certain."""
+    """Check a script that was just written; no problems without the game's definitions."""
     try:
         index = await session.load_index()
         sources = await read_sources(session, on, name, content)
@@ -280,12 +280,12 @@ async def read_sources(session: Session, on: str, name: str, content: str | None
     """Read a script and everything that it imports; `content` replaces the script's own."""
     from ..netscript.modules import list_modules, resolve_module
 
-    names: set[str] | None = None  # most scripts import nothing, and then no list is asked for
+    names: set[str] | None = None  # fetched for the first import; most scripts have none
     sources: dict[str, str] = {}
     waiting = [name]
-    while waiting:  # a file that is imported in a circle is read once
+    while waiting:  # files that import each other are read once
         if len(sources) == _MAX_IMPORTS:
-            everything = {one.filename: one.content for one in await session.remote.read_all(on)}
+            everything = {file.filename: file.content for file in await session.remote.read_all(on)}
             return everything | sources
         current = waiting.pop()
         if current in sources:

@@ -1,7 +1,7 @@
 """Search: the tool that finds lines in files by a regular expression.
 
 The matching runs in a process of its own, because some patterns would run for years, and only a process can
-be stopped in the middle of a match. Starting it takes about 50 ms per search. (A linear-time matcher would
+be killed in the middle of a match. Starting it takes about 50 ms per search. (A linear-time matcher would
 need a compiled dependency for this one tool.)
 """
 

@@ -93,7 +93,7 @@ async def connection_status(_: NoArguments, ctx: Context[Session]) -> Answer[Con
     session.forget_differences()  # reported in this answer
     note = describe_differences(differences)
     if note:
-        # Without the name of a tool, which may not be offered: the note has it where it is.
+        # No tool names here: restore_file may not be offered. If it is, the note names it.
         step = "Bring back what the game has lost"
         if all(difference.state == "back" for difference in differences):
             step = "Delete the files again"

@@ -265,7 +265,7 @@ async def delete_file(args: DeleteFile, ctx: Context[Session]) -> Answer[Deleted
     # Before the delete: the user is asked with the scripts that would break.
     importers = await find_importers(ctx.state, on, name)
     imported = f"It is imported by {', '.join(importers)}." if importers else ""
-    # Without the name of a tool: people read it, and restore_file may not be offered.
+    # No tool names here: people read it, and restore_file may not be offered.
     undo = "Its content is kept and can be restored." if ctx.state.history.is_on else ""
     words = " ".join(part for part in (f"Delete {name} on {on}?", imported, undo) if part)
     question = elicitation(words, _AGREEMENT)
@@ -318,19 +318,19 @@ async def describe_written(
 
     written = Written("OK", name, on, len(outcome.content.encode()), kept_version=outcome.kept_version)
     if paths.is_script(name):
-        # A thread checks the script while the game calculates.
+        # Both at once: a thread checks the script while the game calculates its cost.
         (written.ram_gb, written.ram_problem), written.problems = await asyncio.gather(
             measure_cost(session, name, on), find_problems(session, on, name, outcome.content)
         )
-        for one in written.problems if written.ram_gb is not None else ():
+        for problem in written.problems if written.ram_gb is not None else ():
             # The game has parsed the script, so this may be a gap in our grammar.
-            one.when = "maybe" if one.code == "syntax_error" else one.when
+            problem.when = "maybe" if problem.code == "syntax_error" else problem.when
     remarks = (describe_cost(written.ram_gb, written.ram_problem), describe_problems(written.problems))
     return written, (*filter(None, remarks), *describe_outcome(outcome))
 
 
 def describe_outcome(outcome: ChangeResult) -> tuple[str, ...]:
-    """List the contents replaced unseen, those that could not be kept, and the versions dropped for space."""
+    """Return notes: content that was replaced unseen or could not be kept, versions dropped for space."""
     from ..changes.last_seen import describe_overwritten
 
     notes = [] if outcome.overwritten is None else [describe_overwritten(outcome.overwritten)]

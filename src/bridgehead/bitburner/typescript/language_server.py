@@ -24,7 +24,7 @@ _LANGUAGES = {"js": "javascript", "jsx": "javascriptreact", "ts": "typescript", 
 
 
 class ServerFailed(Exception):
-    """The process ended, did not answer in time, or answered something unreadable; it is dead now."""
+    """The process ended, timed out, or sent something unreadable; it has been killed."""
 
 
 class Position(Struct):
@@ -51,7 +51,7 @@ class RawDiagnostic(Struct):
 
 
 class LanguageServer:
-    """One running server; the files in its folder stand on disk, the checked one in its memory."""
+    """One running server. The checked script is only in its memory; all other files are in its folder."""
 
     def __init__(self, process: Any, folder: Path) -> None:
         self._process = process

@@ -31,9 +31,9 @@ if TYPE_CHECKING:
 log = logs.logger("bitburner.typescript")
 
 MAX_DEPTH = 500
-"""Nested nodes of a script that is sent: 2,000 nested brackets keep TypeScript busy for minutes."""
+"""Deepest nesting of a script that is sent: 2,000 nested brackets keep TypeScript busy for minutes."""
 _MAX_FAILURES = 3
-"""Failures in a row after which the checker is off until the bridge starts again."""
+"""Failures in a row after which the checker is off until the bridge restarts."""
 _OPTIONS = {
     "allowJs": True,
     "checkJs": True,
@@ -53,7 +53,7 @@ _OPTIONS = {
     "types": [],
     "paths": {name: ["./ns.d.ts"] for name in paths.DEFINITIONS},
 }
-# Globals of the game's page beyond those of a browser.
+# Globals that the game's page has in addition to a browser's.
 _PAGE = """
 declare var React: any, ReactDOM: any, _: any, sprintf: any, vsprintf: any, find: any;
 declare var setImmediate: any, clearImmediate: any, Bitburner: any, MathJax: any;
@@ -116,8 +116,8 @@ class TypeChecker:
         )
 
     def _is_installed(self) -> bool:
-        # Asked for each script, so that a checker works as soon as it is installed. One look at the disk
-        # takes 2 µs; a thread for it would take 100.
+        # Checked for each script, so that a new installation works at once. On the event loop: the check
+        # takes 2 µs, a thread for it 100 µs.
         try:
             if self._program is None:
                 self._program = program_path(self._settings)
@@ -150,7 +150,8 @@ class TypeChecker:
 def _make_folder(definitions: str) -> Path:
     folder = Path(tempfile.mkdtemp(prefix="bridgehead-typescript-")).resolve()
     (folder / "ns.d.ts").write_text(definitions, encoding="utf-8")
-    # The game's editor knows the types without an import, so JSDoc in scripts uses them without one.
+    # Without exports the types are global, as in the game's editor: JSDoc in scripts uses them without
+    # import.
     (folder / "globals.d.ts").write_text(_EXPORT.sub("", definitions) + _PAGE, encoding="utf-8")
     files = [f"script.{extension}" for extension in _EXTENSIONS]
     for name in files:

@@ -136,13 +136,13 @@ def _wrong_argument(
     call = argument.parent.parent if argument is not None and argument.parent is not None else None
     if assigned is None or call not in calls or call in subject.guards.protected:
         return
-    passed, wanted = assigned[1], assigned[2]
+    passed, expected = assigned[1], assigned[2]
     # The game turns numbers into strings and numeric strings into numbers; only other kinds fail.
     is_object = passed.endswith("[]") or passed.startswith(("Promise<", "{")) or "=>" in passed
     is_object |= passed in subject.definitions.members or passed in ("boolean", "true", "false")
-    if is_object and "|" not in passed and wanted in ("string", "number"):
+    if is_object and "|" not in passed and expected in ("string", "number"):
         yield Finding(
-            "wrong_argument", f"ns.{calls[call]} takes a {wanted} here, not {passed}.", diagnostic.start
+            "wrong_argument", f"ns.{calls[call]} takes a {expected} here, not {passed}.", diagnostic.start
         )
 
 

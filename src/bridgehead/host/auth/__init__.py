@@ -1,1 +1,1 @@
-"""Who may use the host: bearer tokens of ours or of an authorisation server, their rights and limits."""
+"""Authentication and authorisation: our own tokens, an authorisation server's, their rights and limits."""

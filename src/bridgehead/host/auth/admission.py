@@ -64,7 +64,8 @@ class Admission:
         """Return the grant of the caller. Raises Rejection, at once or when awaited."""
         authenticator = self._authenticator
         if not authenticator.needs_token:
-            # Only our own tokens are looked at then: clients send other credentials to every server.
+            # No token is needed, but one of ours still decides rights and limits. Others are ignored: some
+            # clients send their credentials to every server.
             sent = request.headers.get(b"authorization", b"")[: len(_OWN)]
             if sent.lower() != _OWN or not authenticator.issuers:
                 return ANYONE

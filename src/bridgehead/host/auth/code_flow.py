@@ -9,7 +9,7 @@ from __future__ import annotations
 import base64
 import hashlib
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote_plus, urlencode, urlsplit
 
 import msgspec
@@ -20,8 +20,11 @@ from bridgehead.runtime.errors import BridgeError, Unavailable
 from bridgehead.runtime.timing import Clock
 
 from .authenticator import InvalidToken
-from .discovery import Fetch, Metadata, Post, discover, is_secure, read_object
+from .discovery import Fetch, Metadata, discover, is_secure, read_object
 from .rejection import HostRejection
+
+if TYPE_CHECKING:
+    from bridgehead.runtime.http import Fetched
 
 FRESH_SECONDS = 600.0
 """How long the issuer's metadata are cached."""
@@ -41,7 +44,7 @@ VerifyIdToken = Callable[[str, str, str], Awaitable[None]]
 """Called with an id token, a client id and a nonce; raises InvalidToken."""
 
 
-class Client(Struct, frozen=True):
+class OAuthClient(Struct, frozen=True):
     """This host as registered at the issuer."""
 
     id: str
@@ -54,12 +57,12 @@ class CodeFlow:
     def __init__(
         self,
         issuer: str,
-        client: Client,
+        client: OAuthClient,
         audience: str,
         clock: Clock,
         *,
         fetch: Fetch,
-        post: Post,
+        post: Callable[[str, dict[str, str], dict[str, str]], Awaitable[Fetched]],
         verify_id_token: VerifyIdToken,
     ) -> None:
         self._issuer = issuer

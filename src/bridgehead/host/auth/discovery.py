@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from bridgehead.runtime.http import Fetched, Proxies
 
 Fetch = Callable[[str], Awaitable[bytes]]
-Post = Callable[[str, dict[str, str], dict[str, str]], Awaitable["Fetched"]]
-"""Posts a form with further headers to an address."""
 
 FETCH_SECONDS = 5.0
 _MAX_BYTES = 1_000_000

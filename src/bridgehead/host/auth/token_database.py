@@ -34,8 +34,8 @@ _ADD = """\
 insert into host_tokens (id, name, entry) values ($1, $2, $3::text::jsonb)
 on conflict (name) do nothing returning id"""
 
-# The later use wins, in any order of saving. In the order of the ids: two hosts that save the same tokens
-# would lock their rows crosswise otherwise. The join leaves out tokens that were revoked meanwhile.
+# The later use wins, in any order of saving. Rows are locked in the order of the ids: otherwise two hosts
+# that save the same tokens could deadlock. The join leaves out tokens that were revoked meanwhile.
 _MERGE_USES = """\
 insert into host_token_uses (id, used)
 select id, to_timestamp(at) from unnest($1::text[], $2::float8[]) as new (id, at) join host_tokens using (id)

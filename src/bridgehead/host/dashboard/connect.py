@@ -25,7 +25,7 @@ CLIENTS = {
 FIRST = "claude-code"
 
 
-class Endpoint(Struct, frozen=True):
+class ServerAddress(Struct, frozen=True):
     """One address at which clients reach bridges."""
 
     title: str
@@ -34,7 +34,7 @@ class Endpoint(Struct, frozen=True):
     """The `--name` for `bridgehead install`, if it cannot derive one from the address."""
 
 
-def make_command(endpoint: Endpoint, client: str, *, needs_token: bool) -> str:
+def make_command(endpoint: ServerAddress, client: str, *, needs_token: bool) -> str:
     """Return the command that connects a client to an endpoint."""
     words = ["bridgehead", "install", client, "--url", endpoint.url]
     words += ["--name", endpoint.name] if endpoint.name else []
@@ -42,7 +42,7 @@ def make_command(endpoint: Endpoint, client: str, *, needs_token: bool) -> str:
     return shlex.join(words)
 
 
-def write_connect(endpoints: Iterable[Endpoint], client: str, *, needs_token: bool) -> Html:
+def write_connect(endpoints: Iterable[ServerAddress], client: str, *, needs_token: bool) -> Html:
     """Write the section with a command for each endpoint, for one client, and offer the other clients."""
     offered = [
         (title, link(layout.CLIENTS, client=None if name == FIRST else name), name == client)

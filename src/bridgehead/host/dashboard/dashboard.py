@@ -145,8 +145,8 @@ class Dashboard:
             return layout.serve_file(request.path)
         if self._oauth is not None and request.path == layout.OAUTH_CALLBACK:
             return layout.render_forward(write_landing(read_query(request)))
-        # A link on another site led here, so the browser kept our strict cookies back. A page of ours that
-        # forwards to the same address gets them; without it everybody would have to sign in again.
+        # A link on another site led here, so the browser withheld our strict cookies. Answer with a page that
+        # forwards to the same address: that request has them, so nobody has to sign in again.
         if is_cross_site(request):
             onward = link(request.path, **read_query(request))
             return layout.render_forward(layout.write_forward("Bridgehead", onward))
@@ -174,7 +174,7 @@ class Dashboard:
         grant = session.grant
         return layout.render(
             page,
-            who=grant.name if grant is not None else None,
+            visitor=grant.name if grant is not None else None,
             proof=session.proof,
             cookies=session.cookies,
             is_signed_in=grant is not None,
@@ -243,10 +243,10 @@ class Dashboard:
         """Collect the state of all workers; one that does not answer is left out."""
         snapshots = [self._collector.collect(shown.name)]
         if self._peers is not None:
-            asked = (
+            requests = (
                 self._peers.ask(name, f"{OWN_STATE}?{shown.name}") for name in self._peers.owners.siblings
             )
-            answers = await asyncio.gather(*asked)
+            answers = await asyncio.gather(*requests)
             for answer in answers:
                 with suppress(msgspec.MsgspecError):  # the worker has ended (an empty answer)
                     snapshots.append(msgspec.json.decode(answer, type=Snapshot))
@@ -314,15 +314,15 @@ class Dashboard:
             may_ask=may_ask,
         )
 
-    def _list_endpoints(self, request: HostRequest) -> list[connect.Endpoint]:
+    def _list_endpoints(self, request: HostRequest) -> list[connect.ServerAddress]:
         """Return the addresses of all bridges together and of each, as this visitor reaches the server."""
         host = request.headers.get(b"host", b"").decode("latin-1")
         base = self._public_url or f"{request.scheme}://{host}{request.http.mount}"
         known = plugins.built_in_names()
         return [
-            connect.Endpoint("All bridges", f"{base}/mcp"),
+            connect.ServerAddress("All bridges", f"{base}/mcp"),
             *(
-                connect.Endpoint(
+                connect.ServerAddress(
                     status.manifest.title, f"{base}/{name}/mcp", name="" if name in known else name
                 )
                 for name, status in self._registry.statuses.items()
@@ -404,8 +404,8 @@ class Dashboard:
         _check_act(grant)
         handle, worker = form.get("handle", ""), form.get("worker", "")
         has_ended = handle.isalnum() and self._collector.end_session(handle)
-        # The session may be another worker's, whose number the form has. It is compared with the known ones:
-        # the form decides neither the port nor the path of the request.
+        # The session may be another worker's, whose number the form has. The number only selects one of the
+        # known workers, so a form cannot choose the port or the path of our request.
         if self._peers is not None and not has_ended and handle.isalnum():
             for other in (name for name in self._peers.owners.siblings if name.endswith(f".{worker}")):
                 path = f"{PEER_END_SESSION}?{quote(handle)}"

@@ -64,7 +64,9 @@ def _resolve(part: Any, schema: Mapping[str, Any]) -> Mapping[str, Any]:
         # The property's own description and default override those of the shared definition.
         resolved = {**(target if isinstance(target, dict) else {}), **part}
     alternatives = [
-        each for each in resolved.get("anyOf") or () if isinstance(each, dict) and each.get("type") != "null"
+        option
+        for option in resolved.get("anyOf") or ()
+        if isinstance(option, dict) and option.get("type") != "null"
     ]
     if len(alternatives) == 1:
         resolved = {**resolved, **alternatives[0]}
@@ -75,7 +77,7 @@ def _read_field(name: str, part: Mapping[str, Any], *, is_required: bool) -> Fie
     kind = part.get("type")
     choices = part.get("enum")
     if isinstance(kind, list):
-        kind = next((each for each in kind if each != "null"), "json")
+        kind = next((name for name in kind if name != "null"), "json")
     if isinstance(choices, list) and all(isinstance(choice, str) for choice in choices):
         kind = "choice"
     elif isinstance(choices, list) or kind not in {"string", "integer", "number", "boolean"}:

@@ -37,12 +37,12 @@ class Range(Struct, frozen=True):
     """A stretch of time that charts can show, and its resolution."""
 
     name: str
-    """In the address of a page."""
+    """Its name in the address of a page."""
     title: str
     interval: float
     """Length of a slot in seconds. Slots begin at multiples of it, so they are the same in every process."""
     slots: int
-    """Complete slots that are kept, beside the one that is being filled."""
+    """How many complete slots are kept, besides the current one."""
 
     def slot(self, at: float) -> int:
         """Return the number of the slot of a time (seconds since 1970)."""
@@ -53,7 +53,7 @@ QUARTER = Range("quarter", "15 min", INTERVAL, 180)
 HOUR = Range("hour", "1 h", 20.0, 180)
 DAY = Range("day", "24 h", 300.0, 288)
 # A ring of slots for each: about 650 slots of a few hundred bytes for each bridge that is called.
-RANGES = {each.name: each for each in (QUARTER, HOUR, DAY)}
+RANGES = {range_.name: range_ for range_ in (QUARTER, HOUR, DAY)}
 
 
 class Counts(Struct, array_like=True):
@@ -113,7 +113,7 @@ class Notice(Struct):
     at: float
     kind: str
     bridge: str
-    says: str
+    text: str
 
 
 Slots = dict[int, dict[str, Counts]]
@@ -126,7 +126,7 @@ class History:
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._rings: dict[str, deque[tuple[int, dict[str, Counts]]]] = {
-            name: deque(maxlen=each.slots + 1) for name, each in RANGES.items()
+            name: deque(maxlen=range_.slots + 1) for name, range_ in RANGES.items()
         }
         self._last: dict[str, Counts] = {}
         """Totals of each bridge at the last sample."""
@@ -136,8 +136,8 @@ class History:
     def slots(self, name: str) -> Slots:
         """Return the calls of a range, by its name."""
         # Quiet slots take no place in the deque, so it may hold slots that are older than the range.
-        kept = RANGES[name]
-        oldest = kept.slot(self._clock.now()) - kept.slots
+        shown = RANGES[name]
+        oldest = shown.slot(self._clock.now()) - shown.slots
         return {slot: counts for slot, counts in self._rings[name] if slot >= oldest}
 
     @property
@@ -154,7 +154,7 @@ class History:
             self.sample(bridges)
 
     def sample(self, bridges: Mapping[str, Metrics]) -> None:
-        """Record the calls since the last sample in the slots that they ended in."""
+        """Add the calls since the last sample, in each range, to the slot in which they ended."""
         counts: dict[str, Counts] = {}
         for name, metrics in bridges.items():
             now = Counts()

@@ -103,9 +103,9 @@ class Page(Struct):
 
 
 def render(
-    page: Page, *, who: str | None, proof: str, cookies: HeaderPairs = (), is_signed_in: bool = True
+    page: Page, *, visitor: str | None, proof: str, cookies: HeaderPairs = (), is_signed_in: bool = True
 ) -> Response:
-    """Return the response with a page. `who` is the name of the visitor, None if nobody needs a token."""
+    """Return the response with a page. `visitor` is the name to show, None if nobody needs a token."""
     head = tag(
         "head",
         tag("meta", charset="utf-8"),
@@ -120,7 +120,7 @@ def render(
         tag("link", rel="stylesheet", href=link(STYLE, v=version_of(STYLE))),
         tag("script", src=link(SCRIPT, v=version_of(SCRIPT)), defer=True),
     )
-    header = _write_header(page, who, proof) if is_signed_in else NOTHING
+    header = _write_header(page, visitor, proof) if is_signed_in else NOTHING
     # tabindex -1 lets the skip link move the focus here without making it a stop for the Tab key.
     main = tag("main", page.body, id="main", tabindex="-1", data_live=page.is_live or None)
     body = tag("body", tag("a", "Skip to content", href="#main", class_="skip"), header, main)
@@ -128,7 +128,7 @@ def render(
     return Response(page.status, html.encode(), (*HEADERS, *cookies))
 
 
-def _write_header(page: Page, who: str | None, proof: str) -> Html:
+def _write_header(page: Page, visitor: str | None, proof: str) -> Html:
     menu = [
         tag("a", words, href=path, aria_current="page" if path == page.path else None)
         for path, words in _MENU
@@ -143,9 +143,9 @@ def _write_header(page: Page, who: str | None, proof: str) -> Html:
     # Hidden until the script shows it: without the script there is nothing to pause.
     pause = tag("button", "Pause", type="button", id="pause", hidden=True) if page.is_live else NOTHING
     sign_out = NOTHING
-    if who is not None:
+    if visitor is not None:
         sign_out = form(
-            SIGN_OUT, proof, tag("span", who, class_="who"), tag("button", "Sign out", class_="quiet")
+            SIGN_OUT, proof, tag("span", visitor, class_="who"), tag("button", "Sign out", class_="quiet")
         )
     return tag(
         "header",
@@ -171,7 +171,7 @@ def write_forward(title: str, onward: str) -> Page:
 
 def render_forward(page: Page) -> Response:
     """Return the response with a forwarding page; it sets no cookie, because the browser has its own."""
-    return render(page, who=None, proof="", is_signed_in=False)
+    return render(page, visitor=None, proof="", is_signed_in=False)
 
 
 def redirect(path: str, cookies: HeaderPairs = ()) -> Response:

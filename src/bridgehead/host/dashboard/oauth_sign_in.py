@@ -1,4 +1,4 @@
-"""OAuth sign-in: sends a browser to the authorisation server; it may return once, in the same browser.
+"""OAuth sign-in: redirects a browser to the authorisation server, and lets the same browser return once.
 
 Our cookies are SameSite=Strict, so a browser does not send them when another site redirects to us. Therefore
 the redirect URI answers with a page that forwards to another address of ours, and that request has them.
@@ -22,7 +22,7 @@ from bridgehead.runtime import logs
 from bridgehead.runtime.http import Proxies
 from bridgehead.runtime.timing import Clock
 
-from ..auth.code_flow import Client, CodeFlow, VerifyIdToken
+from ..auth.code_flow import CodeFlow, OAuthClient, VerifyIdToken
 from ..auth.discovery import fetch, post
 from ..auth.grants import ADMIN_SCOPE, DASHBOARD_SCOPE, SCOPE
 from ..auth.rejection import HostRejection, reject_rate
@@ -36,7 +36,7 @@ from .sign_in import make_digest
 STATE_SECONDS = 600.0
 """Longest time between leaving for the authorisation server and returning."""
 ATTEMPTS_PER_MINUTE = 20
-"""Code exchanges for one address: each is a request to the issuer."""
+"""Code exchanges per minute for one address: each is a request to the issuer."""
 LOOK_SCOPES = (DASHBOARD_SCOPE, f"{SCOPE}:read")
 ACT_SCOPES = (ADMIN_SCOPE, DASHBOARD_SCOPE, SCOPE)
 ANSWER = ("code", "state", "iss", "error", "error_description")
@@ -47,7 +47,7 @@ _OWN_SITES = (b"same-origin", b"none")
 
 
 class OAuthSignIn:
-    """One issuer's sign-in: `begin` leaves for it, `finish` returns from it."""
+    """Sign-in at one issuer: `begin` redirects the browser to it, `finish` handles its return."""
 
     def __init__(
         self,
@@ -114,8 +114,8 @@ class OAuthSignIn:
                 "Sign in again; cookies have to be switched on."
             )
             raise HostRejection(403, message, "oauth_state")
-        # After the seal: only states that we made take room in the store. Before the exchange: of two
-        # requests with the same answer, one reaches the issuer.
+        # After the seal: only states that we made are stored. Before the exchange: of two requests with the
+        # same answer, one reaches the issuer.
         used = self._nonces.use(f"sign-in:{flow_id}", float(until))
         if not (await used if inspect.isawaitable(used) else used):
             raise HostRejection(400, "This sign-in was used already. Sign in again.", "oauth_state")
@@ -160,7 +160,7 @@ def make_oauth_sign_in(
     proxies = Proxies.from_environment(environment)
     flow = CodeFlow(
         settings.oauth_issuer or "",
-        Client(settings.oauth_client_id or "", settings.oauth_client_secret),
+        OAuthClient(settings.oauth_client_id or "", settings.oauth_client_secret),
         settings.oauth_audience or "",
         clock,
         fetch=partial(fetch, proxies=proxies),

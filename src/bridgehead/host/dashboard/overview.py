@@ -134,9 +134,9 @@ def _write_traffic(snapshot: Snapshot, shown: Range, bridge: str | None = None) 
     for name in names:
         counts = [count(slot, name) for slot in slots]
         calls.append(
-            Series(titles[name], [None if each is None else each.calls / shown.interval for each in counts])
+            Series(titles[name], [None if slot is None else slot.calls / shown.interval for slot in counts])
         )
-        errors.append(Series(titles[name], [None if each is None else float(each.errors) for each in counts]))
+        errors.append(Series(titles[name], [None if slot is None else float(slot.errors) for slot in counts]))
     sums = []
     for slot in slots:
         total = Counts()
@@ -192,7 +192,7 @@ def _write_cards(snapshot: Snapshot, reports: Mapping[str, Report], grant: Grant
                 tag("h3", title, write_status(bridge)),
                 tag(
                     "p",
-                    prose(bridge.says if is_open else "This token does not open the bridge."),
+                    prose(bridge.detail if is_open else "This token does not open the bridge."),
                     class_="says",
                 ),
                 tag(
@@ -219,7 +219,7 @@ def write_bridge(
     """Write the page of one bridge; `shown` is the range of its charts."""
     parts: list[Child] = [
         tag("h1", bridge.title, " ", write_status(bridge)),
-        tag("p", prose(bridge.says), class_="lead", id="about"),
+        tag("p", prose(bridge.detail), class_="lead", id="about"),
     ]
     if report is not None and report.facts:
         facts = [tag("div", tag("dt", fact.label), tag("dd", fact.value)) for fact in report.facts]
@@ -331,7 +331,7 @@ def write_notices(notices: Sequence[Notice], now: float) -> Html:
                 when(notice.at, now),
                 class_="meta",
             ),
-            tag("p", notice.says, class_="text"),
+            tag("p", notice.text, class_="text"),
         )
         for notice in notices
     ]

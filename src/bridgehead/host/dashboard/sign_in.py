@@ -1,9 +1,9 @@
 """Sign-in: browser sessions of the dashboard. Owns their cookies and the CSRF proof of forms.
 
-A token is shown once, in a form or through the authorisation server. The cookie never contains it. For one
-of ours the cookie has its id and a seal (HMAC) that ends after some hours, or with the token. For an access
-token it has the grant and its expiry, sealed as well. Each cookie has an id of its own, and signing out notes
-that id where all processes of the host find it, so a copy of the cookie opens nothing afterwards.
+A browser sends a token once, in a form or through the authorisation server. The cookie never contains it. For
+one of ours the cookie has its id and a seal (HMAC) that expires after some hours, or with the token. For an
+access token it has the grant and its expiry, sealed as well. Each cookie has an id of its own. Signing out
+stores that id in the nonce store of the host's processes, so a copy of the cookie opens nothing afterwards.
 
 A form carries a proof made from two cookies and a key of ours. No other site can read or make one, and the
 cookies are SameSite=Strict, so no other site can act for a person who is signed in.
@@ -63,7 +63,7 @@ log = logs.logger("host.dashboard")
 
 
 class BrowserSession(Struct):
-    """One request of a browser: who it is, and what its page needs."""
+    """The session of one browser request: its grant, the CSRF proof, and the cookies to set."""
 
     grant: Grant | None
     """None before signing in."""

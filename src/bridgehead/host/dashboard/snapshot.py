@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from ..views import Views
 
 MAX_SESSIONS = 200
-"""Most sessions of one process in a snapshot, the last used first."""
+"""Limit of the sessions of one process in a snapshot; the last used come first."""
 _MAX_NAME = 80
 
 
@@ -38,7 +38,7 @@ class BridgeState(Struct):
     title: str
     serves: bool
     is_far_side_up: bool
-    says: str
+    detail: str
     """The state of the far side, or why the bridge does not serve."""
     in_flight: int
     tools: dict[str, Counts]
@@ -284,7 +284,7 @@ def _merge_bridge(first: BridgeState, parts: list[Snapshot]) -> BridgeState:
         first.title,
         all(state.serves for state in states),
         all(state.is_far_side_up for state in states),
-        worst.says,
+        worst.detail,
         sum(state.in_flight for state in states),
         tools,
     )

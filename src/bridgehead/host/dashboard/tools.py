@@ -43,7 +43,7 @@ class Choice(Struct, frozen=True):
     tool: Tool
 
 
-class CallResult(Struct, frozen=True):
+class CallOutcome(Struct, frozen=True):
     """The result of a call, or the reason why there is none."""
 
     result: dict[str, Any]
@@ -62,7 +62,7 @@ def needs_confirmation(tool: Tool) -> bool:
     return tool.is_paid or not tool.is_read_only
 
 
-async def call_tool(choice: Choice, arguments: Mapping[str, Any], grant: Grant) -> CallResult:
+async def call_tool(choice: Choice, arguments: Mapping[str, Any], grant: Grant) -> CallOutcome:
     """Call a tool as an MCP client with this grant would."""
     client = InMemoryClient(choice.dispatcher, _REVISION, {})
     client.connection.principal = grant.name  # audit and metering name the visitor
@@ -72,15 +72,15 @@ async def call_tool(choice: Choice, arguments: Mapping[str, Any], grant: Grant) 
         async with asyncio.timeout(CALL_SECONDS):
             result = await client.call(choice.name, dict(arguments))
     except ProtocolError as failure:
-        return CallResult({}, loop.time() - began, str(failure))
+        return CallOutcome({}, loop.time() - began, str(failure))
     except TimeoutError:
         problem = (
             f"The tool did not answer within {CALL_SECONDS:g} s. Use an MCP client for calls that take long."
         )
-        return CallResult({}, loop.time() - began, problem)
+        return CallOutcome({}, loop.time() - began, problem)
     finally:
         choice.dispatcher.disconnect(client.connection)
-    return CallResult(result, loop.time() - began)
+    return CallOutcome(result, loop.time() - began)
 
 
 # --- the list ----------------------------------------------------------------------------------------------
@@ -167,7 +167,7 @@ def write_tool(
 def ask_to_call(
     choice: Choice, arguments: Mapping[str, Any], filled_in: Mapping[str, str], proof: str
 ) -> Page:
-    """Write the confirmation of a call; it carries the form's input on."""
+    """Write the confirmation of a call, with the form's input in hidden fields."""
     tool = choice.tool
     why = []
     if tool.effect:
@@ -206,7 +206,7 @@ def ask_to_call(
 # --- the answer --------------------------------------------------------------------------------------------
 
 
-def write_answer(called: CallResult) -> Html:
+def write_answer(called: CallOutcome) -> Html:
     """Write the section with the answer of a call."""
     result = called.result
     has_failed = bool(called.problem) or result.get("isError") is True

@@ -1,1 +1,1 @@
-"""Events of a host, as they happen: posted to a URL, or read as a stream by an operator."""
+"""Events of a host: posted to a URL, or streamed to an operator."""

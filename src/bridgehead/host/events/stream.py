@@ -33,7 +33,7 @@ class EventStreams:
     def __init__(self, feed: Feed) -> None:
         self._feed = feed
         self.follow: Callable[[Callable[[Event], None]], Awaitable[None]] | None = None
-        """Calls back with the events of other workers until it is cancelled; None if there are none."""
+        """Passes events of other workers to a function until cancelled; None for a single worker."""
         self._readers: set[Listener] = set()
         self._sending: set[asyncio.Future[None]] = set()
 
@@ -109,4 +109,6 @@ async def _send(listener: Listener, stream: ResponseStream) -> None:
         if lost:
             await stream.write(b'event: dropped\ndata: {"events":%d}\n\n' % lost)
         fields = ((event.id.encode(), event.type.encode(), event.encode()) for event in events)
-        await stream.write(b"".join(b"id: %b\nevent: %b\ndata: %b\n\n" % each for each in fields))
+        await stream.write(
+            b"".join(b"id: %b\nevent: %b\ndata: %b\n\n" % event_fields for event_fields in fields)
+        )

@@ -85,7 +85,7 @@ class Peers:
         self._pools: OrderedDict[str, Pool] = OrderedDict()
 
     async def forward(self, owner: str, request: Request, body: bytes) -> ResponseStream:
-        """Let another process answer, piece by piece, until it or the client ends.
+        """Stream the answer of another process to the client, until either of them ends it.
 
         Raises OwnerGone and StoreUnavailable, and ConnectionBroken once the client was sent a part of the
         response.
@@ -202,10 +202,10 @@ class Peers:
         return _decode([(PEER, self._sign(owner, b"GET", target.encode()))])
 
     def read_age(self, request: Request) -> float | None:
-        """Return the age in seconds of the signature that a process with our keys made for this one.
+        """Return the age in seconds of a signature made for this process with one of our keys, or None.
 
-        None if there is no such signature. It is valid up to an age of `SIGNATURE_SECONDS`, also of less
-        than zero: the clock of the other process may be ahead.
+        The age is negative if the other process's clock is ahead. The caller refuses an age beyond
+        `SIGNATURE_SECONDS`, either way.
         """
         _, _, rest = request.headers.get(PEER, b"").partition(b" ")
         stamp, _, mac = rest.partition(b" ")
@@ -224,7 +224,7 @@ class Peers:
 
 
 class PeerEndpoint:
-    """The application as other processes reach it: for themselves, or on behalf of one of their clients."""
+    """Answers other processes: their own requests, and those that they forward for a client."""
 
     def __init__(
         self,

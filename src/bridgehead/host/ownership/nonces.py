@@ -45,6 +45,8 @@ class RedisNonces:
         """Return whether the nonce is new; it stays used until it expires."""
         life = max(0, math.ceil((expires - self._now()) * 1000)) + _CLOCK_SKEW_MILLISECONDS
         try:
+            # NX decides: of several replicas, one creates the key. A command sent again after a broken
+            # connection finds its own key: the nonce counts as used, and the client is asked again.
             answer = await self._redis.call("SET", f"bridgehead:nonce:{nonce}", "1", "NX", "PX", life)
         except (StoreUnavailable, StoreError) as problem:
             log.warn("a nonce cannot be checked, so it is refused", problem=str(problem))

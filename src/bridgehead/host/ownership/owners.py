@@ -119,6 +119,7 @@ class Owners:
             self._redis.tell(*self._entry())
 
     def _entry(self) -> tuple[str | int, ...]:
+        # Expires by itself after a crash. Four renewals may be lost before that.
         return "SET", node_key(self.name), self._address, "PX", int(LEASE_SECONDS * 1000)
 
     async def _beat(self) -> None:

@@ -23,9 +23,9 @@ _RETRY = ((b"retry-after", b"1"),)
 
 
 class OwnerRouter:
-    """The application as clients reach it: each request is answered by the owner of its session or task.
+    """Answers clients: forwards each request to the owner of its session or task.
 
-    A request about neither is answered by whichever process it came to.
+    A request about neither is answered here.
     """
 
     def __init__(self, app: HostApplication, peers: Peers, limits: Limits) -> None:

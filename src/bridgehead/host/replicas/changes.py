@@ -45,7 +45,7 @@ class ChangeRelay:
         self._redis = redis
         self._node = node
         self._bridges: Mapping[str, Bridge[Any]] = {}
-        self._leave: Callable[[], None] | None = None
+        self._unsubscribe: Callable[[], None] | None = None
         self._catching_up: asyncio.Task[None] | None = None
 
     def start(self, bridges: Mapping[str, Bridge[Any]]) -> None:
@@ -53,14 +53,14 @@ class ChangeRelay:
         self._bridges = bridges
         for name, bridge in bridges.items():
             bridge.changed.relay = partial(self._publish, name)
-        self._leave = self._redis.notices.subscribe(CHANNEL, self._apply, self._apply_everything)
+        self._unsubscribe = self._redis.notices.subscribe(CHANNEL, self._apply, self._apply_everything)
 
     def stop(self) -> None:
         """Stop relaying."""
         for bridge in self._bridges.values():
             bridge.changed.relay = None
-        if self._leave is not None:
-            self._leave()
+        if self._unsubscribe is not None:
+            self._unsubscribe()
         if self._catching_up is not None:
             self._catching_up.cancel()
 
@@ -88,13 +88,14 @@ class ChangeRelay:
             log.warn("a notice of a change cannot be read", bytes=len(message))
             return
         bridge = self._bridges.get(notice.bridge)
+        # Redis delivers to the publisher too, whose clients have been notified already.
         if bridge is None or notice.node == self._node:
             return
         if notice.method == EVERYTHING:
-            bridge.changed.hear_everything()
+            bridge.changed.notify_all()
         else:
-            bridge.changed.hear((notice.method, notice.uri))
+            bridge.changed.notify((notice.method, notice.uri))
 
     def _apply_everything(self) -> None:
         for bridge in self._bridges.values():
-            bridge.changed.hear_everything()
+            bridge.changed.notify_all()

@@ -145,7 +145,7 @@ class HostMetrics:
         )
 
     def show_tasks(self, tasks: Tasks) -> None:
-        """Show the tasks of this process: how many run, and how many have ended."""
+        """Declare the tasks of this process: how many run, and how many have ended."""
         self.metrics.gauge(
             "bridgehead_tasks",
             "Tasks that run in this process, by status.",
@@ -160,7 +160,7 @@ class HostMetrics:
         )
 
     def show_certificate(self, read_expiry: Callable[[], float]) -> None:
-        """Show when the certificate expires, so that an alert can come before."""
+        """Declare the time at which the certificate expires, for alerts before it."""
         self.metrics.gauge(
             "bridgehead_tls_certificate_expiry_timestamp_seconds",
             "When the served certificate expires, in seconds since 1970.",

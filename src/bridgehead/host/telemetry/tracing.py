@@ -1,7 +1,7 @@
 """Tracing: a span for each request, whatever its method, in the client's trace.
 
 The W3C trace context comes in the `_meta` of a request or in its headers and becomes the span's parent. The
-span in turn is the parent that a tool passes to its upstream (`ctx.trace`). Attributes follow OpenTelemetry's
+span in turn is the parent that a tool passes to its far side (`ctx.trace`). Attributes follow OpenTelemetry's
 conventions for MCP and GenAI. If no spans are exported, nothing here runs: the plain dispatcher is used.
 """
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from opentelemetry.sdk.trace import SpanProcessor, TracerProvider
     from opentelemetry.trace import SpanContext
 
-# Private types of the engine; the tests of this module hold the attributes that are read here.
+# Types that the engine does not export; this module's tests fail if an attribute used here changes.
 RpcRequest: TypeAlias = Any
 Connection: TypeAlias = Any
 Outlet: TypeAlias = Any

@@ -1,1 +1,1 @@
-"""Processes that serve: one alone, or several behind one port that share sessions and metrics."""
+"""The serving processes: one, or several behind one port that share sessions and metrics."""

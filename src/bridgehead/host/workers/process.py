@@ -59,7 +59,7 @@ log = logs.logger("host")
 
 
 class Job(Struct, frozen=True):
-    """What all processes of one host have in common."""
+    """The settings and keys that all processes of one host share."""
 
     settings: HostSettings
     manifests: Mapping[str, Manifest]
@@ -94,7 +94,7 @@ class WorkerPlace(Struct, frozen=True):
 def serve(job: Job, place: WorkerPlace | None = None) -> None:
     """Serve until a signal ends it."""
     settings = job.settings
-    _open_as_many_as_allowed()
+    _raise_file_limit()
     _return_large_blocks()
     ignore_signals()
     telemetry = open_telemetry(job.environment)
@@ -135,8 +135,8 @@ async def _serve(
     certificate: tls.Certificate | None,
 ) -> None:
     # Handlers come first: a supervisor may signal as soon as it has read the first line of the log.
-    with shutdown_signals(job.settings.shutdown_seconds) as told:
-        _hear_other_signals(app)  # after `shutdown_signals`, which also takes SIGHUP
+    with shutdown_signals(job.settings.shutdown_seconds) as end_requested:
+        _handle_other_signals(app)  # after `shutdown_signals`, which also takes SIGHUP
         await app.start()
         handler: Handler = app
         inner = None
@@ -152,18 +152,18 @@ async def _serve(
         manager = ServiceManager(job.environment if place is None else {})
         beating = asyncio.create_task(_beat(manager if place is None else place))
         await server.start(job.listening, None if certificate is None else certificate.context)
-        manager.tell(READY)
+        manager.notify(READY)
         watchdog.start()
         watching = asyncio.create_task(_watch_memory(app.accounts))
-        _freeze_what_stays()
+        _freeze_loaded_modules()
         sys.setswitchinterval(_SWITCH_SECONDS)
         about: dict[str, object] = {} if place is None else {"worker": place.index}
         auth = "on" if job.settings.needs_auth else "off"
         log.info("serving", url=f"{job.address}/mcp", bridges=list(job.manifests), auth=auth, **about)
-        while not await _within(RENEW_SECONDS, told):
+        while not await _within(RENEW_SECONDS, end_requested):
             if certificate is not None:
                 certificate.renew()
-        manager.tell(STOPPING)
+        manager.notify(STOPPING)
         if job.settings.drain_seconds:
             app.pages.is_ending = True
             log.info("draining", seconds=job.settings.drain_seconds)
@@ -183,7 +183,7 @@ async def _serve(
         watching.cancel()
 
 
-def _hear_other_signals(app: HostApplication) -> None:
+def _handle_other_signals(app: HostApplication) -> None:
     """Reload on SIGHUP; end gracefully on SIGQUIT as on SIGTERM."""
     loop = asyncio.get_running_loop()
     with suppress(NotImplementedError, AttributeError):  # not on Windows
@@ -199,7 +199,7 @@ async def _beat(listener: ServiceManager | WorkerPlace) -> None:
             await asyncio.sleep(BEAT_SECONDS)
     while listener.watchdog_seconds:
         await asyncio.sleep(listener.watchdog_seconds / 3)
-        listener.tell(ALIVE)
+        listener.notify(ALIVE)
 
 
 async def _within(seconds: float, event: asyncio.Event) -> bool:
@@ -225,7 +225,7 @@ def _server(job: Job, app: HostApplication, handler: Handler) -> Server:
     )
 
 
-def _open_as_many_as_allowed() -> None:
+def _raise_file_limit() -> None:
     """Raise the limit of open files: each connection is one."""
     with suppress(ImportError):
         import resource  # not on Windows, which has no such limit
@@ -236,9 +236,9 @@ def _open_as_many_as_allowed() -> None:
 def raise_file_limit(resource: Any) -> None:
     """Raise the soft limit of open files to the hard one, or to the highest value that is accepted."""
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    for wanted in (hard, *_MACOS_FILES):
+    for limit in (hard, *_MACOS_FILES):
         with suppress(OSError, ValueError):
-            resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+            resource.setrlimit(resource.RLIMIT_NOFILE, (limit, hard))
             return
 
 
@@ -268,14 +268,14 @@ async def _watch_memory(accounts: Accounts) -> None:
     last = 0
     while True:
         await asyncio.sleep(_WATCH_SECONDS)
-        accounts.look()  # includes memory that no caller is charged for, such as the frames of a game
+        accounts.check_memory()  # includes memory that no caller is charged for, such as the frames of a game
         if trim is not None and resident_bytes() != last:  # an idle process is left alone
             # In a thread, without the interpreter: about 1.5 ms, and 10 ms if there is much to return.
             await asyncio.to_thread(trim, 0)
             last = resident_bytes()
 
 
-def _freeze_what_stays() -> None:
+def _freeze_loaded_modules() -> None:
     """Exclude loaded modules from garbage collection: scanning them stops every client for 50 ms.
 
     The youngest generation is larger too. Requests make few cycles, so collecting less often costs little

@@ -27,12 +27,12 @@ from bridgehead.runtime.timing import Backoff
 from ..systemd import ALIVE, READY, STOPPING, ServiceManager
 
 ENDING = (signal.SIGTERM, signal.SIGINT, *((signal.SIGQUIT,) if hasattr(signal, "SIGQUIT") else ()))
-_HEARD = (*ENDING, signal.SIGHUP, signal.SIGCHLD) if hasattr(signal, "SIGHUP") else ENDING
+_SIGNALS = (*ENDING, signal.SIGHUP, signal.SIGCHLD) if hasattr(signal, "SIGHUP") else ENDING
 RESTART_BACKOFF = Backoff(base=0.5, limit=30.0, jitter=0.0)
 BEAT_SECONDS = 1.0
 STALLED_SECONDS = 30.0
-"""A worker without a beat for this long is replaced. Longer than any honest turn of the loop, shorter than
-the 60 s after which most clients give up."""
+"""A worker without a beat for this long is replaced. Longer than any turn of the loop that still ends,
+shorter than the 60 s after which most clients give up."""
 _STEADY_SECONDS = 60.0
 """A worker that lived this long starts without a pause when it dies."""
 
@@ -63,7 +63,7 @@ def run(listening: socket.socket, count: int, serve: Serve, manager: ServiceMana
 
 
 class _Worker:
-    """One worker; the same object for all processes that take its place in turn."""
+    """The place of one worker; a process that dies is replaced in the same place."""
 
     def __init__(self, index: int) -> None:
         self.index = index
@@ -96,15 +96,15 @@ class Supervisor:
         os.set_blocking(waking, False)
         os.set_blocking(woken, False)
         signal.set_wakeup_fd(waking)
-        for number in _HEARD:
-            signal.signal(number, self._hear)
+        for number in _SIGNALS:
+            signal.signal(number, self._handle_signal)
         ignore_signals()
         self._workers = [_Worker(index) for index in range(count)]
         for worker in self._workers:
             self._start(worker)
-        self._manager.tell(READY)
+        self._manager.notify(READY)
         while self._running() or not self._is_ending:
-            self._manager.tell(ALIVE)
+            self._manager.notify(ALIVE)
             beats = {worker.beats: worker for worker in self._running()}
             ready, _, _ = select.select([woken, *beats], [], [], self._next_wait())
             for descriptor in ready:
@@ -127,31 +127,31 @@ class Supervisor:
     # --- starting -------------------------------------------------------------------------------------------
 
     def _start(self, worker: _Worker) -> None:
-        hearing, beating = os.pipe()
-        for end in (hearing, beating):
+        beat_reader, beat_writer = os.pipe()
+        for end in (beat_reader, beat_writer):
             os.set_blocking(end, False)
         # Blocked until parent and child have set their handlers.
-        signal.pthread_sigmask(signal.SIG_BLOCK, _HEARD)
+        signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
         pid = os.fork()
         if pid == 0:
-            os.close(hearing)
-            self._be_worker(worker.index, beating)
-        os.close(beating)
-        worker.pid, worker.beats = pid, hearing
+            os.close(beat_reader)
+            self._run_worker(worker.index, beat_writer)
+        os.close(beat_writer)
+        worker.pid, worker.beats = pid, beat_reader
         worker.started = worker.beat_at = time.monotonic()
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, _HEARD)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
         if self._is_ending:  # the signal came before the fork, so the child missed it
             _signal(pid, signal.SIGTERM)
         log.info("a worker was started", worker=worker.index, pid=pid)
 
-    def _be_worker(self, index: int, beating: int) -> NoReturn:
+    def _run_worker(self, index: int, beat_writer: int) -> NoReturn:
         """Serve as the child; never returns to the parent's loop."""
         signal.set_wakeup_fd(-1)
-        for number in _HEARD:
+        for number in _SIGNALS:
             signal.signal(number, signal.SIG_DFL)
         if hasattr(signal, "SIGHUP"):
             signal.signal(signal.SIGHUP, signal.SIG_IGN)  # ignored until the worker can reload
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, _HEARD)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, _SIGNALS)
         os.close(self._lifeline_end)
         for other in self._running():
             os.close(other.beats)
@@ -159,7 +159,7 @@ class Supervisor:
 
         def beat() -> None:
             with suppress(OSError):  # the pipe is full, or the parent is gone
-                os.write(beating, b".")
+                os.write(beat_writer, b".")
 
         status = 1
         try:
@@ -198,13 +198,13 @@ class Supervisor:
             elif not worker.pid and not self._is_ending and now >= worker.start_at:
                 self._start(worker)
 
-    def _hear(self, number: int, _frame: object) -> None:
+    def _handle_signal(self, number: int, _frame: object) -> None:
         """Forward a signal to the workers; the wake-up descriptor has woken the loop, which does the rest."""
         if number in ENDING:
             self._is_ending = True
             # While any process holds the socket, clients can connect, and those no worker accepts are reset.
             self._listening.close()
-            self._manager.tell(STOPPING)
+            self._manager.notify(STOPPING)
             number = signal.SIGTERM
         elif number == signal.SIGCHLD:
             return

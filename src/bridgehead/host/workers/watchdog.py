@@ -19,7 +19,7 @@ from bridgehead.runtime import logs
 BLOCKED_SECONDS = 1.0
 """A turn of the loop that takes this long is logged: everybody else waits, and people notice a second."""
 NO_TOOL = "(none)"
-_MOST_FRAMES = 6
+_MAX_FRAMES = 6
 
 log = logs.logger("host.watchdog")
 
@@ -47,7 +47,7 @@ class Watchdog:
     def _watch(self) -> None:
         while not self._has_ended.wait(BLOCKED_SECONDS / 2):
             turned = threading.Event()
-            asked = time.monotonic()
+            began = time.monotonic()
             try:
                 self._loop.call_soon_threadsafe(turned.set)
             except RuntimeError:  # the loop is closed
@@ -56,12 +56,12 @@ class Watchdog:
                 self._report()
                 while not turned.wait(BLOCKED_SECONDS) and not self._has_ended.is_set():
                     pass
-                log.warn("the event loop is running again", seconds=round(time.monotonic() - asked, 1))
+                log.warn("the event loop is running again", seconds=round(time.monotonic() - began, 1))
 
     def _report(self) -> None:
         frame = sys._current_frames().get(self._thread)  # noqa: SLF001 - the documented way to look at another thread
         tool = next((call.name for call in _calls(frame)), NO_TOOL)
-        lines = [f"{caller.f_code.co_filename}:{caller.f_lineno}" for caller in _frames(frame)][:_MOST_FRAMES]
+        lines = [f"{caller.f_code.co_filename}:{caller.f_lineno}" for caller in _frames(frame)][:_MAX_FRAMES]
         self._count(tool)
         log.error(
             "the event loop is blocked",

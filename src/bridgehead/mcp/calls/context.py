@@ -39,7 +39,7 @@ if TYPE_CHECKING:
         async def detach(self) -> bool:
             """Continue as a task; False if the limit of tasks is reached."""
 
-        def tell(self, progress: float, total: float | None, message: str | None) -> None:
+        def report_progress(self, progress: float, total: float | None, message: str | None) -> None:
             """Make progress the task's status message."""
 
         async def ask(self, requests: Mapping[str, InputRequest]) -> dict[str, Any]:
@@ -90,7 +90,7 @@ class BecameTask(Exception):
 
 
 def find_input_requests(error: BaseException) -> dict[str, InputRequest]:
-    """Return the questions that unwound a handler, or several of its tasks; empty if it failed instead."""
+    """Return the questions of an `InputRequired` or a group of them; empty for any other error."""
     if isinstance(error, InputRequired):
         return error.input_requests
     if not isinstance(error, BaseExceptionGroup) or error.split(InputRequired)[1] is not None:
@@ -144,7 +144,7 @@ class Context(Generic[State]):
         self.connection = connection
         self.outlet = outlet
         self.lifespan = lifespan
-        """That of the bridge whose part serves the request."""
+        """The lifespan of the bridge whose part serves the request."""
         self.dialect = dialect
         """Words the failures of this request."""
         self.arguments: msgspec.Raw = EMPTY
@@ -211,7 +211,7 @@ class Context(Generic[State]):
             self.task.cancel()
 
     def is_interrupted(self, error: BaseException) -> bool:
-        """Whether an error cancels the task from outside, as opposed to a handler that raised it itself."""
+        """Whether an error is a cancellation from outside, not a CancelledError of the handler's own."""
         if isinstance(error, asyncio.CancelledError):
             return self.task is None or self.task.cancelling() > 0
         return isinstance(error, GeneratorExit)
@@ -222,7 +222,7 @@ class Context(Generic[State]):
         In a task, progress becomes the status message.
         """
         if self.run is not None and self.run.is_detached:
-            self.run.tell(progress, total, message)
+            self.run.report_progress(progress, total, message)
             return
         token = self.progress_token
         if token is None or not self._last_progress < progress < _INFINITE:
@@ -237,8 +237,8 @@ class Context(Generic[State]):
 
     async def log(self, level: str, data: Any, logger: str | None = None) -> None:
         """Send the client a log message if it is at or above the client's level."""
-        wanted = self.client.log_level
-        if wanted is None or LOG_LEVELS[level] < LOG_LEVELS[wanted]:
+        minimum = self.client.log_level
+        if minimum is None or LOG_LEVELS[level] < LOG_LEVELS[minimum]:
             return
         params: dict[str, Any] = {"level": level, "data": data}
         if logger is not None:
@@ -318,13 +318,13 @@ class Context(Generic[State]):
             raise ToolError("The request has ended, so the client can no longer be asked.")
         if not requests:
             return {}
-        asked = [asyncio.ensure_future(self._ask_now(request)) for request in requests.values()]
+        pending = [asyncio.ensure_future(self._ask_now(request)) for request in requests.values()]
         try:
-            return dict(zip(requests, await asyncio.gather(*asked), strict=True))
+            return dict(zip(requests, await asyncio.gather(*pending), strict=True))
         finally:
-            for answer in asked:  # if one failed, withdraw the other questions
+            for answer in pending:  # if one failed, withdraw the other questions
                 answer.cancel()
-            await asyncio.wait(asked)
+            await asyncio.wait(pending)
 
     def require_extension(self, identifier: str) -> dict[str, Any]:
         """Return the settings that the client declared for an extension; refuse a client that did not."""
@@ -361,8 +361,8 @@ class Context(Generic[State]):
     async def detach(self) -> bool:
         """Continue as a task from here, if the tool allows it and the client supports tasks.
 
-        Questions before this run the handler again from its start, with the answers; after this, the handler
-        waits for them. Returns whether this is a task now.
+        Before this, a question ends the request, and its answer runs the handler again from its start. After
+        it, the handler waits for answers. Returns whether this is a task now.
         """
         return False if self.run is None else await self.run.detach()
 

@@ -53,10 +53,10 @@ class InputRequest(Struct, frozen=True):
 
     def params_in(self, revision: Revision) -> dict[str, Any]:
         """Return the parameters as the revision defines them."""
-        left_out = {"elicitationId"} if revision.stateless else set()
+        omitted = {"elicitationId"} if revision.stateless else set()
         if not revision.sampling_tools:
-            left_out |= {"tools", "toolChoice"}
-        params = {name: value for name, value in self.params.items() if name not in left_out}
+            omitted |= {"tools", "toolChoice"}
+        params = {name: value for name, value in self.params.items() if name not in omitted}
         if self.method == ELICIT and not revision.url_elicitation:
             schema = params["requestedSchema"]
             fields = {name: _older_field(prop) for name, prop in schema.get("properties", {}).items()}
@@ -164,7 +164,7 @@ def list_roots() -> InputRequest:
 
 
 def _older_field(prop: dict[str, Any]) -> dict[str, Any]:
-    """Write a form's field as 2025-06-18 does: `enumNames`, and defaults of booleans alone."""
+    """Convert a form's field to revision 2025-06-18: `enumNames`, and defaults for booleans only."""
     older = {word: value for word, value in prop.items() if word != "oneOf"}
     if prop.get("type") != "boolean":
         older.pop("default", None)

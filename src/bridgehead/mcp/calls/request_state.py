@@ -3,7 +3,8 @@
 An `input_required` result carries the state that the server needs to continue when the client returns. The
 client can read it (it holds only the client's own answers) but not change it: an HMAC covers it together with
 the request it belongs to, its principal and its expiry. Each state is accepted once. Give the processes of
-one service the same keys; to change a key, let all of them open with the new one before any seals with it.
+one service the same keys; to change a key, add the new one as the second to every process, then
+make it the first.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ class RequestState(Struct, frozen=True, array_like=True):
 
 
 class Seal:
-    """Closes request state with one key, and opens what any of its keys closed."""
+    """Seals request state with its first key, and opens states sealed with any of its keys."""
 
     def __init__(
         self, keys: bytes | Sequence[bytes] | None = None, clock: Callable[[], float] = time.time

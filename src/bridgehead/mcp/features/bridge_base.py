@@ -1,4 +1,4 @@
-"""BridgeBase: what tools, resources and prompts need of the bridge that declared them.
+"""BridgeBase: the part of a bridge that its tools, resources and prompts use.
 
 `Bridge` is the only subclass. It is separate because `bridge` imports the modules of those parts.
 """
@@ -70,7 +70,7 @@ class BridgeBase:
         self.lifespan = lifespan
         self.dialect = dialect or Dialect()
         self.contract_revision = contract_revision
-        """Clients of this revision get a published contract to the letter: no instructions, the contract's
+        """Clients of this revision get exactly a published contract: no instructions, the contract's
         schemas, and only the resources of the bridge's own lister."""
         self.output_schemas: OutputSchemas = output_schemas
         """How much of their output schemas tools list."""

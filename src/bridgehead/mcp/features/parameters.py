@@ -1,4 +1,7 @@
-"""Parameters: the names of a function's parameters, and which is the context; enough for a declaration."""
+"""Parameters: the names of a function's parameters, and which of them takes the context.
+
+A declaration needs no more than this, so it does not import `inspect`.
+"""
 
 from __future__ import annotations
 
@@ -43,7 +46,10 @@ def takes_struct(function: Callable[..., Any]) -> bool:
 
 
 def is_context(annotation: Any) -> bool:
-    """Whether a parameter with this annotation, evaluated or not, takes the context; with None it does."""
+    """Whether a parameter with this annotation, a type or its source text, takes the context.
+
+    A parameter without an annotation (None) does.
+    """
     if isinstance(annotation, str):
         return annotation.partition("[")[0].rpartition(".")[2].strip() == "Context"
     return annotation is None or getattr(annotation, "__origin__", annotation) is Context

@@ -126,5 +126,7 @@ class Prompt:
         made: Messages = await settle(self.handler(arguments, context))
         if isinstance(made, str):
             made = [PromptMessage("user", Text(made))]
-        messages = [PromptMessage(each.role, fit_block(each.content, context.revision)) for each in made]
+        messages = [
+            PromptMessage(message.role, fit_block(message.content, context.revision)) for message in made
+        ]
         return PromptResult(messages, self.description)

@@ -184,7 +184,7 @@ def _by_schema(kind: Any) -> tuple[Form, Any]:
 def encode_result(
     value: Any, revision: Revision, returns: ReturnType | None = None
 ) -> tuple[bytes, dict[str, Any] | None]:
-    """Encode a function's return value for a revision; its `_meta` is returned beside it.
+    """Encode a function's return value for a revision; return it with its `_meta`.
 
     Without a declared return type, the value alone decides.
     """

@@ -88,7 +88,7 @@ def input_type(function: Callable[..., Any], name: str, base: type[Struct]) -> t
 
 
 def _find_rest(function: Callable[..., Any]) -> dict[str, str]:
-    """Return the positional-only, `*args` and `**kwargs` parameters, by their prefix in the signature."""
+    """Return the parameters that a tool cannot have, by their prefix: "" (positional-only), "*" and "**"."""
     code = getattr(function, "__code__", None)
     if code is None:
         return {}
@@ -165,13 +165,13 @@ def check_description(description: str, what: str, name: str) -> None:
 
 def check_input(kind: type[Struct], name: str) -> None:
     """Refuse an input that has no decoder or no schema, and name the parameter."""
-    for each in msgspec.structs.fields(kind):
+    for field in msgspec.structs.fields(kind):
         try:
-            msgspec.json.Decoder(each.type)
-            flat_schema(each.type)
+            msgspec.json.Decoder(field.type)
+            flat_schema(field.type)
         except (TypeError, ValueError) as problem:
             raise DeclarationError(
-                f"Tool {name}: the parameter {each.name} has the type {show_type(each.type)}. "
+                f"Tool {name}: the parameter {field.name} has the type {show_type(field.type)}. "
                 f"{explain(problem)}"
             ) from problem
 

@@ -32,8 +32,8 @@ def _announce(app: Application, host: str, port: int) -> None:
     name = f"[{host}]" if ":" in host and not host.startswith("[") else host
     lines = [(logging.INFO, f"{info.name} {info.version} at http://{name}:{port}/mcp")]
     if name not in LOOPBACK and not app.needs_authentication:
-        said = "Anyone who can reach this address can call it without a token: pass tokens= to application()."
-        lines.append((logging.WARNING, said))
+        text = "Anyone who can reach this address can call it without a token: pass tokens= to application()."
+        lines.append((logging.WARNING, text))
     log = logging.getLogger(__name__)
     for level, line in lines:
         if log.hasHandlers():

@@ -43,9 +43,9 @@ class Share:
         self._retry_seconds = retry_seconds
         # A plain dict: it is read for every request, and a Counter handles missing keys in Python code.
         self.by_caller: dict[str, int] = {}
-        """Callers that have some, and how much."""
+        """The amount that each caller has; a caller with none is absent."""
         self.total = 0
-        """How much there is, over all callers."""
+        """The sum over all callers."""
 
     def check(self, caller: str) -> None:
         """Reject a caller that has reached the limit."""
@@ -59,12 +59,12 @@ class Share:
         return Rejection(429, message, code=OVERLOADED, headers=headers)
 
     def take(self, caller: str, amount: int = 1) -> None:
-        """Count more."""
+        """Add to the count of a caller."""
         self.by_caller[caller] = self.by_caller.get(caller, 0) + amount
         self.total += amount
 
     def give_back(self, caller: str, amount: int = 1) -> None:
-        """Count less; a caller with nothing left is removed, so that the dict stays small."""
+        """Subtract from the count of a caller; one at 0 is removed, so that the dict stays small."""
         self.total -= amount
         left = self.by_caller[caller] - amount
         if left:
@@ -84,11 +84,11 @@ class ThreadTime:
         self._limit = limit
         self._clock = clock
         self.by_caller: dict[str, float] = {}
-        """Seconds since the start of the process; empty for work of the process itself."""
+        """Seconds since the start of the process; the name is empty for work of the process itself."""
         self.over: set[str] = set()
         """Callers that were over the limit when last checked; others need no check."""
         self._lock = threading.Lock()
-        """Protects all of this: `add` is called by the threads themselves."""
+        """Protects the attributes of this class: `add` is called by the threads themselves."""
         self._minute: deque[tuple[float, dict[str, float]]] = deque()
         """The last minute in parts of `_PART_SECONDS`, each with its beginning."""
 
@@ -154,7 +154,7 @@ class KeptEvents(Protocol):
 
 
 class Accounts(Ledger):
-    """What all callers have."""
+    """The open resources and the held memory of all callers."""
 
     def __init__(self, limits: Limits, read_memory: Callable[[], int] = resident_bytes) -> None:
         self.sessions = Share("sessions", limits.sessions_per_caller, 30)
@@ -183,7 +183,7 @@ class Accounts(Ledger):
             pass
         self._charged += size
         if self._charged > _LOOK_BYTES:
-            self.look()
+            self.check_memory()
 
     def release(self, caller: str, size: int) -> None:
         """Stop counting bytes that were held for a caller."""
@@ -209,7 +209,11 @@ class Accounts(Ledger):
                 "Read your answers and finish your requests, then try again."
             )
         # Even with full memory, a caller that holds no more than an equal part may send small requests.
-        if self.is_full and (size or held * len(self.bytes.by_caller) > self.bytes.total) and self.look():
+        if (
+            self.is_full
+            and (size or held * len(self.bytes.by_caller) > self.bytes.total)
+            and self.check_memory()
+        ):
             message = "The server has no memory left for this. Try again in a moment."
             headers = ((b"retry-after", b"%d" % _RETRY_SECONDS),)
             raise Rejection(503, message, code=OVERLOADED, headers=headers)
@@ -227,7 +231,7 @@ class Accounts(Ledger):
         """Whether a caller holds more than its share."""
         return self.bytes.by_caller.get(caller, 0) > self.bytes.limit
 
-    def look(self) -> bool:
+    def check_memory(self) -> bool:
         """Read the memory of the process; drop kept events if it is full, return whether it still is."""
         self._charged = 0
         limit = self._limits.memory_bytes

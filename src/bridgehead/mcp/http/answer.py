@@ -21,7 +21,7 @@ _RETRY: HeaderPairs = ((b"retry-after", b"5"),)
 """Tells the client when to retry: a 503 means that a limit is reached for now."""
 
 
-class Answer:
+class PostAnswer:
     """The answer to one POST, and the outlet for other messages of its request."""
 
     __slots__ = (

@@ -31,7 +31,7 @@ from ..limits import Limits
 from ..revisions import HANDSHAKE, STATELESS, V2026_07_28
 from . import authentication
 from .accounts import Accounts, Share
-from .answer import Answer
+from .answer import PostAnswer
 from .authentication import Authenticate, Headers, Principal, Tokens
 from .events import HEADERS, KEEP_ALIVE, EventStream
 from .guard import LOOPBACK, Guard, accepted, check_json, check_length, is_work, read_body, whole_body
@@ -124,7 +124,7 @@ class Endpoint:
         self._accounts.streams.check(session.caller)
         last_event_id = request.headers.get(b"last-event-id")
         if last_event_id is None:
-            return self._deliver(request, session, session.general, session.general.last)
+            return self._deliver(request, session, session.general, session.general.last_number)
         return self._deliver(request, session, *session.position(last_event_id.decode("latin-1")))
 
     async def _deliver(
@@ -145,12 +145,12 @@ class Endpoint:
             response = await request.open_stream(200, HEADERS)
             request.when_gone(stream.wake)
             while not request.is_gone and stream.reader is reader:
-                for number, data in stream.after(position):
+                for number, data in stream.events_after(position):
                     await response.write(data)
                     position = number
                 if stream.has_ended:
                     break
-                if not await stream.more(self._limits.keep_alive_seconds):
+                if not await stream.wait_for_more(self._limits.keep_alive_seconds):
                     await response.write(KEEP_ALIVE)
             if stream.reader is reader:
                 stream.reader = None
@@ -226,16 +226,16 @@ class Endpoint:
             share = self._accounts.streams
             share.check(request.caller)
         connection = Connection(self._limits, request.principal, request.caller)
-        answer = Answer(request, connection)
-        asked = read(message.id, message.method, message)
+        answer = PostAnswer(request, connection)
+        rpc_request = read(message.id, message.method, message)
         try:
-            check_mirrored(asked, request.headers, self._dispatcher.bridge)
-            work = self._dispatcher.handle_request(asked, connection, answer, V2026_07_28)
+            check_mirrored(rpc_request, request.headers, self._dispatcher.bridge)
+            work = self._dispatcher.handle_request(rpc_request, connection, answer, V2026_07_28)
         except ProtocolError as failure:
-            return self._fail(answer, asked, failure, None)
+            return self._fail(answer, rpc_request, failure, None)
         if isinstance(work, bytes):
             return answer.finish(work)
-        return self._finish(request, answer, work, share, asked, None)
+        return self._finish(request, answer, work, share, rpc_request, None)
 
     def _handle_in_session(self, request: Request, message: jsonrpc.Message) -> Handled:
         _check_version(request)
@@ -248,20 +248,20 @@ class Endpoint:
         if message.method is UNSET or message.id is UNSET:
             self._dispatcher.handle_message(message, session.connection, NullOutlet())
             return ACCEPTED
-        asked = read(message.id, message.method, message)
+        rpc_request = read(message.id, message.method, message)
         answer = self._answer(request, session, headers)
         try:
             if session.connection.is_busy:
                 raise overload()
-            work = self._dispatcher.handle_request(asked, session.connection, answer)
+            work = self._dispatcher.handle_request(rpc_request, session.connection, answer)
         except ProtocolError as failure:
-            return self._fail(answer, asked, failure, session)
+            return self._fail(answer, rpc_request, failure, session)
         if isinstance(work, bytes):
             return answer.finish(work)
-        return self._finish(request, answer, work, self._accounts.requests, asked, session)
+        return self._finish(request, answer, work, self._accounts.requests, rpc_request, session)
 
-    def _answer(self, request: Request, session: Session, headers: HeaderPairs = ()) -> Answer:
-        return Answer(
+    def _answer(self, request: Request, session: Session, headers: HeaderPairs = ()) -> PostAnswer:
+        return PostAnswer(
             request,
             session.connection,
             headers=headers,
@@ -272,13 +272,13 @@ class Endpoint:
     async def _finish(
         self,
         request: Request,
-        answer: Answer,
+        answer: PostAnswer,
         work: Coroutine[Any, Any, bytes | None],
         share: Share,
-        asked: RpcRequest | None,
+        rpc_request: RpcRequest | None,
         session: Session | None,
     ) -> Response | ResponseStream:
-        """Await the work and make a response of its answer or failure; `asked` is None for a batch."""
+        """Await the work and respond with its answer or failure; `rpc_request` is None for a batch."""
         # One coroutine for everything around the work: each further frame costs time at every wake-up.
         # Without authentication a session may be used from several addresses; its opener is the caller.
         caller = request.caller if session is None else session.caller
@@ -290,9 +290,9 @@ class Endpoint:
             try:
                 handled = answer.finish(await work)
             except ProtocolError as failure:
-                if asked is None:
+                if rpc_request is None:
                     raise
-                handled = self._fail(answer, asked, failure, session)
+                handled = self._fail(answer, rpc_request, failure, session)
             return handled if isinstance(handled, Response) else await handled
         finally:
             answer.stop()
@@ -301,11 +301,11 @@ class Endpoint:
                 session.release()
 
     def _fail(
-        self, answer: Answer, asked: RpcRequest, failure: ProtocolError, session: Session | None
+        self, answer: PostAnswer, rpc_request: RpcRequest, failure: ProtocolError, session: Session | None
     ) -> Handled:
         """Answer a request with an error; a session whose `initialize` failed is closed again."""
-        body, status = jsonrpc.error(asked.id, failure), status_of(failure, stateless=session is None)
-        if session is not None and asked.name == "initialize":
+        body, status = jsonrpc.error(rpc_request.id, failure), status_of(failure, stateless=session is None)
+        if session is not None and rpc_request.name == "initialize":
             self.sessions.close(session)
             return Response.json(body, status)
         return answer.finish(body, status)

@@ -100,16 +100,16 @@ class EventStream:
         """Make `more` return, so that its caller notices a client that hung up."""
         self._more.set()
 
-    def after(self, number: int) -> list[tuple[int, bytes]]:
+    def events_after(self, number: int) -> list[tuple[int, bytes]]:
         """Return the kept events that come after a position."""
         return [(n, data) for n, data in self._events if n > number]
 
     @property
-    def last(self) -> int:
+    def last_number(self) -> int:
         """The number of the newest event."""
         return self._last
 
-    async def more(self, within: float) -> bool:
+    async def wait_for_more(self, within: float) -> bool:
         """Wait for an event, the end or `wake`; False after this many seconds."""
         try:
             await asyncio.wait_for(self._more.wait(), within)

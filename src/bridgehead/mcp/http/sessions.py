@@ -78,7 +78,7 @@ class Session:
         return self._owner == (request.principal, request.token_id)
 
     def release(self) -> None:
-        """Count one request or stream less; the idle time restarts."""
+        """End the use by one request or stream; the idle time restarts."""
         self.in_use -= 1
         self.idle_since = monotonic()
 
@@ -86,7 +86,7 @@ class Session:
         """Return the stream of a Last-Event-ID and the position in it."""
         name, _, number = last_event_id.rpartition("/")
         stream = self.streams.get(name)
-        if stream is None or _NUMBER.fullmatch(number) is None or int(number) > stream.last:
+        if stream is None or _NUMBER.fullmatch(number) is None or int(number) > stream.last_number:
             raise Rejection(400, f"Event {last_event_id!r} is unknown or has expired")
         return stream, int(number)
 

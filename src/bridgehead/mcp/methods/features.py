@@ -179,8 +179,8 @@ async def complete(server: Server, context: Context[Any], params: CompleteParams
     subject = ref.name if is_prompt else ref.uri
     # A template may be offered without a completer, and its URI is not checked: the list is then empty.
     if subject is None or (is_prompt and subject not in server.bridge.prompts):
-        asked = f"{quote(ref.type)} '{quote(subject or '')}'"
-        raise ProtocolError(INVALID_PARAMS, f"There is nothing to complete for {asked}")
+        reference = f"{quote(ref.type)} '{quote(subject or '')}'"
+        raise ProtocolError(INVALID_PARAMS, f"There is nothing to complete for {reference}")
     completer = server.bridge.completers.get((subject, params.argument.name))
     values: list[str] = []
     if completer is not None:

@@ -64,9 +64,9 @@ class _EndSignals:
     def __init__(self) -> None:
         self.is_due = False
         for number in end_signals():
-            signal.signal(number, self._note)
+            signal.signal(number, self._set_due)
 
-    def _note(self, *_: object) -> None:
+    def _set_due(self, *_: object) -> None:
         self.is_due = True
 
 
@@ -87,7 +87,7 @@ def _read_first(incoming: int, ending: _EndSignals) -> bytes | None:
         os.close(waking)
 
 
-def _answer_first(received: bytes, outgoing: int, take: Callable[[jsonrpc.Message], Any]) -> bytes | None:
+def _answer_first(received: bytes, outgoing: int, handle: Callable[[jsonrpc.Message], Any]) -> bytes | None:
     """Answer the first message if it is an opening one; return the bytes that are left to serve."""
     line, newline, rest = received.partition(b"\n")
     if not newline:
@@ -95,7 +95,7 @@ def _answer_first(received: bytes, outgoing: int, take: Callable[[jsonrpc.Messag
     message = jsonrpc.decode(line)
     if not isinstance(message, jsonrpc.Message) or message.method not in OPENING or message.id is UNSET:
         return received
-    answer = take(message)
+    answer = handle(message)
     if not isinstance(answer, bytes):
         return received
     write_all(outgoing, answer + b"\n")

@@ -15,7 +15,7 @@ from .. import jsonrpc
 from ..connection import Connection
 from ..dispatch import Dispatcher
 from ..errors import INVALID_REQUEST, ProtocolError
-from ..process import hear_end, task_starter
+from ..process import on_end_signal, task_starter
 from .pipes import Input, Output, open_input, open_output
 
 UNREAD_SECONDS = 0.5
@@ -38,7 +38,7 @@ async def serve(
     """
     incoming, outgoing = descriptors
     server = StdioServer(dispatcher, connection, open_input(incoming), partial(open_output, outgoing))
-    hear_end(server.stop, dispatcher.limits.shutdown_seconds)
+    on_end_signal(server.stop, dispatcher.limits.shutdown_seconds)
     if is_end_due():
         server.stop()
     await server.serve(received)
@@ -153,8 +153,8 @@ class StdioServer:
                 self._write(jsonrpc.error(None, ProtocolError(INVALID_REQUEST, problem)))
                 continue
             message = jsonrpc.decode(line)
-            # Only requests wait: cancellations and answers free the room that requests wait for. With nothing
-            # in flight there is always room, so that check is skipped.
+            # Only requests wait: cancellations and answers end what they wait for. With nothing in flight no
+            # limit can be reached, so that check is skipped.
             is_idle = not (self._tasks or self._waiting or self._output.size)
             if not is_idle and (self._waiting or not self._has_room) and jsonrpc.is_request(message):
                 self._waiting.append(message)
@@ -200,7 +200,7 @@ class StdioServer:
                 self._advance()
 
     def _advance(self) -> None:
-        """Start waiting requests while there is room."""
+        """Start waiting requests while the limits of requests in flight and of unread output allow."""
         while self._waiting and self._has_room:
             self._handle(self._waiting.popleft())
         # Shutdown waits for the last task; a call that answers at once has none.

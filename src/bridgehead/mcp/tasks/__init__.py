@@ -1,5 +1,6 @@
 """Tasks: tool calls that outlive their request (the extension `io.modelcontextprotocol/tasks`).
 
-`record` is a task as it is stored, `store` where it is stored, `run` a task that runs here, `manager` all of
-them, `methods` the requests of clients. Nothing is imported before a client or a tool needs it.
+`record` is the stored form of a task, `store` keeps records, `run` is a task that this process runs,
+`manager` has all of them, and `methods` answers clients. Nothing is imported before a client or a tool needs
+it.
 """

@@ -37,7 +37,7 @@ _LAST_RETRY_SECONDS = 5.0
 
 
 class TaskTerms(Struct, frozen=True):
-    """Whom a task belongs to, and when a call becomes one."""
+    """The owner and the caller of a task, and when a call becomes one."""
 
     owner: str
     caller: str
@@ -109,7 +109,7 @@ class Tasks:
                 except TooManyTasks as problem:
                     if terms.is_required:
                         raise
-                    # No room for a task, but the work may be paid for already: answer it as a call.
+                    # The limit of tasks is reached, but the work may be paid for: answer it as a call.
                     logging.getLogger("bridgehead.mcp").warning(
                         "a call does not become a task: %s", problem.message
                     )
@@ -175,8 +175,8 @@ class Tasks:
             if not run.is_closed:
                 final = self._conclude(run, run.record or record, work)
                 run.close()
-                # Stored first: only the store knows whether there is room for the result. If the store fails,
-                # the result is shown anyway and stored later.
+                # Stored first: only the store knows whether the result is within its limits. If the store
+                # fails, the result is shown anyway and stored later.
                 self._keep(final)
                 try:
                     await self._write(final)
@@ -269,7 +269,7 @@ class Tasks:
         return self._look_up(task_id) or await (await self._open()).read(task_id)
 
     async def find(self, task_id: str, owner: str) -> TaskRecord:
-        """Return a task, as its process reports it or as it was stored.
+        """Return a task, from the process that runs it or from the store.
 
         A task of another owner is reported as unknown.
         """
@@ -298,7 +298,7 @@ class Tasks:
             self._cancel(self._running[task_id], record, "The task was cancelled.")
 
     async def _check_has_ended(self, task_id: str, owner: str) -> None:
-        """Refuse to change a task that another process runs: only that process can."""
+        """Raise unless the task has ended: one that runs elsewhere is changed by its own process only."""
         record = await self.find(task_id, owner)
         if not record.has_ended:
             raise ProtocolError(

@@ -101,9 +101,9 @@ class TaskWatch:
         """The newest unsent state of each task."""
         self.ids: list[str] = []
 
-    async def begin(self, wanted: list[str]) -> None:
+    async def begin(self, task_ids: list[str]) -> None:
         """Watch the tasks that exist; their current states are sent first."""
-        for task_id in dict.fromkeys(wanted):
+        for task_id in dict.fromkeys(task_ids):
             if await self._server.tasks.watch(task_id, self._owner, self._offer):
                 self.ids.append(task_id)
 

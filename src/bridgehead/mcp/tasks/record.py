@@ -1,7 +1,7 @@
-"""Record: a task as it is stored, and as clients see it. Values only.
+"""Record: the stored form of a task, and the form that clients see. Values only.
 
-A record holds all that another process needs to answer for a task: who may see it, its status, and its
-result, already encoded.
+A record holds all that another process needs to answer for a task: its owner, its status, and its encoded
+result.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ class TaskRecord(Struct, frozen=True):
 
     id: str
     owner: str
-    """Who may see it: the view, principal and token that made it."""
+    """The view, principal and token that created it; only their requests see it."""
     caller: str
-    """Whose limits it counts against: the principal, or the address without authentication."""
+    """The caller whose limits it counts against: a principal, or an address without authentication."""
     created: float
     updated: float
     seconds: float
@@ -108,21 +108,21 @@ def unknown_task(task_id: str, *, is_ours: bool) -> ProtocolError:
 
 
 class TooManyTasks(ProtocolError):
-    """There is no room for another task, or for its result."""
+    """Another task, or the result of one, would exceed a limit."""
 
     def __init__(self, message: str) -> None:
         super().__init__(OVERLOADED, message)
 
 
 class Kept(Struct):
-    """How much is stored, for one caller or in all."""
+    """Stored tasks and their bytes, of one caller or of all."""
 
     tasks: int = 0
     bytes: int = 0
 
 
 def check_new_task(limits: Limits, of_caller: Kept, of_all: Kept) -> None:
-    """Refuse another task beyond the limits."""
+    """Raise TooManyTasks if there are as many tasks as the limits allow."""
     if of_caller.tasks >= limits.tasks_per_caller:
         raise TooManyTasks(
             f"You have {of_caller.tasks} tasks, which is the limit. Wait until some have expired, "
@@ -133,7 +133,7 @@ def check_new_task(limits: Limits, of_caller: Kept, of_all: Kept) -> None:
 
 
 def check_payload(limits: Limits, payload: bytes, of_caller: Kept, of_all: Kept) -> None:
-    """Refuse a result beyond the limits of stored bytes."""
+    """Raise TooManyTasks if the result would exceed the limits of stored bytes."""
     if of_caller.bytes + len(payload) > limits.task_bytes_per_caller:
         raise TooManyTasks(
             f"The result of the task has {len(payload)} bytes, and your tasks may keep "

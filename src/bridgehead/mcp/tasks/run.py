@@ -1,4 +1,4 @@
-"""Run: one task that this process works on: its handler's questions and progress, and its end.
+"""Run: a task in the process that runs it: the questions and progress of its handler, and its end.
 
 A run begins with the call of a tool, before it is known whether the call becomes a task. Until it is
 detached, the call is like any other. No I/O here: the manager is notified of each change.
@@ -26,10 +26,10 @@ _LONGEST_MESSAGE = 1000
 
 
 class TaskRun:
-    """The work of one tool call that may become a task, or has."""
+    """The work of one tool call, before and after it becomes a task."""
 
     def __init__(
-        self, context: Context[Any], conclude: Conclude, clock: Callable[[], float], most_questions: int
+        self, context: Context[Any], conclude: Conclude, clock: Callable[[], float], max_questions: int
     ) -> None:
         self.context = context
         self.conclude = conclude
@@ -42,7 +42,7 @@ class TaskRun:
         """Done when the handler asks to continue as a task."""
         self._settled: asyncio.Future[bool] = loop.create_future()
         self._clock = clock
-        self._most_questions = most_questions
+        self._max_questions = max_questions
         self._questions: dict[str, tuple[InputRequest, asyncio.Future[Any]]] = {}
         self._used: set[str] = set()
         # No notices until the run is a task.
@@ -56,7 +56,7 @@ class TaskRun:
         return self.record is not None
 
     async def detach(self) -> bool:
-        """Continue as a task; False if the limit of tasks is reached; then it stays a call."""
+        """Continue as a task; False if it remains a call, because the limit of tasks is reached."""
         if not self.wanted.done():
             self.wanted.set_result(None)
         return await asyncio.shield(self._settled)
@@ -67,7 +67,7 @@ class TaskRun:
         self._settle(is_task=True)
 
     def stay(self) -> None:
-        """Stay a call: it is answered in time, or the limit of tasks is reached."""
+        """Remain a call: it ended within the grace time, or the limit of tasks is reached."""
         self._settle(is_task=False)
 
     def _settle(self, *, is_task: bool) -> None:
@@ -76,7 +76,7 @@ class TaskRun:
 
     # --- the handler -------------------------------------------------------------------------------------
 
-    def tell(self, progress: float, total: float | None, message: str | None) -> None:
+    def report_progress(self, progress: float, total: float | None, message: str | None) -> None:
         """Make progress the task's status message."""
         text = message or (f"{progress:g}" if total is None else f"{progress:g} of {total:g}")
         record = self.record
@@ -88,24 +88,24 @@ class TaskRun:
 
         The task's time to live bounds the wait.
         """
-        if len(self._questions) + len(requests) > self._most_questions:
+        if len(self._questions) + len(requests) > self._max_questions:
             raise ToolError("Too many questions are waiting for the client's answer. Answer those first.")
         loop = asyncio.get_running_loop()
-        asked = {}
+        names = {}
         for key in requests:
-            asked[key], number = key, 1
-            while asked[key] in self._used:  # a key may be used only once per task
+            names[key], number = key, 1
+            while names[key] in self._used:  # a key may be used only once per task
                 number += 1
-                asked[key] = f"{key}-{number}"
-            self._used.add(asked[key])
+                names[key] = f"{key}-{number}"
+            self._used.add(names[key])
         answers = {key: loop.create_future() for key in requests}
         for key, request in requests.items():
-            self._questions[asked[key]] = (request, answers[key])
+            self._questions[names[key]] = (request, answers[key])
         self._show_questions()
         try:
             return dict(zip(answers, await asyncio.gather(*answers.values()), strict=True))
         finally:
-            for key in asked.values():
+            for key in names.values():
                 self._questions.pop(key, None)
             self._show_questions()
 

@@ -21,7 +21,7 @@ _EXPIRE_SECONDS = 1.0
 
 
 class TaskStore(Protocol):
-    """Where tasks are kept."""
+    """Keeps the records of tasks."""
 
     async def open(self, limits: Limits) -> None:
         """Open the store; called once, before anything else. This process owns the tasks it creates."""
@@ -38,7 +38,7 @@ class TaskStore(Protocol):
     async def write(self, record: TaskRecord) -> bool:
         """Store a task's final state; False, and no change, if it has ended, expired or been removed.
 
-        Raises `TooManyTasks` if there is no room for its payload. Writing the same state twice is safe.
+        Raises `TooManyTasks` if its payload would exceed a limit. Writing the same state twice is safe.
         """
 
     async def forget(self, task_id: str) -> None:
@@ -57,7 +57,7 @@ class MemoryTaskStore:
         self._all = Kept()
         self._expiring: list[tuple[float, str]] = []
         self._timer: asyncio.TimerHandle | None = None
-        """Removes expired tasks that nobody asks for, which would otherwise stay charged to their callers."""
+        """Removes expired tasks that are never read again: they would stay charged to their callers."""
 
     async def open(self, limits: Limits) -> None:
         """Set the limits."""

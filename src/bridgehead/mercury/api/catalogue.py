@@ -61,7 +61,7 @@ class Catalogue:
         terms: Mapping[str, ModelTerms] | None = None,
     ) -> None:
         self._terms = terms or {}
-        """Configured by route; they win over the API's list."""
+        """From the routes file; these override the API's list."""
         self._api = api
         self._keys = keys
         self._clock = clock
@@ -71,9 +71,9 @@ class Catalogue:
         self._is_kept = settings.cache_enabled
         self._models: dict[str, wire.Model] = {}
         self._prices: dict[str, Prices | None] = {}
-        """Prices parsed from the list, on first use: every answer is priced and the list seldom changes."""
+        """Prices parsed from the list, cached: every answer is priced, and the list seldom changes."""
         self._by_endpoint: dict[str, tuple[str, ...]] = {}
-        """Names in the endpoint's own list, for APIs that have one."""
+        """Model names from the endpoints' own lists, for APIs that have these."""
         self._asked: set[str] = set()
         """Endpoints whose own list was requested since the last refresh."""
         self._unserved: set[tuple[str, str]] = set()
@@ -95,7 +95,7 @@ class Catalogue:
         return (*self._models, *(name for name in self._terms if name not in self._models))
 
     @property
-    def names_endpoints(self) -> bool:
+    def lists_endpoints(self) -> bool:
         """Whether the list says which endpoints a model serves."""
         return any(model.supported_endpoints is not None for model in self._models.values())
 
@@ -104,14 +104,14 @@ class Catalogue:
         return model if model in self._models or model in self._terms or model == self._default else UNKNOWN
 
     def expire(self) -> None:
-        """Treat the list as wrong: the next price is read from a new one."""
+        """Mark the list as outdated: it is fetched again before the next price."""
         self._fetched_at, self._due_at = None, float("-inf")
 
     def find(self, model: str) -> wire.Model | None:
         """Return the listed model, without a request."""
         return self._models.get(model)
 
-    def note_unserved(self, endpoint: str, model: str) -> None:
+    def mark_unserved(self, endpoint: str, model: str) -> None:
         """Remember that the API refused a default model for an endpoint."""
         self._unserved.add((endpoint, model))
 
@@ -120,22 +120,22 @@ class Catalogue:
         return (endpoint, model) in self._unserved
 
     def find_longer(self, names: Sequence[str], model: str) -> str | None:
-        """Return the listed model with the next longer context than a model's; None if there is none."""
+        """Return the name with the next longer context than the model's; None if there is none."""
         known = self._models.get(model)
         minimum = 0 if known is None else known.context_length or 0
         lengths = {name: self._models[name].context_length or 0 for name in names if name in self._models}
         longer = [name for name, length in lengths.items() if length > minimum and name != model]
         return min(longer, key=lengths.__getitem__, default=None)
 
-    async def list_able(self, endpoint: str) -> tuple[str, ...]:
+    async def list_usable(self, endpoint: str) -> tuple[str, ...]:
         """Return the allowed models that can be used with an endpoint; empty if unknown."""
-        able = await self._list_able(endpoint)
-        return tuple(name for name in able if not self._allowed or name in self._allowed)
+        usable = await self._list_usable(endpoint)
+        return tuple(name for name in usable if not self._allowed or name in self._allowed)
 
-    async def _list_able(self, endpoint: str) -> tuple[str, ...]:
+    async def _list_usable(self, endpoint: str) -> tuple[str, ...]:
         await self.load()
         kind = endpoint.split("/")[1]
-        if not self.names_endpoints:
+        if not self.lists_endpoints:
             # The older API does not list the capabilities of a model. It has a list per endpoint instead,
             # which other compatible APIs lack, so a failure is normal. Ask once per refresh.
             if self._models and endpoint not in self._asked:
@@ -147,21 +147,21 @@ class Catalogue:
                     _log.info("no model list of the endpoint", endpoint=endpoint, reason=str(error))
             if endpoint in self._by_endpoint:
                 return self._by_endpoint[endpoint]
-        able = []
+        usable = []
         for model in self._models.values():
-            # Without the field, go by the name: the vendor's edit models have `edit` in it.
+            # Without the field, the name decides: the vendor's edit models have `edit` in it.
             if model.supported_endpoints is None:
                 serves = (kind == EDITING) == (EDITING in model.id)
             else:
                 serves = any(kind in place for place in model.supported_endpoints)
             if serves:
-                able.append(model.id)
-        return tuple(able)
+                usable.append(model.id)
+        return tuple(usable)
 
     # --- fetching ------------------------------------------------------------------------------------------
 
     async def fetch(self) -> list[wire.Model]:
-        """Return the models; fetch the list if it is missing, too old, or may not be cached."""
+        """Return the models; fetch the list if it is missing or old, or if caching is off."""
         if not (self._is_kept and self.is_current):
             await self.refresh()
         return list(self._models.values())
@@ -249,7 +249,7 @@ class Catalogue:
         prices = self._find_prices(model)
         if prices is None:
             return None
-        # The listed cache price may be above the prompt's, and the number of cached tokens is unknown before.
+        # The cache price may be above the prompt price, and how many tokens will be cached is unknown.
         return input_tokens * max(prices[0], prices[2]) + output_tokens * prices[1]
 
     def has_current_price(self, model: str) -> bool:

@@ -1,7 +1,7 @@
 """Client: send requests to the Mercury API over pooled connections, bounded in size and time.
 
-Every network failure becomes a `MercuryError` here and nowhere else. A request is sent once, with the given
-key; retries, choice of keys and limits belong to `calling`.
+Only this module turns network failures into `MercuryError`. A request is sent once, with the given key;
+retries, choice of keys and limits belong to `calling`.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ from .stream import StreamedAnswer, begins_stream
 from .tolerance import MAX_RESPONSE_BYTES, quote_bytes
 from .wire import MODELS, ApiRequest
 
-Report = Callable[[StreamedAnswer], Awaitable[None] | None]
+ProgressCallback = Callable[[StreamedAnswer], Awaitable[None] | None]
 """Called when an answer has grown. The result is awaited, so a slow client slows the stream."""
 
 CONNECT_SECONDS = 5.0
-"""TCP and TLS together. Nothing has been sent by then, so a retry is free."""
+"""For TCP and TLS together. No request has been sent by then, so a retry is free."""
 _SUCCESS = range(200, 300)
 _LONGEST_START = 1000
-"""Bytes by which it is clear whether an answer is a stream."""
+"""Bytes after which it is clear whether an answer is a stream."""
 _HEADERS = (
     ("Accept", "application/json, text/event-stream"),
     ("Accept-Encoding", "identity"),  # without this line, any compression is welcome (RFC 9110, 12.5.3)
@@ -64,14 +64,14 @@ class TimeLimit(Struct, frozen=True):
 
 
 class Access(Struct, frozen=True):
-    """How an API wants to be addressed, beside its URL."""
+    """How to address an API, beside its URL."""
 
     name: str = "Mercury API"
     """Its name in messages, after "the"."""
     query: str = ""
     """Added to every path, such as `?api-version=…`."""
     key_header: str = "Authorization"
-    """The header of the key; with this one the key is a bearer token."""
+    """The header of the key; in `Authorization`, the key is a bearer token."""
     headers: Headers = ()
 
 
@@ -126,7 +126,9 @@ class ApiClient:
             request.is_written = exchange.is_written
         return read_response(body, request, self._clock.monotonic() - started, self.name)
 
-    async def stream(self, request: ApiRequest, key: str, limit: TimeLimit, report: Report) -> Completion:
+    async def stream(
+        self, request: ApiRequest, key: str, limit: TimeLimit, report: ProgressCallback
+    ) -> Completion:
         """Send a request once, report the answer as it grows, and return the complete one.
 
         Once the answer has begun, a failure carries the text so far and is never retried.
@@ -141,7 +143,7 @@ class ApiClient:
         has_begun = False
         try:
             async with asyncio.timeout(limit.seconds):
-                # Entered by hand, because the limit for the first byte covers only the head.
+                # Entered by hand: the limit for the first byte must end before the rest is read.
                 response = await self._begin(exchange, limit)
                 try:
                     if response.status not in _SUCCESS:
@@ -185,8 +187,10 @@ class ApiClient:
                 "it did not begin to answer within", limit, is_written=exchange.is_written
             ) from problem
 
-    async def _read_answer(self, response: Response, answer: StreamedAnswer, report: Report) -> bytes:
-        """Read a stream to its end; return the body if it is something else, or nothing."""
+    async def _read_answer(
+        self, response: Response, answer: StreamedAnswer, report: ProgressCallback
+    ) -> bytes:
+        """Read a stream to its end; if the response is not a stream, return its body, else nothing."""
         # The next read waits until the client has taken the text so far: a slow client slows the API, and
         # nothing piles up here.
         monotonic = self._clock.monotonic

@@ -44,12 +44,11 @@ def read_response(
                 answer.end(seconds)
                 answer.first_token_at = None  # not known: the body was read as a whole
                 completion = read_stream(answer, request, 0.0, seconds)
-                if request.is_streamed:  # it was compressed, so it could not be read as it came
+                if request.is_streamed:  # it was compressed, so it was read as a whole
                     return completion
                 return completion.add_warning("The API sent the answer as a stream, not in one piece.")
             raise _unusable("it is not JSON of any known form", quote_bytes(body), api) from problem
-    # Decisions and vectors come instead of choices. They become the text, so that the rest works as for a
-    # chat.
+    # Decisions and embeddings have no choices. Their JSON becomes the text of one, and is handled as a chat.
     if request.path in (wire.DECISIONS, wire.EMBEDDINGS):
         data: Any = response.answers
         if request.path == wire.EMBEDDINGS and response.data:
@@ -67,14 +66,14 @@ def read_response(
     choice = response.choices[0]
     message = choice.message or choice.delta or wire.Message(choice.text)
     text = wire.read_text(message.content)
-    if may_have_halves:  # not always: the search takes a fifth of the instructions of a call
+    if may_have_halves:  # only then: the search takes a fifth of the instructions of a call
         text = mend(text)
     response.error = response.error or choice.error
     if response.error:
         raise broken_off(read_reason(response), text or None, api)
     thoughts = message.reasoning_content or message.reasoning or wire.read_thinking(message.content)
     is_empty = not (text or message.refusal or thoughts or any(call.function for call in message.calls))
-    # An empty answer is one only if it says how it ends, calls no function and nothing of it was ignored.
+    # Empty text is accepted only with a finish reason other than a tool call, and if no part was dropped.
     is_lost = (choice.finish_reason or "tool_calls") in ("tool_calls", "function_call")
     if is_empty and (is_lost or any("choices" in warning for warning in warnings)):
         raise _unusable("no part of it can be read", quote_bytes(body), api)
@@ -148,13 +147,13 @@ def _complete(
         for number, call in enumerate(calls, 1):
             function = call.function or wire.FunctionCall()
             if not call.id:
-                # The answer to a call needs its id: one is made up if the API gave none.
+                # The result of a tool call refers to its id, so one is made up if the API gave none.
                 warnings.append(f"The API gave tool call {number} no id; here it is call_{number}.")
             arguments = _clean(function.arguments_text)
             try:
                 if arguments:
                     json.decode(arguments)
-            except UNDECODABLE:  # possibly the pieces of two calls, mixed
+            except UNDECODABLE:  # perhaps a mix of two calls' pieces
                 warnings.append(f"The arguments of tool call {number} are not valid JSON.")
             called = CalledFunction(_clean(function.name or ""), arguments)
             tool_calls.append(ToolCall(_clean(call.id or f"call_{number}"), called))

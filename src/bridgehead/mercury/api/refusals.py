@@ -82,15 +82,15 @@ def refused(
         return _context_exceeded(quote, api)
     is_about_model = "model" in words or bool(model and model.lower() in words)
     if status == NOT_ALLOWED or (status == NOT_FOUND and (path in words or not is_about_model)):
-        # A 404 is about the endpoint if it names that or does not mention the model: so answer OpenAI, Groq
-        # and LiteLLM for a path that they do not serve.
+        # A 404 is about the endpoint if it names the path or does not mention the model. OpenAI, Groq and
+        # LiteLLM answer so for paths that they do not serve.
         message = f"The {api} has nothing at {path} ({status}): {quote}"
         return MercuryError("NOT_FOUND", message, status=status)
     if status == NOT_FOUND:
         return unknown_model(model, (), api, quote)
     where = f" (at {reason.param})" if reason.param else ""
     message = f"The {api} refused the request ({status}){where}: {quote}"
-    # LiteLLM names no parameter for a model that it does not have.
+    # LiteLLM sets no `param` for an unknown model.
     is_model_refused = reason.param == "model" or "invalid model name" in words
     code = "MODEL_NOT_SUITABLE" if is_model_refused else "INVALID_REQUEST"
     return MercuryError(code, message, status=status)
@@ -149,12 +149,12 @@ def read_reason(response: wire.ErrorResponse | wire.CompletionResponse) -> wire.
         error = detail.get("error", detail)
     if isinstance(error, dict):
         known = ((name, error.get(name)) for name in wire.ApiError.__struct_fields__)
-        found = wire.ApiError(**{name: str(value) for name, value in known if isinstance(value, str | int)})
+        reason = wire.ApiError(**{name: str(value) for name, value in known if isinstance(value, str | int)})
         metadata = error.get("metadata")
         if isinstance(metadata, dict) and isinstance(metadata.get("raw"), str):
             # OpenRouter's own message is "Provider returned error"; this is the provider's.
-            found.message = ": ".join(filter(None, (found.message, metadata["raw"])))
-        return found
+            reason.message = ": ".join(filter(None, (reason.message, metadata["raw"])))
+        return reason
     if isinstance(detail, list):  # FastAPI: an entry for each field that is wrong
         entries = (entry for entry in detail if isinstance(entry, dict))
         detail = "; ".join(f"{'.'.join(map(str, e.get('loc') or ()))}: {e.get('msg')}" for e in entries)
@@ -171,7 +171,7 @@ def read_refusal(body: bytes) -> wire.ApiError:
             return read_reason(read_tolerantly(body, wire.ErrorResponse)[0])
         with suppress(*UNDECODABLE):  # Gemini's compatible endpoint puts it into a list
             return read_reason(read_tolerantly(body, tuple[wire.ErrorResponse])[0][0])
-    # Not JSON: a gateway's own words, unless it is a whole page.
+    # Not JSON: a gateway's own text, unless it is an HTML page.
     is_text = body[:1].isalnum()
     return wire.ApiError(quote_bytes(body) if is_text else None)
 

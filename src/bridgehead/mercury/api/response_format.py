@@ -21,26 +21,28 @@ from ..tools.arguments import ResponseFormat
 _LONGEST = 300
 
 
-def check_schema(wanted: ResponseFormat) -> None:
+def check_schema(expected: ResponseFormat) -> None:
     """Refuse a schema that is not valid."""
-    if wanted.json_schema is not UNSET:
-        _make_validator(msgspec.json.encode(wanted.json_schema.schema))
+    if expected.json_schema is not UNSET:
+        _make_validator(msgspec.json.encode(expected.json_schema.schema))
 
 
-def check_content(wanted: ResponseFormat, completion: Completion) -> None:
-    """Raise if the answer does not have the requested form; the error carries the answer."""
-    if wanted.type == "text" or completion.tool_calls is not None:
+def check_content(expected: ResponseFormat, completion: Completion) -> None:
+    """Raise if the answer does not have the requested form; the error contains the answer."""
+    if expected.type == "text" or completion.tool_calls is not None:
         return
     content = completion.content
     try:
         value = msgspec.json.decode(content)
     except UNDECODABLE as problem:
         raise _mismatch(f"it is not JSON ({problem})", content) from problem
-    if wanted.json_schema is UNSET:
+    if expected.json_schema is UNSET:
         if not isinstance(value, dict):
             raise _mismatch("it is not a JSON object", content)
         return
-    mismatch = next(_make_validator(msgspec.json.encode(wanted.json_schema.schema)).iter_errors(value), None)
+    mismatch = next(
+        _make_validator(msgspec.json.encode(expected.json_schema.schema)).iter_errors(value), None
+    )
     if mismatch is not None:
         path = "/".join(str(step) for step in mismatch.instance_path)
         raise _mismatch(f"at /{path}: {mismatch.message[:_LONGEST]}", content)

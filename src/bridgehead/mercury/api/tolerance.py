@@ -23,7 +23,7 @@ in flight may hold this much."""
 MAX_QUOTE = 20_000
 """Limit of an unusable response that an error carries, in bytes."""
 MAX_IGNORED = 20
-"""Fields that may be dropped from one response; each costs another conversion of the whole."""
+"""Limit of fields dropped from one response; each costs another conversion of the whole."""
 LOST_CHARACTERS = "Some characters of the answer could not be read; U+FFFD stands for them."
 _LOST = "\ufffd"
 # Python strings may hold half a pair, but neither JSON nor the search for secrets can. So U+D800..U+DFFF are
@@ -69,7 +69,7 @@ def read_tolerantly(data: bytes, kind: type[T]) -> tuple[T, list[str]]:
 
 
 def unzip(data: bytes) -> bytes:
-    """Return a body without gzip, which some gateways apply although nobody asks for it."""
+    """Return a body without gzip, which some gateways apply unasked."""
     if not data.startswith(_GZIP):
         return data
     import zlib
@@ -97,7 +97,7 @@ def _drop(value: Any, path: str) -> bool:
 
 def mend(text: str) -> str:
     """Return a text with the halves of surrogate pairs joined; one without its other half is lost."""
-    # The search is slow (40 ns a character), and most tool calls and reasoning are ASCII.
+    # The regular expression is slow (40 ns a character), and most tool calls and reasoning are ASCII.
     return text if text.isascii() else _PAIR.sub(_join, text)
 
 

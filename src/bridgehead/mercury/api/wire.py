@@ -3,7 +3,7 @@
 Both forms of `usage` are accepted, unknown fields are ignored, and nearly every field may be missing or null.
 `tolerance` reads responses that these types refuse; `completions` decides what a response means for a call.
 
-An upstream may echo the key that it was sent: in a refusal, a warning, an answer, a model's name. Secrets are
+An API may echo the key that it was sent: in a refusal, a warning, an answer, a model's name. Secrets are
 removed as soon as a response is read. Results, notifications, log lines and audit lines are made from
 redacted data only, so none of them can show a key.
 """
@@ -20,7 +20,7 @@ from bridgehead.runtime import logs
 CHAT = "/chat/completions"
 FIM = "/fim/completions"
 COMPLETIONS = "/completions"
-"""Fills gaps too, with `suffix`, at servers without `FIM`."""
+"""With `suffix` it also fills gaps, on servers without `FIM`."""
 EDIT = "/edit/completions"
 DECISIONS = "/decisions"
 EMBEDDINGS = "/embeddings"
@@ -100,7 +100,7 @@ class ApiUsage(Struct, gc=False):
 
 
 class GroqUsage(Struct, gc=False):
-    """Usage where Groq's streams have it."""
+    """Usage as nested in Groq's streams, in `x_groq`."""
 
     usage: ApiUsage | None = None
 
@@ -156,7 +156,7 @@ class Choice(Struct, gc=False):
     text: str | None = None
     finish_reason: str | None = None
     error: Any = None
-    """Why it has the finish reason `error`; OpenRouter has it here."""
+    """The cause of the finish reason `error`, where OpenRouter puts it."""
 
 
 class ApiError(Struct):
@@ -183,7 +183,7 @@ class Embedding(Struct, gc=False):
 
 
 class Chunk(Struct, gc=False):
-    """One chunk of a stream, with no more than it needs: each field costs every piece of an answer."""
+    """One chunk of a stream. Few fields, because each one costs time for every chunk."""
 
     # In the order in which the API sends them, because msgspec looks for the next name after the last one.
     model: str | None = None
@@ -243,7 +243,7 @@ class ErrorResponse(Struct):
 
 
 _ESCAPE, _UNICODE, _SLASH = b"\\", b"\\u00", b"\\/"
-"""JSON escapes that can hide a secret; no other escape encodes a character of one."""
+"""JSON escapes that can hide a secret; secrets have no characters that need any other escape."""
 
 
 def may_need_redaction(data: bytes) -> bool:
@@ -288,7 +288,7 @@ write = json.Encoder().encode
 
 
 def read_text(content: Any) -> str:
-    """Return content as text: of parts, their texts; of anything else that is not text, its JSON."""
+    """Return content as text: the joined texts of parts, and JSON for anything else."""
     if isinstance(content, str):
         return content
     if content is None:

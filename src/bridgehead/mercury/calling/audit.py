@@ -30,7 +30,7 @@ LINES_AT_ONCE = 8
 _TO_MS = 1000
 
 
-class Entry(Struct):
+class AuditEntry(Struct):
     """The line of one call, while it is being collected."""
 
     tool: str
@@ -55,26 +55,26 @@ def audit_calls(bridge: Bridge[Any]) -> None:
 
     def ended(invocation: Invocation, outcome: Outcome, seconds: float) -> None:
         service = invocation.context.state
-        if invocation.kind == "tool" and service is not None:  # None if it could not be opened
+        if invocation.kind == "tool" and service is not None:  # None if opening failed
             service.audit.end(invocation, outcome, seconds)
 
     bridge.around_calls(observe_calls(ended))
 
 
 class Audit:
-    """Collects the outcomes of calls, and writes their lines soon."""
+    """Collects the outcomes of calls, and writes their lines shortly after."""
 
     def __init__(self, *, with_content: bool) -> None:
         self._with_content = with_content
-        self._open: dict[Context[Any], list[Entry]] = {}
+        self._open: dict[Context[Any], list[AuditEntry]] = {}
         """Calls to the model, by the tool call under way that made them."""
-        self._waiting: deque[Entry] = deque()
+        self._waiting: deque[AuditEntry] = deque()
         self._timer: asyncio.TimerHandle | None = None
 
-    def begin(self, context: Context[Any], tool: str, call: Call | None = None) -> Entry:
+    def begin(self, context: Context[Any], tool: str, call: Call | None = None) -> AuditEntry:
         """Begin the entry of a call to the model, within a tool call."""
         client = identify_client(context) if call is None else call.client
-        entry = Entry(tool, client, call, fields=logs.context_fields())
+        entry = AuditEntry(tool, client, call, fields=logs.context_fields())
         self._open.setdefault(context, []).append(entry)
         return entry
 
@@ -84,7 +84,7 @@ class Audit:
         # A call that never reached the model (invalid arguments, a list of models) gets a line of its own.
         entries = self._open.pop(context, None)
         if entries is None:
-            entry = Entry(invocation.name, identify_client(context), fields=logs.context_fields())
+            entry = AuditEntry(invocation.name, identify_client(context), fields=logs.context_fields())
             entry.end(_read_outcome(outcome), seconds)
             entries = [entry]
         self._waiting += entries
@@ -108,7 +108,7 @@ class Audit:
         if self._waiting:
             self._timer = asyncio.get_running_loop().call_later(0, self._write, limit)
 
-    def _line(self, entry: Entry) -> dict[str, Any]:
+    def _line(self, entry: AuditEntry) -> dict[str, Any]:
         call, completion = entry.call, entry.completion
         line: dict[str, Any] = {
             "time": entry.ended_at or None,

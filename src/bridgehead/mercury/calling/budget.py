@@ -28,7 +28,7 @@ from .usage import utc_day
 SHARES = (0.5, 0.8, 0.9, 1.0)
 """Shares of a budget that are published as events, once per period and process."""
 _REFUSED = 2.0
-"""Above all shares: the event of a refused call."""
+"""Above all shares; stands for the event of a refused call."""
 _MAX_PUBLISHED = 10_000
 
 
@@ -105,7 +105,7 @@ class Cap(Struct, frozen=True):
 
     @property
     def name(self) -> str:
-        """Its name in messages."""
+        """Its description in messages."""
         whose = "" if self.client is None else f" of {self.client}"
         return f"The {self.period}'s budget{whose}"
 
@@ -197,7 +197,7 @@ class Budget:
         self.is_set = limits != BudgetLimits()
         """Whether money is limited at all."""
         self._latest: dict[str, tuple[str, Spending]] = {}
-        """The shared budgets by period, as of the last read, with the key of their period."""
+        """The spending of the shared budgets as of the last read, by period, with the key of that period."""
         self._published: dict[tuple[str, str | None, str], float] = {}
         """The highest published share, by setting, client and period."""
 
@@ -264,10 +264,10 @@ class Budget:
                 await self._store.check()
 
     def left(self) -> dict[str, float]:
-        """Return what is left of the shared budgets by period, as of the last read."""
+        """Return the remainder of the shared budgets by period, as of the last read."""
         today = utc_day(self._clock.now())
         return {
-            # A period that has begun since the last read has its whole budget: nobody has called yet.
+            # A period that began after the last read still has its whole budget.
             period: spending.left if key == spending.cap.key(today)[0] else spending.cap.limit
             for period, (key, spending) in self._latest.items()
         }
@@ -316,7 +316,7 @@ class Budget:
         key = (cap.setting, *cap.key(day))
         if self._published.get(key, 0.0) >= share:
             return
-        # At worst an event is published twice.
+        # Clearing loses which events were published: at worst one is published twice.
         if len(self._published) >= _MAX_PUBLISHED:
             self._published.clear()
         self._published[key] = share

@@ -25,13 +25,13 @@ if TYPE_CHECKING:
     from bridgehead.runtime.stores.single_flight import SingleFlight
 
 MAX_ARGUMENT_BYTES = 1024 * 1024
-"""Above this all remembered arguments are dropped; repeated calls are remembered anew."""
+"""Limit of all remembered arguments together; above it they are dropped, and remembered anew."""
 _ENTRY_OVERHEAD = 512
 """Estimated bytes of an entry beside its texts."""
 _BYTES_PER_CHARACTER = 4
 """The maximum in Python's strings (UCS-4)."""
 _AGE = b'"cache_age_seconds":'
-"""The bytes before an age. They cannot occur inside a text, where the quotes would be escaped."""
+"""The bytes before the age; inside a text they cannot occur, since quotes are escaped there."""
 
 
 class CachedCompletion(Struct, frozen=True):

@@ -32,13 +32,13 @@ ANONYMOUS = "(no token)"
 CONNECTION = "connection "
 """Prefix of an account that is a connection, which only this process knows."""
 CacheKey = tuple[str, bytes]
-"""The owner and the path, and the complete body of a request."""
+"""Owner and path, and the complete body of the request."""
 TOOL_CHOICES = ("auto", "none", "required")
 CacheUse = Literal["use", "bypass", "refresh"]
 
 
 class Call(wire.ApiRequest, kw_only=True):
-    """A request, and the policy for it."""
+    """A request to the API, with its caller, limits and options."""
 
     tool: str
     client: str
@@ -77,7 +77,7 @@ class Call(wire.ApiRequest, kw_only=True):
     uncertain_usd: float = 0.0
     """The worst case of its sends whose end is unknown."""
 
-    def turn_to(
+    def direct_to(
         self,
         target: Target,
         unknown_fields: Collection[str] = (),
@@ -85,9 +85,9 @@ class Call(wire.ApiRequest, kw_only=True):
         has_fim: bool = True,
         has_stream_options: bool = True,
     ) -> None:
-        """Send to a provider and model from now on, without the fields that it does not know.
+        """Direct the call to a provider and model; leave out the fields that the provider does not know.
 
-        `body` stays, because it is the cache key: the answer is cached under the requested model.
+        `body` is unchanged, because it is the cache key: the answer is cached under the requested model.
         """
         self.provider, self.is_diffusing = target.provider, self.asks_diffusing
         self.asks_usage = has_stream_options
@@ -107,12 +107,12 @@ class Call(wire.ApiRequest, kw_only=True):
 
     @property
     def cache_key(self) -> CacheKey:
-        """Whose answer it is, the path and the body, which do not depend on the route."""
+        """Owner, path and body; none of them depends on the route."""
         return f"{self.cache_owner}\0{self.path}", self.body
 
 
 def identify_client(context: Context[Any]) -> str:
-    """Return the caller's name: of its token if there is one, else as the client calls itself."""
+    """Return the caller's name: its token's or, without a token, the client's own name."""
     return context.connection.principal or str(context.client.info.get("name") or "unknown")
 
 
@@ -171,7 +171,7 @@ class CallFactory:
     def _make(
         self, tool: str, path: str, args: CallArguments, context: Context[Any], *, stream: bool
     ) -> Call:
-        # For this server alone: neither reaches the API, and calls that differ only in these share an answer.
+        # Not part of the body: calls that differ only in these share a cached answer.
         cache, timeout = args.cache, args.timeout_ms
         args.cache = args.timeout_ms = UNSET
         own_default = self._models.get(path, "")
@@ -210,8 +210,7 @@ class CallFactory:
             max_tokens=(args.max_tokens or None) if isinstance(args, CompletionArguments) else None,
             is_model_named=not default_model or bool(own_default),
             default_model=default_model,
-            # Separate caches per token: otherwise the time or price of an answer would reveal that another
-            # token asked the same.
+            # A cache per token: otherwise the time or price of an answer would reveal another token's calls.
             cache_owner="" if self._shares_cache else context.connection.principal or "",
         )
         if path == wire.EMBEDDINGS:
@@ -219,7 +218,7 @@ class CallFactory:
             # model.
             call.provider, call.default_model = self._embedding_provider, ""
         if trace := context.trace:
-            call.trace = _carry_on(trace)
+            call.trace = _continue_trace(trace)
         if not isinstance(args, Chat):
             return call
         call.max_tokens = args.max_completion_tokens or call.max_tokens
@@ -230,8 +229,8 @@ class CallFactory:
                 raise _wrong(f"messages[{number}].tool_call_id", "a tool message needs the id of its call")
             if message.content is None and not (message.role == "assistant" and message.tool_calls):
                 raise _wrong(f"messages[{number}].content", "only an assistant that calls tools may lack it")
-        wanted = call.response_format = args.response_format or None
-        if wanted is not None and (wanted.type == "json_schema") != bool(wanted.json_schema):
+        form = call.response_format = args.response_format or None
+        if form is not None and (form.type == "json_schema") != bool(form.json_schema):
             raise MercuryError(
                 "INVALID_ARGUMENTS",
                 "response_format.json_schema goes with the type json_schema, and only with it.",
@@ -244,7 +243,7 @@ _TRACE_PARENT = re.compile(r"[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}")
 _TRACE_STATE = re.compile(r"[\x20-\x7e]{1,512}")
 
 
-def _carry_on(trace: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
+def _continue_trace(trace: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
     """Return the headers that continue the caller's trace (W3C Trace Context); malformed ones are dropped."""
     parent, state = trace.get("traceparent", ""), trace.get("tracestate", "")
     if not _TRACE_PARENT.fullmatch(parent):
@@ -254,7 +253,7 @@ def _carry_on(trace: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
 
 
 def _read_tool_choice(choice: str, tools: list[OfferedTool]) -> str | NamedTool:
-    """Return the choice as the API takes it; an agent may give just the name of a function."""
+    """Return the choice in the API's form; an agent may give just the name of a function."""
     if choice in TOOL_CHOICES:
         return choice
     names = [tool.function.name for tool in tools]

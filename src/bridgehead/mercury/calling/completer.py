@@ -20,7 +20,7 @@ from bridgehead.runtime import logs
 from bridgehead.runtime.timing import Clock
 
 from ..api import response_format
-from ..api.client import Report, TimeLimit
+from ..api.client import ProgressCallback, TimeLimit
 from ..api.refusals import list_models
 from ..api.wire import CHAT, COMPLETIONS, DECISIONS, EDIT, EMBEDDINGS, FIM
 from ..completion import Completion
@@ -89,7 +89,7 @@ class Completer:
         self._note_hit(call, context, cached.completion)
         return cached
 
-    def recognize(self, context: Context[Any], client: str, now: float) -> CachedCompletion | None:
+    def lookup_arguments(self, context: Context[Any], client: str, now: float) -> CachedCompletion | None:
         """Return the cached answer to arguments that this client has sent before, byte for byte."""
         call = self._cache.calls.get((client, bytes(context.arguments)))
         # A caller without a token can choose any name, even that of a token.
@@ -107,18 +107,21 @@ class Completer:
 
     # --- from the API --------------------------------------------------------------------------------------
 
-    async def complete(self, call: Call, context: Context[Any], report: Report | None = None) -> Completion:
+    async def complete(
+        self, call: Call, context: Context[Any], report: ProgressCallback | None = None
+    ) -> Completion:
         """Answer a call that is not cached; raises `MercuryError`. A streamed call needs a `report`."""
         started = self._clock.monotonic()
         entry = self._audit.begin(context, call.tool, call)
         is_cached = self._cache.is_enabled and call.cache != "bypass"
         try:
             targets = await self._choose_targets(call)
-            call.turn_to(targets[0])
+            call.direct_to(targets[0])
             self._providers[call.provider].keys.pick()  # raises if the first target has no key
             if call.response_format is not None:
                 response_format.check_schema(call.response_format)  # before the call costs anything
-            # Equal calls under way share one answer. Not streams: each goes to its own client as it grows.
+            # Equal calls under way share one answer. Streams do not: each is sent to its own client as it
+            # grows.
             if is_cached and call.cache == "use" and not call.is_streamed:
                 completion = await self._share(call, targets)
             else:
@@ -130,9 +133,9 @@ class Completer:
             context.annotate({**describe_call(call), "error.type": error.code})
             entry.end(error.code, self._clock.monotonic() - started)
             if error.code in ("MODEL_NOT_FOUND", "MODEL_NOT_SUITABLE"):
-                able = await self._providers[call.provider].catalogue.list_able(call.path)
-                if able:
-                    error.advise(list_models((*self._routes.names, *able)))
+                usable = await self._providers[call.provider].catalogue.list_usable(call.path)
+                if usable:
+                    error.advise(list_models((*self._routes.names, *usable)))
             raise
         except asyncio.CancelledError:
             self._count_failure(call)
@@ -155,10 +158,10 @@ class Completer:
         # A chat does not wait for the list of models: nearly every model can chat.
         is_unserved = bool(call.default_model) and catalogue.is_unserved(call.path, call.model)
         if is_unserved or (call.default_model and call.path != CHAT):
-            able = await catalogue.list_able(call.path)
+            usable = await catalogue.list_usable(call.path)
             # An unlisted default model is tried first: only the API knows whether it exists.
-            if able and call.model not in able and (is_unserved or call.model in catalogue.names):
-                return [_replace_model(call, MERCURY, able[0], f"cannot serve {call.path}")]
+            if usable and call.model not in usable and (is_unserved or call.model in catalogue.names):
+                return [_replace_model(call, MERCURY, usable[0], f"cannot serve {call.path}")]
         return [Target(MERCURY, call.model)]
 
     async def _share(self, call: Call, targets: list[Target]) -> Completion:
@@ -183,8 +186,8 @@ class Completer:
             return replace(completion, metadata=replace(completion.metadata, cost_usd=0.0))
         return completion
 
-    async def _ask(self, call: Call, targets: list[Target], report: Report | None) -> Completion:
-        """Send until a provider answers, a failure is final, the retries are used up, or time is over.
+    async def _ask(self, call: Call, targets: list[Target], report: ProgressCallback | None) -> Completion:
+        """Send until a provider answers, a failure is final, or retries or time run out.
 
         Asks the targets one after the other; only the last one gets retries.
         """
@@ -193,7 +196,7 @@ class Completer:
         while True:
             target = pending.pop(0)
             provider = self._providers[target.provider]
-            call.turn_to(
+            call.direct_to(
                 target,
                 provider.unknown_fields,
                 has_fim=provider.has_fim,
@@ -211,13 +214,13 @@ class Completer:
                         await asyncio.sleep(wait)
                         deadline = self._clock.monotonic() + call.seconds
                         continue
-                    # At once, and not as a retry: nothing is wrong with the service.
+                    # Not a retry and without delay: the service itself is fine.
                     if error.status in COOLDOWN_SECONDS:  # the key was refused
                         refused_keys.add(key)
                         provider.keys.cool_down(key, error.status, error.retry_after)
-                        another = provider.keys.find_other(refused_keys)
-                        if another is not None:
-                            key = another
+                        other_key = provider.keys.find_other(refused_keys)
+                        if other_key is not None:
+                            key = other_key
                             continue
                     substitute = await self._find_substitute(call, provider, error)
                     pending[:0] = substitute
@@ -243,29 +246,30 @@ class Completer:
         if error.code == "NOT_FOUND" and call.path == FIM:
             # From now on use `COMPLETIONS` directly, unless that is missing too. An API whose list names its
             # models' endpoints is trusted: there the 404 means something else.
-            provider.has_fim = call.sent_path == COMPLETIONS or provider.catalogue.names_endpoints
+            provider.has_fim = call.sent_path == COMPLETIONS or provider.catalogue.lists_endpoints
             return [] if provider.has_fim else [Target(provider.name, call.model)]
         if error.code == "INVALID_REQUEST" and call.is_streamed and "stream_options" in str(error):
-            # No caller asked for these: the next stream goes without them, unless this one did.
+            # Our own addition, so it can be left out: try again without, unless this request had none.
             was_sent, provider.has_stream_options = call.asks_usage, False
             return [Target(provider.name, call.model)] if was_sent else []
-        # A caller that names a model gets that one or an error.
+        # A model that the caller named is never replaced.
         if not call.default_model:
             return []
         catalogue = provider.catalogue
         if error.code in ("MODEL_NOT_FOUND", "MODEL_NOT_SUITABLE") and not call.warnings:
-            able = [name for name in await catalogue.list_able(call.path) if name != call.model]
-            catalogue.note_unserved(call.path, call.model)  # after the list, which would clear it
+            usable = [name for name in await catalogue.list_usable(call.path) if name != call.model]
+            # After `list_usable`, whose refresh would clear it.
+            catalogue.mark_unserved(call.path, call.model)
             why = f"cannot serve {call.path}"
-            return [_replace_model(call, provider.name, able[0], why)] if able else []
-        if error.code == "CONTEXT_LENGTH_EXCEEDED":  # perhaps more than once, each time a longer one
-            longer = catalogue.find_longer(await catalogue.list_able(call.path), call.model)
+            return [_replace_model(call, provider.name, usable[0], why)] if usable else []
+        if error.code == "CONTEXT_LENGTH_EXCEEDED":  # possibly several times, with longer and longer contexts
+            longer = catalogue.find_longer(await catalogue.list_usable(call.path), call.model)
             why = "has a context too short for this"
             return [] if longer is None else [_replace_model(call, provider.name, longer, why)]
         return []
 
     async def _send(
-        self, call: Call, provider: Provider, key: str, deadline: float, report: Report | None
+        self, call: Call, provider: Provider, key: str, deadline: float, report: ProgressCallback | None
     ) -> Completion:
         """Send a call once: reserve its worst case, send, settle."""
         async with self._reservations.reserve(call, provider, deadline) as reservation:
@@ -361,10 +365,10 @@ def describe_call(call: Call, completion: Completion | None = None) -> dict[str,
     about: dict[str, object] = {"gen_ai.provider.name": call.provider, "gen_ai.request.model": call.model}
     if completion is None:
         return about
-    told = completion.metadata
-    about["gen_ai.response.model"] = told.model
-    about["gen_ai.usage.input_tokens"] = told.usage.prompt_tokens
-    about["gen_ai.usage.output_tokens"] = told.usage.completion_tokens
-    if told.cost_usd is not None:
-        about["bridgehead.cost_usd"] = told.cost_usd
+    metadata = completion.metadata
+    about["gen_ai.response.model"] = metadata.model
+    about["gen_ai.usage.input_tokens"] = metadata.usage.prompt_tokens
+    about["gen_ai.usage.output_tokens"] = metadata.usage.completion_tokens
+    if metadata.cost_usd is not None:
+        about["bridgehead.cost_usd"] = metadata.cost_usd
     return about

@@ -43,7 +43,7 @@ class Keys:
         self._until: dict[str, float] = {}
         """The end of each key's cool-down, in the order of the configured keys."""
         self._announce_cooldown = announce_cooldown
-        """Announces the name of a key and the seconds of its cool-down to other replicas."""
+        """Tells other replicas about a cool-down: the key's name, and seconds."""
         self._set_keys(settings.api_keys)
 
     @property
@@ -68,7 +68,7 @@ class Keys:
             )
         if len(self._until) == 1:  # an only key never cools down
             return next(iter(self._until))
-        # All keys that are not cooling down count as 0, and `min` returns the first of them.
+        # Usable keys count as 0, and `min` returns the first of equals.
         now = self._clock.monotonic()
         return min(self._until, key=lambda key: max(0.0, self._until[key] - now))
 
@@ -87,7 +87,7 @@ class Keys:
 
     @property
     def names(self) -> list[str]:
-        """The names that replicas use for the keys among themselves."""
+        """The keys' names among replicas (`name_key`)."""
         return list(map(name_key, self._until))
 
     def adopt_cooldown(self, name: str, seconds: float) -> None:
@@ -116,7 +116,7 @@ class Keys:
         try:
             status = self._file.stat()
             stamp = status.st_mtime_ns, status.st_size
-        except OSError:  # a missing file has a stamp too, so that its problem is logged once
+        except OSError:  # a missing file gets a stamp too, so that this is logged once
             stamp = 0, 0
         if stamp == self._stamp:
             return

@@ -35,7 +35,7 @@ _RETRY_BACKOFF = Backoff(base=0.1, limit=5.0)
 _CLOSE_SECONDS = 5.0
 _PRUNE_SECONDS = 3600.0
 
-# A row must exist before it can be locked.
+# Creates missing totals: only an existing row can be locked.
 _OPEN_TOTALS = """
 insert into mercury_budget (period, payer, committed_usd)
 select period, payer, 0 from unnest($1::text[], $2::text[]) as total (period, payer) order by 1, 2

@@ -103,7 +103,7 @@ class PostgresUsage:
         self._batch: tuple[UUID, dict[Key, UsageCounts]] | None = None
         """The batch being written; kept until the database has confirmed it."""
         # One writer at a time: `_batch` is sent again under the same id until it is confirmed.
-        self._turn = asyncio.Lock()
+        self._write_lock = asyncio.Lock()
         self._timer: asyncio.TimerHandle | None = None
         self._writing: asyncio.Task[None] | None = None
         self._pruned_on = ""
@@ -134,12 +134,12 @@ class PostgresUsage:
 
     async def write(self) -> None:
         """Write the counts, those of an earlier run first; raises `BridgeError` if the database is down."""
-        async with self._turn:
+        async with self._write_lock:
             if not self._is_spool_read:
                 for number, counts in (await asyncio.to_thread(self._spool.read)).items():
                     try:
                         await self._store(number, counts)
-                    except StorageError as refusal:  # must not keep the counts of this run from being written
+                    except StorageError as refusal:  # the counts of this run must still be written
                         _log.warn("usage of an earlier run is refused", batch=number, reason=str(refusal))
                     else:
                         await asyncio.to_thread(self._spool.remove, number)

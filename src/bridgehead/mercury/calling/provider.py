@@ -32,12 +32,12 @@ BREAKER_FAILURES = 10
 """Failures in a row after which no requests are sent. More than the tries of two calls, so that one unlucky
 call never pauses the others."""
 BREAKER_SECONDS = 15.0
-"""How long none are sent. Short, because then a single request probes whether the service is back."""
+"""How long the breaker stays open. Short, because only a single request then probes the service."""
 _MINUTE = 60.0
 _BREAKER = "breaker"
 _KEY = "key:"
 _UNUSABLE = ("MISSING_API_KEY", "INVALID_API_KEY", "BILLING_REQUIRED", "SERVICE_ERROR", "SERVICE_UNAVAILABLE")
-"""Failures of the model list that calls would have too; a server without such a list fails differently."""
+"""Failures of the model list that affect calls too. A server that merely lacks the list fails differently."""
 
 
 class Provider:
@@ -59,7 +59,7 @@ class Provider:
         if redis is not None:
             from bridgehead.runtime.stores.cooldowns import Cooldowns
 
-            # With a hash of the address: another deployment may use the same name for another service.
+            # With a hash of the URL: another deployment may give this name to another service.
             address = sha256(self.url.encode()).hexdigest()[:16]
             self._cooldowns = Cooldowns(redis, f"mercury:{name}:{address}")
         self.keys = Keys(
@@ -70,15 +70,15 @@ class Provider:
         )
         access = MERCURY_API
         self._settings: dict[str, str] = {}
-        """Names of Mercury's settings in next steps, and what to say instead for this provider."""
+        """For next steps: names of Mercury's settings, and this provider's words for them."""
         if entry is not None:
-            here = f"of the provider {name} in the routes file"
+            place = f"of the provider {name} in the routes file"
             self._settings = {
-                "MERCURY_API_KEY or MERCURY_API_KEY_FILE": entry.key_env or f"the key {here}",
-                "MERCURY_API_URL": f"the url {here}",
+                "MERCURY_API_KEY or MERCURY_API_KEY_FILE": entry.key_env or f"the key {place}",
+                "MERCURY_API_URL": f"the url {place}",
             }
             if entry.timeout_ms is not None:
-                self._settings["REQUEST_TIMEOUT"] = f"the timeout_ms {here}"
+                self._settings["REQUEST_TIMEOUT"] = f"the timeout_ms {place}"
             query = entry.url.partition("?")[2]
             for value in entry.headers.values():
                 hide_key(value.rpartition(" ")[2])  # also the key alone of "Bearer sk-…": an API may quote it
@@ -86,7 +86,7 @@ class Provider:
             access = Access(f"provider {name}", f"?{query}" if query else "", entry.key_header, headers)
         self.api = ApiClient(settings, clock, access)
         self.request_seconds = settings.request_timeout / 1000
-        """Time limit of one request of a call that names none."""
+        """Time limit of one request, unless the call sets one."""
         self.unknown_fields = () if entry is None else tuple(set(get_args(VendorField)) - set(entry.knows))
         self.has_fim = True
         """Whether it has an endpoint for fill-ins of its own; false after a 404."""

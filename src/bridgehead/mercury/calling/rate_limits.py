@@ -26,7 +26,7 @@ from .call import CONNECTION
 
 MAX_CLIENTS = 10_000
 SPARE_SHARE = 0.2
-"""The share of a client's calls that a batch leaves for calls beside it."""
+"""The share of a client's calls that batches leave free for its other calls."""
 UNKNOWN = 2**53
 """An amount without a known bound: it never fits under a limit."""
 _log = logs.logger("mercury.rate_limits")
@@ -93,7 +93,7 @@ class Scope:
         return asked
 
     def ask_redis(self, amounts: RateAmounts) -> Asked:
-        """Return the request to the shared windows; things without a limit are not counted."""
+        """Return the request to the shared windows; amounts without a limit are not counted."""
         limits = astuple(self.limits)
         asked = [amount if limit else 0 for amount, limit in zip(astuple(amounts), limits, strict=True)]
         return Asked(self.key, self.seconds, limits, asked)
@@ -126,9 +126,9 @@ class RateLimits:
         """Whether the longest possible answer has to be known before a send."""
         self._server = Scope("this server", everyone, self._seconds, "server", "the RATE_LIMIT settings")
         self._clients: dict[tuple[str, bool], Scope] = {}
-        """By account; true is the part of its calls that batches may use."""
+        """By account; True for the smaller share that batches may use."""
         self._process = secrets.token_hex(4)
-        """Part of the keys of connections: other replicas may have connections with the same ids."""
+        """Part of the Redis keys of connections, whose ids other replicas may use too."""
 
     async def take(
         self,
@@ -159,7 +159,7 @@ class RateLimits:
             asked.append((provider, RateAmounts(1)))
         parts: list[tuple[Scope, RateAmounts, list[tuple[str, Window, int]]]] = []
         for scope, amounts in asked:
-            # A limit that this send does not count against must not cost a round trip to Redis.
+            # Scopes without a matching limit are left out: they must not cost a round trip to Redis.
             if scope.windows and (windows := scope.find_windows(amounts)):
                 parts.append((scope, amounts, windows))
         if not parts:

@@ -62,10 +62,10 @@ class ProviderEntry(Struct, forbid_unknown_fields=True, frozen=True):
     """Azure takes the key in `api-key`."""
     headers: dict[str, str] = {}
     timeout_ms: Annotated[int, Meta(ge=1)] | None = None
-    """Instead of REQUEST_TIMEOUT."""
+    """Replaces REQUEST_TIMEOUT."""
     requests_per_minute: Annotated[int, Meta(ge=1)] | None = None
     knows: list[VendorField] = []
-    """Fields of Mercury's own that it takes too; others are not sent to it."""
+    """Mercury's own fields that it accepts; the others are not sent to it."""
     models: dict[str, ModelTerms] = {}
 
 

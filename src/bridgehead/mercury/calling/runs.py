@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 MAX_RUNS = 32
 MAX_STATES = 64
 MAX_STATE_CHARACTERS = 400_000
-"""Of all states of a run together."""
+"""Limit for all states of a run together."""
 
 Status = Literal["running", "done", "cancelled", "failed"]
 
@@ -52,7 +52,7 @@ class Run:
         """Milliseconds since the start."""
         return round((self._clock.monotonic() - self._began) * 1000)
 
-    def note(self, text: str) -> None:
+    def add_state(self, text: str) -> None:
         """Add a state; if there are too many, drop every second of the earlier ones."""
         self.count += 1
         self.states.append((self.elapsed_ms, text))
@@ -62,7 +62,7 @@ class Run:
         self._changed.set()
 
     async def watch(self, work: Awaitable[Completion]) -> Completion:
-        """Do the work, which `cancel` can stop; raises `MercuryError` if it was stopped."""
+        """Await the work, which `cancel` can stop; raises `MercuryError` if it was stopped."""
         self._work = asyncio.ensure_future(work)
         try:
             self.completion = await self._work
@@ -121,7 +121,7 @@ class Runs:
         return run
 
     def find(self, owner: str, name: str | None, about: str | None) -> Run | None:
-        """Find a run of this owner by its name, or the newest one that answers a message."""
+        """Find an owner's run by its name or, without a name, the newest one that answers this message."""
         for run in reversed(self._runs.values()):
             if run.owner == owner and (run.name == name or (name is None and run.about == about)):
                 return run

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from .usage import UsageBackend
 
 USAGE_DAYS = 400
-"""How long usage by day, model and client is kept: a year and a month, so that a month can be compared with
-the same one a year ago."""
+"""How long usage by day, model and client is kept: long enough to compare a month with the same month a year
+ago."""
 _JITTER = 0.2
 _CHECK_SECONDS = 5.0
 _log = logs.logger("mercury")
@@ -137,7 +137,7 @@ class Service:
         await asyncio.gather(*(provider.check(_CHECK_SECONDS) for provider in keyed), self.budget.check())
 
     async def close(self) -> None:
-        """Write what is pending, and close everything. The books come first: outcomes of sends are money."""
+        """Write what is pending, and close everything; the budget first, because it books money."""
         self.audit.close()
         await self.books.close()
         await self.usage_store.close()

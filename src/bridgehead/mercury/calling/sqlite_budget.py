@@ -146,7 +146,7 @@ def _finish(connection: sqlite3.Connection, reservation: Reservation) -> None:
 
 
 def _commit(connection: sqlite3.Connection, day: str, payer: str, usd: float) -> None:
-    """Add to all totals of a payer, or subtract: day and month, its own and the shared ones."""
+    """Add an amount, which may be negative, to the payer's own and the shared totals of day and month."""
     for period in (day, day[:7]):
         for whose in ("", payer):
             connection.execute(_COMMIT, (period, whose, usd))

@@ -174,7 +174,7 @@ class SqliteUsage:
                         self._thread, self._commit, counts, [work for work, _ in batch]
                     )
                 except Exception as error:  # noqa: BLE001 - passed on to each waiting caller
-                    # Counts stay in memory until the next timer: taking them again here would loop for ever.
+                    # Unwritten counts wait for the next timer; writing them again here would loop for ever.
                     can_write = False
                     if counts and self._usage is not None:
                         self._usage.restore_counts(counts)

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 WRITE_SECONDS = 2.0
 """How long counts may wait before they are written."""
 MAX_CLIENTS = 256
-"""Clients that one process distinguishes per day: names that clients invent must not fill the disk."""
+"""Limit of clients counted by name, per process and day: clients can invent names, and fill the disk."""
 OTHER_CLIENTS = "(others)"
 _LONGEST_NAME = 200
 """Characters of a model or a client in a key: an index entry of PostgreSQL has at most 2,704 bytes."""
@@ -107,7 +107,7 @@ class UsageCounts(Struct):
 
 
 COUNTED = UsageCounts.__struct_fields__[:8]
-"""The fields written from memory; the rest is read from the books of sends."""
+"""The fields that are counted in memory and written; the others are computed from the budget's sends."""
 
 
 def utc_day(now: float) -> str:
@@ -234,7 +234,7 @@ class Usage:
         A booked cost is written with its reservation; here it only counts in `models`.
         """
         used, cost = metadata.usage, metadata.cost_usd
-        # The client first: it makes sure that the day of the clients is today.
+        # First, because it also advances `_clients_day` to today.
         counted_client = self.counted_client(client)
         key = (self._clients_day, model, counted_client)
         counts = self._recent.get(key)

@@ -16,7 +16,7 @@ from msgspec import Struct
 from . import words
 from .catalogue import Model
 from .refusals import Refusal, too_long
-from .wire import Asked, ChatRequest, EditRequest, FimRequest, NamedTool, Tool
+from .wire import ChatRequest, CompletionRequest, EditRequest, FimRequest, NamedTool, Tool
 
 COOLEST, HOTTEST, USUAL = 0.5, 1.0, 0.75
 """The service resets a temperature outside this range to its usual one, with a warning."""
@@ -47,7 +47,7 @@ class Answer(Struct):
 
     @property
     def text(self) -> str:
-        """All of it."""
+        """The whole text."""
         return "".join(self.tokens)
 
     @property
@@ -81,7 +81,7 @@ def chat(request: ChatRequest, model: Model) -> Answer:
         reasoning=reasoning,
     )
     answer.seed = seed
-    # As the vendor's prompt cache: the messages before the last one, in whole blocks.
+    # Like the vendor's prompt cache, which covers the messages before the last one in whole blocks.
     answer.cached_tokens = sum(counts[:-1]) // _CACHE_BLOCK * _CACHE_BLOCK
     if tool is not None:
         answer.tool = tool.function.name
@@ -132,11 +132,11 @@ def _content(request: ChatRequest, question: str, seed: int) -> list[str]:
 
     "… 300 words …" in the question sets the length, so that a test can ask for an answer of any size.
     """
-    wanted = request.response_format
-    if wanted is not None and wanted.type == "json_object":
+    response_format = request.response_format
+    if response_format is not None and response_format.type == "json_object":
         return words.split(msgspec.json.encode({"answer": _echo(question)}).decode())
-    if wanted is not None and wanted.type == "json_schema":
-        schema = wanted.json_schema.schema if wanted.json_schema else {}
+    if response_format is not None and response_format.type == "json_schema":
+        schema = response_format.json_schema.schema if response_format.json_schema else {}
         return _example(schema, question, "response_format")
     opening = f"You asked: “{_echo(question)}”"
     echo = [word if number == 0 else f" {word}" for number, word in enumerate(opening.split())]
@@ -168,7 +168,7 @@ def _choose_tool(request: ChatRequest, question: str) -> Tool | None:
 def _example(schema: dict[str, Any], question: str, param: str) -> list[str]:
     """Make a value for a schema of plain types, enums, objects, lists and references.
 
-    Bounds, patterns and other keywords are not looked at: the bridge says so if the value does not fit.
+    Bounds, patterns and other keywords are ignored; the bridge reports a value that does not fit.
     """
 
     def make(part: Any) -> Any:
@@ -205,7 +205,7 @@ def _example(schema: dict[str, Any], question: str, param: str) -> list[str]:
 
 
 def _limited(
-    request: Asked,
+    request: CompletionRequest,
     model: Model,
     tokens: list[str],
     prompt_tokens: int,

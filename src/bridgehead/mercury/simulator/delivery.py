@@ -42,7 +42,7 @@ async def deliver(
     await exchange.begin()
     await _send(exchange, _events(reply, fault), _delay(fault, chunk_delay))
     if fault.kind == "silent":
-        await _for_ever()
+        await _wait_forever()
     return exchange.cut() if fault.kind == "cut" else exchange.end()
 
 
@@ -53,7 +53,7 @@ async def _deliver_whole(exchange: Exchange, reply: Whole, fault: Fault) -> Answ
             await exchange.begin((JSON, (b"content-length", b"%d" % len(reply.body))))
             await exchange.send_part(half)
             if fault.kind == "silent":
-                await _for_ever()
+                await _wait_forever()
             return exchange.cut()
         case "endless":
             await exchange.begin((JSON,))
@@ -89,7 +89,7 @@ def _events(reply: Streamed, fault: Fault) -> Iterator[bytes]:
 
 
 def _delay(fault: Fault, usual: float) -> float:
-    """Return the seconds between pieces; an endless answer is paced unless the fault says otherwise."""
+    """Return the seconds between pieces; an endless answer is paced unless the fault sets a delay."""
     if fault.chunk_delay is not None:
         return fault.chunk_delay
     return usual or (ENDLESS_DELAY if fault.kind == "endless" else 0.0)
@@ -121,6 +121,6 @@ async def _send(exchange: Exchange, pieces: Iterator[bytes], delay: float) -> No
         await asyncio.sleep(due - loop.time())
 
 
-async def _for_ever() -> None:
+async def _wait_forever() -> None:
     """Wait until the client disconnects, which cancels this."""
     await asyncio.Event().wait()

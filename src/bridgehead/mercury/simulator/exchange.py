@@ -1,4 +1,4 @@
-"""Exchange: one request to the simulated API on Bridgehead's HTTP server, and the ways to answer it or not.
+"""Exchange: one request to the simulated API on Bridgehead's HTTP server, and how it is answered.
 
 Records status, pieces and times in the request's entry of the journal.
 """
@@ -48,7 +48,7 @@ class Exchange:
         return Response(status, body, headers)
 
     async def begin(self, headers: HeaderPairs = EVENTS) -> None:
-        """Send the head of an answer that comes in pieces."""
+        """Send the head of a streamed answer."""
         self._note_status(200)
         self._stream = await self._http.open_stream(200, headers)
 
@@ -73,7 +73,7 @@ class Exchange:
         return self._stream
 
     def cut(self) -> Answered:
-        """Close the connection after what has been sent so far."""
+        """Abort the connection; the client gets only what was sent so far."""
         self._note_end()
         self._http.abort()
         return self._stream or Response(500)

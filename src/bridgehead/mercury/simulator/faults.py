@@ -25,7 +25,7 @@ refused: the connection is closed, and for a while nothing listens
 
 
 class Fault(Struct, frozen=True, forbid_unknown_fields=True):
-    """One thing that goes wrong."""
+    """One failure, and the requests that it applies to."""
 
     status: int = 200
     code: str = ""
@@ -44,9 +44,9 @@ class Fault(Struct, frozen=True, forbid_unknown_fields=True):
     after: int = 3
     """Pieces of a stream that are sent before the fault strikes."""
     on: str = "completions"
-    """Applies to requests with this in their path,"""
+    """Text that a request's path must contain."""
     says: str = ""
-    """and this in their body."""
+    """Text that a request's body must contain."""
 
     def is_for(self, path: str, body: bytes) -> bool:
         """Tell whether the fault applies to a request."""
@@ -87,7 +87,7 @@ NAMED: dict[str, Fault] = {
 """Faults by the names that `simulate --fault` takes; `mixed` chooses among all of them."""
 
 
-class Orders(Struct, frozen=True, forbid_unknown_fields=True):
+class FaultSettings(Struct, frozen=True, forbid_unknown_fields=True):
     """Body of POST /_faults."""
 
     clear: bool = False
@@ -127,15 +127,15 @@ class Faults:
         self.always(None)
         self.mixed(0.0)
 
-    def obey(self, orders: Orders) -> None:
-        """Apply the orders of another process."""
-        if orders.clear:
+    def apply(self, settings: FaultSettings) -> None:
+        """Apply faults set by another process."""
+        if settings.clear:
             self.clear()
-        self.next(*orders.next)
-        if orders.always is not UNSET:
-            self.always(orders.always)
-        if orders.rate is not UNSET:
-            self.mixed(orders.rate, orders.seed, [NAMED[name] for name in orders.among])
+        self.next(*settings.next)
+        if settings.always is not UNSET:
+            self.always(settings.always)
+        if settings.rate is not UNSET:
+            self.mixed(settings.rate, settings.seed, [NAMED[name] for name in settings.among])
 
     def take(self, path: str, body: bytes = b"") -> Fault | None:
         """Return the fault of a request, and use it up if it was queued."""

@@ -102,7 +102,7 @@ class Journal:
         self._requests.append(request)
 
     def to(self, path: str) -> list[ReceivedRequest]:
-        """Return the requests whose path ends like this."""
+        """Return the requests whose path ends with `path`."""
         return [request for request in self._requests if request.path.endswith(path)]
 
     def clear(self) -> None:

@@ -18,7 +18,7 @@ from bridgehead.mcp.http.server import Server, listen
 from .catalogue import MODELS, Model
 from .delivery import deliver
 from .exchange import Answered, Exchange
-from .faults import Fault, Faults, Orders
+from .faults import Fault, Faults, FaultSettings
 from .journal import Journal, ReceivedRequest
 from .refusals import Refusal
 from .rendering import Streamed, Whole
@@ -178,7 +178,7 @@ class Simulator:
         match request.method, request.path:
             case "POST", "/_faults":
                 try:
-                    self.faults.obey(msgspec.json.decode(request.content, type=Orders))
+                    self.faults.apply(msgspec.json.decode(request.content, type=FaultSettings))
                 except (msgspec.DecodeError, KeyError) as error:
                     return Response.json(Refusal(400, f"These are no orders: {error}").body, 400)
                 return Response.json(b"{}")

@@ -14,7 +14,7 @@ from .answers import Answer
 from .catalogue import Model
 from .refusals import Refusal, unknown_model
 from .rendering import Envelope, Streamed, Whole
-from .wire import Asked, ChatRequest, EditRequest, FimRequest
+from .wire import ChatRequest, CompletionRequest, EditRequest, FimRequest
 
 PREFIX = "/v1"
 _CHAT_PATH = f"{PREFIX}/chat/completions"
@@ -31,7 +31,7 @@ _LISTS = {
     f"{_EDIT_PATH}/models": catalogue.EDIT,
 }
 
-R = TypeVar("R", bound=Asked)
+R = TypeVar("R", bound=CompletionRequest)
 
 
 class Service:
@@ -99,7 +99,7 @@ class Service:
         return request, answers.chat(request, self._model(request, catalogue.CHAT))
 
     def _answer_decision(self, body: bytes) -> Whole:
-        """Answer every question alike: yes, the first label, the middle of the scale."""
+        """Answer every question the same way: yes, the first label, the middle of the scale."""
         request = msgspec.json.decode(body)
         answers: dict[str, dict[str, Any]] = {}
         for name, question in request["questions"].items():
@@ -121,7 +121,7 @@ class Service:
     def _envelope(self, kind: str) -> Envelope:
         return Envelope(f"{kind}-{next(self._numbers):012x}", int(self._now()))
 
-    def _model(self, request: Asked, endpoint: str) -> Model:
+    def _model(self, request: CompletionRequest, endpoint: str) -> Model:
         model = self._models.get(request.model)
         if model is None:
             raise unknown_model(request.model)

@@ -43,7 +43,7 @@ class Tool(Struct):
 
 
 class Named(Struct):
-    """The name of something."""
+    """A function by its name."""
 
     name: str
 
@@ -55,7 +55,7 @@ class NamedTool(Struct):
 
 
 class Shape(Struct):
-    """The JSON Schema that an answer has to follow."""
+    """The JSON Schema that the answer must follow."""
 
     name: str
     schema: dict[str, Any] = {}
@@ -74,7 +74,7 @@ class StreamOptions(Struct):
     include_usage: bool = False
 
 
-class Asked(Struct):
+class CompletionRequest(Struct):
     """Fields of every completion request."""
 
     model: str
@@ -93,7 +93,7 @@ class Asked(Struct):
         return self.stream_options is not None and self.stream_options.include_usage
 
 
-class ChatRequest(Asked, kw_only=True):
+class ChatRequest(CompletionRequest, kw_only=True):
     """POST /chat/completions."""
 
     messages: Annotated[list[Message], Meta(min_length=1)]
@@ -107,14 +107,14 @@ class ChatRequest(Asked, kw_only=True):
     tool_choice: str | NamedTool | None = None
 
 
-class FimRequest(Asked, kw_only=True):
+class FimRequest(CompletionRequest, kw_only=True):
     """POST /fim/completions."""
 
     prompt: str
     suffix: str = ""
 
 
-class EditRequest(Asked, kw_only=True):
+class EditRequest(CompletionRequest, kw_only=True):
     """POST /edit/completions."""
 
     messages: list[Message]

@@ -81,7 +81,7 @@ def code(prompt: str, suffix: str) -> list[str]:
         f"{indent}def test_{name}():",
         f"{indent}    assert {name}({'[1, 2, 3]' if argument else ''})",
     ]
-    begun = prompt.rpartition("\n")[2]  # the line that the cursor stands on
+    begun = prompt.rpartition("\n")[2]  # the cursor's line, up to the cursor
     lines[0] = lines[0].removeprefix(begun if begun.isspace() else "")
     return split("\n".join(lines) + "\n")
 

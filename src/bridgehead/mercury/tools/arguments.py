@@ -64,12 +64,12 @@ def completion_tool(
 
 
 _LISTED_LIMITS = ("temperature", "top_p", "frequency_penalty", "presence_penalty", "max_tokens")
-"""Fields of the contract, whose limits are listed as it has them."""
+"""Fields whose limits stay in the listed schema, because the contract lists them."""
 STREAM_LISTED = (
     *("messages", "model", "temperature", "max_tokens", "top_p", "frequency_penalty", "presence_penalty"),
     *("stop", "user", "diffusing"),
 )
-"""Arguments that the stream lists: the contract's and its own. It takes a chat's too, as its description
+"""Listed arguments of the stream: the contract's and its own. It also accepts a chat's, as its description
 says."""
 _LIMITS = ("minimum", "maximum", "minLength", "minItems", "maxItems")
 _OUTLINES: dict[str, dict[str, Any]] = {
@@ -85,7 +85,8 @@ _OUTLINES: dict[str, dict[str, Any]] = {
         "description": "OpenAI's json_object or json_schema; the answer is checked",
     },
 }
-"""How nested arguments of OpenAI's are listed: every model knows them, and they are half of the list."""
+"""Listed schemas of OpenAI's nested arguments: in full they take half of the tool list, and every model knows
+them."""
 
 
 def shorten(schema: dict[str, Any], *, with_files: bool) -> dict[str, Any]:
@@ -167,7 +168,7 @@ class NamedFunction(Struct, forbid_unknown_fields=True):
 
 
 class NamedTool(Struct, forbid_unknown_fields=True):
-    """The one tool that has to be called."""
+    """The tool that the model must call."""
 
     function: NamedFunction
     type: Literal["function"] = "function"

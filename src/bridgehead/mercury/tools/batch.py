@@ -111,18 +111,18 @@ async def run(args: Batch, ctx: Context[Service]) -> Answer[BatchResult]:
                 items[index] = error.with_traceback(None)  # the traceback's frames hold `items`
             await ctx.progress(len(items), total=total)
 
-    # Beside the workers' own progress, which comes only when a prompt is done.
-    beating = asyncio.create_task(_beat(ctx, items, total))
+    # In addition to the workers' progress, which comes only when a prompt is done.
+    heartbeats = asyncio.create_task(_send_heartbeats(ctx, items, total))
     try:
         async with asyncio.TaskGroup() as group:
             for _ in range(min(args.concurrency, total)):
                 group.create_task(work())
     finally:
-        beating.cancel()
+        heartbeats.cancel()
     return _summarize([items[index] for index in range(total)])
 
 
-async def _beat(ctx: Context[Service], items: Sized, total: int) -> None:
+async def _send_heartbeats(ctx: Context[Service], items: Sized, total: int) -> None:
     """Report progress while prompts are slow: many clients give up after a minute without any."""
     from .progress import HEARTBEAT_SECONDS  # lazy, as in chat: the first answer does not need it
 
@@ -153,7 +153,7 @@ def _summarize(ends: list[Completion | BridgeError]) -> Answer[BatchResult]:
             results.append(BatchItem(index, error=end.code.upper()))
             steps[index] = end.next_step
             body = describe(end)
-            # Prompts with equal errors share one, unless it carries a part of their answer.
+            # Prompts with equal errors share one entry, unless it contains part of their answer.
             key = write([body.code, body.message, body.content])
             groups.setdefault(key, BatchError([], body)).indexes.append(index)
     errors = list(groups.values())
@@ -179,7 +179,7 @@ def _summarize(ends: list[Completion | BridgeError]) -> Answer[BatchResult]:
             content=write(received).decode() if received else None,
         )
     for group in errors:
-        # Next steps name tools, so they are the engine's to show.
+        # Next steps name tools, so the engine adds them: it knows which tools are offered.
         step = steps[group.indexes[0]]
         group.error.message = group.error.message.removesuffix(f" {step}")
     metadata = [completion.metadata for completion in completions]

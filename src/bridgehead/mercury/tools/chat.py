@@ -62,8 +62,7 @@ def complete(
     cached = service.completer.lookup(call, ctx, now)
     if cached is None:
         return _complete(call, ctx)
-    # The engine returns a plain value in the same turn of the loop; only waiting for the API needs a
-    # coroutine.
+    # A plain value, not a coroutine: the engine answers a cache hit in the same turn of the loop.
     service.cache.remember(call, bytes(ctx.arguments))
     return cached.to_result(now, ctx.revision)
 
@@ -76,7 +75,7 @@ def recall(ctx: Context[Service]) -> Encoded | None:
     if not service.cache.calls:
         return None
     now = service.clock.monotonic()
-    cached = service.completer.recognize(ctx, identify_client(ctx), now)
+    cached = service.completer.lookup_arguments(ctx, identify_client(ctx), now)
     return None if cached is None else cached.encode(now)
 
 
@@ -146,7 +145,7 @@ async def stream(args: Chat, ctx: Context[Service]) -> Encoded | Answer[Completi
                 run = service.runs.begin(identify_account(ctx), about)
 
                 def report(text: StreamedAnswer) -> Awaitable[None] | None:
-                    run.note(text.take_news())
+                    run.add_state(text.take_new_text())
                     return progress.report(text)
 
                 completion = await run.watch(service.completer.complete(call, ctx, report))

@@ -1,4 +1,4 @@
-"""The tool `mercury_embeddings`: vectors of texts, from a provider that makes them.
+"""The tool `mercury_embeddings`: vectors of texts, from a provider that offers them.
 
 Mercury itself does not. Offered only if MERCURY_EMBEDDING_MODEL names a model.
 """
@@ -27,7 +27,7 @@ MAX_TEXTS = 100
 class Embeddings(CallArguments, kw_only=True):
     """Texts to make vectors of."""
 
-    # Without the description of other models: the list of models has Mercury's alone.
+    # Without the usual description, which refers to the list of models: that has only Mercury's.
     model: Annotated[str, Meta(min_length=1)] | UnsetType = UNSET
     input: Annotated[list[str], Meta(min_length=1, max_length=MAX_TEXTS, description="At most 100 texts")]
     dimensions: Annotated[int, Meta(ge=1, description="Shorter vectors, if the model can")] | UnsetType = (

@@ -53,7 +53,7 @@ def quote_files(names: list[str], texts: list[str]) -> str:
 
 
 def _split(name: str, folder: str) -> list[str] | None:
-    """Return the steps from a root to a file; None if the name is not a path inside of that root."""
+    """Return the path components from a root to a file; None if the name is not inside of that root."""
     path = name.replace("\\", "/")
     if os.path.isabs(name):  # noqa: PTH117 - pathlib loads slowly
         root = folder.replace("\\", "/").rstrip("/") + "/"
@@ -99,20 +99,20 @@ def _read(folders: list[str], name: str, max_bytes: int) -> str:
 
 
 def _open(folder: str, steps: list[str]) -> int:
-    """Open a file step by step without following links; the root itself is trusted and may be a link."""
+    """Open a file component by component without following links; the root is trusted and may be a link."""
     if not _WALKS:
         return _open_resolved(folder, steps)
     *folders, file = steps
-    here = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    parent = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         for step in folders:
-            # Relative to the open folder: a rename of one above it cannot lead elsewhere.
-            inner = os.open(step, os.O_RDONLY | os.O_DIRECTORY | _NO_FOLLOW, dir_fd=here)
-            os.close(here)
-            here = inner
-        return os.open(file, _READ | _NO_FOLLOW, dir_fd=here)
+            # Relative to the open folder, so that renaming a folder above it cannot lead elsewhere.
+            child = os.open(step, os.O_RDONLY | os.O_DIRECTORY | _NO_FOLLOW, dir_fd=parent)
+            os.close(parent)
+            parent = child
+        return os.open(file, _READ | _NO_FOLLOW, dir_fd=parent)
     finally:
-        os.close(here)
+        os.close(parent)
 
 
 def _open_resolved(folder: str, steps: list[str]) -> int:
@@ -122,10 +122,10 @@ def _open_resolved(folder: str, steps: list[str]) -> int:
     if any(":" in step for step in steps):
         raise OSError(0, "a part of a file is not a file")  # `a.txt:b`, a stream of `a.txt`
     root = Path(folder).resolve()
-    wanted = root.joinpath(*steps)
-    resolved = wanted.resolve(strict=True)
+    path = root.joinpath(*steps)
+    resolved = path.resolve(strict=True)
     # Compare resolved paths, because the case of a name may differ from the one on the disk.
-    if not resolved.is_relative_to(root) or any(step.is_symlink() for step in (wanted, *wanted.parents)):
+    if not resolved.is_relative_to(root) or any(step.is_symlink() for step in (path, *path.parents)):
         raise OSError(0, "it leads outside of the root")
     return os.open(resolved, _READ)
 

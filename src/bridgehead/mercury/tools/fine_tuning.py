@@ -1,4 +1,4 @@
-"""The tool `mercury_fine_tuning_status`: the fine-tuning jobs of a provider that has them.
+"""The tool `mercury_fine_tuning_status`: the fine-tuning jobs of a provider that offers them.
 
 Mercury itself does not. Offered only if MERCURY_FINE_TUNING names a provider. It reads, and costs nothing.
 """

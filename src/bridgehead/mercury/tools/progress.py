@@ -1,7 +1,7 @@
 """Progress: send a growing answer to the client as progress notifications, with heartbeats in between.
 
-The first piece is sent at once, later ones together, at most every 50 ms. While the client does not read, the
-caller waits, so the stream is not read either. Does nothing for calls without a progress token.
+The first piece is sent at once; later ones are joined and sent at most every 50 ms. While the client does not
+read, the caller waits, so the stream is not read either. Does nothing for calls without a progress token.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class Progress:
             return None
         if self._sending is not None:
             self._news = text
-            # Wait for the notification under way, so that a slow client slows the stream.
+            # The caller waits for the notification under way, so a slow client slows the stream.
             return asyncio.shield(self._sending)
         now = self._loop.time()
         if now - self._last >= TOGETHER_SECONDS or not self._has_begun:
@@ -106,4 +106,4 @@ class Progress:
     async def _send(self, text: StreamedAnswer | None) -> None:
         self._news = None
         self._count += 1
-        await self._context.progress(self._count, message=None if text is None else text.take_news())
+        await self._context.progress(self._count, message=None if text is None else text.take_new_text())

@@ -107,7 +107,7 @@ async def report(args: UsageArguments, ctx: Context[Service]) -> Answer[UsageRep
             "reserved_usd": spending.reserved,
         }
         rounded = {name: round(amount, 9) for name, amount in amounts.items()}
-        # `budget` is the shared one of the day; months and clients' own budgets are listed beside it.
+        # `budget` is the day's shared one; monthly budgets and those of clients are listed separately.
         if cap.client is None and not cap.is_monthly:
             daily = daily or BudgetState(day, **rounded)
         else:

@@ -1,4 +1,4 @@
-"""The HTTP/1.1 client for upstream APIs, authorization servers and other workers of the same host.
+"""The HTTP/1.1 client for APIs, authorisation servers and other processes of the same service.
 
 There is no buffer between a socket and its reader, so a cancelled request closes the connection at once and a
 slow reader slows the sender. Heads, proxy replies and whole bodies are bounded. A request that is not safe is

@@ -67,8 +67,8 @@ class Response:
 
     def header(self, name: str) -> str | None:
         """Return the last value of a header; the name is in lower case."""
-        wanted = name.encode()
-        values = [value for key, value in self.headers if key == wanted]
+        encoded_name = name.encode()
+        values = [value for key, value in self.headers if key == encoded_name]
         return values[-1].decode("latin-1") if values else None
 
     async def read(self, seconds: float | None = None) -> bytes:
@@ -120,8 +120,8 @@ class Response:
                 raise self._failure
             await self._wait(None)
 
-    def arrive(self, size: int) -> None:
-        """Wake the reader: something that it can use came in a segment of this size."""
+    def wake_reader(self, size: int) -> None:
+        """Wake the reader after a segment of this size, which had something for it."""
         if self.pieces:
             self._unread += size  # framing included
             if self._unread > MAX_UNREAD and not self._is_paused:
@@ -300,9 +300,9 @@ class Connection(asyncio.Protocol):
             self.abandon(f"what arrived is not HTTP ({type(problem).__name__})")
         if self._unstructured > MAX_HEAD_BYTES and not response.is_complete:
             self.abandon(_HEAD_TOO_LARGE)
-        # Each wake restarts the reader's time limit, so bytes that it cannot use must not wake it.
+        # Each wake restarts the reader's time limit, so bytes without content, such as framing, cause none.
         if self._has_news:
-            response.arrive(len(data))
+            response.wake_reader(len(data))
 
     def eof_received(self) -> None:
         """Treat the end as a lost connection at once; TLS calls connection_lost some loop turns later."""

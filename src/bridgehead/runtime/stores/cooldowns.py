@@ -89,10 +89,10 @@ class Cooldowns:
     async def _read(self) -> None:
         names = tuple(self._names())
         try:
-            left = await asyncio.gather(*(self._redis.call("PTTL", self._key(name)) for name in names))
+            remaining = await asyncio.gather(*(self._redis.call("PTTL", self._key(name)) for name in names))
         except (StoreUnavailable, StoreError) as problem:
             _log.debug("the cool-downs of other replicas are not known", problem=str(problem))
             return
-        for name, milliseconds in zip(names, left, strict=True):
+        for name, milliseconds in zip(names, remaining, strict=True):
             if milliseconds > 0:  # -2: no key, so no cool-down
                 self._adopt(name, milliseconds / 1000)

@@ -9,27 +9,27 @@ from typing import Any, TypeVar
 T = TypeVar("T")
 
 _TICKS = 40
-"""The turns of the loop that every limit allows at least. Connecting takes 18 of them with redis-py 8.1
-(measured); a password, a database number and TLS add some."""
+"""Timer ticks of a limit: the least number of loop turns that it allows. Connecting takes 18 turns with
+redis-py 8.1 (measured); a password, a database number and TLS add some."""
 _CANCEL_SECONDS = 0.1
 
 
 async def run_within(seconds: float, work: Awaitable[T]) -> T:
     """Wait for work, but no longer than this; raises TimeoutError.
 
-    Unlike `asyncio.timeout`, it does not mistake a busy loop for a slow server. The limit is counted in ticks
-    of a timer, and a late tick counts no more than one in time. So however long each turn of the loop takes,
-    an answer that waits in the socket is read and delivered in the turns between the ticks.
+    Unlike `asyncio.timeout`, it does not mistake a busy loop for a slow server. The limit is a number of
+    timer ticks, and a late tick counts as one. So however slow the turns of the loop are, an answer that has
+    arrived is read between two ticks.
     """
     loop = asyncio.get_running_loop()
     task: Any = asyncio.current_task()
     is_over = False
     timer: asyncio.TimerHandle
 
-    def tick(left: int) -> None:
+    def tick(remaining: int) -> None:
         nonlocal is_over, timer
-        if left:
-            timer = loop.call_later(seconds / _TICKS, tick, left - 1)
+        if remaining:
+            timer = loop.call_later(seconds / _TICKS, tick, remaining - 1)
         else:
             is_over = True
             task.cancel()
@@ -56,7 +56,7 @@ async def end_tasks(tasks: Collection[asyncio.Task[Any]]) -> None:
     """Cancel tasks and wait until they have ended."""
     # Repeatedly: up to Python 3.11, `asyncio.wait_for`, which redis-py uses, loses a cancellation that
     # arrives in the turn in which the awaited future is done.
-    while left := [task for task in tasks if not task.done()]:
-        for task in left:
+    while running := [task for task in tasks if not task.done()]:
+        for task in running:
             task.cancel()
-        await asyncio.wait(left, timeout=_CANCEL_SECONDS)
+        await asyncio.wait(running, timeout=_CANCEL_SECONDS)

@@ -215,13 +215,13 @@ class ReconnectingConnection:
             self._connection, self.problem = connection, ""
             self.opened += 1
             connection.add_termination_listener(
-                lambda ended: self.lose("the connection was lost") if ended is self._connection else None
+                lambda ended: self.reconnect("the connection was lost") if ended is self._connection else None
             )
             self._opened.set()
         finally:
             self._opening = None
 
-    def lose(self, problem: str) -> None:
+    def reconnect(self, problem: str) -> None:
         """Drop the connection and open another."""
         connection, self._connection = self._connection, None
         if connection is None:
@@ -263,7 +263,7 @@ class ReconnectingConnection:
                     self.problem = self.problem or _SLOW
                 return not_in_time(seconds)
             # Drop the connection: a late answer would be taken for that of the next statement.
-            self.lose(_SLOW)
+            self.reconnect(_SLOW)
             return not_in_time(seconds, Unanswered)
         if isinstance(failure, asyncpg.QueryCanceledError | asyncpg.LockNotAvailableError):
             self.outcomes["timeout"] += 1
@@ -272,7 +272,7 @@ class ReconnectingConnection:
         if isinstance(failure, asyncpg.ReadOnlySQLTransactionError):
             # After a failover the old primary is read-only. It certainly stored nothing, so a retry is safe:
             # Unavailable, not ConnectionLost.
-            self.lose("it is read-only")
+            self.reconnect("it is read-only")
             return self._unavailable()
         if isinstance(
             failure,
@@ -285,7 +285,7 @@ class ReconnectingConnection:
             | asyncpg.CannotConnectNowError,
         ):
             if connection is not None and connection is self._connection:
-                self.lose(describe(failure))
+                self.reconnect(describe(failure))
             return self._unavailable() if connection is None else ConnectionLost()
         if not isinstance(failure, asyncpg.PostgresError):
             return failure
@@ -451,20 +451,22 @@ class Database:
         metrics.gauge(
             "bridgehead_database_up",
             "Whether a connection to PostgreSQL is open.",
-            lambda: {(each.role,): float(each.is_open) for each in both},
+            lambda: {(connection.role,): float(connection.is_open) for connection in both},
             "role",
         )
         metrics.total(
             "bridgehead_database_statements_total",
             "Statements sent to PostgreSQL, by outcome.",
-            lambda: {(each.role, name): n for each in both for name, n in each.outcomes.items()},
+            lambda: {
+                (connection.role, name): n for connection in both for name, n in connection.outcomes.items()
+            },
             "role",
             "outcome",
         )
         metrics.total(
             "bridgehead_database_connections_total",
             "Connections to PostgreSQL that were opened.",
-            lambda: {(each.role,): float(each.opened) for each in both},
+            lambda: {(connection.role,): float(connection.opened) for connection in both},
             "role",
         )
 
@@ -517,12 +519,12 @@ def opened_in_thread(url: str) -> Iterator[Database]:
 
     async def end_tasks() -> None:
         # The driver has its own tasks, such as the one that cancels a statement on the server.
-        left = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
-        if left:
-            await asyncio.wait(left, timeout=CLOSE_SECONDS)
-            for task in left:
+        running = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
+        if running:
+            await asyncio.wait(running, timeout=CLOSE_SECONDS)
+            for task in running:
                 task.cancel()
-            await asyncio.wait(left, timeout=CLOSE_SECONDS)
+            await asyncio.wait(running, timeout=CLOSE_SECONDS)
 
     database = wait(acquire(url))
     try:

@@ -1,7 +1,7 @@
 """Rate windows: sliding windows of requests and tokens, in this process or over all replicas.
 
-A caller takes the worst case before a request and corrects it to the actual amount afterwards. Over all
-replicas the windows are in Redis: one script checks every limit that a request counts against, and takes room
+A caller reserves the worst case before a request and corrects it to the actual amount afterwards. Over all
+replicas the windows are in Redis: one script checks every limit that a request counts against, and reserves
 in all of them or in none. The caller decides what to do without Redis.
 """
 
@@ -24,8 +24,8 @@ _PREFIX = "bridgehead:window:"
 _MICROSECONDS = 1e6
 
 # KEYS: two for each limit, a sorted set of its entries by time and a hash of their amounts.
-# ARGV: the entry's id (empty to look without taking), the number of counted things; then for each limit its
-# window in microseconds, the limit of each thing (0: unlimited) and the amount of each.
+# ARGV: the entry's id (empty to look without taking), the number of quantities (requests, tokens); then for
+# each limit its window in microseconds, the limit of each quantity (0: unlimited) and its amount.
 # The hash also holds running totals as t1, t2 …, so that no request adds up the whole window. Time is Redis's
 # own, so replicas need no synchronised clocks. An id that exists already comes from a pipeline that was sent
 # twice: it counts once.
@@ -90,7 +90,7 @@ for n = 1, #KEYS / 2 do
 end
 return {0, 0, unpack(totals)}
 """)
-# KEYS: the hash of each limit. ARGV: the entry's id, then the amount used of each thing; empty leaves it
+# KEYS: the hash of each limit. ARGV: the entry's id, then the amount used of each quantity; empty leaves it
 # unchanged, and so does an amount of 0 taken, which was not limited. Running it twice changes nothing: it
 # moves the total by the difference to the stored amount.
 _CORRECT = Script("""
@@ -130,7 +130,7 @@ class Window:
         return max(0.0, self.limit - self._used)
 
     def delay(self, amount: float, now: float) -> float:
-        """Return the seconds until there is room for an amount; 0 if there is room now."""
+        """Return the seconds until an amount can be reserved; 0 if it can be now."""
         self._forget(now)
         excess = self._used + amount - self.limit
         if excess <= 0:
@@ -142,7 +142,7 @@ class Window:
         return self._seconds
 
     def take(self, amount: float, now: float) -> Entry:
-        """Take room for an amount."""
+        """Reserve an amount; it need not be available."""
         entry = [now, amount]
         self._entries.append(entry)
         self._used += amount
@@ -170,27 +170,27 @@ class Window:
 
 
 class Asked(Struct, frozen=True):
-    """A request for room under one limit."""
+    """What to reserve in the window of one limit."""
 
     name: str
     seconds: float
     """The length of its window."""
     limits: Sequence[int]
-    """The limit of each counted thing; 0 if unlimited."""
+    """The limit of each counted quantity; 0 if unlimited."""
     amounts: Sequence[int]
 
 
 class Taken(Struct, frozen=True):
-    """Room in some windows, or the seconds until there is room."""
+    """A reservation in one or more windows, or the seconds until it can be made."""
 
     entry: str
     names: tuple[str, ...]
     wait: float = 0.0
-    """0 if the room was taken."""
+    """Seconds; 0 if the reservation was made."""
     blocking: int = 0
     """The index of the limit that blocks."""
     totals: Sequence[int] = ()
-    """The amounts taken before, of each thing, limit by limit."""
+    """The amounts taken before, of each quantity, limit by limit."""
 
 
 class SharedWindows:
@@ -200,7 +200,7 @@ class SharedWindows:
         self._redis = redis
 
     async def take(self, asked: Sequence[Asked]) -> Taken:
-        """Take room under all limits, or return how long to wait."""
+        """Reserve under all limits, or under none; return the reservation or how long to wait."""
         entry = secrets.token_hex(12)
         try:
             return await self._run(entry, asked)
@@ -211,7 +211,7 @@ class SharedWindows:
             raise
 
     async def look(self, asked: Asked) -> Sequence[int]:
-        """Return the amount taken of each thing."""
+        """Return the amount taken of each quantity."""
         return (await self._run("", [asked])).totals
 
     async def _run(self, entry: str, asked: Sequence[Asked]) -> Taken:
@@ -224,7 +224,7 @@ class SharedWindows:
         return Taken(entry, names, wait / _MICROSECONDS, max(0, blocking - 1), totals)
 
     def correct(self, taken: Taken, amounts: Sequence[int | None]) -> None:
-        """Replace the amounts taken by those used, without waiting; None leaves a thing unchanged."""
+        """Replace the amounts taken by those used, without waiting; None leaves a quantity unchanged."""
         words = ["" if amount is None else amount for amount in amounts]
         keys = [_amounts_key(name) for name in taken.names]
         self._redis.tell_script(_CORRECT, keys, [taken.entry, *words])

@@ -81,7 +81,7 @@ UNUSABLE = {
     "NOPERM": "permission",
     "BUSY": "busy",
 }
-"""Errors that every other command would get too: their word on the wire, and ours for metrics."""
+"""Errors that every other command would get too: the word that Redis sends, and the label in metrics."""
 _KINDS: dict[type[Exception], str] = {
     TimeoutError: "slow",
     AuthenticationError: "password",

@@ -56,7 +56,7 @@ class SingleFlight:
 
     def __init__(self, redis: Redis, keep_seconds: float) -> None:
         self._redis = redis
-        self._keep = max(1, round(keep_seconds * 1000))
+        self._keep_milliseconds = max(1, round(keep_seconds * 1000))
         self.joined = 0
         """How often another replica's result was used."""
 
@@ -67,13 +67,13 @@ class SingleFlight:
         """
         name, token = sha256(key).hexdigest(), secrets.token_hex(8)
         try:
-            kept = await self._wait_for_turn(name, token)
+            shared = await self._wait_for_turn(name, token)
         except (StoreUnavailable, StoreError) as problem:
             log.debug("work is not shared with other replicas", problem=str(problem))
             return await work(), False
-        if kept is not None:
+        if shared is not None:
             self.joined += 1
-            return kept, True
+            return shared, True
         renewing = asyncio.create_task(self._renew(name, token))
         result = b""
         try:
@@ -83,8 +83,8 @@ class SingleFlight:
             # Also after a failure or a cancellation, with an empty result: the next caller takes over at
             # once.
             renewing.cancel()
-            kept = result if len(result) <= MAX_RESULT_BYTES else b""
-            words = [token, kept, self._keep, f"bridgehead:flight:{name}"]
+            stored = result if len(result) <= MAX_RESULT_BYTES else b""
+            words = [token, stored, self._keep_milliseconds, f"bridgehead:flight:{name}"]
             self._redis.tell_script(END, _keys(name), words)
 
     async def _wait_for_turn(self, name: str, token: str) -> bytes | None:
@@ -94,9 +94,11 @@ class SingleFlight:
         try:
             while True:
                 ended.clear()
-                state, *kept = await self._redis.run(BEGIN, _keys(name), [token, round(LOCK_SECONDS * 1000)])
+                state, *shared = await self._redis.run(
+                    BEGIN, _keys(name), [token, round(LOCK_SECONDS * 1000)]
+                )
                 if state != _HELD_ELSEWHERE:
-                    return kept[0] if kept else None
+                    return shared[0] if shared else None
                 # Subscribed only after the first refusal. The subscription's start sets `ended` too
                 # (`missed`), so a notice published in between is not waited for in vain.
                 if unsubscribe is None:

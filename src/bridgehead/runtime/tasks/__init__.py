@@ -1,4 +1,4 @@
-"""Where tasks are stored: in a file of this machine, or in PostgreSQL, where results outlive a machine."""
+"""Task stores: a file on this machine, or PostgreSQL, where results outlive their machine."""
 
 from __future__ import annotations
 

@@ -25,6 +25,7 @@ RENEW_SECONDS = 10.0
 LEASE_SECONDS = 30.0
 _FIELDS = "id, owner, caller, created, updated, seconds, status, message, payload"
 _RUNNING = "status in ('working', 'input_required')"
+# By the database's clock, like the comparison in `_READ`.
 _RENEW = """
 insert into host_task_runners (runner, leased_until) values ($1, now() + make_interval(secs => $2))
 on conflict (runner) do update set leased_until = excluded.leased_until"""

@@ -132,6 +132,7 @@ class SqliteTaskStore:
         """Whether a process still holds its lock."""
         if runner == self._runner:
             return True
+        # Acquiring the lock would create a missing file; a process that ended in order has removed its own.
         if not self._lock_path(runner).exists():
             return False
         lock = self._lock_of(runner)

@@ -226,7 +226,7 @@ async def begun(http: HttpClient, headers: Headers, body: bytes) -> tuple[Respon
 async def test_a_request_that_offers_an_upgrade_may_come_in_pieces() -> None:
     async with serving() as server:
         body = encode(initialize())
-        server.checker.asked(initialize())
+        server.checker.note_requests(initialize())
         response, writer = await begun(server.http, {"Content-Length": str(len(body))}, body[:10])
         for byte in body[10:]:
             writer.write(bytes([byte]))

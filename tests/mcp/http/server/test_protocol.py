@@ -106,7 +106,7 @@ async def test_an_upgrade_that_the_server_does_not_know_is_passed_over(server: S
         "Upgrade": "h2c",
         "HTTP2-Settings": "AAMAAABkAAQAoAAA",
     }
-    server.checker.asked(initialize())
+    server.checker.note_requests(initialize())
     response, _ = await server.http.begin(wire(server, encode(initialize()), wanted))
     await response.begin()
     assert "result" in await server.json(response)
@@ -168,7 +168,7 @@ async def test_a_large_body_that_comes_with_the_end_of_its_head_is_no_large_head
     response, writer = await server.http.begin(whole[:30])
     assert await server.is_alive()
     writer.write(whole[30:])
-    server.checker.asked(asked)
+    server.checker.note_requests(asked)
     await response.begin()
     assert len(text(await server.json(response))) == 200_000
 
@@ -268,7 +268,7 @@ async def test_a_client_may_ask_to_send_its_body(server: Server, expecting: str)
         assert await response._reader.readuntil(b"\r\n\r\n") == b"HTTP/1.1 100 Continue\r\n\r\n"  # noqa: SLF001
     writer.write(body)
     await response.begin()
-    server.checker.asked(initialize())
+    server.checker.note_requests(initialize())
     assert "result" in await server.json(response)
 
 

@@ -50,7 +50,7 @@ class Secure:
             "127.0.0.1", self.port, ssl=self._trusting, server_hostname="localhost"
         )
 
-    async def told(self, count: int) -> list[str]:
+    async def wait_for_rejections(self, count: int) -> list[str]:
         async with asyncio.timeout(PATIENCE):
             while len(self.refused) < count:
                 await asyncio.sleep(0.01)
@@ -72,7 +72,7 @@ async def secure(folder: Path, **options: Any) -> AsyncIterator[Secure]:
             await server.stop()
 
 
-async def asked(
+async def exchange(
     reader: asyncio.StreamReader, writer: asyncio.StreamWriter, body: bytes
 ) -> tuple[bytes, bytes]:
     writer.write(b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
@@ -85,7 +85,7 @@ async def answered(folder: Path) -> None:
     async with secure(folder) as server:
         reader, writer = await server.dial()
         for body in (b"first", LARGE, b"last"):
-            head, answer = await asked(reader, writer, body)
+            head, answer = await exchange(reader, writer, body)
             assert (b"x-scheme: https" in head, answer == body) == (True, True)
         writer.close()
     assert server.refused == []
@@ -98,7 +98,7 @@ async def failing(folder: Path) -> None:
         silent_reader, silent = await asyncio.open_connection("127.0.0.1", server.port)
         gone_reader, gone = await asyncio.open_connection("127.0.0.1", server.port)
         gone.close()
-        assert await server.told(3) == ["tls"] * 3
+        assert await server.wait_for_rejections(3) == ["tls"] * 3
         assert {(address, status) for _, address, status in server.refused} == {("127.0.0.1", 0)}
         async with asyncio.timeout(PATIENCE):
             for reader in (plain_reader, silent_reader, gone_reader):
@@ -109,19 +109,19 @@ async def failing(folder: Path) -> None:
         plain.close()
         silent.close()
         reader, writer = await server.dial()
-        assert (await asked(reader, writer, b"well"))[1] == b"well"
+        assert (await exchange(reader, writer, b"well"))[1] == b"well"
         writer.close()
 
 
 async def bounded(folder: Path) -> None:
     async with secure(folder, max_connections=2) as server:
         left = [await asyncio.open_connection("127.0.0.1", server.port) for _ in range(3)]
-        assert await server.told(1) == ["connections"]
+        assert await server.wait_for_rejections(1) == ["connections"]
         for _, writer in left:
             writer.close()
-        assert await server.told(3) == ["connections", "tls", "tls"]
+        assert await server.wait_for_rejections(3) == ["connections", "tls", "tls"]
         reader, writer = await server.dial()
-        assert (await asked(reader, writer, b"room again"))[1] == b"room again"
+        assert (await exchange(reader, writer, b"room again"))[1] == b"room again"
         writer.close()
 
 

@@ -14,7 +14,7 @@ def wire(server: Server, body: bytes, headers: Headers | None = None) -> bytes:
 def wired_call(server: Server, tool: str, number: int, arguments: dict[str, object] | None = None) -> bytes:
     """Write a stateless call."""
     message = stateless("tools/call", call(tool, arguments), number)
-    server.checker.asked(message)
+    server.checker.note_requests(message)
     return wire(server, encode(message), mirrored(message))
 
 

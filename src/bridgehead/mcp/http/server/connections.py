@@ -46,7 +46,7 @@ class UnreadAnswers(Protocol):
     def is_over(self, caller: str) -> bool:
         """Whether a caller holds more than its share."""
 
-    def look(self) -> bool:
+    def check_memory(self) -> bool:
         """Check the memory of the process; called about once a second."""
 
 
@@ -167,8 +167,7 @@ class Connections:
         self._open.add(connection)
         if self.is_ending:
             connection.end()
-        # One timer: if each first connection set another, those of a client that opens one for each request
-        # would add up.
+        # A single timer: otherwise a client that opens one connection after another would add one each time.
         if self._sweeping is None:
             self._sweeping = self.loop.call_later(SWEEP_SECONDS, self._sweep)
         return None
@@ -277,7 +276,7 @@ class Connections:
             if problem.errno in (errno.EMFILE, errno.ENFILE):
                 self.on_reject("descriptors", "", 0)
         if self.unread is not None:
-            self.unread.look()
+            self.unread.check_memory()
         before = self.loop.time() - self.keep_alive_seconds
         for connection in tuple(self._open):
             connection.close_if_idle(before)

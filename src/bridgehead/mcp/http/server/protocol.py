@@ -68,7 +68,7 @@ _SLOW_BODY = ClosingResponse(408, "slow_body", b"The request did not arrive in t
 log = logging.getLogger("bridgehead.mcp.http")
 
 
-class Malformed(Exception):
+class BadRequest(Exception):
     """Bytes that are not a request this server takes.
 
     Create a new one each time: a reused exception keeps the frames of every earlier raise alive.
@@ -114,7 +114,7 @@ class RequestParser:
         return CROWD_SLICE_BYTES if is_crowded else SLICE_BYTES
 
     def feed(self, data: bytes | memoryview) -> None:
-        """Parse a slice. After `Malformed` the parser is unusable."""
+        """Parse a slice. After `BadRequest` the parser is unusable."""
         receiving, body_before, size = self.receiving, self._body_bytes, len(data)
         while data:  # a second round only follows an ignored Upgrade
             if self._plain_body_left:
@@ -137,29 +137,29 @@ class RequestParser:
                     or not length.isdigit()
                     or len(length) > _MAX_LENGTH_DIGITS
                 ):
-                    raise Malformed(_MALFORMED)  # noqa: B904
+                    raise BadRequest(_MALFORMED)  # noqa: B904
                 self._plain_body_left = int(length)
                 self._parser = httptools.HttpRequestParser(self)
                 if not self._plain_body_left:
                     self.on_message_complete()
             except httptools.HttpParserError as problem:
                 # httptools wraps what a callback raises; the original is the context of its own error.
-                if isinstance(problem.__context__, Malformed):
+                if isinstance(problem.__context__, BadRequest):
                     raise problem.__context__  # noqa: B904
                 # A head may also have been too large; which of the two is seen first depends on where its
                 # bytes were split.
-                raise Malformed(_MALFORMED)  # noqa: B904
+                raise BadRequest(_MALFORMED)  # noqa: B904
             else:
                 break
         if self.is_in_head:
             self._head_bytes += size
             if self._head_bytes > _MAX_RAW_HEAD_BYTES or len(self._headers) > MAX_HEADERS:
-                raise Malformed(_HEAD_TOO_LARGE)
+                raise BadRequest(_HEAD_TOO_LARGE)
         elif receiving is not None and self.receiving is receiving:
             body_bytes = self._body_bytes - body_before
             self._framing_bytes = max(0, self._framing_bytes + size - body_bytes * (_MAX_FRAMING + 1))
             if self._framing_bytes > MAX_HEAD_BYTES:
-                raise Malformed(_FRAMING_TOO_LARGE)
+                raise BadRequest(_FRAMING_TOO_LARGE)
 
     # --- callbacks of httptools ----------------------------------------------------------------------------
 
@@ -181,7 +181,7 @@ class RequestParser:
         else:
             self._framing_bytes += len(name) + len(value)
             if self._framing_bytes > MAX_HEAD_BYTES:
-                raise Malformed(_FRAMING_TOO_LARGE)
+                raise BadRequest(_FRAMING_TOO_LARGE)
 
     def on_headers_complete(self) -> None:
         """Queue the request. It is served after this read, with as much of its body as has arrived."""
@@ -191,7 +191,7 @@ class RequestParser:
             self._head_bytes > MAX_HEAD_BYTES - SLICE_BYTES
             and len(self._url) + sum(len(name) + len(value) for name, value in headers) > MAX_HEAD_BYTES
         ):
-            raise Malformed(_HEAD_TOO_LARGE)
+            raise BadRequest(_HEAD_TOO_LARGE)
         if not self._url.startswith(b"/"):
             # RFC 9112 3.2.2: with a target in absolute form, its authority replaces the Host header.
             scheme, separator, rest = self._url.partition(b"://")
@@ -205,7 +205,7 @@ class RequestParser:
         path = raw_path.decode("latin-1")
         version = parser.get_http_version()
         if version == "0.9":  # a line without a version, whose answer would have no head either (RFC 1945)
-            raise Malformed(_NO_VERSION)
+            raise BadRequest(_NO_VERSION)
         self.is_in_head = False
         self._framing_bytes = self._body_bytes = 0
         self.receiving = request = Http1Request(
@@ -221,7 +221,7 @@ class RequestParser:
         connection.head_since = None
         connection.queue.append(request)
         if len(request.headers) != len(headers) and repeats_singleton(headers):
-            raise Malformed(_REPEATED)
+            raise BadRequest(_REPEATED)
 
     def on_body(self, body: bytes) -> None:
         """Hand a piece of the body to its request."""
@@ -631,7 +631,7 @@ class Http1Protocol(asyncio.Protocol):
                         # Pause even with a small backlog: libuv would read on in this turn, up to 8 MB.
                         self.pause_reading()
                         break
-        except Malformed as problem:
+        except BadRequest as problem:
             self._reject(problem.response)
         if parser.is_in_head and self.head_since is None:
             self.head_since = self.loop.time()

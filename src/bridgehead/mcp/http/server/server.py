@@ -63,8 +63,8 @@ class Server:
         self._listening: socket.socket | None = None
         self._accepted_last: set[asyncio.Task[Any]] = set()
         self._closes_late = False
-        """Whether `stop` closes the listener. asyncio's server, when closed, drops clients that it has
-        accepted and not handed over yet; with its reader removed it can stay open until they are."""
+        """Whether `stop` closes the listener. Closing asyncio's server drops clients that it has accepted
+        but not handed over yet, so until then only its reader is removed."""
 
     async def start(self, listening: socket.socket, tls: ssl.SSLContext | None = None) -> None:
         """Serve clients of a bound socket."""
