@@ -67,7 +67,7 @@ def test_a_command_that_has_no_room_to_write_says_so_in_one_line() -> None:
     assert done.stderr == "bridgehead: No space left to write the output. Free some and run it again.\n"
 
 
-@pytest.mark.parametrize("arguments", [[], ["help"], ["--help"], ["-h"]])
+@pytest.mark.parametrize("arguments", [[], ["help"], ["--help"], ["-h"], ["help", "help"]])
 def test_help_is_what_a_newcomer_gets_on_standard_output(arguments: list[str]) -> None:
     done = bridgehead(*arguments)
 
@@ -97,6 +97,27 @@ def test_help_that_has_no_room_to_write_says_so_in_one_line(words: list[str]) ->
 
 def test_an_unknown_subcommand_is_named_as_a_command() -> None:
     assert bridgehead("db", "foo").stderr.startswith("bridgehead db: Unknown command 'foo'. ")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows keeps the folder of a running process")
+@pytest.mark.parametrize("words", [["doctor", "aoc"], ["aoc", "init"], ["install", "--list"]])
+def test_a_current_folder_that_is_gone_is_one_line(tmp_path: Path, words: list[str]) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    done = subprocess.run(
+        ["/bin/sh", "-c", 'rmdir "$0" && exec "$@"', str(gone), str(COMMAND), *words],
+        cwd=gone,
+        env=Person(tmp_path).environment(AOC_DATA_DIR=""),
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+        check=False,
+    )
+
+    assert (done.returncode, done.stdout) == (1, "")
+    assert (
+        done.stderr == f"bridgehead {words[0]}: The current folder no longer exists. Change to another one.\n"
+    )
 
 
 def test_the_short_option_prints_the_version_too() -> None:

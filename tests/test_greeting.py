@@ -6,7 +6,7 @@ import subprocess
 import sys
 import sysconfig
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -65,7 +65,7 @@ def test_a_host_says_where_it_is_and_how_to_connect(tmp_path: Path) -> None:
 
     address = lines[0].rpartition(" ")[2].removesuffix("/mcp")
     assert lines[0].endswith(f"serves aoc at {address}/mcp")
-    assert lines[1] == f"Connect a client: bridgehead install CLIENT --url {address} --no-token"
+    assert lines[1] == f"Connect a client: bridgehead install CLIENT aoc --url {address} --no-token"
     assert lines[2] == f"Look at it:       {address}/"
 
 
@@ -78,6 +78,46 @@ def test_a_host_of_a_file_says_how_to_connect_to_its_bridge(tmp_path: Path) -> N
 
     address = lines[0].rpartition(" ")[2].removesuffix("/mcp")
     assert lines[1].endswith(f"--url {address}/weather/mcp --name weather --no-token")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no pty")
+def test_a_host_of_a_team_says_an_address_that_can_be_connected_to(tmp_path: Path) -> None:
+    add = {**os.environ, "HOME": str(tmp_path), "XDG_DATA_HOME": str(tmp_path)}
+    subprocess.run([str(COMMAND), "token", "add", "alice"], env=add, check=True, capture_output=True)
+    with terminal(tmp_path, "serve", "--port", "0", "--host", "0.0.0.0") as (_, shown):  # noqa: S104 - the point
+        lines = read_lines(shown, 4)
+
+    assert "CLIENT --url http://localhost:" in lines[1]
+    assert "--no-token" not in lines[1]
+    assert "http://localhost:" in lines[2]
+    assert lines[3] == "From another machine, use this machine's name or address instead of localhost."
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no pty")
+def test_a_bridge_under_development_ends_with_ctrl_c(tmp_path: Path) -> None:
+    text = 'from bridgehead.mcp import Bridge\nmine = Bridge("weather", "1")\n'
+    (tmp_path / "server.py").write_text(text, encoding="utf-8")
+    with terminal(tmp_path, "dev", "server.py") as (process, shown):
+        assert read_lines(shown, 1)[0].startswith("Watching ")
+        process.send_signal(signal.SIGINT)
+        status = process.wait(PATIENCE)
+        os.set_blocking(shown, False)
+        rest = b""
+        with suppress(OSError):  # nothing more, or the end of the terminal
+            while more := os.read(shown, 4096):
+                rest += more
+
+    assert (status, [line for line in rest.splitlines() if b"Ctrl+C" not in line and line]) == (0, [])
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no pty")
+def test_a_list_of_clients_that_is_too_wide_has_the_files_below(tmp_path: Path) -> None:
+    with terminal(tmp_path, "install", "--list") as (_, shown):
+        lines = read_lines(shown, 2)
+
+    assert lines[0].split() == ["claude-desktop", "not", "found"]
+    assert lines[1].startswith("    /")
+    assert lines[1].endswith("claude_desktop_config.json")
 
 
 def test_a_client_that_starts_a_bridge_sees_no_greeting(tmp_path: Path) -> None:

@@ -55,7 +55,7 @@ def main(arguments: "list[str] | None" = None) -> int:
     match sys.argv[1:] if arguments is None else arguments:
         case ["--version" | "-V"]:
             return _guard_output(lambda: _print(f"bridgehead {__version__}\n"))
-        case [] | ["help" | "--help" | "-h"]:
+        case [] | ["help" | "--help" | "-h"] | ["help", "help" | "--help" | "-h"]:
             return _guard_output(lambda: _print(_help()))
         case ["help", name]:
             return _run(name, ["--help"])
@@ -92,6 +92,18 @@ def _run(name: str, arguments: list[str]) -> int:
         return _WRONG_USAGE
     except KeyboardInterrupt:
         return _INTERRUPTED
+    except FileNotFoundError:
+        if _has_folder():
+            raise
+        sys.stderr.write(f"bridgehead {name}: The current folder no longer exists. Change to another one.\n")
+        return 1
+
+
+def _has_folder() -> bool:
+    try:
+        return bool(os.getcwd())  # noqa: PTH109 - pathlib would delay every server's start
+    except FileNotFoundError:
+        return False
 
 
 def _choose(name: str, arguments: list[str], environment: "Mapping[str, str]") -> int:

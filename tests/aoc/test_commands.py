@@ -133,6 +133,34 @@ def test_init_makes_a_folder_in_which_the_first_call_works(tmp_path: Path) -> No
     assert "answers/" in (data.folder / ".gitignore").read_text().splitlines()
 
 
+def test_init_of_another_folder_prints_a_call_that_works_as_it_is(tmp_path: Path) -> None:
+    data = Data(tmp_path / "data")
+    made = typed(data, "init", str(tmp_path / "of mine"))
+    command = made.stdout.splitlines()[-1].removeprefix("Next: ")
+
+    assert f"Set AOC_DATA_DIR={tmp_path / 'of mine'} to use it." in made.stdout
+    if os.name != "nt":
+        path = f"{COMMAND.parent}{os.pathsep}{os.environ['PATH']}"
+        environment = {**os.environ, **data.environment(), "PATH": path}
+        called = subprocess.run(
+            ["/bin/sh", "-c", command],
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+        assert "Lanterns on the quay" in called.stdout
+
+
+def test_init_where_nothing_can_be_written_is_one_line(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("", encoding="utf-8")
+    refused = typed(Data(tmp_path / "data"), "init", str(tmp_path / "file"))
+
+    assert (refused.returncode, refused.stdout, refused.stderr.count("\n")) == (2, "", 1)
+    assert f"{tmp_path / 'file'} cannot be written to: " in refused.stderr
+
+
 def test_plot_draws_pictures(filled: Data, tmp_path: Path) -> None:
     filled.put_speeds(
         2, [entry(f"model {number} with $ and a name that is rather long", 0) for number in range(30)]

@@ -1,5 +1,6 @@
 """`bridgehead doctor URL`: a server looked at as its clients meet it."""
 
+import asyncio
 import json
 from pathlib import Path
 from typing import Any
@@ -88,6 +89,26 @@ async def test_a_server_that_hangs_up_instead_of_ending_the_session_is_right() -
 
     assert found[-1].what == "latency"
     assert not [finding for finding in found if finding.verdict == "wrong"]
+
+
+async def test_a_server_of_which_no_tool_was_called_is_not_said_to_work(person: Person) -> None:
+    async def respond(request: Request) -> Answer:
+        message = json.loads(request.body or b"{}")
+        return Answer(200, json.dumps({"jsonrpc": "2.0", "id": message.get("id"), "result": {}}).encode())
+
+    async with fake_api(respond) as api:
+        done = await asyncio.to_thread(person.run, "doctor", api.url)
+
+    assert "so none was called" in done.stdout
+    assert done.stdout.splitlines()[-1] == "The server answers, but no call of a tool has succeeded."
+
+
+def test_a_server_without_tls_is_named_as_that(person: Person, tmp_path: Path) -> None:
+    with serving(tmp_path / "host") as host:
+        status, found = examined(person, f"https://127.0.0.1:{host.port}/mcp")
+
+    assert (status, found["TLS"]["text"]) == (1, "the server does not speak TLS")
+    assert "Use http://" in found["TLS"]["advice"]
 
 
 async def test_an_oauth_error_is_the_reason_why_a_token_is_wrong() -> None:

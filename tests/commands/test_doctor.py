@@ -29,7 +29,7 @@ def test_puzzles_that_are_not_there_yet_are_a_note_and_nothing_is_wrong(person: 
     assert "AOC_DATA_DIR=" in found["aoc"]["settings"]["text"]
     assert found["aoc"]["puzzles"]["verdict"] == "right"
     assert found["aoc"]["records"]["verdict"] == "note"
-    assert found["aoc"]["files"]["text"] == "0 read, all valid"
+    assert found["aoc"]["files"]["text"] == "none to read yet"
     assert found["clients"]["clients"]["advice"] == "Run `bridgehead install`."
 
 
@@ -158,6 +158,36 @@ def test_a_bridge_that_is_not_there_is_one_line(person: Person) -> None:
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith("bridgehead doctor: Unknown bridge 'moon'. Valid values are ")
     assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("url", ["https://", "http://[", "http://x:99999/mcp", "http://a b/"])
+def test_an_address_that_is_none_is_one_line(person: Person, url: str) -> None:
+    done = person.run("doctor", url)
+
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == (
+        f"bridgehead doctor: {url!r} is not an address. Write it as https://bridges.example.com/mcp.\n"
+    )
+
+
+def test_a_bridge_and_an_address_are_not_taken_together(person: Person) -> None:
+    done = person.run("doctor", "http://127.0.0.1:9", "aoc")
+
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "URLs and bridges cannot be checked together. Run it once for each." in done.stderr
+
+
+def test_a_bridge_of_ones_own_is_checked_by_its_file(person: Person) -> None:
+    text = 'from bridgehead.mcp import Bridge\nmine = Bridge("greeter", "1")\n'
+    (person.home / "server.py").write_text(text, encoding="utf-8")
+    (person.home / "broken.py").write_text("1 / 0\n", encoding="utf-8")
+    done, broken = person.run("doctor", "server.py"), person.run("doctor", "broken.py", "--json")
+
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "settings it has none" in done.stdout
+    assert broken.returncode == 1
+    assert "ZeroDivisionError" in findings(broken)["broken.py"]["file"]["text"]
+    assert "There is no file" in person.run("doctor", "missing.py").stderr
 
 
 def test_a_bridge_that_nobody_uses_is_no_problem_and_the_last_line_says_how_it_stands(person: Person) -> None:

@@ -57,6 +57,13 @@ def test_the_cost_of_a_list_is_told_by_tool_in_bytes_and_tokens(person: Person) 
     assert "Tokens are o200k, estimated at 4.3 bytes each." in " ".join(shown)
 
 
+def test_a_narrow_terminal_shows_every_value_of_an_argument(person: Person) -> None:
+    shown = person.run("tools", "mercury", COLUMNS="60").stdout
+
+    assert "…" not in shown
+    assert "[reasoning_effort=high|instant|low|medium]" in "".join(shown.split())
+
+
 def test_a_bridge_that_is_not_there_is_one_line(person: Person) -> None:
     done = person.run("tools", "moon")
 

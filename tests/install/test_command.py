@@ -30,6 +30,7 @@ RIGHT = "Usage: bridgehead install [CLIENT [BRIDGE ...]] [options]\n"
         ),
         (["cursor", "--url", "bridges.example.com"], "--url takes an address such as"),
         (["cursor", "--url", "https://[x"], "--url takes an address such as"),
+        (["cursor", "--url", "https://x:99999"], "--url takes an address such as"),
         (["cursor", "--token-env", "sk-1234"], "--token-env takes the name of an environment variable"),
         (["cursor", "--frobnicate"], "unrecognized arguments: --frobnicate"),
     ],

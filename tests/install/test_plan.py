@@ -1,6 +1,10 @@
 """Plan: what happens to each server of a file: added, updated, left alone, removed or refused."""
 
+from pathlib import Path
+
 import pytest
+
+from tests.support.plugins import write_distribution
 
 from .desk import Desk, everything, servers
 
@@ -50,7 +54,12 @@ def test_removing_what_is_not_there_changes_nothing(desk: Desk) -> None:
         ("https://b.example.com/tools/aoc/mcp/", {"aoc"}),
     ],
 )
-def test_an_address_is_a_host_of_bridges_or_one_server(desk: Desk, url: str, names: set[str]) -> None:
+def test_an_address_is_a_host_of_bridges_or_one_server(
+    desk: Desk, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, url: str, names: set[str]
+) -> None:
+    # A plugin here says nothing about the server.
+    code = "raise SystemExit('imported')"
+    monkeypatch.syspath_prepend(write_distribution(tmp_path / "site", "weather", "weather", code))
     desk.install("cursor", "--url", url)
     written = servers(desk.cursor)
     desk.install("cursor", "--remove")

@@ -53,8 +53,8 @@ async def test_usage_is_shown_by_day_model_and_client(api: Simulator, tmp_path: 
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["--days", "0"], "'0' is not a number of days from 1 to 10000"),
-        (["--days", "some"], "'some' is not a number of days"),
+        (["--days", "0"], "'0' is not a whole number from 1 to 10000"),
+        (["--days", "some"], "'some' is not a whole number from 1 to 10000"),
         (["--by", "day,,client"], "'' is not valid. Valid values are day, model, client"),
         (["--format", "xml"], "xml"),
     ],

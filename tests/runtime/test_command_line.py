@@ -39,7 +39,7 @@ def test_what_is_right_is_parsed() -> None:
     ("arguments", "reason"),
     [
         ((), "the following arguments are required: command"),
-        (("--year", "soon", "record", "1"), "argument --year: invalid int value: 'soon'"),
+        (("--year", "soon", "record", "1"), "argument --year: 'soon' is not a whole number"),
         (("--ye=2024", "record", "1"), "unrecognized arguments: --ye=2024"),
     ],
 )
@@ -200,3 +200,16 @@ def test_every_argument_of_every_command_has_help(module: str) -> None:
     for parser in _parsers(make()):
         for action in parser._actions:  # noqa: SLF001
             assert action.help or isinstance(action.choices, dict), f"{parser.prog}: {action.dest}"
+
+
+def test_a_narrow_terminal_breaks_no_word_of_a_help(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "60")
+    command = Parser(prog="bridgehead aoc leaderboard")
+    command.add_argument("--to", help="https://a-b.example.org/")
+    command.add_argument("--by", help="x " * 8 + "far-sighted-old-barn-owl")
+    command.add_argument("--format", choices=("table", "csv", "json", "markdown"))
+    text = command.format_help()
+
+    assert max(map(len, text.splitlines())) <= 60
+    assert {"https://a-b.example.org/", "far-sighted-old-barn-owl"} <= {*text.split()}
+    assert "\n    [--format {table,csv,json,markdown}]\n" in text

@@ -57,6 +57,16 @@ def test_a_word_that_is_wider_than_the_terminal_is_folded_and_nothing_of_it_lost
     assert "now" in told
 
 
+def test_a_long_path_is_broken_between_its_folders() -> None:
+    told = shown(Finding("state", "right", f"kept in /home/{'y' * 40}/{'z' * 40}/state"))
+
+    assert [line.strip().rpartition(" ")[2] for line in told.splitlines()] == [
+        "in",
+        f"/home/{'y' * 40}/",
+        f"{'z' * 40}/state",
+    ]
+
+
 def test_only_what_is_wrong_makes_the_status_another() -> None:
     assert exit_code([]) == exit_code([RIGHT, NOTE]) == 0
     assert exit_code([RIGHT, WRONG, NOTE]) == 1
@@ -76,7 +86,7 @@ def test_a_finding_names_what_is_set_and_where_and_counts_the_rest() -> None:
 
     assert (found.what, found.verdict) == ("settings", "right")
     assert found.text == (
-        "SOME_YEAR=2024 (from .env), SOME_KEY=(set) (from the environment), 1 at their defaults"
+        "SOME_YEAR=2024 (from .env), SOME_KEY=(set) (from the environment), 1 at its default"
     )
 
 
@@ -98,6 +108,20 @@ def test_a_narrow_terminal_cuts_no_word_of_the_settings() -> None:
     Console(file=out, width=40).print(settings_table(Some(ENVIRONMENT), ENVIRONMENT))
 
     assert {"SOME_YEAR", "SOME_PLACE", "SOME_KEY", "environment)", "opens"} <= {*out.getvalue().split()}
+
+
+def test_a_list_of_addresses_is_broken_between_them() -> None:
+    addresses = ["https://example.com", "http://localhost:*", "http://127.0.0.1:*", "file://"]
+    environment = {"SOME_PLACE": ",".join(addresses)}
+    out = io.StringIO()
+    Console(file=out, width=40).print(settings_table(Some(environment), environment))
+
+    lines = [line.strip() for line in out.getvalue().splitlines()]
+    assert lines[4:7] == [
+        "https://example.com,http://localhost:*,",
+        "http://127.0.0.1:*,file:// (the",
+        "environment)",
+    ]
 
 
 def test_a_report_survives_the_way_to_another_process() -> None:

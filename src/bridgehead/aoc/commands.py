@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
+import shlex
 import sys
-from argparse import REMAINDER, ArgumentTypeError, Namespace
+from argparse import REMAINDER, Namespace
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from pathlib import Path
@@ -12,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
-from bridgehead.runtime.command_line import Parser
-from bridgehead.runtime.errors import InvalidArgument
+from bridgehead.runtime.command_line import Parser, number
+from bridgehead.runtime.errors import InvalidArgument, StorageError
 
 from .bench.command import add_options
 from .files.entries import GRADES
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
 
 MIN_RUNS = 5
 """Fewest runs of a solver; a time from fewer says little and may be a lucky one."""
+_MOST = 1_000_000
+_DAY_SECONDS = 86_400
 FORMATS = ("table", "csv", "json", "markdown")
 _ABOUT = """\
 Advent of Code puzzles and solve-speed records. Without a command it serves an MCP client on standard input
@@ -96,7 +99,7 @@ def parser() -> Parser:
         "--theme", choices=("light", "dark"), default="light", help="its colours (default: light)"
     )
     history = _add(commands, "history", _history, "list single runs, newest first")
-    history.add_argument("--limit", type=_positive, metavar="N", help="only the newest N")
+    history.add_argument("--limit", type=number(int, 1, _MOST), metavar="N", help="only the newest N")
     export = _add(commands, "export", _export, "write every run")
     export.add_argument(
         "--format", choices=("json", "csv"), default="json", help="the output format (default: json)"
@@ -119,31 +122,35 @@ def parser() -> Parser:
     run.add_argument("--phase", type=int, choices=(1, 2), required=True, help="the phase")
     run.add_argument(
         "--runs",
-        type=_runs,
+        type=number(int, MIN_RUNS, _MOST),
         default=MIN_RUNS,
         metavar="K",
         help="how many are timed at least (5 or more; default: 5), until the time is known to 5 %%",
     )
     run.add_argument(
-        "--max-runs", type=_runs, default=30, metavar="K", help="how many are timed at most (default: 30)"
+        "--max-runs",
+        type=number(int, MIN_RUNS, _MOST),
+        default=30,
+        metavar="K",
+        help="how many are timed at most (default: 30)",
     )
     run.add_argument(
         "--warm-up",
-        type=_natural,
+        type=number(int, 0, _MOST),
         default=1,
         metavar="K",
         help="how many untimed runs to do first (default: 1)",
     )
     run.add_argument(
         "--timeout",
-        type=_seconds,
+        type=number(float, 0, _DAY_SECONDS, is_above=True),
         default=60.0,
         metavar="S",
         help="time limit of one run in seconds (default: 60)",
     )
     run.add_argument(
         "--memory",
-        type=_positive,
+        type=number(int, 1, _MOST),
         default=4096,
         metavar="MB",
         help="memory limit of one run, on Linux (default: 4096)",
@@ -164,7 +171,9 @@ def parser() -> Parser:
     )
     what = fetch.add_mutually_exclusive_group(required=True)
     what.add_argument("--day", type=int, choices=range(FIRST, LAST + 1), metavar="N", help="the day")
-    what.add_argument("--leaderboard", type=_positive, metavar="ID", help="a private leaderboard of yours")
+    what.add_argument(
+        "--leaderboard", type=number(int, 1, _MOST), metavar="ID", help="a private leaderboard of yours"
+    )
     fetch.add_argument(
         "--again", action="store_true", help="fetch again, for a phase that was unlocked since"
     )
@@ -177,31 +186,6 @@ def _add(commands: Any, name: str, run: Callable[..., int], about: str) -> Parse
     made: Parser = commands.add_parser(name, help=about)
     made.set_defaults(run=run)
     return made
-
-
-def _positive(text: str) -> int:
-    number = int(text)
-    if not 1 <= number <= 1_000_000:  # noqa: PLR2004 - nobody waits longer
-        raise ValueError(text)
-    return number
-
-
-def _runs(text: str) -> int:
-    number = _positive(text)
-    if number < MIN_RUNS:
-        raise ArgumentTypeError(f"{number} is too few: at least {MIN_RUNS} are timed")
-    return number
-
-
-def _natural(text: str) -> int:
-    return 0 if text == "0" else _positive(text)
-
-
-def _seconds(text: str) -> float:
-    number = float(text)
-    if not 0 < number <= 86_400:  # noqa: PLR2004 - a day
-        raise ValueError(text)
-    return number
 
 
 def _filters(options: Namespace, order: Any = "speed") -> Filters:
@@ -338,11 +322,20 @@ def _init(workspace: Workspace, options: Namespace, settings: AocSettings) -> in
     )
     if not options.folder:
         folder = Path(workspace.folders.inputs).parent
-    made = make_starter(folder)
+    try:
+        made = make_starter(folder)
+    except OSError as failure:
+        raise StorageError(
+            f"{folder} cannot be written to: {failure.strerror or failure}.",
+            next_step="Name a folder of yours: bridgehead aoc init FOLDER",
+        ) from failure
     sys.stdout.write("".join(f"made {path}\n" for path in made) or f"{folder} has everything already\n")
+    setting = ""
     if options.folder:
         sys.stdout.write(f"Set AOC_DATA_DIR={folder} to use it.\n")
-    sys.stdout.write("Next: bridgehead call aoc fetch_instruction day=1\n")
+        if os.name != "nt":  # its shells cannot set a variable for one command
+            setting = f"AOC_DATA_DIR={shlex.quote(str(folder))} "
+    sys.stdout.write(f"Next: {setting}bridgehead call aoc fetch_instruction day=1\n")
     return 0
 
 

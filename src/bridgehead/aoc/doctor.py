@@ -61,7 +61,7 @@ def check(folders: Folders) -> CheckResult:
     for folder, check_file in checks:
         try:
             names = sorted(name for name in os.listdir(folder) if _LIKELY_NAME.fullmatch(name))
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError):
             names = []
         for name in names:
             files += 1
@@ -202,7 +202,8 @@ async def examine(environment: Mapping[str, str]) -> list[Finding]:
         records,
     ]
     if not report.problems:
-        findings.append(Finding("files", "right", f"{report.files} read, all valid"))
+        read = f"{report.files} read, all valid" if report.files else "none to read yet"
+        findings.append(Finding("files", "right", read))
     findings += [
         Finding("files", "wrong", f"{problem.path}: {problem.text}", "Run `bridgehead aoc check`.")
         for problem in report.problems[:_SHOWN]

@@ -9,14 +9,13 @@ from rich.console import Console
 
 from bridgehead.mcp import run_on_loop
 from bridgehead.runtime import findings
-from bridgehead.runtime.command_line import Parser
+from bridgehead.runtime.command_line import Parser, number
 from bridgehead.runtime.findings import settings_table
 
 from . import doctor
 from .settings import BitburnerSettings
 from .sync import command as sync
 
-MAX_WAIT_SECONDS = 3600.0
 _ABOUT = """\
 The scripts inside a running game of Bitburner, for agents. Without a command it serves an MCP client on
 standard input and output.
@@ -58,7 +57,7 @@ def parser() -> Parser:
     checking = commands.add_parser("doctor", help="check everything between this machine and the game")
     checking.add_argument(
         "--wait",
-        type=parse_wait,
+        type=number(float, 0, sync.MAX_WAIT_SECONDS),
         default=5.0,
         metavar="SECONDS",
         help="how long to wait for a game (default: 5)",
@@ -90,11 +89,3 @@ def install_checker(archive: Path | None, environment: Mapping[str, str]) -> int
     console.print(f"TypeScript {component.VERSION} is installed in {program.parent.parent}.")
     console.print("Bridges that start from now on check scripts with it.")
     return 0
-
-
-def parse_wait(text: str) -> float:
-    """Return seconds to wait, up to an hour."""
-    seconds = float(text)
-    if not 0 <= seconds <= MAX_WAIT_SECONDS:
-        raise ValueError(text)
-    return seconds

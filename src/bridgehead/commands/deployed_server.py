@@ -140,8 +140,14 @@ class _Session:
                     parts.hostname, parts.port or 443, ssl=ssl.create_default_context()
                 )
         except (OSError, TimeoutError) as failure:
-            advice = "Check the address, the port and the certificate chain."
-            raise _Refused(Finding("TLS", "wrong", str(failure) or "no answer", advice)) from failure
+            advice, text = (
+                "Check the address, the port and the certificate chain.",
+                str(failure) or "no answer",
+            )
+            # OpenSSL's words for an answer that is not TLS, such as that of an http server.
+            if isinstance(failure, ssl.SSLError) and failure.reason == "WRONG_VERSION_NUMBER":
+                advice, text = "Use http://, or the port that serves https.", "the server does not speak TLS"
+            raise _Refused(Finding("TLS", "wrong", text, advice)) from failure
         tls = writer.get_extra_info("ssl_object")
         writer.close()
         days = int((ssl.cert_time_to_seconds(tls.getpeercert()["notAfter"]) - time.time()) / 86_400)
@@ -213,7 +219,7 @@ class _Session:
         elif status in (_UNAUTHORIZED, _FORBIDDEN):
             finding = Finding("token", "wrong", str(error or "the token is not accepted"), _GET_ACCESS)
         elif status == _NOT_FOUND:
-            advice = "The path ends in /mcp or /BRIDGE/mcp."
+            advice = "Check the path: it ends in /mcp or /BRIDGE/mcp, for a bridge that is served there."
             finding = Finding(method, "wrong", f"nothing is served at {self._url}", advice)
         else:
             finding = Finding(method, "wrong", f"HTTP status {status}. {error or ''}".strip(), _SEE_LOG)

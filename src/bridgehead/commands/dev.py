@@ -97,7 +97,10 @@ def main(arguments: list[str], environment: Mapping[str, str]) -> int:
         # Not `environment`: the bridge reads .env again itself, and the shell does not know its values.
         sys.stdout.write(f"{inspector_command(target, os.environ)}\n")
         return 0
-    return run_on_loop(_serve(command, folder, is_quiet=options.quiet))
+    try:
+        return run_on_loop(_serve(command, folder, is_quiet=options.quiet))
+    except KeyboardInterrupt:  # "Press Ctrl+C to stop": the end that was asked for
+        return 0
 
 
 def inspector_command(target: str, environment: Mapping[str, str]) -> str:
@@ -198,8 +201,9 @@ class Relay:
         loop = asyncio.get_running_loop()
 
         def read() -> None:
+            # Not `sys.stdin.buffer`: Python closes that at its end, and aborts because this thread reads.
             with suppress(RuntimeError):  # the loop has ended
-                for line in sys.stdin.buffer:
+                for line in os.fdopen(sys.stdin.fileno(), "rb", closefd=False):
                     asyncio.run_coroutine_threadsafe(self._lines.put(line), loop).result()
                 asyncio.run_coroutine_threadsafe(self._lines.put(b""), loop).result()
 

@@ -9,6 +9,7 @@ import sys
 from collections.abc import Mapping
 from importlib.metadata import version
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import msgspec
 from rich.console import Console
@@ -18,7 +19,7 @@ from bridgehead import __version__
 from bridgehead.install.detection import DetectedClient, detect_clients
 from bridgehead.install.machine import Machine
 from bridgehead.mcp import run_on_loop
-from bridgehead.runtime import plugins
+from bridgehead.runtime import bridge_files, plugins
 from bridgehead.runtime.command_line import Parser, completed_by
 from bridgehead.runtime.env_file import narrow
 from bridgehead.runtime.errors import BridgeError
@@ -32,9 +33,10 @@ from . import client_entries, deployed_server
 _ABOUT = """\
 Checks everything and says how to fix each problem. The exit status is 0 if nothing is wrong.
 
-  bridgehead doctor        this machine: bridges, host, what each client starts
+  bridgehead doctor             bridges, host, and what each client starts
   bridgehead doctor mercury --json
-  bridgehead doctor host   what `bridgehead serve` would do
+  bridgehead doctor server.py   a bridge of your own, in a file
+  bridgehead doctor host        what `bridgehead serve` would do
   bridgehead doctor https://bridges.example.com/mcp
 
 The last one checks a server as clients see it, with the token in BRIDGEHEAD_TOKEN.
@@ -46,9 +48,9 @@ _LIBRARIES = ("msgspec", "httptools", "websockets")
 def parser() -> Parser:
     """Return the parser of the command line."""
     command = Parser(prog="bridgehead doctor", description=_ABOUT)
-    about = "bridges, host, or the URL of a server (default: all on this machine)"
+    about = "bridges (names, files or modules), host, or URLs of servers (default: all on this machine)"
     parts = command.add_argument("parts", nargs="*", metavar="BRIDGE", help=about)
-    completed_by(parts, lambda *_: (*plugins.names(), HOST))
+    completed_by(parts, lambda *_: (*bridge_files.suggestions(), HOST))
     command.add_argument("--json", action="store_true", help="print the findings as JSON")
     return command
 
@@ -59,8 +61,13 @@ def main(arguments: list[str], environment: Mapping[str, str]) -> int:
     options = command.parse_args(arguments)
     parts = (*plugins.names(), HOST)
     for name in options.parts:
-        if name not in parts and not _is_url(name):
-            command.refuse(f"Unknown bridge {name!r}", name, parts)
+        if _is_url(name):
+            _check_url(command, name, options.parts)
+        elif name not in parts:
+            try:
+                bridge_files.find(name)
+            except plugins.UnknownBridge:
+                command.refuse(f"Unknown bridge {name!r}", name, parts)
     report = run_on_loop(examine(options.parts or parts, environment, is_asked=bool(options.parts)))
     if options.json:
         sys.stdout.write(json.dumps(msgspec.to_builtins(report), ensure_ascii=False, indent=2) + "\n")
@@ -74,16 +81,19 @@ def main(arguments: list[str], environment: Mapping[str, str]) -> int:
             noun = "problem" if wrong == 1 else "problems"
             console.print(f"\n[bold red]{wrong} {noun}.[/] The lines with → say how to fix them.")
         else:
-            # A client's entry whose token is not set here is in use but was not tried: "Cursor: aoc".
-            entries = [finding for finding in report.get("clients", ()) if ": " in finding.what]
-            untried = ", ".join(finding.what for finding in entries if finding.verdict == "note")
-            summary = (
-                f"Everything else in use works. Not tried: {untried}."
-                if untried
-                else "Everything in use works."
-            )
-            console.print(f"\n[bold green]{escape(summary)}[/]")
+            console.print(f"\n[bold green]{escape(_conclude(report))}[/]")
     return exit_code(finding for findings in report.values() for finding in findings)
+
+
+def _conclude(report: Mapping[str, list[Finding]]) -> str:
+    """Sum up a report without problems; claim nothing that was not tried."""
+    calls = [finding for url in report if _is_url(url) for finding in report[url] if finding.what == "call"]
+    if any(call.verdict == "note" for call in calls):
+        return "The server answers, but no call of a tool has succeeded."
+    # A client's entry whose token is not set here is in use but was not tried: "Cursor: aoc".
+    entries = [finding for finding in report.get("clients", ()) if ": " in finding.what]
+    untried = ", ".join(finding.what for finding in entries if finding.verdict == "note")
+    return f"Everything else in use works. Not tried: {untried}." if untried else "Everything in use works."
 
 
 async def examine(
@@ -134,6 +144,21 @@ def _is_url(name: str) -> bool:
     return name.startswith(("http://", "https://"))
 
 
+def _check_url(command: Parser, url: str, parts: list[str]) -> None:
+    """Exit if a URL is not one, or is named beside bridges."""
+    if not all(map(_is_url, parts)):
+        command.error("URLs and bridges cannot be checked together", step="Run it once for each.")
+    try:
+        parts_of_url = urlsplit(url)
+        is_valid = (
+            bool(parts_of_url.hostname) and parts_of_url.port != 0 and url.isprintable() and " " not in url
+        )
+    except ValueError:  # a bracket that is not closed, a port that does not exist
+        is_valid = False
+    if not is_valid:
+        command.error(f"{url!r} is not an address", step="Write it as https://bridges.example.com/mcp.")
+
+
 def _examine_path(environment: Mapping[str, str]) -> list[Finding]:
     """Note that the shell does not find `bridgehead`, which every printed command begins with."""
     if shutil.which("bridgehead", path=environment.get("PATH")):
@@ -160,7 +185,7 @@ async def _examine_part(name: str, environment: Mapping[str, str]) -> list[Findi
             from bridgehead.host.doctor import examine as examine_host
 
             return await examine_host(environment)
-        manifest = plugins.load(name)
+        manifest = bridge_files.load(name)
         own = narrow(environment, manifest.settings.declared)
         examine_bridge = manifest.load_doctor()
         if examine_bridge is not None:
@@ -168,6 +193,8 @@ async def _examine_part(name: str, environment: Mapping[str, str]) -> list[Findi
         return [settings_finding(manifest.settings(own), own)]
     except (plugins.PluginError, BrokenPart) as error:
         return [Finding("plugin", "wrong", error.message, error.next_step)]
+    except bridge_files.BridgeFileError as error:
+        return [Finding("file", "wrong", error.message, error.next_step)]
     except SettingError as error:
         from_file: frozenset[str] = getattr(environment, "from_file", frozenset())
         where = "in .env" if error.name in from_file else "in this shell's environment"

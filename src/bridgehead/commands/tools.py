@@ -9,7 +9,7 @@ from collections.abc import Mapping
 import msgspec
 from rich.console import Console
 from rich.markup import escape
-from rich.table import Table
+from rich.table import Column, Table
 
 from bridgehead.mcp import NEWEST_HANDSHAKE, Tool
 from bridgehead.runtime import bridge_files, plugins
@@ -78,7 +78,7 @@ def main(arguments: list[str], environment: Mapping[str, str]) -> int:
     console = Console(highlight=False)
     for name, bridge_tools in tools.items():
         console.print(f"\n[bold]{name}[/]")
-        table = Table.grid(padding=(0, 2, 0, 2))
+        table = Table.grid("", Column(overflow="fold"), padding=(0, 2, 0, 2))
         for offered, tool in bridge_tools.items():
             usage = escape(tool_arguments.usage(tool.input_schema))
             table.add_row(f"[cyan]{offered}[/]", f"{escape(tool.description)}\n[dim]{usage}[/]")

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 log = logs.logger("host.settings")
 
 
+_ANY_ADDRESS = ("0.0.0.0", "::", "[::]")  # noqa: S104 - to recognise them
 _EXAMPLES = """\
 examples:
   bridgehead serve                   all bridges, at http://localhost:3000/mcp
@@ -93,13 +94,21 @@ def main(
         if sys.stderr.isatty():
             token = "" if settings.needs_auth else " --no-token"
             url = job.address
-            # Without names, `install` adds the installed bridges; a bridge in a file has to be named.
+            here = ""
+            if settings.host in _ANY_ADDRESS:  # where to listen, but nowhere to connect to
+                url = url.replace(settings.shown_host, "localhost", 1)
+                here = "From another machine, use this machine's name or address instead of localhost.\n"
+            # Without names, `install` adds the built-in bridges; a bridge in a file has to be named.
+            client, entry = "CLIENT", url
             if in_files := [name for name in served if name not in plugins.names()]:
-                url = f"{url}/{in_files[0]}/mcp --name {in_files[0]}"
+                entry = f"{url}/{in_files[0]}/mcp --name {in_files[0]}"
+            elif {*served} != {*plugins.built_in_names()}:
+                client = " ".join(["CLIENT", *served])
             sys.stderr.write(
-                f"Bridgehead {__version__} serves {', '.join(served)} at {job.address}/mcp\n"
-                f"Connect a client: bridgehead install CLIENT --url {url}{token}\n"
-                f"Look at it:       {job.address}/\n"
+                f"Bridgehead {__version__} serves {', '.join(served)} at {url}/mcp\n"
+                f"Connect a client: bridgehead install {client} --url {entry}{token}\n"
+                f"Look at it:       {url}/\n"
+                f"{here}"
                 "Press Ctrl+C to stop.\n"
             )
         if settings.workers > 1:

@@ -7,6 +7,7 @@ import difflib
 import json
 import os
 import re
+import shutil
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
@@ -61,9 +62,12 @@ def run(arguments: list[str], machine: Machine, load_manifest: Callable[[str], M
             has = detected.problem or ", ".join(detected.bridges) or "no bridges"
             scope = f" ({detected.scope})" if detected.scope not in detected.client.scopes[:1] else ""
             title = detected.client.id + scope
-            sys.stdout.write(
-                f"{title:24} {state:10} {has if detected.is_installed else '':32} {detected.path}\n"
-            )
+            line = f"{title:24} {state:10} {has if detected.is_installed else '':32} {detected.path}"
+            # In a narrow terminal, the path goes below. Not in a pipe: there a line is a client.
+            if sys.stdout.isatty() and len(line) > shutil.get_terminal_size().columns:
+                line = f"{title:16} {state:10} {has if detected.is_installed else ''}".rstrip()
+                line += f"\n    {detected.path}"
+            sys.stdout.write(f"{line}\n")
         return 0
     try:
         if options.client is None:
@@ -130,7 +134,8 @@ def _check(parser: Parser, options: argparse.Namespace) -> None:
         parser.error("--url goes with names of bridges, not with files")
     try:
         address = urlsplit(options.url)
-    except ValueError:  # such as a bracket that is not closed
+        _ = address.port
+    except ValueError:  # such as a bracket that is not closed, or a port that does not exist
         address = urlsplit("")
     is_one = len(set(options.bridge)) == 1 or address.path.rstrip("/").endswith("/mcp") or options.remove
     if options.name and not (is_one and _NAME.fullmatch(options.name)):

@@ -236,7 +236,9 @@ def _addresses(request: InstallRequest) -> dict[str, str]:
     path = urlsplit(url).path
     if not path.endswith("/mcp"):
         return {
-            request.name or bridge: f"{url}/{bridge}/mcp" for bridge in request.bridges or plugins.names()
+            # As `serve` without names: whether the server has a plugin of this machine is not known here.
+            request.name or bridge: f"{url}/{bridge}/mcp"
+            for bridge in request.bridges or plugins.built_in_names()
         }
     named = [bridge for bridge in plugins.names() if path.endswith(f"/{bridge}/mcp")]
     if request.bridges and list(request.bridges) != named:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from bridgehead.runtime import directories, logs
-from bridgehead.runtime.command_line import write_csv
+from bridgehead.runtime.command_line import number, write_csv
 from bridgehead.runtime.errors import StorageError
 from bridgehead.runtime.stores import sqlite
 
@@ -43,28 +43,25 @@ _audit = logs.logger("mercury.audit")
 def add_options(parser: ArgumentParser) -> None:
     """Declare the options of the command."""
     parser.add_argument(
-        "--days", type=_days, default=DAYS, help=f"how many days up to today (default {DAYS})"
+        "--days",
+        type=number(int, 1, MAX_DAYS),
+        default=DAYS,
+        help=f"how many days up to today (default: {DAYS})",
     )
     parser.add_argument(
         "--by",
         type=_dimensions,
         default=["day"],
         metavar="NAMES",
-        help=f"what to group by: any of {', '.join(DIMENSIONS)}, separated by commas (default day)",
+        help=f"what to group by: any of {', '.join(DIMENSIONS)}, separated by commas (default: day)",
     )
-    parser.add_argument("--format", choices=FORMATS, default="table", help="how to print it (default table)")
+    parser.add_argument("--format", choices=FORMATS, default="table", help="how to print it (default: table)")
     parser.add_argument(
         "--release",
         action="store_true",
         help="release the uncertain money of these days, after you have checked the API's bill",
     )
     parser.add_argument("--yes", action="store_true", help="with --release: do not ask")
-
-
-def _days(text: str) -> int:
-    if not (text.isascii() and text.isdigit() and 0 < int(text) <= MAX_DAYS):
-        raise ArgumentTypeError(f"{text!r} is not a number of days from 1 to {MAX_DAYS}")
-    return int(text)
 
 
 def _dimensions(text: str) -> list[str]:

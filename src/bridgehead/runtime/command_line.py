@@ -5,8 +5,11 @@ from __future__ import annotations
 import argparse
 import codecs
 import io
+import math
 import re
+import shutil
 import sys
+import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any, NoReturn, TextIO
@@ -15,6 +18,8 @@ WRONG_USAGE = 2
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "'")
 """First characters of a formula in a spreadsheet (OWASP, CSV injection), and our own escape."""
 _MANY = ("*", "+")
+_USAGE_WORD = re.compile(r"\[[^\]]*\]|\([^)]*\)|\S+")
+"""A word of a usage; an option in brackets stays whole."""
 _HANDLER = "bridgehead.signs"
 # A Windows console or a pipe may have a code page without these.
 _SIGNS = {
@@ -32,6 +37,37 @@ Complete = Callable[[list[str], Mapping[str, str]], Iterable[str]]
 """Takes the words before an argument and the environment; returns the argument's possible values."""
 
 
+def number(
+    kind: type[int | float], minimum: float, maximum: float, *, is_above: bool = False
+) -> Callable[[str], Any]:
+    """Return what parses an argument that is a number; with `is_above`, the minimum itself is not allowed."""
+    noun = "a whole number" if kind is int else "a number"
+    span = (
+        f"above {minimum:.15g}, at most {maximum:.15g}"
+        if is_above
+        else f"from {minimum:.15g} to {maximum:.15g}"
+    )
+
+    def parse(text: str) -> float:
+        try:
+            value = kind(text)
+        except ValueError:
+            value = math.nan
+        # NaN fails both comparisons.
+        if not (minimum < value <= maximum if is_above else minimum <= value <= maximum):
+            raise argparse.ArgumentTypeError(f"{text!r} is not {noun} {span}")
+        return value
+
+    return parse
+
+
+def _whole_number(text: str) -> int:
+    try:
+        return int(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number") from None
+
+
 def completed_by(action: argparse.Action, complete: Complete) -> argparse.Action:
     """Let a shell complete an argument with words that argparse itself does not check."""
     action.completer = complete  # type: ignore[attr-defined]  # argcomplete's name for it
@@ -40,9 +76,6 @@ def completed_by(action: argparse.Action, complete: Complete) -> argparse.Action
 
 def wrap(text: str, width: int = 0) -> str:
     """Break lines that are too wide for the terminal, between words and under the start of their text."""
-    import shutil
-    import textwrap
-
     width = max(20, width or shutil.get_terminal_size().columns)
     if any(len(line) > width for line in text.split("\n")):
         text = re.sub(r"(?m)(?<=\S)\n(?=\S)", " ", text)  # lines of a paragraph, to be rewrapped
@@ -69,6 +102,24 @@ class _HelpFormatter(argparse.RawDescriptionHelpFormatter):
     def _fill_text(self, text: str, width: int, indent: str) -> str:
         return wrap(super()._fill_text(text, width, indent))
 
+    def _split_lines(self, text: str, width: int) -> list[str]:
+        """Override argparse, which breaks words at hyphens, addresses too."""
+        return textwrap.wrap(" ".join(text.split()), width, break_long_words=False, break_on_hyphens=False)
+
+    def _format_usage(self, *arguments: Any) -> str:
+        """Override argparse, which puts options beyond the right edge of a narrow terminal."""
+        usage = super()._format_usage(*arguments)
+        width = shutil.get_terminal_size().columns
+        if all(len(line) <= width for line in usage.splitlines()):
+            return usage
+        lines, line = [], ""
+        for word in _USAGE_WORD.findall(usage):
+            if line.strip() and len(f"{line} {word}") > width:
+                lines.append(line)
+                line = "   "
+            line = f"{line} {word}" if line else word
+        return "\n".join([*lines, line]) + "\n\n"
+
     def add_argument(self, action: argparse.Action) -> None:
         """Override argparse, which forgets the indent of subcommands: the longest got a line of its own."""
         super().add_argument(action)
@@ -86,6 +137,8 @@ class Parser(argparse.ArgumentParser):
         # An abbreviation that works today would break or change its meaning with the next option.
         options.setdefault("allow_abbrev", False)
         super().__init__(**options)
+        # argparse would answer with the name of a type of Python: "invalid int value".
+        self.register("type", int, _whole_number)
 
     def _print_message(self, message: str, file: Any = None) -> None:
         """Override argparse, which ignores an error while it writes its help."""

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderResult
     from rich.measure import Measurement
     from rich.table import Table
+    from rich.text import Text
 
 Verdict = Literal["right", "note", "wrong"]
 
@@ -24,6 +25,8 @@ _MARKS = {"right": "[green]✓[/]", "note": "[yellow]•[/]", "wrong": "[red]✗
 _DEFAULT = "default"
 _WORD = re.compile(r"(?:`[^`]*`|\S)+")
 """A word, or several within backticks."""
+_LIST_PART = re.compile(r"[^,]*,|[^,]+")
+_PATH_PART = re.compile(r"[^/\\]*[/\\]|[^/\\]+")
 
 
 class Finding(Struct, frozen=True):
@@ -53,9 +56,9 @@ def table(findings: Iterable[Finding]) -> Table:
 
 
 class _Prose:
-    """A text for a terminal that keeps a command in backticks on one line, so that it can be copied."""
+    """A text for a terminal, broken between words; a command in backticks stays whole, to be copied."""
 
-    def __init__(self, text: str, style: str) -> None:
+    def __init__(self, text: str | Text, style: str = "") -> None:
         self._text = text
         self._style = style
 
@@ -63,22 +66,34 @@ class _Prose:
         from rich.measure import Measurement
         from rich.text import Text
 
-        return Measurement.get(console, options, Text(self._text))
+        return Measurement.get(console, options, Text(str(self._text)))
 
     def __rich_console__(self, _console: Console, options: ConsoleOptions) -> RenderResult:
         from rich.cells import cell_len
         from rich.text import Text
 
-        lines: list[str] = []
-        for paragraph in self._text.splitlines() or [""]:
-            line = ""
-            for word in _WORD.findall(paragraph):
-                if line and cell_len(line) + 1 + cell_len(word) > options.max_width:
-                    lines.append(line)
-                    line = ""
-                line += f" {word}" if line else word
-            lines.append(line)
-        yield Text("\n".join(lines), self._style, overflow="fold")
+        text = Text(self._text, self._style) if isinstance(self._text, str) else self._text
+        for paragraph in text.split("\n", allow_blank=True):
+            plain, start, end = paragraph.plain, 0, 0
+            for word in _WORD.finditer(plain):
+                # A word that is wider than the terminal is broken too: a path between its folders, a list
+                # between its values.
+                parts: Iterable[re.Match[str]] = [word]
+                if cell_len(word[0]) > options.max_width:
+                    pattern = _LIST_PART if "," in word[0] else _PATH_PART
+                    parts = pattern.finditer(plain, *word.span())
+                for part in parts:
+                    whole = word if part.start() == word.start() else part
+                    if end and cell_len(plain[start : whole.end()]) > options.max_width:
+                        yield _folded(paragraph[start:end])
+                        start = part.start()
+                    end = part.end()
+            yield _folded(paragraph[start:end])
+
+
+def _folded(line: Text) -> Text:
+    line.overflow = "fold"
+    return line
 
 
 def exit_code(findings: Iterable[Finding]) -> int:
@@ -102,7 +117,9 @@ def settings_finding(settings: Settings, environment: Mapping[str, str]) -> Find
         if name in settings.configured
     ]
     others = len(settings.declared) - len(configured)
-    return Finding("settings", "right", ", ".join([*configured, f"{others} at their defaults"]))
+    if others:
+        configured.append(f"{others} at {'its default' if others == 1 else 'their defaults'}")
+    return Finding("settings", "right", ", ".join(configured) or "it has none")
 
 
 def settings_table(settings: Settings, environment: Mapping[str, str]) -> Table:
@@ -110,18 +127,19 @@ def settings_table(settings: Settings, environment: Mapping[str, str]) -> Table:
 
     Stacked rather than in columns: four columns on a narrow terminal would cut words.
     """
-    from rich.markup import escape
     from rich.padding import Padding
-    from rich.table import Column, Table
+    from rich.table import Table
+    from rich.text import Text
 
     values = dict(settings.summary())
-    grid = Table.grid(Column(overflow="fold"))
+    grid = Table.grid()
     for setting in settings.declared:
         source = _origin(setting.name, settings, environment)
-        value = escape(values[setting.name] or setting.shown_default)
-        shown = value if source == _DEFAULT else f"[bold]{value}[/]"
-        grid.add_row(f"[cyan]{setting.name}[/] = {shown} [dim]({source})[/]")
-        grid.add_row(Padding(escape(setting.about), (0, 0, 1, 4)))
+        value = values[setting.name] or setting.shown_default
+        shown = (value, "" if source == _DEFAULT else "bold")
+        line = Text.assemble((setting.name, "cyan"), " = ", shown, (f" ({source})", "dim"))
+        grid.add_row(_Prose(line))
+        grid.add_row(Padding(_Prose(setting.about), (0, 0, 1, 4)))
     return grid
 
 

@@ -117,15 +117,26 @@ def test_a_name_is_used_once(command: Command) -> None:
         ("add", "x" * 65),
         ("add", "a\nb"),
         ("add", "x", "--bridges", "moon"),
-        ("add", "x", "--per-minute", "-1"),
-        ("add", "x", "--days", "-1"),
-        ("add", "x", "--days", "nan"),
+        ("add", "x", "--bridges", ""),  # `--bridges "$UNSET"` does not mean all bridges
+        ("add", "x", "--bridges", " , "),
     ],
 )
 def test_what_cannot_be_a_token_is_refused(command: Command, arguments: tuple[str, ...]) -> None:
     with pytest.raises(BridgeError):
         command(*arguments)
     assert command.file.read().tokens == ()
+
+
+@pytest.mark.parametrize("option", ["--per-minute", "--days"])
+@pytest.mark.parametrize("value", ["-1", "nan", "inf", "99999999999", "x"])
+def test_a_number_that_cannot_be_is_refused(
+    command: Command, capsys: pytest.CaptureFixture[str], option: str, value: str
+) -> None:
+    with pytest.raises(SystemExit):
+        command("add", "x", option, value)
+    assert f"argument {option}: '{value}' is not a " in capsys.readouterr().err
+    assert command.file.read().tokens == ()
+    assert command("list").count("\n") == 1
 
 
 def test_the_file_and_its_folder_are_private(command: Command) -> None:

@@ -87,6 +87,7 @@ def test_a_fault_that_does_not_exist_is_refused_with_those_that_do(fault: str) -
 
 def test_a_port_that_is_taken_is_said_in_one_line() -> None:
     with running() as (_, said):
+        assert "is not a whole number from 0 to 65535" in refused("--port", "65536").stderr
         done = refused("--port", str(port(said)))
 
     assert done.returncode == 1

@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from argparse import Namespace
+from argparse import ArgumentTypeError, Namespace
 from contextlib import ExitStack
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
-from bridgehead.runtime.command_line import Parser
+from bridgehead.runtime.command_line import Parser, number
 from bridgehead.runtime.errors import InvalidArgument
 
 from ..files.layout import FIRST, LAST
@@ -24,6 +24,10 @@ if TYPE_CHECKING:
 
 INTERRUPTED = 130
 MAX_REPEATS = 1000
+MAX_MINUTES = 100_000
+"""Two months."""
+MAX_DOLLARS = 1_000_000
+"""Whoever spends more has a mistake in it."""
 
 
 def add_options(parser: Parser) -> None:
@@ -33,10 +37,31 @@ def add_options(parser: Parser) -> None:
     add("--init", action="store_true", help="write such a file to begin with, and stop")
     add("--demo", action="store_true", help="invented puzzles and scripted agents, offline")
     add("--days", type=parse_days, metavar="DAYS", help="such as 1-5 or 1,3,7 (default: all that there are)")
-    add("--repeats", type=_repeats, metavar="N", help="runs of each agent on each day (default: 1)")
-    add("--timeout", type=_minutes, default=30.0, metavar="MIN", help="limit of one run (default: 30)")
-    add("--budget-usd", type=_dollars, metavar="USD", help="begin no run after this much was spent")
-    add("--budget-minutes", type=_minutes, metavar="MIN", help="begin no run after this much time")
+    add(
+        "--repeats",
+        type=number(int, 1, MAX_REPEATS),
+        metavar="N",
+        help="runs of each agent on each day (default: 1)",
+    )
+    add(
+        "--timeout",
+        type=number(float, 0, MAX_MINUTES, is_above=True),
+        default=30.0,
+        metavar="MIN",
+        help="limit of one run (default: 30)",
+    )
+    add(
+        "--budget-usd",
+        type=number(float, 0, MAX_DOLLARS, is_above=True),
+        metavar="USD",
+        help="begin no run after this much was spent",
+    )
+    add(
+        "--budget-minutes",
+        type=number(float, 0, MAX_MINUTES, is_above=True),
+        metavar="MIN",
+        help="begin no run after this much time",
+    )
     add(
         "--folder", metavar="FOLDER", help="for journal, transcripts and report (default: bench/ in the data)"
     )
@@ -52,32 +77,16 @@ def parse_days(text: str) -> list[int]:
     days: set[int] = set()
     for part in text.split(","):
         first, _, last = part.partition("-")
-        span = range(int(first), int(last or first) + 1)
+        try:
+            span = range(int(first), int(last or first) + 1)
+        except ValueError:
+            span = range(0)
         if not span or span[0] < FIRST or span[-1] > LAST:
-            raise ValueError(text)
+            raise ArgumentTypeError(
+                f"{text!r} does not name days from {FIRST} to {LAST}, such as 1-5 or 1,3,7"
+            )
         days.update(span)
     return sorted(days)
-
-
-def _repeats(text: str) -> int:
-    number = int(text)
-    if not 1 <= number <= MAX_REPEATS:
-        raise ValueError(text)
-    return number
-
-
-def _minutes(text: str) -> float:
-    number = float(text)
-    if not 0 < number <= 100_000:  # noqa: PLR2004 - two months
-        raise ValueError(text)
-    return number
-
-
-def _dollars(text: str) -> float:
-    number = float(text)
-    if not 0 < number <= 1_000_000:  # noqa: PLR2004 - anybody who spends more has a mistake in it
-        raise ValueError(text)
-    return number
 
 
 def run(workspace: Workspace, options: Namespace, settings: AocSettings) -> int:

@@ -12,10 +12,10 @@ from websockets.exceptions import InvalidURI
 from websockets.uri import parse_uri
 
 from bridgehead.mcp import shutdown_signals
-from bridgehead.runtime.command_line import Parser
+from bridgehead.runtime.command_line import Parser, number
 
 from . import faults
-from .game import Game
+from .game import ABNORMAL, Game
 from .paths import GameFolder, read_folder
 from .screen import Screen
 from .world import HOME, HOSTS
@@ -28,6 +28,7 @@ Simulates the game in memory: it connects and answers as the game does.
 Generation 3 dials again after a drop. Generation 2 does not, as its player has to press Connect; --reconnect
 presses it for you. Press Ctrl+C to stop.
 """
+MAX_RECONNECT_SECONDS = 3600
 _NEXT = "Next, in another terminal: bridgehead call bitburner list_servers"
 _FAULTS = (
     "what goes wrong and how often, such as late=0.3,delay=1,drop=0.05: silence, late, out_of_order, drop, "
@@ -43,19 +44,26 @@ def simulate(arguments: list[str], environment: Mapping[str, str]) -> int:
         type=parse_url,
         # Where a bridge with the same settings listens.
         default=f"ws://{environment.get('BITBURNER_LISTEN') or '127.0.0.1:12525'}",
-        help="where the bridge listens (%(default)s)",
+        help="where the bridge listens (default: %(default)s)",
     )
-    parser.add_argument("--generation", type=int, choices=(2, 3), default=3, help="of the game (%(default)s)")
+    parser.add_argument(
+        "--generation", type=int, choices=(2, 3), default=3, help="of the game (default: %(default)s)"
+    )
     parser.add_argument(
         "--files", type=Path, metavar="FOLDER", help="the files of the home server; they are only read"
     )
     parser.add_argument("--faults", default="", help=_FAULTS)
     parser.add_argument("--seed", type=int, default=0, help="makes the faults repeatable")
     parser.add_argument(
-        "--origin", default=PAGE, help="the origin of the game; '' is the desktop build (%(default)s)"
+        "--origin",
+        default=PAGE,
+        help="the origin of the game; '' is the desktop build (default: %(default)s)",
     )
     parser.add_argument(
-        "--reconnect", type=float, metavar="SECONDS", help="until it reconnects after a drop; 0 is never"
+        "--reconnect",
+        type=number(float, 0, MAX_RECONNECT_SECONDS),
+        metavar="SECONDS",
+        help="until it reconnects after a drop; 0 is never",
     )
     options = parser.parse_args(arguments)
     chosen_faults = faults.parse(options.faults)
@@ -70,7 +78,7 @@ def parse_url(text: str) -> str:
     """Return a WebSocket address; raises argparse's error for anything else."""
     try:
         parse_uri(text)
-    except InvalidURI as failure:
+    except (InvalidURI, ValueError) as failure:  # ValueError: a port that does not exist
         raise ArgumentTypeError(f"{text!r} is no address of a WebSocket") from failure
     return text
 
@@ -116,4 +124,4 @@ async def _play(game: Game, options: Namespace, screen: Screen) -> None:
 
 def _why(game: Game) -> str:
     code, reason = game.closed or (0, "")
-    return f"{reason or 'no reason given'} ({code})"
+    return reason if reason and code == ABNORMAL else f"{reason or 'no reason given'} ({code})"

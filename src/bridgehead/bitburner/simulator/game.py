@@ -24,7 +24,7 @@ from .world import World
 LIMIT = 30.0
 MAX_HELD = 8
 MAX_STALE = 16
-_ABNORMAL = 1006
+ABNORMAL = 1006
 
 Closed = tuple[int, str]
 
@@ -105,7 +105,8 @@ class Game:
                 user_agent_header=None,
             )
         except (OSError, TimeoutError, WebSocketException) as failure:
-            self.closed = (_ABNORMAL, str(failure))
+            is_refused = isinstance(failure, ConnectionRefusedError)
+            self.closed = (ABNORMAL, "nothing listens there" if is_refused else str(failure))
             return False
         self.closed = None
         self._connection = connection
@@ -157,7 +158,7 @@ class Game:
         except ConnectionClosed:
             pass
         finally:
-            self.closed = (int(connection.close_code or _ABNORMAL), connection.close_reason or "")
+            self.closed = (int(connection.close_code or ABNORMAL), connection.close_reason or "")
             self._held.clear()
             for task in tuple(self._waiting):
                 task.cancel()

@@ -11,7 +11,7 @@ from pathlib import Path
 from rich.console import Console
 
 from bridgehead.mcp import run_on_loop
-from bridgehead.runtime.command_line import Parser
+from bridgehead.runtime.command_line import Parser, number
 from bridgehead.runtime.errors import BridgeError, InvalidArgument
 from bridgehead.runtime.metrics import Metrics
 from bridgehead.runtime.timing import SystemClock
@@ -37,6 +37,7 @@ added to the folder, so that an editor completes ns.
   bridgehead bitburner sync scripts --to pserv-0 --to pserv-1
 """
 _MAX_NAMED = 10
+MAX_WAIT_SECONDS = 3600.0
 _SIGNS = {
     "push": ("→ game", "green"),
     "pull": ("← game", "cyan"),
@@ -80,7 +81,7 @@ def add_parser(commands: object) -> None:
     )
     parser.add_argument(
         "--wait",
-        type=float,
+        type=number(float, 0, MAX_WAIT_SECONDS),
         default=60.0,
         metavar="SECONDS",
         help="how long to wait for a game (default: 60)",
@@ -186,8 +187,8 @@ async def _sync_until_signal(sync: Sync, session: Session, console: Console) -> 
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     # `signal.signal`, because Windows' loop has no `add_signal_handler`.
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda *_: loop.call_soon_threadsafe(stop.set))
+    for end in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(end, lambda *_: loop.call_soon_threadsafe(stop.set))
     running = asyncio.create_task(sync.run())
     stopping = asyncio.create_task(stop.wait())
     with console.status("") as status:

@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 from bridgehead.runtime import bridge_files, plugins
-from bridgehead.runtime.command_line import Parser, completed_by
+from bridgehead.runtime.command_line import Parser, completed_by, number
 from bridgehead.runtime.errors import BridgeError, InvalidArgument
 from bridgehead.runtime.timing import Clock, SystemClock
 
@@ -34,6 +34,9 @@ A request by hand carries the header `Authorization: Bearer TOKEN`.
 """
 _RIGHTS = ("metrics", "events", "dashboard", "admin")
 _DAY = timedelta(days=1).total_seconds()
+MAX_DAYS = 36_500
+"""A century; dates end in the year 9999."""
+MAX_PER_MINUTE = 1_000_000
 
 
 def main(arguments: list[str], environment: Mapping[str, str], clock: Clock | None = None) -> int:
@@ -70,9 +73,15 @@ def parser() -> Parser:
     add.add_argument("--dashboard", action="store_true", help="may also view the dashboard at /")
     add.add_argument("--admin", action="store_true", help="may also revoke tokens and end sessions there")
     add.add_argument(
-        "--per-minute", type=int, default=0, metavar="N", help="requests per minute (default: no limit)"
+        "--per-minute",
+        type=number(int, 0, MAX_PER_MINUTE),
+        default=0,
+        metavar="N",
+        help="requests per minute (default: no limit)",
     )
-    add.add_argument("--days", type=float, metavar="N", help="days until it expires (default: never)")
+    add.add_argument(
+        "--days", type=number(float, 0, MAX_DAYS), metavar="N", help="days until it expires (default: never)"
+    )
     listing = acts.add_parser("list", help="show all tokens, without their secrets")
     listing.add_argument("--json", action="store_true", help="as JSON")
     revoke = acts.add_parser("revoke", help="revoke a token")
@@ -89,6 +98,8 @@ def _names(_before: list[str], environment: Mapping[str, str]) -> list[str]:
 
 def _add(store: TokenStore, options: argparse.Namespace, now: float) -> None:
     words = tuple(name.strip() for name in (options.bridges or "").split(",") if name.strip())
+    if options.bridges is not None and not words:  # `--bridges "$UNSET"` must not mean all
+        raise InvalidArgument("--bridges names no bridge.", next_step="Leave it out for all bridges.")
     known = (*plugins.names(), NO_BRIDGE)
     bridges: tuple[str, ...] = ()
     for name in words:
@@ -108,20 +119,14 @@ def _add(store: TokenStore, options: argparse.Namespace, now: float) -> None:
         dashboard=options.dashboard,
         admin=options.admin,
         may_spend=options.may_spend,
-        per_minute=_check_not_negative(options.per_minute, "--per-minute"),
-        expires=None if options.days is None else now + _check_not_negative(options.days, "--days") * _DAY,
+        per_minute=options.per_minute,
+        expires=None if options.days is None else now + options.days * _DAY,
     )
     store.add(token)
     # Only the token goes to standard output, so that a script can take it.
     sys.stderr.write(f"The token of {token.name}, shown this once; the file holds only its hash:\n")
     _print(secret)
     sys.stderr.write(_HOW_TO_USE)
-
-
-def _check_not_negative(value: float, option: str) -> float:
-    if not value >= 0:  # not `value < 0`, which NaN would pass
-        raise InvalidArgument(f"{option} is {value:g}.", next_step="It must be 0 or more.")
-    return value
 
 
 def _list(tokens: tuple[Token, ...], uses: Mapping[str, float], now: float, *, as_json: bool) -> None:

@@ -9,13 +9,14 @@ from argparse import ArgumentTypeError
 from collections.abc import Mapping
 
 from bridgehead.mcp import shutdown_signals, socket_loop
-from bridgehead.runtime.command_line import Parser
+from bridgehead.runtime.command_line import Parser, number
 
 from .faults import NAMED, Fault, Faults
 from .server import Simulator
 
 MIXED = "mixed"
 DELAY_MS = 1.0
+MAX_DELAY_MS = 60_000
 """One token a millisecond, about the 1,000 tokens a second of the real service."""
 EXAMPLE_KEY = "sk_simulated"
 _ABOUT = f"""\
@@ -38,9 +39,14 @@ Press Ctrl+C to stop.
 def simulate(arguments: list[str], environment: Mapping[str, str]) -> int:
     """Run the simulated API until it is interrupted."""
     parser = Parser(prog="bridgehead mercury simulate", description=_ABOUT)
-    parser.add_argument("--port", type=int, default=0, help="the port to listen on (default: a free one)")
     parser.add_argument(
-        "--delay-ms", type=float, default=DELAY_MS, help="milliseconds between tokens (default: 1; 0: none)"
+        "--port", type=number(int, 0, 65_535), default=0, help="the port to listen on (default: a free one)"
+    )
+    parser.add_argument(
+        "--delay-ms",
+        type=number(float, 0, MAX_DELAY_MS),
+        default=DELAY_MS,
+        help="milliseconds between tokens (default: 1; 0: none)",
     )
     parser.add_argument("--key", action="append", help="a key to accept (default: all)")
     parser.add_argument("--fault", type=_share, metavar="NAME[=SHARE]", help="a fault to inject")
