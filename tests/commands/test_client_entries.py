@@ -87,7 +87,7 @@ def test_an_entry_whose_token_is_not_known_here_is_said_to_be_untried(person: Pe
         done = person.run("doctor", "aoc")
 
     assert done.returncode == 0
-    assert done.stdout.splitlines()[-1] == "Everything else in use works. Not tried: Cursor: bridgehead."
+    assert done.stdout.splitlines()[-1] == "No problems found. Not tried: Cursor: bridgehead."
 
 
 def test_the_dead_entry_of_a_file_is_replaced_by_its_path(person: Person) -> None:

@@ -23,6 +23,7 @@ RIGHT = "Usage: bridgehead install [CLIENT [BRIDGE ...]] [options]\n"
         (["cursor", "doom"], "Unknown bridge 'doom'. Valid values are aoc, bitburner, mercury.\n"),
         (["zed", "--scope", "project"], "Zed has only --scope user"),
         (["mcp.json", "--scope", "user"], "mcp.json has only --scope project"),
+        (["cursor", "aoc", "--no-token"], "--no-token goes with --url"),
         (["cursor", "--name", "x"], "--name takes letters, digits, - and _, and goes with one bridge"),
         (
             ["cursor", "aoc", "--name", "a b"],

@@ -93,7 +93,11 @@ def _conclude(report: Mapping[str, list[Finding]]) -> str:
     # A client's entry whose token is not set here is in use but was not tried: "Cursor: aoc".
     entries = [finding for finding in report.get("clients", ()) if ": " in finding.what]
     untried = ", ".join(finding.what for finding in entries if finding.verdict == "note")
-    return f"Everything else in use works. Not tried: {untried}." if untried else "Everything in use works."
+    if untried:
+        return f"No problems found. Not tried: {untried}."
+    if any(finding.advice for findings in report.values() for finding in findings):
+        return "No problems found. The lines with → say what is not set up yet."
+    return "Everything in use works."
 
 
 async def examine(

@@ -142,6 +142,8 @@ def _check(parser: Parser, options: argparse.Namespace) -> None:
         parser.error("--name takes letters, digits, - and _, and goes with one bridge")
     if options.url and (address.scheme not in ("http", "https") or not address.hostname):
         parser.error("--url takes an address such as https://bridges.example.com")
+    if options.no_token and not options.url:
+        parser.error("--no-token goes with --url")
     if not _VARIABLE.fullmatch(options.token_env):
         parser.error("--token-env takes the name of an environment variable, not the token")
     if options.client == ALL:
