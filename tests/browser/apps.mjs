@@ -178,7 +178,7 @@ for (const era of ERAS) {
 checks["what is empty, filtered away or failed says what to do, and new records show up"] = async () => {
   await open("bare", "aoc", ERAS[1]);
   const board = await show({ tool: "speed_leaderboard", theme: "dark", width: 360 });
-  await sees(board, /let the server take the time/);
+  await sees(board, /let the server time it/);
   await page.evaluate((args) => window.host.call("record_speed", args), { day: 1, phase: 1, llm_name: "new-newt", speed_ms: 1200 });
   await sees(board, "new-newt"); // by itself, with the next look
   await open("server", "aoc", ERAS[1]);

@@ -65,7 +65,7 @@ async function makeTraffic(count) {
     await call(places.server, session, "speed_leaderboard");
     await call(places.server, session, "list_files");
     await call(places.server, session, "mercury_chat_completion", asked);
-    if (turn % 5 === 0) await call(places.server, session, "read_file", { filename: turn % 2 ? "lost.js" : "gone.js" });
+    if (turn % 20 === 0) await call(places.server, session, "read_file", { filename: turn % 40 ? "lost.js" : "gone.js" });
     if (places.images) await new Promise((resolve) => setTimeout(resolve, 500 * (1.1 + Math.sin(turn / 7))));
   }
 }

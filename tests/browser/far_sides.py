@@ -124,6 +124,7 @@ def served(home: Path) -> Iterator[dict[str, str]]:
         "MERCURY_API_KEY": "sk_0123456789abcdef",
         "MERCURY_API_URL": f"http://127.0.0.1:{api}/v1",
         "LOG_LEVEL": "error",
+        "RATE_LIMIT_MAX": "1000",  # pictures make more than the default of 100 calls a minute
     }
     lonely = {
         **settings,

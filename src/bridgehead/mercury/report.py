@@ -80,7 +80,7 @@ def _describe_api(service: Service) -> tuple[Fact, ...]:
     return (
         Fact("Model", service.settings.model),
         Fact("Keys", str(service.keys.count)),
-        Fact("Models known", str(len(service.catalogue.names))),
+        Fact("Models listed", str(len(service.catalogue.names))),
         Fact(
             "Cache", f"{cache.entries:,} answers, {100 * cache.hits / lookups if lookups else 0:.0f} % hits"
         ),

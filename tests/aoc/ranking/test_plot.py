@@ -119,7 +119,7 @@ def test_the_picture_explains_its_marks_axes_and_method(data: Data, monkeypatch:
         assert words in said
     assert "Times the leader's median on the same puzzle (logarithmic)" in said
     assert "Time of a run (logarithmic)" in of_one_puzzle
-    assert any(text.startswith("1.8× = takes 1.8 times as long") for text in said)
+    assert any(text.startswith("1.8× means 1.8 times the") for text in said)
 
 
 def test_the_figures_in_the_picture_are_those_of_the_board(

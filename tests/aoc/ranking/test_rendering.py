@@ -22,7 +22,7 @@ def test_the_leaderboard_is_a_table(filled: Data) -> None:
     first, second = [line.split() for line in done.stdout.splitlines() if "fast" in line or "slow|" in line]
     assert first[:10] == ["1", "fast", "1.00×", "1", "s", "3", "1", "990", "ms", "claimed"]
     assert second[:4] == ["2", "slow|model", "2.55×", "2.47–2.63×"]
-    assert "1.8× = takes 1.8 times as long as the leader per solved answer" in " ".join(done.stdout.split())
+    assert "1.8× means 1.8 times the leader's time per solved answer" in " ".join(done.stdout.split())
 
 
 @pytest.mark.parametrize("columns", ["60", "80", None])

@@ -16,4 +16,4 @@ def test_a_board_is_printed_with_its_title_and_its_notes(
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == "Solving time"
     assert lines[2].split()[:3] == ["1", "a", "1.00×"]
-    assert lines[4].startswith("1.8× = takes 1.8 times as long")
+    assert lines[4].startswith("1.8× means 1.8 times the leader's time")

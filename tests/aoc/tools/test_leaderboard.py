@@ -159,8 +159,9 @@ async def test_the_text_of_the_board_has_the_same_figures_and_says_how_they_came
 
     assert text.startswith(
         "Solving time, claimed:\n1–2. a: 1.00× the leader, median 101 ms; 3 runs on 1 puzzle, "
-        "best 100 ms, stdev 1 ms\n1.8× = takes 1.8 times as long as the leader per solved answer, puzzle by "
-        "puzzle; a rank like 2–4 is all the runs can tell, at 95 % for the whole board.\n"
+        "best 100 ms, stdev 1 ms\n1.8× means 1.8 times the leader's time per solved answer, compared "
+        "puzzle by puzzle. A rank like 2–4 is as exact as the runs allow, at 95 % confidence for the whole "
+        "board.\n"
         "Note: With fewer than 3 shared puzzles, this is about these puzzles alone.\n"
     )
     assert text.endswith("Next: There are 2 rows in all; for more: offset 1.")

@@ -1,5 +1,6 @@
 """Forms: a schema becomes fields, and what was typed becomes arguments that the schema means."""
 
+from html import escape
 from typing import Any
 
 import pytest
@@ -53,6 +54,33 @@ def test_each_property_becomes_a_field_of_its_kind_and_the_required_ones_come_fi
     }
     limit = fields[0]
     assert (limit.minimum, limit.maximum, limit.default, limit.about) == (1, 9, "5", "How many")
+
+
+def test_a_field_for_json_shows_the_shape_of_what_it_takes() -> None:
+    message = {
+        "type": "object",
+        "properties": {
+            "role": {"enum": ["system", "user"]},
+            "content": {"type": "string"},
+            "id": {"type": "string"},
+            "at": {"$ref": "#/$defs/Line"},
+        },
+        "required": ["role", "at"],
+    }
+    schema: dict[str, Any] = {
+        "properties": {
+            "messages": {"type": "array", "items": message},
+            "tree": {"$ref": "#/$defs/Tree"},
+            "format": {"type": "object"},
+        },
+        "$defs": {"Line": {"type": "integer"}, "Tree": {"type": "array", "items": {"$ref": "#/$defs/Tree"}}},
+    }
+    messages, tree, form = (str(write_field(field, "")) for field in read_fields(schema))
+
+    shape = '[{"role": "system | user", "content": "…", "at": 1}]'
+    assert f'placeholder="JSON, such as {escape(shape)}"' in messages
+    assert 'placeholder="JSON, such as [[[[[…]]]]]"' in tree
+    assert 'placeholder="JSON"' in form
 
 
 def test_a_new_form_has_the_defaults_filled_in_and_sends_the_same_values() -> None:

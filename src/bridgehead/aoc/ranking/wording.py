@@ -14,8 +14,8 @@ from .board import Board, Row, Skipped
 from .history import Page
 
 METHOD = (
-    "1.8× = takes 1.8 times as long as the leader per solved answer, puzzle by puzzle; a rank like 2–4 is "
-    "all the runs can tell, at 95 % for the whole board."
+    "1.8× means 1.8 times the leader's time per solved answer, compared puzzle by puzzle. A rank like 2–4 "
+    "is as exact as the runs allow, at 95 % confidence for the whole board."
 )
 FEW_PUZZLES = "With fewer than 3 shared puzzles, this is about these puzzles alone."
 NO_FAILURES = "Failed attempts are not counted: not every ranked model has attempts."

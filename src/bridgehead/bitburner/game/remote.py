@@ -55,7 +55,7 @@ METHODS = frozenset(
 )
 """All requests that are ever sent to a game."""
 
-_LIST_FILES = "list_files tells which files are there."
+_LIST_FILES = "list_files shows which files exist."
 # By words that both generations use; the first hint whose words occur is taken.
 _HINTS = (
     (("hostname", "server"), "list_servers tells which servers there are; names are case-sensitive."),

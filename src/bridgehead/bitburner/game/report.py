@@ -35,29 +35,35 @@ async def report(session: Session) -> Report:
             details = [Fact("Files on home", f"{len(names):,}")]
             with suppress(UnsupportedByGame):  # before 2.6
                 details.append(Fact("Servers", f"{len(await remote.list_servers()):,}"))
-            facts += [*details, Fact("Generation", await remote.detect_generation())]
+            facts += [*details, Fact("Game version", await remote.detect_generation())]
         except BridgeError:
             facts.append(Fact("Files", "the game did not answer"))
     if connection.since is not None:
         facts.append(Fact("Since", f"{_format_minute(connection.since)} UTC"))
     facts += [
         Fact("Address", connection.address),
-        Fact("Exchanges pending", str(0 if connection.link is None else connection.link.pending)),
-        Fact("Other processes that share it", str(len(session.relay.guests))),
+        Fact("Requests waiting", str(0 if connection.link is None else connection.link.pending)),
+        Fact("Other processes sharing it", str(len(session.relay.guests))),
         Fact("Reconnects", _total(connection.counters.reconnects.values)),
         Fact("Timeouts", _total(connection.counters.timeouts.values)),
-        Fact("Tools that write", "not offered" if session.settings.read_only else "offered"),
+        Fact("Write tools", "not offered" if session.settings.read_only else "offered"),
     ]
-    # Most recently changed first; by name if the game does not report times (before 3.0).
-    rows = [(name, "–", "–") for name in sorted(names)[:MAX_FILES]]
-    if files:
-        newest = sorted(files, key=lambda file: -file.mtime)[:MAX_FILES]
-        rows = [(file.filename, _size(file.size), _format_minute(file.mtime / 1000)) for file in newest]
+    return Report(facts=tuple(facts), tables=(_tabulate(names, files),) if names else ())
+
+
+def _tabulate(names: list[str], files: list[Metadata]) -> ReportTable:
+    """List the files, most recently changed first; by name if the game does not report times (before 3.0)."""
+    newest = sorted(files, key=lambda file: -file.mtime)[:MAX_FILES]
+    rows: list[tuple[str, ...]] = [(name,) for name in sorted(names)[:MAX_FILES]]
+    columns: tuple[str, ...] = ("File",)
+    if newest:
+        rows = [(file.filename, _format_minute(file.mtime / 1000)) for file in newest]
+        columns = ("File", "Changed (UTC)")
+    if any(file.size is not None for file in newest):  # the oldest games with times report no sizes
+        rows = [(*row, _size(file.size)) for row, file in zip(rows, newest, strict=True)]
+        columns = (*columns, "Size")
     shown = f", {MAX_FILES} of {len(names):,}" if len(names) > MAX_FILES else ""
-    table = ReportTable(
-        f"Files on home{shown}", ("File", "Size", "Changed (UTC)"), tuple(rows), frozenset({"Size"})
-    )
-    return Report(facts=tuple(facts), tables=(table,))
+    return ReportTable(f"Files on home{shown}", columns, tuple(rows), frozenset({"Size"}))
 
 
 def _total(values: dict[tuple[str, ...], float]) -> str:

@@ -39,7 +39,7 @@ def write_clients(
             tag("h1", "Clients"),
             lead,
             section("Tokens", _write_tokens(snapshot, tokens, may_act=may_act), name="tokens"),
-            section("What callers have open", _write_limits(snapshot), name="limits"),
+            section("Open now, by caller", _write_limits(snapshot), name="limits"),
             section("Sessions", _write_sessions(snapshot, proof, may_act=may_act), name="sessions"),
             connect,
         ]
@@ -55,8 +55,8 @@ def _write_tokens(snapshot: Snapshot, tokens: Sequence[KnownToken] | None, *, ma
     heads = [
         ("Name", False),
         ("Bridges", False),
-        ("May", False),
-        ("A minute", True),
+        ("Rights", False),
+        ("Limit a minute", True),
         ("Requests", True),
         ("Created", False),
         ("Last used", False),
@@ -146,9 +146,7 @@ def _write_limits(snapshot: Snapshot) -> Html:
 
 def _write_sessions(snapshot: Snapshot, proof: str, *, may_act: bool) -> Html:
     if not snapshot.sessions:
-        return empty(
-            "No session is open. Clients of the newest revision need none: each request stands for itself."
-        )
+        return empty("No session is open. Clients of the newest protocol revision do not need one.")
     has_workers = len(snapshot.processes) > 1
     heads = [
         ("Client", False),
@@ -216,9 +214,9 @@ def write_problems(snapshot: Snapshot, grant: Grant) -> Page:
     body = join(
         [
             tag("h1", "Failures"),
-            section("Calls that failed", write_failures(failures, snapshot.taken), name="failures"),
+            section("Failed calls", write_failures(failures, snapshot.taken), name="failures"),
             section("Notices", write_notices(snapshot.notices, snapshot.taken), name="notices"),
-            section("Requests that were refused", _write_rejections(snapshot), name="rejections"),
+            section("Refused requests", _write_rejections(snapshot), name="rejections"),
         ]
     )
     return Page("Failures", body, layout.FAILURES, is_live=True)
@@ -312,7 +310,7 @@ def write_sign_in(proof: str, problem: str = "", status: int = 200, *, issuer: s
             "p",
             "The server's operator makes one with ",
             tag("code", "bridgehead token add NAME --dashboard"),
-            ". An access token of the authorisation server works too, where there is one.",
+            f". An access token from {issuer} works too." if issuer else ".",
             class_="hint",
         ),
         class_="sign-in",

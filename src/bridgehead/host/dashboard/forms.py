@@ -18,6 +18,7 @@ from .html import NOTHING, Html, prose, tag
 ARGUMENT = "arg."
 """Prefix of the fields' names: an argument named `csrf` or `bridge` must not replace a field of ours."""
 _LONG_TEXT = 200
+_MAX_DEPTH = 4
 _LONG_NAMES = ("code", "content", "prompt", "text", "source", "instructions", "edit")
 
 
@@ -42,13 +43,15 @@ class Field(Struct, frozen=True):
     maximum: float | None = None
     default: str = ""
     """The tool's own default as text; empty without one."""
+    example: str = ""
+    """The shape of JSON that the field takes; empty if it takes no JSON."""
 
 
 def read_fields(schema: Mapping[str, Any]) -> list[Field]:
     """Return the fields of a tool's input, required ones first."""
     required = set(schema.get("required") or ())
     fields = [
-        _read_field(name, _resolve(part, schema), is_required=name in required)
+        _read_field(name, _resolve(part, schema), schema, is_required=name in required)
         for name, part in (schema.get("properties") or {}).items()
     ]
     return sorted(fields, key=lambda field: not field.is_required)
@@ -73,7 +76,7 @@ def _resolve(part: Any, schema: Mapping[str, Any]) -> Mapping[str, Any]:
     return resolved
 
 
-def _read_field(name: str, part: Mapping[str, Any], *, is_required: bool) -> Field:
+def _read_field(name: str, part: Mapping[str, Any], schema: Mapping[str, Any], *, is_required: bool) -> Field:
     kind = part.get("type")
     choices = part.get("enum")
     if isinstance(kind, list):
@@ -93,7 +96,28 @@ def _read_field(name: str, part: Mapping[str, Any], *, is_required: bool) -> Fie
         minimum=part.get("minimum"),
         maximum=part.get("maximum"),
         default="" if default is None else written,
+        example=_write_example(part, schema) if kind == "json" else "",
     )
+
+
+def _write_example(part: Any, schema: Mapping[str, Any], depth: int = 0) -> str:
+    """Write JSON of the shape that a schema describes, with `…` for what it leaves open."""
+    part = _resolve(part, schema)
+    kind = part.get("type")
+    if depth > _MAX_DEPTH:  # a definition may refer to itself
+        return "…"
+    if kind == "array":
+        return f"[{_write_example(part.get('items'), schema, depth + 1)}]"
+    if kind == "object":
+        properties, required = part.get("properties") or {}, part.get("required") or ()
+        # What a call needs, and the first two: a message has a role, which is required, and a content.
+        shown = [name for index, name in enumerate(properties) if name in required or index < 2]  # noqa: PLR2004
+        members = (f'"{name}": {_write_example(properties[name], schema, depth + 1)}' for name in shown)
+        return "{" + ", ".join(members) + "}"
+    choices = part.get("enum")
+    if isinstance(choices, list) and choices and all(isinstance(choice, str) for choice in choices):
+        return f'"{" | ".join(choices)}"'
+    return {"string": '"…"', "integer": "1", "number": "1", "boolean": "true"}.get(str(kind), "…")
 
 
 def fill_in_defaults(fields: list[Field]) -> dict[str, str]:
@@ -142,13 +166,13 @@ def _write_control(field: Field, value: str, common: dict[str, Any]) -> Html:
     is_long = len(value) > _LONG_TEXT or any(word in field.name.lower() for word in _LONG_NAMES)
     if field.kind == "json" or "\n" in value or is_long:
         rows = 3 if field.kind == "json" else 6
-        hint = "JSON" if field.kind == "json" else None
+        hint = f"JSON, such as {field.example}" if field.example.strip("{}…") else "JSON"
         return tag(
             "textarea",
             "\n" if value.startswith("\n") else NOTHING,  # browsers drop the first line break of a textarea
             value,
             rows=rows,
-            placeholder=hint,
+            placeholder=hint if field.kind == "json" else None,
             spellcheck="false",
             **common,
         )
