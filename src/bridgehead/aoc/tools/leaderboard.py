@@ -89,7 +89,7 @@ def lean_schema(schema: dict[str, Any]) -> dict[str, Any]:
 def declare(bridge: Bridge[Workspace]) -> None:
     """Declare the tools and the resource."""
     bridge.tool(
-        "Rank LLMs by how many times as long as the leader they take per solved answer, with intervals, "
+        "Rank LLMs by their time per solved answer, relative to the leader's, with intervals, "
         "runs, solved attempts and wrong answers. Claimed times are listed unranked. One measure at a time.",
         title="Speed leaderboard",
         input_schema=lean_schema,
