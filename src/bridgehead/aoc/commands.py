@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 MIN_RUNS = 5
 """Fewest runs of a solver; a time from fewer says little and may be a lucky one."""
 _MOST = 1_000_000
+_MAX_BOARD = 10**9
+"""A private board has the id of its owner, and the site has millions of users."""
 _DAY_SECONDS = 86_400
 FORMATS = ("table", "csv", "json", "markdown")
 _ABOUT = """\
@@ -172,7 +174,7 @@ def parser() -> Parser:
     what = fetch.add_mutually_exclusive_group(required=True)
     what.add_argument("--day", type=int, choices=range(FIRST, LAST + 1), metavar="N", help="the day")
     what.add_argument(
-        "--leaderboard", type=number(int, 1, _MOST), metavar="ID", help="a private leaderboard of yours"
+        "--leaderboard", type=number(int, 1, _MAX_BOARD), metavar="ID", help="a private leaderboard of yours"
     )
     fetch.add_argument(
         "--again", action="store_true", help="fetch again, for a phase that was unlocked since"

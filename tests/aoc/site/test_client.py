@@ -51,6 +51,12 @@ def test_a_wrong_cookie_is_explained_and_never_shown(data: Data, site: Site) -> 
     assert not (data.folder / "2024" / "inputs" / "day01.txt").exists()
 
 
+def test_an_id_of_seven_digits_is_one_of_a_private_leaderboard(data: Data) -> None:
+    done = typed(data, "fetch", "--leaderboard", "4512345", AOC_CONTACT="me@example.org")
+
+    assert (done.returncode, "bridgehead aoc cookie" in done.stderr) == (2, True)
+
+
 def test_a_person_keeps_the_cookie_in_a_private_file_and_fetches_with_it(data: Data, site: Site) -> None:
     environment = {SITE_URL: json.dumps(site.url), "AOC_CONTACT": "me@example.org"}
 

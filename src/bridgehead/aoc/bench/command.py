@@ -27,7 +27,7 @@ MAX_REPEATS = 1000
 MAX_MINUTES = 100_000
 """Two months."""
 MAX_DOLLARS = 1_000_000
-"""Whoever spends more has a mistake in it."""
+"""A larger budget is a typing mistake."""
 
 
 def add_options(parser: Parser) -> None:
