@@ -329,6 +329,29 @@ async def test_what_a_replica_could_not_write_before_it_ended_is_added_once_by_t
     assert not any(one.exists() for one in kept)
 
 
+async def test_a_replica_that_starts_again_days_later_adds_no_batch_twice(
+    migrated: str, tmp_path: Path
+) -> None:
+    batch, spool = uuid4(), UsageSpool(lambda: tmp_path)
+    counts = {("2026-09-21", "mercury-2", "me"): UsageCounts(calls=1)}
+    spool.keep(batch, counts)
+    async with replica(migrated, Clock(NOON), folder=tmp_path) as usage:
+        await usage.history(SPAN, ())
+    spool.keep(batch, counts)  # as if the answer had been lost
+    database = await postgres.acquire(migrated)
+    await database.writer.run(
+        lambda held: held.execute("update mercury_usage_batches set at = at - interval '3 days'")
+    )
+    await postgres.release(database)
+    async with replica(migrated, Clock(NOON)) as usage:  # another one deletes what is too old
+        usage.count("mercury-2", "you", UsageCounts(calls=4))
+        await usage.history(SPAN, ())
+    async with replica(migrated, Clock(NOON), folder=tmp_path) as usage:
+        found = {row.client: row.counts.calls for row in await usage.history(SPAN, ("client",))}
+
+    assert found == {"me": 1, "you": 4}
+
+
 async def test_usage_of_an_earlier_run_that_the_database_refuses_keeps_nobody_else_from_writing(
     migrated: str, tmp_path: Path
 ) -> None:

@@ -177,7 +177,9 @@ class PostgresUsage:
         await connection.execute("delete from mercury_sends where left(day, 7) < left($1, 7)", first)
         # A month sorts before its days, so a period is compared at its own length.
         await connection.execute("delete from mercury_budget where period < left($1, length(period))", first)
-        await connection.execute("delete from mercury_usage_batches where at < now() - interval '1 day'")
+        # Long enough for a replica that ended while the database was down to start again: until then its
+        # spool holds a batch that may be stored already. A replica writes at most 43,200 ids a day.
+        await connection.execute("delete from mercury_usage_batches where at < now() - interval '14 days'")
         self._pruned_on = today
 
     async def history(self, span: Span, by: Collection[str], client: str | None = None) -> list[UsageRow]:
