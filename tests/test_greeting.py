@@ -15,6 +15,9 @@ from tests.support.waiting import PATIENCE
 
 COMMAND = Path(sysconfig.get_path("scripts"), "bridgehead.exe" if sys.platform == "win32" else "bridgehead")
 
+SERVING = b"info  serving "
+"""What the log says once a signal ends the host in good order."""
+
 
 @contextmanager
 def terminal(folder: Path, *arguments: str) -> Iterator[tuple[subprocess.Popen[bytes], int]]:
@@ -36,13 +39,17 @@ def terminal(folder: Path, *arguments: str) -> Iterator[tuple[subprocess.Popen[b
             yield process, ours
         finally:
             process.send_signal(signal.SIGTERM)
+            with suppress(OSError):  # the process has closed its end; until then its log needs a reader
+                while os.read(ours, 4096):
+                    pass
             process.wait(PATIENCE)
             os.close(ours)
 
 
-def read_lines(terminal: int, count: int) -> list[str]:
+def read_lines(terminal: int, count: int, last: bytes = b"") -> list[str]:
+    """Read as many lines, and on until the log has said `last`."""
     said = b""
-    while said.count(b"\n") < count:
+    while said.count(b"\n") < count or last not in said:
         said += os.read(terminal, 4096)
     return said.decode().splitlines()[:count]
 
@@ -61,7 +68,7 @@ def test_a_bridge_started_by_hand_says_that_it_waits_for_a_client(tmp_path: Path
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no pty")
 def test_a_host_says_where_it_is_and_how_to_connect(tmp_path: Path) -> None:
     with terminal(tmp_path, "serve", "--port", "0", "--bridges", "aoc") as (_, shown):
-        lines = read_lines(shown, 4)
+        lines = read_lines(shown, 4, SERVING)
 
     address = lines[0].rpartition(" ")[2].removesuffix("/mcp")
     assert lines[0].endswith(f"serves aoc at {address}/mcp")
@@ -74,7 +81,7 @@ def test_a_host_of_a_file_says_how_to_connect_to_its_bridge(tmp_path: Path) -> N
     text = 'from bridgehead.mcp import Bridge\nmine = Bridge("weather", "1")\n'
     (tmp_path / "server.py").write_text(text, encoding="utf-8")
     with terminal(tmp_path, "serve", str(tmp_path / "server.py"), "--port", "0") as (_, shown):
-        lines = read_lines(shown, 4)
+        lines = read_lines(shown, 4, SERVING)
 
     address = lines[0].rpartition(" ")[2].removesuffix("/mcp")
     assert lines[1].endswith(f"--url {address}/weather/mcp --name weather --no-token")
@@ -85,7 +92,7 @@ def test_a_host_of_a_team_says_an_address_that_can_be_connected_to(tmp_path: Pat
     add = {**os.environ, "HOME": str(tmp_path), "XDG_DATA_HOME": str(tmp_path)}
     subprocess.run([str(COMMAND), "token", "add", "alice"], env=add, check=True, capture_output=True)
     with terminal(tmp_path, "serve", "--port", "0", "--host", "0.0.0.0") as (_, shown):  # noqa: S104 - the point
-        lines = read_lines(shown, 4)
+        lines = read_lines(shown, 4, SERVING)
 
     assert "CLIENT --url http://localhost:" in lines[1]
     assert "--no-token" not in lines[1]
