@@ -23,7 +23,6 @@ PUBLIC_MODULES = {
     "bridgehead.mcp.http.server",
     "bridgehead.mcp.in_memory",
     "bridgehead.mcp.jsonrpc",
-    "bridgehead.mcp.lazy_imports",
     "bridgehead.mcp.stdio",
     *(f"bridgehead.runtime.{name}" for name in runtime.__all__),
     "bridgehead.runtime",

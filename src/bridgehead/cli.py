@@ -101,7 +101,7 @@ def _run(name: str, arguments: list[str]) -> int:
 
 def _has_folder() -> bool:
     try:
-        return bool(os.getcwd())  # noqa: PTH109 - pathlib would delay every server's start
+        return bool(os.getcwd())  # noqa: PTH109 - paths are strings here
     except FileNotFoundError:
         return False
 

@@ -2,7 +2,6 @@
 
 import json
 import re
-import sys
 from pathlib import Path
 
 import msgspec
@@ -12,7 +11,6 @@ from bridgehead.bitburner.bridge import far_side, make_bridge, manifest
 from bridgehead.bitburner.settings import BitburnerSettings
 from bridgehead.runtime.metrics import Metrics
 from tests.bitburner.playing import bridged, played, settings
-from tests.mcp.test_imports import FORBIDDEN, foundation, probed
 from tests.support.game import Game
 from tests.support.tool_cost import assert_carried
 
@@ -28,33 +26,6 @@ SEED = {
 }
 MOST_BYTES = 18_000
 """What every conversation may carry of this bridge."""
-PROBE = """
-import runpy, sys
-def look(event, args):
-    if event == "import" and args[0] == "bridgehead.mcp.stdio.server":
-        sys.stderr.write(" ".join(sys.modules) + "\\n"); sys.stderr.flush()
-sys.addaudithook(look)
-sys.argv = ["bridgehead", "bitburner"]
-runpy.run_module("bridgehead", run_name="__main__")
-"""
-FURTHER = {
-    "dataclasses",
-    "inspect",
-    "logging",
-    "pathlib",
-    "re",
-    "filelock",
-    "rich",
-    "ssl",
-    "socket",
-    "hashlib",
-}
-"""Modules that a bridge could easily load too early, beyond those that the engine's test names."""
-ALLOWED = {
-    *("select", "signal", *(["msvcrt"] if sys.platform == "win32" else [])),
-    *("bisect", "_bisect", "runpy", "importlib.util", "importlib._abc"),
-}
-"""What the engine and the counters need; the last three are the probe's own."""
 
 
 async def test_the_tools_are_those_of_the_snapshot(tmp_path: Path) -> None:
@@ -89,14 +60,6 @@ def test_tools_with_huge_answers_point_to_those_that_search() -> None:
 
     assert "search_definitions" in tools["get_netscript_definitions"].description
     assert "search_files" in tools["get_all_files"].description
-
-
-def test_a_start_loads_nothing_dear_before_its_first_answer() -> None:
-    loaded = probed("-c", PROBE) - foundation()
-
-    assert "bridgehead.bitburner.bridge" in loaded
-    assert loaded & {*FORBIDDEN, *FURTHER} == set()
-    assert {name for name in loaded if not name.startswith("bridgehead")} <= ALLOWED
 
 
 def test_a_host_is_told_to_serve_it_in_one_process(tmp_path: Path) -> None:

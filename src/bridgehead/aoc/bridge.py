@@ -1,16 +1,17 @@
 """The aoc bridge: its manifest, and the resources that are open while it serves."""
 
-# ruff: noqa: PTH109, PTH112 - pathlib would delay the server's first answer
+# ruff: noqa: PTH109, PTH112 - paths are strings here
 
 from __future__ import annotations
 
+import asyncio
+import logging
 import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
 from bridgehead.mcp import Bridge
-from bridgehead.mcp.lazy_imports import asyncio
 from bridgehead.runtime.errors import BridgeError
 from bridgehead.runtime.manifest import FarSide, FormField, Manifest
 from bridgehead.runtime.timing import Clock
@@ -73,8 +74,6 @@ def make_bridge(
             try:
                 await workspace.record_missing()
             except BridgeError as failure:
-                import logging
-
                 logging.getLogger("bridgehead.aoc").warning("attempts were not checked: %s", failure)
 
         preparing = asyncio.create_task(prepare())
@@ -144,7 +143,7 @@ def first_step(settings: AocSettings) -> str:
 
 
 async def _report(workspace: Workspace) -> Report:
-    from .ranking.report import report
+    from .ranking.report import report  # lazy: the dashboard's report, 3 ms
 
     return await report(workspace)
 

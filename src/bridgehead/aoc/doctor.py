@@ -18,6 +18,7 @@ import msgspec
 
 from bridgehead.runtime.errors import BridgeError
 from bridgehead.runtime.findings import Finding, settings_finding
+from bridgehead.runtime.stores import migrations
 
 from .files import attempts, day_document, instructions, layout
 from .files.day_document import CorruptDay
@@ -186,8 +187,6 @@ async def examine(environment: Mapping[str, str]) -> list[Finding]:
     if settings.database_url is None:
         records = _folder("records", workspace.folders.speeds, "kept", is_made_later=bool(count))
     else:
-        from bridgehead.runtime.stores import migrations
-
         from .database import read_schema
 
         kept = "records, attempts and aliases"

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
 
 from bridgehead.mcp import (
     INTERNAL_ERROR,
@@ -19,12 +18,11 @@ from bridgehead.mcp import (
     Dialect,
     Failure,
     ProtocolError,
+    Revision,
     ToolError,
 )
+from bridgehead.runtime.callers import word_error
 from bridgehead.runtime.errors import BridgeError, InvalidArgument
-
-if TYPE_CHECKING:
-    from bridgehead.mcp import Revision
 
 CONTRACT_REVISION = "2024-11-05"
 APPLICATION_ERROR = -1
@@ -53,8 +51,6 @@ class AocDialect(Dialect):
 
 
 def _word(error: BridgeError) -> str:
-    from bridgehead.runtime.callers import word_error  # lazy: the server's first answer does not need it
-
     return word_error(error)
 
 

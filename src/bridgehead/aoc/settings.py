@@ -1,19 +1,17 @@
 """Settings of the aoc bridge: where puzzles and records are, and which event is served."""
 
-# ruff: noqa: PTH100, PTH111, PTH112 - pathlib would delay the server's first answer
+# ruff: noqa: PTH100, PTH111, PTH112 - paths are strings here
 
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, ClassVar
+from pathlib import Path
+from typing import ClassVar
 
-from bridgehead.runtime.directories import DatabaseSettings, StateSettings
+from bridgehead.runtime.directories import DatabaseSettings, StateSettings, open_state
 from bridgehead.runtime.logs import LogSettings
 from bridgehead.runtime.settings import PATH, TEXT, Kind, Setting, SettingError, choice, whole
 from bridgehead.runtime.tool_filter import ALL_TOOLSETS, Toolsets, prefix_setting
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def _folder(text: str) -> str | None:
@@ -114,7 +112,5 @@ def find_session_file(settings: AocSettings) -> Path:
 
 def secret_paths(settings: AocSettings) -> tuple[Path, ...]:
     """Return the paths that no sandboxed program may read: keys, tokens and the cookie."""
-    from bridgehead.runtime.directories import open_state
-
     keys = () if settings.grade_key_file is None else (settings.grade_key_file,)
     return (open_state(settings, "aoc").parent, *keys, find_session_file(settings))

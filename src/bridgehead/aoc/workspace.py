@@ -4,46 +4,48 @@ Tools reach records, attempts and boards through this class alone. Slow work run
 the handshake does not need are imported by the first call that does.
 """
 
-# ruff: noqa: PTH109 - pathlib would delay the server's first answer
+# ruff: noqa: PTH109 - paths are strings here
 
 from __future__ import annotations
 
+import asyncio
+import logging
 import os
 from collections import Counter
+from collections.abc import Callable, Mapping
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from bridgehead.mcp.lazy_imports import asyncio
+from bridgehead.mcp import Context
+from bridgehead.runtime.callers import hide_folder
+from bridgehead.runtime.directories import open_state
 from bridgehead.runtime.errors import StorageError, Unavailable
 from bridgehead.runtime.timing import Clock, SystemClock
 
 from .files import instructions, layout
-from .files.instructions import Instruction
+from .files.entries import CLAIMED, MEASURED, VERIFIED, Details, Group, Measure, RecordKey
+from .files.instructions import Instruction, Verdict
 from .files.layout import Folders, find_folders
+from .files.names import Aliases, canonical_name, match_names, merge_spellings, read_or_skip
+from .files.seals import Seals
+from .files.timeline import RunFilter
 from .handouts import Handouts
 from .ranking.board import Board, Filters, Puzzle, Row, Skipped
-from .ranking.history import Page, Run
+from .ranking.figures import Runs
+from .ranking.history import Page, Run, as_run, cut_page, find_runs
+from .settings import AocSettings
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-    from pathlib import Path
-
-    from bridgehead.mcp import Context
     from bridgehead.runtime.stores import postgres
 
     from .files.attempts import AttemptStep, AttemptStore, Stopwatch, TimedAttempt
-    from .files.entries import Group, Measure, RecordKey
-    from .files.instructions import Verdict
-    from .files.names import Aliases
     from .files.recorder import RecordWriter
     from .files.records import DayCounts, RecordReader
-    from .files.seals import Seals
-    from .files.timeline import RunFilter
-    from .ranking.figures import Runs
-    from .settings import AocSettings
+
 
 T = TypeVar("T")
 
@@ -147,11 +149,12 @@ class Workspace:
     @cached_property
     def recorder(self) -> RecordWriter:
         """Writes records."""
+        from .files.recorder import Recorder  # lazy: records, 6 ms
+
         if self.database is not None:
             from .database.recorder import DatabaseRecorder
 
             return DatabaseRecorder(self.database, self.year, self.clock)
-        from .files.recorder import Recorder
 
         speeds = self.folders.speeds
         anchor = self._anchors[speeds]
@@ -160,22 +163,24 @@ class Workspace:
     @cached_property
     def records(self) -> RecordReader:
         """Reads records."""
+        from .files.records import Records  # lazy: records, 6 ms
+
         if self.database is not None:
             from .database.records import DatabaseRecords
 
             return DatabaseRecords(self.database, self.year)
-        from .files.records import Records
 
         return Records(self.folders.speeds, self.seals)
 
     @cached_property
     def attempts(self) -> AttemptStore:
         """Reads and writes attempts."""
+        from .files.attempts import Attempts  # lazy: attempts, 3 ms
+
         if self.database is not None:
             from .database.attempts import DatabaseAttempts
 
             return DatabaseAttempts(self.database, self.year)
-        from .files.attempts import Attempts
 
         attempts = self.folders.attempts
         return Attempts(attempts, self._lock_wait, self.seals, self._anchors[attempts])
@@ -183,7 +188,7 @@ class Workspace:
     @cached_property
     def stopwatch(self) -> Stopwatch:
         """Times attempts."""
-        from .files.attempts import Stopwatch
+        from .files.attempts import Stopwatch  # lazy: attempts, 3 ms
 
         return Stopwatch(self.attempts, self.clock)
 
@@ -194,8 +199,7 @@ class Workspace:
 
         With an attempt in `before`, only phases handed out before it began count as given.
         """
-        from .files.attempts import ANSWERED
-        from .files.names import canonical_name
+        from .files.attempts import ANSWERED  # lazy: attempts, 3 ms
 
         aliases = self._aliases([])
         name = aliases.look_up(llm).casefold()
@@ -225,8 +229,6 @@ class Workspace:
         try:
             self.stopwatch.record_handout(day, phases, caller)
         except (StorageError, Unavailable) as failure:
-            import logging
-
             # Puzzles can be read while records cannot be written. This process still remembers it.
             logging.getLogger("bridgehead.aoc").warning("a handout of day %d is not stored: %s", day, failure)
 
@@ -240,8 +242,7 @@ class Workspace:
 
     async def record_attempt(self, attempt: TimedAttempt, client: int | None = None) -> bool:
         """Record the time of a solved attempt, once; return whether it has a record."""
-        from .files.entries import Details
-        from .files.recorder import NewRun
+        from .files.recorder import NewRun  # lazy: records, 6 ms
 
         end = attempt.end
         if end is None or end.outcome not in {"solved", "unchecked"}:
@@ -261,7 +262,7 @@ class Workspace:
             await self.record_attempt(attempt)
 
     def _unrecorded_attempts(self) -> list[TimedAttempt]:
-        from .files.attempts import TimedAttempt
+        from .files.attempts import TimedAttempt  # lazy: attempts, 3 ms
 
         missing: list[TimedAttempt] = []
         for day in layout.DAYS:
@@ -286,8 +287,6 @@ class Workspace:
 
     def prepare(self) -> None:
         """Import the modules of records and rankings before the first call needs them. Blocks."""
-        from .ranking import standings  # noqa: F401 - imported for its side effect
-
         _ = self.records, self.attempts
         if self.database is None:
             self._aliases([])
@@ -319,8 +318,6 @@ class Workspace:
         Without a measure in the filters, a model that only has runs of the other measure is shown on that
         board.
         """
-        from .files.names import match_names
-
         skipped: list[Skipped] = []
         aliases = self._aliases(skipped)
         view = self._whole_board(replace(filters, llm=None), aliases, skipped)
@@ -345,8 +342,7 @@ class Workspace:
         return replace(shown if shown.rows else own, known=known)
 
     def _whole_board(self, filters: Filters, aliases: Aliases, skipped: list[Skipped]) -> BoardView:
-        from .files.names import merge_spellings
-        from .ranking.standings import rank
+        from .ranking.standings import rank  # lazy: ranking, 4 ms
 
         records = self.records.runs(filters.day, skipped)
         # Everything that the board is made of; while none of it changes, the cached board is still right.
@@ -373,9 +369,7 @@ class Workspace:
 
     def times_now(self, filters: Filters, board: Board) -> Callable[[Row], dict[Puzzle, list[int]]]:
         """Return a function that maps a row of a board to its sorted times by puzzle. Blocks."""
-        from .files.entries import CLAIMED, MEASURED, VERIFIED
-        from .files.names import merge_spellings
-        from .ranking.standings import merge, tally
+        from .ranking.standings import merge, tally  # lazy: ranking, 4 ms
 
         records = {day: runs.groups for day, runs in self.records.runs(filters.day, []).items()}
         name_of = merge_spellings(self._aliases([]), _count_names(records))
@@ -399,8 +393,6 @@ class Workspace:
 
     def history_now(self, filters: Filters, limit: int, older: int | None = None) -> HistoryView:
         """Blocking version of `history`."""
-        from .ranking.history import as_run, cut_page
-
         skipped: list[Skipped] = []
         aliases = self._aliases(skipped)
         days = self.records.run_counts(filters.day, skipped)
@@ -421,9 +413,6 @@ class Workspace:
 
     def _choose_runs(self, filters: Filters, aliases: Aliases, days: Mapping[int, DayCounts]) -> _Chosen:
         """Find the runs that pass the filters, from their counts alone."""
-        from .files.names import canonical_name, match_names, merge_spellings
-        from .files.timeline import RunFilter
-
         names: Counter[str] = Counter()
         for day_counts in days.values():
             for group, count in day_counts.counts.items():
@@ -452,9 +441,6 @@ class Workspace:
 
     def runs_now(self, filters: Filters) -> tuple[list[Run], list[Skipped]]:
         """List every run that passes the filters. Blocks."""
-        from .files.names import canonical_name, match_names, merge_spellings
-        from .ranking.history import as_run, find_runs
-
         skipped: list[Skipped] = []
         aliases = self._aliases(skipped)
         days = layout.DAYS if filters.day is None else (filters.day,)
@@ -484,8 +470,6 @@ class Workspace:
         return sorted({name.casefold(): name for view in boards for name in view.known}.values())
 
     def _aliases(self, skipped: list[Skipped]) -> Aliases:
-        from .files.names import read_or_skip
-
         if self.database is not None:
             from .database.records import DatabaseRecords
 
@@ -516,11 +500,8 @@ def open_workspace(
     """Open the folders of the settings, with records in the database if there is one."""
     folders = find_folders(settings, os.getcwd())
     key: RecordKey = "speed_ms" if settings.record_keys == "speed_ms" else "speedMs"
-    from .files.seals import Seals
 
     def key_file() -> Path:
-        from bridgehead.runtime.directories import open_state
-
         return settings.grade_key_file or open_state(settings, "aoc") / "grade.key"
 
     seals = Seals(key_file, settings.year)
@@ -532,8 +513,6 @@ def open_workspace(
 
 def _shown(skipped: list[Skipped]) -> list[Skipped]:
     """Return the skipped files as the caller may see them."""
-    from bridgehead.runtime.callers import hide_folder
-
     return [
         Skipped(hide_folder(file.file, file.file), hide_folder(file.problem, file.file)) for file in skipped
     ]

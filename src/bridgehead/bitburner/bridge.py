@@ -5,13 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from bridgehead import __version__
-from bridgehead.mcp import Bridge
+from bridgehead.mcp import Bridge, hide_tools
 from bridgehead.runtime.manifest import FarSide, FormField, Manifest
 from bridgehead.runtime.metrics import Metrics
 from bridgehead.runtime.timing import Clock, SystemClock
 
 from .errors import BitburnerDialect
 from .game.counters import GameCounters
+from .game.report import report
+from .game.setup_steps import WITHOUT_GAME, describe_connect
 from .session import Session, open_session
 from .settings import OFF, TOOLSETS, BitburnerSettings
 from .tools import (
@@ -33,7 +35,6 @@ from .tools.declaring import CallObserver, ToolDeclarer
 
 if TYPE_CHECKING:
     from bridgehead.runtime.findings import Report
-
 
 INSTRUCTIONS = """\
 Files of a running game of Bitburner, and what its scripts cost in RAM. Nothing here runs a script. If a \
@@ -77,8 +78,6 @@ def make_bridge(
     resources.declare(bridge)
     prompts.declare(bridge)
     if settings.read_only:
-        from bridgehead.mcp import hide_tools  # lazy: most servers hide nothing
-
         hide_tools(bridge, lambda tool: tool.is_read_only, lambda _tool: "BITBURNER_READ_ONLY hides it.")
     TOOLSETS.restrict(bridge, settings.toolsets)
     CallObserver(bridge, counted)
@@ -96,14 +95,10 @@ def far_side(session: Session | None) -> FarSide:
 
 def first_step(settings: BitburnerSettings) -> str:
     """Tell a new user how to connect the game, or a simulated one."""
-    from .game.setup_steps import WITHOUT_GAME, describe_connect
-
     return f"{describe_connect(settings, str(settings.listen))} {WITHOUT_GAME}"
 
 
 async def _report(session: Session) -> Report:
-    from .game.report import report
-
     return await report(session)
 
 

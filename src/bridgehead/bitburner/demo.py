@@ -7,8 +7,9 @@ import socket
 import threading
 from collections.abc import Coroutine, Iterator
 from contextlib import closing, contextmanager
+from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from rich.console import Console
 
@@ -16,9 +17,6 @@ from bridgehead.runtime.demo_script import DemoScript
 from bridgehead.runtime.manifest import Trial
 
 from .simulator import Faults, Game
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 T = TypeVar("T")
 

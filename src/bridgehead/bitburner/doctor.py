@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from bridgehead.runtime.errors import BridgeError
 from bridgehead.runtime.findings import Finding, settings_finding
 from bridgehead.runtime.metrics import Metrics
 from bridgehead.runtime.timing import SystemClock
 
+from .changes.history import History
 from .game.connection import GUEST
 from .game.counters import GameCounters
 from .game.setup_steps import WITHOUT_GAME
@@ -19,9 +20,6 @@ from .game.sharing import peer_auth
 from .session import Session, open_session
 from .settings import BitburnerSettings
 from .tools import saves
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 WAIT_SECONDS = 2.0
 """How long `bridgehead doctor` waits for a game; `bridgehead bitburner doctor --wait` waits longer."""
@@ -31,8 +29,6 @@ _OTHERS = 0o077
 
 async def examine(environment: Mapping[str, str], wait: float = WAIT_SECONDS) -> list[Finding]:
     """Check everything; wait up to `wait` seconds for a game to dial in."""
-    from .changes.history import History
-
     # Quiet unless the user has set a level: log lines would come between the findings.
     settings = BitburnerSettings({"MCP_LOG_LEVEL": "error", **environment})
     findings = [settings_finding(BitburnerSettings(environment), environment)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from msgspec import UNSET, Struct, UnsetType
 
 from bridgehead.mcp import Dialect, Failure, ToolError
+from bridgehead.runtime.callers import word_error
 from bridgehead.runtime.errors import BridgeError, InvalidArgument, StorageError, TimedOut, Unavailable
 
 NOTHING_CHANGED = "Nothing was changed."
@@ -160,8 +161,6 @@ class BitburnerDialect(Dialect):
 
 
 def _to_tool_error(error: BridgeError) -> ToolError:
-    from bridgehead.runtime.callers import word_error  # lazy: the server's first answer does not need it
-
     shown = word_error(error)
     message = shown.removesuffix(f" {error.next_step}")
     problem = FailureContent(error.code, message, error.next_step, error.is_transient)

@@ -6,29 +6,37 @@ after the first answer to the client.
 
 from __future__ import annotations
 
+import asyncio
+import logging
 from collections.abc import AsyncIterator, Coroutine
 from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
 
+from bridgehead.mcp import Bridge, Context, Turns
+from bridgehead.runtime import directories, durable, logs
 from bridgehead.runtime.timing import Backoff, Clock
 
-from .game import paths, timestamps
+from .changes.batches import BATCH, BatchWriter, Journal
+from .changes.differences import Difference, Differences, describe_differences
+from .changes.file_writer import CHANGED, DIFFERENCES, FileChange, FileWriter, decode_notice
+from .changes.history import History
+from .changes.last_seen import LastSeen
+from .game import paths, timestamps, wire
+from .game.connection import GameConnection
+from .game.counters import GameCounters
+from .game.listener import Listener
+from .game.remote import Remote
+from .game.sharing import peer_auth
+from .game.sharing.ownership import Ownership
+from .game.sharing.relay import Relay
+from .game.websocket_client import WebSocketClient
+from .game.wire import Reply
+from .settings import BitburnerSettings
+from .typescript.type_checker import TypeChecker
 
 if TYPE_CHECKING:
-    import asyncio
-
-    from bridgehead.mcp import Bridge, Context
-
-    from .changes.differences import Difference
-    from .changes.file_writer import FileChange
-    from .game.connection import GameConnection
-    from .game.counters import GameCounters
-    from .game.sharing.ownership import Ownership
-    from .game.sharing.relay import Relay
-    from .game.websocket_client import WebSocketClient
-    from .game.wire import Reply
     from .netscript.search import Index
-    from .settings import BitburnerSettings
 
 _DEFINITIONS_FILE = "definitions.d.ts"
 
@@ -47,19 +55,6 @@ class Session:
         clock: Clock,
         bridge: Bridge[Session] | None = None,
     ) -> None:
-        import asyncio
-        from weakref import WeakKeyDictionary
-
-        from bridgehead.mcp import Turns
-
-        from .changes.batches import BATCH, BatchWriter, Journal
-        from .changes.differences import Differences
-        from .changes.file_writer import FileWriter
-        from .changes.history import History
-        from .changes.last_seen import LastSeen
-        from .game.remote import Remote
-        from .typescript.type_checker import TypeChecker
-
         timeout = settings.rpc_timeout_ms / 1000
         self.settings = settings
         self._clock = clock
@@ -129,20 +124,14 @@ class Session:
 
     async def load_index(self) -> Index:
         """Return the indexed definitions of the connected game, or of the last one."""
-        import asyncio
+        from .netscript.search import Index  # lazy: the parser, 12 ms; loaded in the thread
 
         text, note = await self.load_definitions()
         # Parsing takes a tenth of a second in a thread. Under the lock, concurrent calls share the result;
         # without it, fifty calls after a reconnect would fill every thread with the same work.
         async with self._index_lock:
             if self._index is None or self._index.text != text:
-
-                def make_index() -> Index:
-                    from .netscript.search import Index  # also loads the parser in the thread
-
-                    return Index(text)
-
-                self._index = await asyncio.to_thread(make_index)
+                self._index = await asyncio.to_thread(Index, text)
             self._index.note = note
             return self._index
 
@@ -151,10 +140,6 @@ class Session:
 
         They are stored on this machine, so that an agent can search them while no game is connected.
         """
-        import asyncio
-
-        from bridgehead.runtime import directories, durable
-
         if self.connection.link is None:
 
             def read_stored() -> tuple[str, str] | None:
@@ -195,9 +180,6 @@ class Session:
 
     def _handle_notice(self, notice: Reply) -> None:
         """Handle a notification from the owner of the shared game."""
-        from .changes.differences import Difference
-        from .changes.file_writer import CHANGED, DIFFERENCES, FileChange, decode_notice
-
         change = decode_notice(notice, CHANGED, FileChange)
         if change is not None:
             self.writer.announce(change, is_ours=False)
@@ -212,8 +194,6 @@ class Session:
 
     def take_notices(self, agent: str) -> list[str]:
         """Return the notices for an agent's next answer, once."""
-        from .changes.differences import describe_differences
-
         notices = [*self.last_seen.take_notices(agent), *self._notices]
         self._notices = []
         if self._differing:
@@ -234,9 +214,6 @@ class Session:
             return
 
         async def check() -> None:
-            from .changes.file_writer import DIFFERENCES
-            from .game import wire
-
             # First: an unfinished batch must not count as a difference.
             await self.batches.take_back_all(self._notify_all)
             differences = await self.differences.check_all(self.remote)
@@ -250,22 +227,16 @@ class Session:
 
     def _notify_all(self, notice: str) -> None:
         """Notify the agents of this process and of its guests."""
-        from .game import wire
-
         self._notices.append(notice)
         self.relay.broadcast(wire.encode_notification(NOTICE, notice))
 
     def _start(self, work: Coroutine[Any, Any, None]) -> None:
-        import asyncio
-
         task = asyncio.get_running_loop().create_task(work)
         self._background.add(task)  # the loop holds tasks only weakly
         task.add_done_callback(self._background.discard)
 
     async def close(self) -> None:
         """Cancel the background tasks and wait for them."""
-        import asyncio
-
         for task in self._background:
             task.cancel()
         await asyncio.gather(*self._background, return_exceptions=True)
@@ -282,18 +253,6 @@ async def open_session(
     bridge: Bridge[Session] | None = None,
 ) -> AsyncIterator[Session]:
     """Hold the port that games dial (or dial BITBURNER_RPC_URL) until the block ends."""
-    import asyncio
-
-    from bridgehead.mcp.lazy_imports import logging
-    from bridgehead.runtime import logs
-
-    from .game.connection import GameConnection
-    from .game.listener import Listener
-    from .game.sharing import peer_auth
-    from .game.sharing.ownership import Ownership
-    from .game.sharing.relay import Relay
-    from .game.websocket_client import WebSocketClient
-
     settings.configure_logs()
     logs.logger("bitburner").info("starting", **settings.changes())
     connection = GameConnection(settings, counters, clock)
@@ -314,8 +273,8 @@ async def open_session(
     async def keep_connecting() -> None:
         try:
             await connector.run()
-        except Exception as bug:  # noqa: BLE001 - calls must fail instead of waiting for a game for ever
-            logging.getLogger("bridgehead.bitburner").error("connecting failed", exc_info=bug)
+        except Exception:  # calls must fail instead of waiting for a game for ever
+            logging.getLogger("bridgehead.bitburner").exception("connecting failed")
             connection.report_problem(
                 "The bridge cannot connect because of a fault of its own; start it again."
             )

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
+from urllib.parse import urlsplit
 
 from msgspec import Struct
 
@@ -21,7 +23,6 @@ from bridgehead.runtime.settings import (
 from bridgehead.runtime.tool_filter import ALL_TOOLSETS, Toolsets, prefix_setting
 
 if TYPE_CHECKING:
-    from pathlib import Path
     from ssl import SSLContext
 
 GAME_PORT = 12525
@@ -86,8 +87,6 @@ def _url(text: str) -> str | None:
 
 
 def _origins(text: str) -> tuple[str, ...]:
-    from urllib.parse import urlsplit
-
     for word in (words := WORDS.parse(text)):
         if word in (ANY_ORIGIN, NO_ORIGIN, "null", "file://"):
             continue

@@ -16,6 +16,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from bridgehead import __version__
+from bridgehead.host.doctor import examine as examine_host
 from bridgehead.install.detection import DetectedClient, detect_clients
 from bridgehead.install.machine import Machine
 from bridgehead.mcp import run_on_loop
@@ -186,8 +187,6 @@ def _examine_tool_filter(environment: Mapping[str, str]) -> Finding:
 async def _examine_part(name: str, environment: Mapping[str, str]) -> list[Finding]:
     try:
         if name == HOST:
-            from bridgehead.host.doctor import examine as examine_host
-
             return await examine_host(environment)
         manifest = bridge_files.load(name)
         own = narrow(environment, manifest.settings.declared)

@@ -9,21 +9,33 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 from urllib.parse import unquote
 
 import msgspec
 
 from bridgehead.mcp import OVERLOADED, FairThreads, ProtocolError, jsonrpc
+from bridgehead.mcp.http.accounts import Accounts
 from bridgehead.mcp.http.message import ClientGone, Handled, Handler, Request, Response, ResponseStream
 from bridgehead.mcp.http.rejection import Rejection
 from bridgehead.runtime import events
 from bridgehead.runtime.callers import is_operator
+from bridgehead.runtime.timing import Clock
 
+from .auth.admission import Admission
 from .auth.grants import Grant
 from .auth.rejection import HostRejection
+from .auth.revocation import TokenWatch
+from .auth.tokens import Tokens
+from .dashboard.dashboard import Dashboard
+from .database import HostDatabase
+from .events.webhook import Webhook
 from .ownership.forwarding import OWN_EVENTS, OWN_METRICS, OWN_TASK
-from .proxies import UNKNOWN
+from .pages import Pages
+from .proxies import UNKNOWN, TrustedProxies
+from .registry import Registry
+from .reloading import Reloader
+from .replicas.replica import Replica
 from .request import (
     HostRequest,
     RequestIds,
@@ -32,26 +44,10 @@ from .request import (
     is_preflight,
 )
 from .routes import Route
-
-if TYPE_CHECKING:
-    from bridgehead.mcp.http.accounts import Accounts
-    from bridgehead.runtime.timing import Clock
-
-    from .auth.admission import Admission
-    from .auth.revocation import TokenWatch
-    from .auth.tokens import Tokens
-    from .dashboard.dashboard import Dashboard
-    from .database import HostDatabase
-    from .events.webhook import Webhook
-    from .pages import Pages
-    from .proxies import TrustedProxies
-    from .registry import Registry
-    from .reloading import Reloader
-    from .replicas.replica import Replica
-    from .telemetry.access_log import AccessLog
-    from .telemetry.metrics import HostMetrics
-    from .telemetry.otlp import Telemetry
-    from .views import Views
+from .telemetry.access_log import AccessLog
+from .telemetry.metrics import HostMetrics
+from .telemetry.otlp import Telemetry
+from .views import Views
 
 T = TypeVar("T")
 

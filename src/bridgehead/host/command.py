@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
+import socket
 import sys
 from collections.abc import Callable, Collection, Mapping
-from typing import TYPE_CHECKING
 
 from bridgehead import __version__
 from bridgehead.mcp.http.server import listen
@@ -23,9 +23,6 @@ from .settings import HostSettings
 from .systemd import ServiceManager
 from .workers import process, supervision
 from .workers.process import Job, WorkerPlace
-
-if TYPE_CHECKING:
-    import socket
 
 log = logs.logger("host.settings")
 
@@ -149,8 +146,6 @@ def open_listener(settings: HostSettings, environment: Mapping[str, str]) -> soc
 
     With systemd's socket no connection is lost in a restart: the kernel queues them meanwhile.
     """
-    import socket
-
     # LISTEN_PID must be this process: a child inherits the variables, but they are not meant for it.
     if environment.get("LISTEN_PID") == str(os.getpid()) and environment.get("LISTEN_FDS", "0") != "0":
         return socket.socket(fileno=_SYSTEMD_SOCKET)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import socket
 from collections import deque
 from collections.abc import Mapping
 from pathlib import Path
@@ -132,7 +134,5 @@ def open_host_database(settings: HostSettings) -> HostDatabase | None:
     """Return the host's database, not started yet; None if none is configured."""
     if settings.database_url is None:
         return None
-    import os
-    import socket
 
     return HostDatabase(settings.database_url, f"{socket.gethostname()}:{os.getpid()}")

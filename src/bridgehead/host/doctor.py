@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 from bridgehead.runtime.errors import BridgeError
 from bridgehead.runtime.findings import Finding, settings_finding
 from bridgehead.runtime.settings import hide_credentials
+from bridgehead.runtime.stores import migrations
 
 from . import tls
 from .auth.token_stores import open_tokens, token_store
@@ -104,8 +105,6 @@ async def _connect(what: str, url: str, advice: str) -> Finding:
 
 
 async def _database(settings: HostSettings) -> Finding:
-    from bridgehead.runtime.stores import migrations
-
     from .database import read_schema
 
     return await migrations.examine(settings.database_url, read_schema, "tokens and audit lines")

@@ -12,6 +12,7 @@ from bridgehead.mcp import Limits, MemoryNonces, Tasks
 from bridgehead.mcp.http.guard import Guard
 from bridgehead.mcp.http.memory import available_bytes
 from bridgehead.runtime import directories, events, logs
+from bridgehead.runtime.http import Proxies
 from bridgehead.runtime.manifest import Manifest
 from bridgehead.runtime.tasks import open_task_store
 from bridgehead.runtime.timing import Clock
@@ -19,6 +20,7 @@ from bridgehead.runtime.timing import Clock
 from .app import HostApplication
 from .auth.admission import Admission
 from .auth.authenticator import Authenticator, FileIssuer, Issuer
+from .auth.discovery import fetch
 from .auth.revocation import TokenWatch
 from .auth.throttle import Throttle
 from .auth.token_stores import announced_tokens, open_tokens
@@ -26,29 +28,29 @@ from .auth.tokens import Tokens
 from .dashboard import layout
 from .dashboard.dashboard import Dashboard
 from .dashboard.history import History
+from .dashboard.oauth_sign_in import OAuthSignIn, make_oauth_sign_in
 from .dashboard.sign_in import SignIn
 from .dashboard.snapshot import SnapshotCollector
+from .events.webhook import Webhook
+from .ownership.forwarding import Peers
 from .ownership.nonces import RedisNonces, SqliteNonces
 from .pages import Pages
 from .proxies import TrustedProxies
 from .registry import Registry
 from .reloading import Reloader
+from .replicas.replica import Replica
 from .request import log_fields
 from .routes import make_table
 from .settings import HostSettings
 from .telemetry.access_log import AccessLog
 from .telemetry.metrics import HostMetrics
+from .telemetry.otlp import Telemetry
 from .tls import Certificate
 from .views import Views
 
 if TYPE_CHECKING:
     from .auth.oauth import OAuthIssuer
-    from .dashboard.oauth_sign_in import OAuthSignIn
     from .database import HostDatabase
-    from .events.webhook import Webhook
-    from .ownership.forwarding import Peers
-    from .replicas.replica import Replica
-    from .telemetry.otlp import Telemetry
 
 
 BODY_SECONDS = 30.0
@@ -156,9 +158,7 @@ class ApplicationFactory:
         settings = self._settings
         if not settings.oauth_issuer or not settings.oauth_audience:
             return None
-        from bridgehead.runtime.http import Proxies
 
-        from .auth.discovery import fetch
         from .auth.oauth import OAuthIssuer
 
         return OAuthIssuer(
@@ -297,7 +297,6 @@ class ApplicationFactory:
         events.feed.with_content = settings.event_content
         if not settings.webhook_url:
             return None
-        from .events.webhook import Webhook
 
         logs.hide(settings.webhook_secret)
         webhook = Webhook(
@@ -319,7 +318,6 @@ class ApplicationFactory:
     def _oauth_sign_in(self) -> OAuthSignIn | None:
         if self._oauth is None or not self._settings.oauth_client_id:
             return None
-        from .dashboard.oauth_sign_in import make_oauth_sign_in
 
         keys, nonces, verify = self._page_keys, self._nonces, self._oauth.verify_id_token
         return make_oauth_sign_in(self._settings, self._environment, self._clock, keys, nonces, verify)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
@@ -27,17 +27,14 @@ from bridgehead.runtime.metrics import Metrics
 
 from .auth.grants import Grant
 from .auth.rejection import reject_method
+from .database import HostDatabase
 from .events.stream import EventStreams
-from .ownership.forwarding import OWN_METRICS
+from .ownership.forwarding import OWN_METRICS, Peers
 from .registry import BridgeStatus, Registry
+from .replicas.replica import Replica
 from .request import HostRequest
 from .routes import ALIVE, EVENTS, METRICS, NO_OAUTH, READY, RESOURCE, Route
 from .telemetry.metrics import HostMetrics
-
-if TYPE_CHECKING:
-    from .database import HostDatabase
-    from .ownership.forwarding import Peers
-    from .replicas.replica import Replica
 
 _NOT_STORED = (JSON, (b"cache-control", b"no-store"))
 

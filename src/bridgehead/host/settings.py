@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import base64
 import ipaddress
-from typing import TYPE_CHECKING, Any, ClassVar
+from collections.abc import Mapping
+from typing import Any, ClassVar
+from urllib.parse import urlsplit
 
 from bridgehead.mcp.http.guard import LOOPBACK
 from bridgehead.runtime.directories import DatabaseSettings, ReplicaSettings, StateSettings
@@ -24,9 +27,6 @@ from bridgehead.runtime.settings import (
 )
 from bridgehead.runtime.tool_filter import TOOL_PREFIX, ToolFilterSettings
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 _MAX_PORT = 65535
@@ -40,8 +40,6 @@ def _networks(text: str) -> tuple[Network, ...]:
 
 
 def _url(text: str) -> str:
-    from urllib.parse import urlsplit
-
     parts = urlsplit(text)
     is_local = parts.hostname in {"localhost", "127.0.0.1", "::1"}
     if not parts.netloc or not (parts.scheme == "https" or (parts.scheme == "http" and is_local)):
@@ -51,8 +49,6 @@ def _url(text: str) -> str:
 
 def _public_url(text: str) -> str:
     """Parse a URL and drop a default port, because clients leave it out of the Host header."""
-    from urllib.parse import urlsplit
-
     parts = urlsplit(_url(text))
     if parts.query or parts.fragment:
         raise ValueError(text)
@@ -66,17 +62,12 @@ PUBLIC_URL = Kind(_public_url, f"{SECURE_URL.wanted}, without ? and #")
 
 
 def _webhook_secret(text: str) -> str:
-    if text.startswith("whsec_"):
-        import base64
-
-        if not base64.b64decode(text.removeprefix("whsec_"), validate=True):
-            raise ValueError(text)
+    if text.startswith("whsec_") and not base64.b64decode(text.removeprefix("whsec_"), validate=True):
+        raise ValueError(text)
     return text
 
 
 def _origins(text: str) -> tuple[str, ...]:
-    from urllib.parse import urlsplit
-
     for word in (words := WORDS.parse(text)):
         parts = urlsplit(word)
         is_origin = parts.scheme and parts.netloc and not (parts.path.strip("/") or parts.query)

@@ -7,16 +7,17 @@ context of its own and used only if certificate and key match; until then the ol
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bridgehead.runtime import logs
 from bridgehead.runtime.settings import SettingError
 
+from .settings import HostSettings
+
 if TYPE_CHECKING:
     import ssl
-    from pathlib import Path
 
-    from .settings import HostSettings
 
 log = logs.logger("host.tls")
 

@@ -5,18 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path, PurePath, PureWindowsPath
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import urlsplit
 
 from msgspec import Struct
 
 from bridgehead.runtime import bridge_files, plugins
 from bridgehead.runtime.env_file import narrow
+from bridgehead.runtime.settings import Setting, Settings
 
 from .clients import Client
-
-if TYPE_CHECKING:
-    from bridgehead.runtime.settings import Setting, Settings
 
 _TRANSPORT_SETTINGS = ("MCP_TRANSPORT", "MCP_SERVER_HOST", "MCP_SERVER_PORT")
 """Never written: a server that a client starts talks to that client over stdio."""

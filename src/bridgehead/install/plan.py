@@ -4,21 +4,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import urlsplit
 
 from msgspec import Struct
 
 from bridgehead.runtime import bridge_files, plugins
+from bridgehead.runtime.manifest import Manifest
 
 from . import edit, entries
 from .clients import Client
 from .entries import ServerEnvironment
 from .errors import InstallError
 from .json_edit import same
-
-if TYPE_CHECKING:
-    from bridgehead.runtime.manifest import Manifest
 
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
 _SECRET = re.compile("KEY|TOKEN|SECRET|PASSWORD", re.IGNORECASE)

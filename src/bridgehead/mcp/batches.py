@@ -9,15 +9,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Coroutine
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from msgspec import UNSET
 
 from . import jsonrpc
+from .connection import Connection, Outlet, Reply
 from .errors import OVERLOADED, ProtocolError
-
-if TYPE_CHECKING:
-    from .connection import Connection, Outlet, Reply
 
 CALLS_AT_ONCE = 16
 """Calls of one batch awaited at once; their answers may exceed `batch_bytes`."""

@@ -7,14 +7,11 @@ from the event loop's thread. No I/O here.
 
 from __future__ import annotations
 
+import asyncio
+from asyncio import Event
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING
 
 from . import jsonrpc
-from .lazy_imports import asyncio
-
-if TYPE_CHECKING:
-    from asyncio import Event
 
 TOOLS = "notifications/tools/list_changed"
 PROMPTS = "notifications/prompts/list_changed"

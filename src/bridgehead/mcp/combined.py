@@ -55,7 +55,8 @@ def hide_tools(
     hidden = {name: reason(tool) for name, tool in bridge.tools.items() if not offers(tool)}
     if not hidden:
         return
-    from .wording import Wording, reword_bridge  # lazy: most servers hide nothing
+
+    from .wording import Wording, reword_bridge  # lazy: rewording, 2 ms; most servers hide nothing
 
     bridge.hidden |= hidden
     for name in hidden:

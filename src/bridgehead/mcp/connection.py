@@ -6,21 +6,19 @@ request has one of its own. No I/O here: messages go to an `Outlet` that the tra
 
 from __future__ import annotations
 
+import asyncio
 from collections import deque
 from collections.abc import Coroutine, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 from msgspec import Struct
 
 from . import jsonrpc
+from .changes import Listener
 from .errors import OVERLOADED, ProtocolError, ToolError
-from .lazy_imports import asyncio
+from .limits import Limits
 from .revisions import Revision
-
-if TYPE_CHECKING:
-    from .changes import Listener
-    from .limits import Limits
 
 Reply = bytes | Coroutine[Any, Any, bytes | None] | None
 """An answer, a coroutine for one (None if it is cancelled), or None for no answer."""

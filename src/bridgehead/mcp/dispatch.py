@@ -10,14 +10,17 @@ request with its headers in between.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Coroutine
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType, field
 
 from . import jsonrpc
+from .batches import BatchRun
 from .calls.context import BecameTask, Context, check_level, find_input_requests
+from .calls.failures import give_failure
 from .calls.params import (
     EMPTY,
     META_PREFIX,
@@ -37,7 +40,7 @@ from .calls.params import (
     TaskParams,
     UpdateTaskParams,
 )
-from .connection import Client
+from .connection import Client, Connection, Outlet, Reply
 from .errors import (
     INVALID_PARAMS,
     INVALID_REQUEST,
@@ -48,18 +51,14 @@ from .errors import (
     forget_frames,
     quote,
 )
+from .features.argument_errors import reword
 from .features.handlers import close_unstarted
-from .lazy_imports import asyncio
 from .methods.features import call_tool, complete, get_prompt, read_resource
 from .methods.handshake import discover, initialize, ping, set_level
 from .methods.listing import list_prompts, list_resources, list_templates, list_tools
 from .methods.subscriptions import listen, subscribe, unsubscribe
-from .revisions import NEWEST_HANDSHAKE, STATELESS
+from .revisions import NEWEST_HANDSHAKE, STATELESS, Revision
 from .server import Body, EventualBody, Server
-
-if TYPE_CHECKING:
-    from .connection import Connection, Outlet, Reply
-    from .revisions import Revision
 
 _LARGE_BYTES = 64 * 1024
 """Limit of `initialize` and of `_meta`, which stay in memory as long as the session."""
@@ -175,7 +174,6 @@ def read(request_id: jsonrpc.RequestId, name: str, message: jsonrpc.Message) -> 
     except jsonrpc.UNDECODABLE as error:
         if bytes(raw) == NULL:  # some clients write null for parameters that they leave out
             return read(request_id, name, jsonrpc.Message("2.0"))
-        from .features.argument_errors import reword  # lazy: only a refused request needs it
 
         problem = f"Invalid params for {name}: {reword(str(error))}"
         try:  # `_meta` alone decides the era, and so the status of the error
@@ -305,7 +303,6 @@ class Dispatcher(Server):
             for item in batch.items:
                 handle(item)
             return None
-        from .batches import BatchRun  # lazy: only one revision has batches
 
         return BatchRun(batch, connection, outlet).run(handle)
 
@@ -433,7 +430,6 @@ class Dispatcher(Server):
                     error = bug
             elif isinstance(error, BecameTask):
                 return answer("task", error.described)
-            from .calls.failures import give_failure  # lazy: brings logging and secrets
 
             return self._envelope(context, give_failure(context, error))
         except ProtocolError as failure:

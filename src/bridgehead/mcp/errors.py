@@ -7,10 +7,9 @@ they are worded, is the bridge's `Dialect`; swap it by passing another one to `B
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from .revisions import Revision
+from .revisions import Revision
 
 PARSE_ERROR = -32700
 INVALID_REQUEST = -32600

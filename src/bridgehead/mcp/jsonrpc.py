@@ -15,6 +15,7 @@ import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType
 
 from .errors import INVALID_REQUEST, PARSE_ERROR, ProtocolError
+from .features.argument_errors import reword
 
 RequestId = int | str
 _Kind = TypeVar("_Kind")
@@ -126,8 +127,6 @@ def _explain(data: bytes, problem: Exception, max_built: int) -> Message | Batch
         failure = ProtocolError(PARSE_ERROR, f"Parse error: {error}")
     else:
         if isinstance(value, dict):
-            from .features.argument_errors import reword  # lazy: only malformed messages need it
-
             return _explain_object(value, _not_a_message(reword(str(problem), whole="the message")))
         return Malformed(_not_a_message("it is not an object"))
     return Malformed(failure) if is_batch or len(data) > max_built else _explain_unreadable(data, failure)

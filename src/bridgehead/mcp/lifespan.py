@@ -7,14 +7,12 @@ serve the same running bridge.
 
 from __future__ import annotations
 
+import asyncio
+import logging
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
-from typing import TYPE_CHECKING, Any, Protocol
-
-from .lazy_imports import asyncio, logging
-
-if TYPE_CHECKING:
-    from types import TracebackType
+from types import TracebackType
+from typing import Any, Protocol
 
 LifespanFactory = Callable[[], AbstractAsyncContextManager[Any]]
 
@@ -74,7 +72,7 @@ class Lifespan:
         except asyncio.CancelledError:
             self._failure = RuntimeError("the bridge's lifespan was ended while it began")
             raise
-        except (Exception, BaseExceptionGroup, SystemExit) as error:  # noqa: BLE001  (each call reports it)
+        except (Exception, BaseExceptionGroup, SystemExit) as error:  # each call reports it
             if self.ready:
                 logging.getLogger("bridgehead.mcp").warning(
                     "the bridge's lifespan did not end well", exc_info=error

@@ -6,15 +6,12 @@ Clients list and call a tool by its key in `Bridge.tools`, which has the prefix.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from .bridge import Bridge
 from .combined import restrict
 from .errors import DeclarationError
 from .features.signatures import MAX_NAME
-from .wording import Wording, reword_bridge
-
-if TYPE_CHECKING:
-    from .bridge import Bridge
 
 _PREFIX = "[A-Za-z_][A-Za-z0-9_-]*"
 
@@ -24,6 +21,8 @@ def prefix_tools(bridge: Bridge[Any], prefix: str) -> Bridge[Any]:
 
     A tool whose name begins with the prefix already keeps its name.
     """
+    from .wording import Wording, reword_bridge  # lazy: rewording, 2 ms
+
     if not prefix:
         return bridge
     if not re.fullmatch(_PREFIX, prefix):

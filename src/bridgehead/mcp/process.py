@@ -6,18 +6,18 @@ a server that gets a signal must not.
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
 import sys
+import threading
+import time
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
 from typing import Any, TypeVar
 
-# Lazily, since a stdio server asks for `end_signals` before its first answer.
-from .lazy_imports import asyncio, threading, time
-
-LoopFactory = Callable[[], "asyncio.AbstractEventLoop"]
+LoopFactory = Callable[[], asyncio.AbstractEventLoop]
 Result = TypeVar("Result")
 
 TURN_SECONDS = 0.1

@@ -6,25 +6,24 @@ Owns what outlives a request: lifespans, open streams, encoded lists, tasks. Rou
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from . import changes, jsonrpc
-from .calls.multi_round import MultiRound
+from .bridge import Bridge
+from .calls.context import Context
+from .calls.multi_round import Keys, MultiRound
 from .calls.params import META_PREFIX
 from .changes import Listener
-from .lazy_imports import asyncio
+from .connection import Client, Connection, Outlet
+from .features.bridge_base import BridgeBase
 from .lifespan import Lifespan, Lifespans
 from .limits import Ledger, Limits
 from .revisions import V2026_07_28
 
 if TYPE_CHECKING:
-    from .bridge import Bridge
-    from .calls.context import Context
-    from .calls.multi_round import Keys
-    from .connection import Client, Connection, Outlet
-    from .features.bridge_base import BridgeBase
     from .tasks.manager import Tasks
 
 Body = tuple[bytes, dict[str, Any] | None]
@@ -75,7 +74,7 @@ class Server:
         if self._shared_tasks is not None:
             return self._shared_tasks
         if self._own_tasks is None:
-            from .tasks.manager import Tasks  # lazy: most servers have no tasks
+            from .tasks.manager import Tasks  # lazy: tasks, 4 ms; most servers have none
 
             self._own_tasks = Tasks(self.limits, self.bridge.task_store)
             self._own_tasks.ledger = self.ledger

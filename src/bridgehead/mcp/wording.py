@@ -9,31 +9,26 @@ never changed. `Tool.name` stays the declared name, so hooks, metrics and filter
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Coroutine, Iterable, Mapping
 from contextlib import suppress
 from functools import cached_property
 from types import CoroutineType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
 from . import jsonrpc
+from .bridge import Bridge
+from .calls.context import Context
 from .errors import Dialect, Failure, ProtocolError, ToolError
-from .features.content import PromptMessage, Text, TextResource
+from .features.content import BlobResource, PromptMessage, Text, TextResource
 from .features.prompts import Prompt, PromptArgument, PromptItem, PromptResult
 from .features.resources import Resource, Template
 from .features.results import Answer
 from .features.tools import Tool, ToolItem
-
-if TYPE_CHECKING:
-    from collections.abc import Coroutine
-
-    from .bridge import Bridge
-    from .calls.context import Context
-    from .features.content import BlobResource
-    from .revisions import Revision
+from .revisions import Revision
 
 # A paragraph, an item of a list, or a line after a line that ends a sentence. Other lines continue the one
 # before.

@@ -9,24 +9,34 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from bridgehead import __version__
-from bridgehead.mcp import Bridge
+from bridgehead.mcp import Bridge, socket_loop, stdio
 from bridgehead.runtime.manifest import FarSide, FormField, Manifest
+from bridgehead.runtime.metrics import Metrics
 
 from .calling.audit import audit_calls
+from .calling.provider import Provider
 from .calling.routes import MERCURY
 from .calling.service import Service, open_service
 from .errors import MercuryDialect
+from .report import report
 from .settings import TOOLSETS, MercurySettings
-from .tools import batch, chat, code, decide, diffusion, edits, models, prompts, usage
+from .tools import (
+    batch,
+    chat,
+    code,
+    decide,
+    diffusion,
+    edits,
+    embeddings,
+    fine_tuning,
+    models,
+    prompts,
+    usage,
+)
 
 if TYPE_CHECKING:
-    from asyncio import AbstractEventLoop
-
     from bridgehead.runtime.findings import Report
-    from bridgehead.runtime.metrics import Metrics
     from bridgehead.runtime.stores import migrations
-
-    from .calling.provider import Provider
 
 _INSTRUCTIONS = (
     "Mercury is a diffusion LLM that answers very fast. mercury_chat_completion asks it; mercury_chat_stream "
@@ -74,12 +84,8 @@ def make_bridge(settings: MercurySettings, metrics: Metrics | None = None) -> Br
         part.declare(bridge)
     # Lazy: Mercury has neither, and few configurations name a provider that does.
     if settings.embedding_target[1]:
-        from .tools import embeddings
-
         embeddings.declare(bridge, settings)
     if settings.fine_tuning:
-        from .tools import fine_tuning
-
         fine_tuning.declare(bridge)
     TOOLSETS.restrict(bridge, settings.toolsets)
     audit_calls(bridge)
@@ -178,7 +184,6 @@ def serve(bridge: Bridge[Service], settings: MercurySettings) -> int:
     """Serve over the transport in the settings; return the exit status."""
     if settings.transport == "http":
         from bridgehead.mcp.http import LOOPBACK, application, run
-        from bridgehead.runtime.metrics import Metrics
 
         from .pages import make_pages
 
@@ -200,18 +205,9 @@ def serve(bridge: Bridge[Service], settings: MercurySettings) -> int:
             sys.stderr.write(f"bridgehead mercury: cannot listen on {where}: {why}\n")
             return 1
         return 0
-    from bridgehead.mcp import stdio
-
-    def make_loop() -> AbstractEventLoop:
-        # Calls of this bridge wait on sockets, where `socket_loop` cuts the time that it adds to each by a
-        # third.
-        from bridgehead.mcp import socket_loop
-
-        # After the first answer, which must not wait for it.
-        settings.configure_logs()
-        return socket_loop()
-
-    return stdio.run(bridge, loop_factory=make_loop)
+    settings.configure_logs()
+    # Calls of this bridge wait on sockets, where `socket_loop` cuts the time that it adds to each by a third.
+    return stdio.run(bridge, loop_factory=socket_loop)
 
 
 def first_step(settings: MercurySettings) -> str:
@@ -228,8 +224,6 @@ def first_step(settings: MercurySettings) -> str:
 
 
 async def _report(service: Service) -> Report:
-    from .report import report
-
     return await report(service)
 
 

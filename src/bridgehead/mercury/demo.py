@@ -8,7 +8,8 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 
@@ -17,9 +18,6 @@ from bridgehead.runtime.manifest import Trial
 from bridgehead.runtime.tool_filter import ToolFilterSettings
 
 from .settings import MercurySettings
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 _KEY = "sk_only_for_this_demo"
 _DELAY_MS = "12"

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from bridgehead.runtime import directories, logs
 from bridgehead.runtime.errors import BridgeError
 from bridgehead.runtime.findings import Finding, settings_finding
+from bridgehead.runtime.stores import migrations
 
 from .calling.service import Service
 from .errors import MercuryError
@@ -20,7 +21,6 @@ APART = "the rate limits of clients without a token"
 
 async def examine(environment: Mapping[str, str], *, offline: bool = False) -> list[Finding]:
     """Run all checks; with `offline`, only those that need neither the API nor a provider."""
-    from bridgehead.runtime.stores import migrations
     from bridgehead.runtime.stores.redis_check import examine_redis
 
     from .calling.postgres_usage import read_schema

@@ -7,16 +7,13 @@ that is down is down for every replica. Imported by a server over HTTP alone.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 import msgspec
 
 from bridgehead.mcp.http.message import Response
 from bridgehead.runtime.exposition import CONTENT_TYPE, write_metrics
-
-if TYPE_CHECKING:
-    from bridgehead.runtime.manifest import FarSide
-    from bridgehead.runtime.metrics import Metrics
+from bridgehead.runtime.manifest import FarSide
+from bridgehead.runtime.metrics import Metrics
 
 _NOT_STORED = ((b"content-type", b"application/json"), (b"cache-control", b"no-store"))
 

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from datetime import date, timedelta
-from typing import TYPE_CHECKING
 
 from bridgehead.runtime.errors import BridgeError
 from bridgehead.runtime.findings import Chart, ChartBar, Fact, Report, ReportTable
 
+from .calling.service import Service
 from .calling.usage import Span, UsageCounts, UsageRow
-
-if TYPE_CHECKING:
-    from .calling.service import Service
 
 DAYS = 14
 _FIGURES = ("Calls", "Failed", "From cache", "Tokens in", "Tokens out", "Cost", "Uncertain", "Reserved")

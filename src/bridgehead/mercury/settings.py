@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from copy import copy
 from typing import Any, ClassVar
 
 from bridgehead.runtime.directories import DatabaseSettings, ReplicaSettings, StateSettings
@@ -329,8 +330,6 @@ class MercurySettings(StateSettings, DatabaseSettings, ReplicaSettings, LogSetti
 
     def replace(self, values: Mapping[str, Any]) -> MercurySettings:
         """Return a copy with other values, by variable name and already parsed."""
-        from copy import copy
-
         changed = copy(self)
         changed.values = {**self.values, **values}
         return changed

@@ -13,6 +13,7 @@ from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Mapping
 from contextlib import closing
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -22,16 +23,15 @@ from bridgehead.runtime.command_line import number, write_csv
 from bridgehead.runtime.errors import StorageError
 from bridgehead.runtime.stores import sqlite
 
+from .calling import sqlite_budget
+from .calling.budget import ReleasedSends
 from .calling.sqlite_usage import FILE, open_database
 from .calling.usage import DIMENSIONS, Span, UsageCounts, UsageRow, read_history
 from .settings import MercurySettings
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from rich.console import RenderableType
 
-    from .calling.budget import ReleasedSends
 
 FORMATS = ("table", "chart", "csv", "json")
 DAYS, MAX_DAYS = 30, 10_000
@@ -175,7 +175,6 @@ def _release_sends(settings: MercurySettings, span: Span) -> list[ReleasedSends]
             return database.wait_for(
                 database.writer.run(lambda held: postgres_budget.release_uncertain(held, span))
             )
-    from .calling import sqlite_budget
 
     path = _file(settings)
     try:

@@ -6,7 +6,7 @@ itself would import it: with the files beside it, and as a part of its package i
 `Bridge` is wrapped in a manifest, so that commands only handle manifests.
 """
 
-# ruff: noqa: PTH100, PTH109, PTH111, PTH112, PTH113, PTH118, PTH119, PTH208 - pathlib would delay a server's first answer
+# ruff: noqa: PTH100, PTH109, PTH111, PTH112, PTH113, PTH118, PTH119, PTH208 - paths are strings here
 
 from __future__ import annotations
 
@@ -14,7 +14,9 @@ import os
 import re
 import sys
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from contextlib import redirect_stdout
+from types import ModuleType
+from typing import Any
 
 from msgspec import Struct
 
@@ -25,9 +27,6 @@ from . import plugins
 from .errors import BridgeError
 from .manifest import API, FarSide, Manifest
 from .settings import Settings
-
-if TYPE_CHECKING:
-    from types import ModuleType
 
 _WITH_OBJECT = re.compile(r"(.+\.py):([A-Za-z_]\w*)", re.IGNORECASE | re.DOTALL)
 _MODULE = re.compile(r"([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*)(?::([A-Za-z_]\w*))?")
@@ -138,7 +137,6 @@ def load_source(source: Source) -> Manifest:
 
 def _import(source: Source, shown: str) -> ModuleType:
     """Import a file once; redirect its prints, since standard output belongs to the protocol."""
-    from contextlib import redirect_stdout
     from importlib import import_module, invalidate_caches
     from importlib.util import module_from_spec, spec_from_file_location
 

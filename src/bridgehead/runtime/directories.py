@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import hmac
+from pathlib import Path
+from secrets import token_bytes
+from urllib.parse import urlsplit
 
 from .errors import StorageError
 from .settings import PATH, Kind, Setting, Settings, choice
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 APPLICATION = "bridgehead"
 _PRIVATE = 0o700
@@ -31,8 +31,6 @@ def _parse_keys(text: str) -> tuple[str, ...]:
 
 
 def _parse_address(text: str) -> str:
-    from urllib.parse import urlsplit
-
     parts = urlsplit(f"//{text}")
     if not parts.hostname or parts.netloc != text or (parts.port or 0) < 0:
         raise ValueError(text)
@@ -100,9 +98,6 @@ class ReplicaSettings(Settings):
 
         Each purpose has its own, so that data sealed for one purpose is invalid for another.
         """
-        import hmac
-        from secrets import token_bytes
-
         label = f"bridgehead {purpose}".encode()
         derived = tuple(hmac.digest(key.encode(), label, "sha256") for key in self.state_keys)
         return derived or (token_bytes(_MIN_KEY_LENGTH),)
@@ -110,7 +105,6 @@ class ReplicaSettings(Settings):
 
 def user_data(part: str) -> Path:
     """Return the folder for data that belongs to the user; it need not exist."""
-    # Lazy imports, here and below: a server's first answer does not need them.
     from platformdirs import user_data_path
 
     return user_data_path(APPLICATION, appauthor=False) / part

@@ -6,6 +6,7 @@ receives a key counts only if the key is in the same file, not in the environmen
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -54,9 +55,7 @@ def parse(text: str) -> dict[str, str]:
 
 def read() -> dict[str, str]:
     """Read the file in the current folder, if there is one."""
-    import os
-
-    if not os.path.isfile(NAME):  # noqa: PTH113 - pathlib would delay a server's first answer
+    if not os.path.isfile(NAME):  # noqa: PTH113 - paths are strings here
         return {}
     try:
         with open(NAME, encoding="utf-8") as file:  # noqa: PTH123 - the same

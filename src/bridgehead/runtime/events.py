@@ -9,14 +9,15 @@ loop's thread.
 
 from __future__ import annotations
 
+import asyncio
+import secrets
 import time
 from collections import deque
+from fnmatch import fnmatchcase
 from typing import Any
 
 import msgspec
 from msgspec import Struct
-
-from bridgehead.mcp.lazy_imports import asyncio
 
 from . import logs
 
@@ -61,7 +62,6 @@ def matches(patterns: tuple[str, ...], kind: str) -> bool:
     """Whether a pattern matches a type of event; without patterns every type matches."""
     if not patterns:
         return True
-    from fnmatch import fnmatchcase
 
     return any(fnmatchcase(kind, pattern) for pattern in patterns)
 
@@ -132,9 +132,6 @@ class Feed:
         if not self._listeners:
             return
         if not self._process:
-            # Not before there is a listener: it delays a server's first answer.
-            import secrets
-
             self._process = secrets.token_hex(6)
         self._count += 1
         event = Event(f"evt_{self._process}_{self._count}", kind, round(time.time(), 3), data)

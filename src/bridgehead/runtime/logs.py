@@ -14,14 +14,17 @@ fills up. Lines are dropped while the pipe is full, and counted.
 from __future__ import annotations
 
 import io
+import logging
+import queue
+import re
+import select
 import sys
+import threading
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any, TextIO
+from datetime import UTC, datetime
+from typing import Any, TextIO
 
 from .settings import Setting, Settings, choice, hide_credentials
-
-if TYPE_CHECKING:
-    import logging
 
 ROOT = "bridgehead"
 LEVELS = ("debug", "info", "warn", "error")
@@ -89,8 +92,6 @@ class Logger:
             logger.log(level, event, extra={"fields": fields})
 
     def _load(self) -> logging.Logger:
-        import logging
-
         self._logger = logging.getLogger(self._name)
         return self._logger
 
@@ -138,8 +139,6 @@ def scrubbed(text: str) -> str:
         for secret in sorted(_hidden, key=len, reverse=True):
             text = text.replace(secret, HIDDEN)
     if any(secret in text for secret in _short):
-        import re
-
         # Short secrets only where the words before them say what they are: `Bearer …`, `API key: …`.
         words = r"(?i:bearer|basic|authorization|api.?key|key|token|credential|secret|password)s?"
         for secret in _short:
@@ -191,8 +190,6 @@ def context_fields() -> dict[str, object]:
 
 def configure(level: str = "info", form: str = "json", stream: TextIO | None = None) -> None:
     """Log to a stream from a level on, in one of the formats; replaces the previous configuration."""
-    import logging
-
     stream = stream or sys.stderr
     # JSON and MCP require UTF-8; on Windows files and pipes have another default.
     if isinstance(stream, io.TextIOWrapper) and not stream.isatty():
@@ -207,24 +204,18 @@ def configure(level: str = "info", form: str = "json", stream: TextIO | None = N
 
 def add_handler(handler: logging.Handler) -> None:
     """Send every line to another handler too, also after later calls of `configure`."""
-    import logging
-
     _handlers.append(handler)
     logging.getLogger(ROOT).addHandler(handler)
 
 
 def remove_handler(handler: logging.Handler) -> None:
     """Undo `add_handler`."""
-    import logging
-
     _handlers.remove(handler)
     logging.getLogger(ROOT).removeHandler(handler)
 
 
 def adopt(library: str) -> None:
     """Send a library's own log to our stream in our format, instead of wherever it would go."""
-    import logging
-
     own, root = logging.getLogger(library), logging.getLogger(ROOT)
     # Not to added handlers: they may send with this library, and would log its failures without end.
     own.handlers[:] = [handler for handler in root.handlers if handler not in _handlers]
@@ -232,9 +223,6 @@ def adopt(library: str) -> None:
 
 
 def _make_handler(stream: TextIO, form: str) -> logging.Handler:
-    import logging
-    import select
-
     write_line = _json_line if form == "json" else _pretty_line
     thread = None if CAN_POLL_PIPES else _WriterThread(stream)
 
@@ -316,9 +304,6 @@ class _WriterThread:
     """Writes one text at a time for systems that cannot tell whether a pipe has room."""
 
     def __init__(self, stream: TextIO) -> None:
-        import queue
-        import threading
-
         self._stream = stream
         self._texts: queue.SimpleQueue[str] = queue.SimpleQueue()
         self._is_written = threading.Event()
@@ -380,8 +365,6 @@ def _pretty_line(head: dict[str, str], fields: dict[str, Any]) -> str:
 
 
 def _timestamp(seconds: float) -> str:
-    from datetime import UTC, datetime
-
     return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 

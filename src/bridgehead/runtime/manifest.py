@@ -10,22 +10,23 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import AbstractContextManager
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from msgspec import Struct
 
-from bridgehead.mcp import Bridge
+from bridgehead.mcp import Bridge, stdio
 
+from .directories import StateSettings
 from .env_file import narrow
 from .errors import BridgeError
 from .settings import Settings, find_misspelt, find_removed
+from .tasks import open_task_store
 from .tool_filter import offer_tools
 
 if TYPE_CHECKING:
-    from contextlib import AbstractContextManager
-    from pathlib import Path
-
     from rich.console import Console
 
     from bridgehead.mcp import TaskStore
@@ -35,11 +36,12 @@ if TYPE_CHECKING:
     from .metrics import Metrics
     from .stores.migrations import Schema
 
+
 API = 1
 """Version of the plugin API; grows with each incompatible change."""
 
 
-# Strings: the types behind them are slow to import, and msgspec evaluates the annotations of a struct.
+# Strings: msgspec evaluates the annotations of a struct, and these types are imported for checking only.
 Make: TypeAlias = "Callable[[Any, Metrics | None], Bridge[Any]]"
 Doctor: TypeAlias = "Callable[[Mapping[str, str]], Awaitable[list[Finding]]]"
 Demo: TypeAlias = "Callable[[Console], bool]"
@@ -198,14 +200,10 @@ def serve(manifest: Manifest, environment: Mapping[str, str]) -> int:
     bridge = offer_tools(manifest.make(settings, None), settings, environment)
 
     def open_store() -> TaskStore:
-        from .directories import StateSettings  # lazy: most servers never have a task
-        from .tasks import open_task_store
-
         return open_task_store(StateSettings(narrow(environment, StateSettings.declared)), manifest.name)
 
     bridge.task_store = open_store
     if manifest.serve is not None:
         return manifest.serve(bridge, settings)
-    from bridgehead.mcp import stdio
 
     return stdio.run(bridge)

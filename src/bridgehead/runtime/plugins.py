@@ -6,7 +6,7 @@ long as a server's first answer. The bridges of other distributions are entry po
 `bridgehead.bridges` (ours are registered there too). Finding one imports nothing of it.
 """
 
-# ruff: noqa: PTH113, PTH116, PTH118, PTH123, PTH208 - pathlib would delay a server's first answer
+# ruff: noqa: PTH113, PTH116, PTH118, PTH123, PTH208 - paths are strings here
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ import re
 import sys
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import redirect_stdout
 from importlib import import_module
 
 from msgspec import Struct
@@ -127,7 +128,6 @@ def load_plugin(plugin: Plugin) -> Manifest:
     """Import a plugin's manifest; raises PluginError if it fails or is for another API."""
     if plugin.problem:
         raise PluginError(plugin.problem)
-    from contextlib import redirect_stdout
     from importlib.util import find_spec
 
     try:

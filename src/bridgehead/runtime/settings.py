@@ -15,14 +15,12 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar, overload
+from pathlib import Path
+from typing import Any, ClassVar, Generic, Self, TypeVar, overload
 
 from msgspec import Struct
 
 from .errors import BridgeError
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
@@ -226,8 +224,6 @@ def _words(text: str) -> tuple[str, ...]:
 
 
 def _path(text: str) -> Path:
-    from pathlib import Path
-
     try:
         path = Path(os.path.expanduser(text)).absolute()  # noqa: PTH111 - Path.expanduser raises other errors
     except OSError:  # the folder that the path starts from was removed

@@ -6,17 +6,16 @@ Also the prefix of their names.
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Any
+from collections.abc import Collection, Mapping
+from fnmatch import fnmatchcase
+from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from bridgehead.mcp import Bridge, DeclarationError, Tool, hide_tools, prefix_tools, restrict
+
 from .settings import FLAG, WORDS, Kind, Setting, SettingError, Settings, closest
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
-
-    from bridgehead.mcp import Bridge, Tool
 
 ALL_TOOLSETS = "all"
 CORE_TOOLSET = "core"
@@ -149,7 +148,6 @@ class Toolsets(Struct, frozen=True):
         """Hide the tools of all other groups of a bridge whose parts are all declared."""
         if ALL_TOOLSETS in chosen:
             return
-        from bridgehead.mcp import hide_tools
 
         others = {name for group in self.groups.keys() - set(chosen) for name in self.groups[group]}
         reason = f"{self.variable}={','.join(chosen)} hides it."
@@ -161,8 +159,6 @@ def offer_tools(bridge: Bridge[Any], settings: Settings, environment: Mapping[st
     prefix, filters = prefix_of(settings), ToolFilterSettings(environment)
     tool_filter = filters.tool_filter
     if not tool_filter.is_everything:
-        from bridgehead.mcp import restrict
-
         for problem in find_unmatched(filters, tool_names(bridge, prefix), only_misspelt=True):
             sys.stderr.write(f"bridgehead: {problem}\n")
 
@@ -189,7 +185,6 @@ def add_prefix(bridge: Bridge[Any], settings: Settings, prefix: str) -> Bridge[A
     """
     if not prefix:
         return bridge
-    from bridgehead.mcp import DeclarationError, prefix_tools
 
     try:
         return prefix_tools(bridge, prefix)
@@ -199,6 +194,4 @@ def add_prefix(bridge: Bridge[Any], settings: Settings, prefix: str) -> Bridge[A
 
 
 def _matches(names: Collection[str], patterns: tuple[str, ...]) -> bool:
-    from fnmatch import fnmatchcase
-
     return any(fnmatchcase(name, pattern) for name in names for pattern in patterns)

@@ -143,8 +143,10 @@ async def serving(gate: Gate, **limits: Any) -> AsyncIterator[tuple[Source, Read
     dispatcher = Dispatcher(gate.bridge, limits=Limits(**limits))
     source, reader = Source(), Reader()
     server = StdioServer(dispatcher, Connection(dispatcher.limits), source, lambda _on_break: reader)
-    task = asyncio.ensure_future(server.serve(line("initialize", {"protocolVersion": "2025-11-25"}, 0)))
+    task = asyncio.ensure_future(server.serve())
     await until(lambda: hasattr(source, "feed"))
+    source.feed(line("initialize", {"protocolVersion": "2025-11-25"}, 0))
+    await until(lambda: dispatcher.lifespans[gate.bridge].ready)
     try:
         yield source, reader
     finally:
@@ -311,8 +313,9 @@ async def test_an_answer_never_comes_in_one_read_with_progress_of_its_call(
     server = StdioServer(
         dispatcher, Connection(dispatcher.limits), source, lambda on_break: open_output(writing, on_break)
     )
-    serving = asyncio.ensure_future(server.serve(line("initialize", {"protocolVersion": "2025-11-25"}, 0)))
+    serving = asyncio.ensure_future(server.serve())
     await until(lambda: hasattr(source, "feed"))
+    source.feed(line("initialize", {"protocolVersion": "2025-11-25"}, 0))
     os.read(reading, 65536)
     reads: list[bytes] = []
     for number in range(1, 4):

@@ -36,15 +36,17 @@ def test_an_idle_process_ends_at_once(errors: Path, how: str) -> None:
     assert errors.read_bytes() == b""
 
 
-def listens(peer: Peer) -> bool:
-    """Tell whether the process has taken its standard input for the protocol."""
-    return Path(f"/proc/{peer.process.pid}/fd/0").readlink() == Path(os.devnull)
+def handles_signals(peer: Peer) -> bool:
+    """Whether the process has handlers of its own for the signals that end it."""
+    status = Path(f"/proc/{peer.process.pid}/status").read_text(encoding="ascii")
+    caught = int(status.partition("SigCgt:")[2].split()[0], 16)
+    return all(caught & 1 << (number - 1) for number in (signal.SIGTERM, signal.SIGHUP))
 
 
 @pytest.mark.parametrize("how", ENDS)
 def test_a_process_that_was_told_nothing_yet_ends_with_zero_too(peer: Peer, errors: Path, how: str) -> None:
     until = time.monotonic() + PATIENCE
-    while not listens(peer):
+    while not handles_signals(peer):
         assert time.monotonic() < until
     end(peer, how)
     assert peer.exit_code() == 0

@@ -15,6 +15,7 @@ import time
 from collections.abc import Mapping
 from contextlib import ExitStack, suppress
 from hashlib import sha256
+from io import BytesIO
 from pathlib import Path
 from tempfile import TemporaryDirectory, gettempdir
 
@@ -238,7 +239,6 @@ def find_version(agent: Agent, context: BenchContext) -> str | None:
     """Ask an agent for its version; None if unknown."""
     if agent.version is not None or agent.preset is None:
         return agent.version
-    from io import BytesIO
 
     with TemporaryDirectory(ignore_cleanup_errors=True) as scratch:
         home = Path(scratch).resolve() / "home"

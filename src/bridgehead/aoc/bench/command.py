@@ -9,18 +9,22 @@ from argparse import ArgumentTypeError, Namespace
 from contextlib import ExitStack
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING
 
 from bridgehead.runtime.command_line import Parser, number
 from bridgehead.runtime.errors import InvalidArgument
 
 from ..files.layout import FIRST, LAST
-
-if TYPE_CHECKING:
-    from ..settings import AocSettings
-    from ..workspace import Workspace
-    from .agent_run import BenchContext
-    from .benchmark import Plan
+from ..ranking.board import Filters
+from ..ranking.terminal import print_board
+from ..sandbox.isolation import find_bubblewrap
+from ..settings import AocSettings, secret_paths
+from ..workspace import Workspace, open_workspace
+from .agent_run import BenchContext
+from .agents import STARTER, read_agents
+from .benchmark import Plan, check_plan, run_benchmark
+from .demo import TEXTS, demo_agents, make_puzzles
+from .progress import LiveProgress, PlainProgress
+from .report import write_report
 
 INTERRUPTED = 130
 MAX_REPEATS = 1000
@@ -91,12 +95,6 @@ def parse_days(text: str) -> list[int]:
 
 def run(workspace: Workspace, options: Namespace, settings: AocSettings) -> int:
     """Run the benchmark; return 0, or 130 if it was interrupted."""
-    from ..sandbox.isolation import find_bubblewrap
-    from ..settings import secret_paths
-    from .agent_run import BenchContext
-    from .agents import STARTER, read_agents
-    from .benchmark import Plan, check_plan
-
     if options.init:
         path = Path(options.agents)
         if path.exists():
@@ -112,8 +110,6 @@ def run(workspace: Workspace, options: Namespace, settings: AocSettings) -> int:
         )
     with ExitStack() as stack:
         if options.demo:
-            from .demo import demo_agents
-
             workspace = _demo_workspace(stack, options)
             agents = demo_agents()
         else:
@@ -143,10 +139,6 @@ def run(workspace: Workspace, options: Namespace, settings: AocSettings) -> int:
 
 def _demo_workspace(stack: ExitStack, options: Namespace) -> Workspace:
     """Open a temporary folder with invented puzzles: a demo never touches the user's own records."""
-    from ..settings import AocSettings
-    from ..workspace import open_workspace
-    from .demo import TEXTS, make_puzzles
-
     data = Path(stack.enter_context(TemporaryDirectory(prefix="bridgehead-demo-")))
     make_puzzles(data / "data", options.days or list(TEXTS))
     # Next to a journal that is kept: without the key, a resumed demo would not trust the seals of its runs.
@@ -157,12 +149,6 @@ def _demo_workspace(stack: ExitStack, options: Namespace) -> Workspace:
 
 
 def _run_plan(plan: Plan, context: BenchContext, *, is_kept: bool) -> int:
-    from ..ranking.board import Filters
-    from ..ranking.terminal import print_board
-    from .benchmark import run_benchmark
-    from .progress import LiveProgress, PlainProgress
-    from .report import write_report
-
     out = sys.stdout
     if context.bubblewrap is None:
         sys.stderr.write("Not isolated: times count as measured at best.\n")

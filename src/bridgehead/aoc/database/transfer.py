@@ -28,13 +28,13 @@ from ..files.locking import FolderLock
 from ..files.names import read_aliases
 from ..files.recorder import key_of_attempt
 from ..files.records import Records
+from ..workspace import Workspace
 from .attempts import DatabaseAttempts
 from .records import DatabaseRecords
 
 if TYPE_CHECKING:
     from bridgehead.runtime.stores import postgres
 
-    from ..workspace import Workspace
 
 # Takes the day's row lock, as every writer does, and makes readers reread the whole day.
 _BUMP = """\

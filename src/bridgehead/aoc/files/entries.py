@@ -9,7 +9,9 @@ derived from its content, so that records of other programs have one too.
 from __future__ import annotations
 
 import time
+from datetime import datetime
 from functools import lru_cache
+from hashlib import sha256
 from typing import Annotated, Any, Literal, NamedTuple
 
 import msgspec
@@ -169,8 +171,6 @@ def id_of(day: int, entry: Entry | NewEntry) -> str:
 
     Records with the same id are equal in every field, so either may be chosen.
     """
-    from hashlib import sha256  # most calls need no id
-
     # The database makes the same digest: see `database/recorder.py`.
     measure = entry.measure or SOLVING
     content = f"{day}\n{entry.phase}\n{entry.time}\n{measure}\n{entry.timestamp}\n{entry.llm}"
@@ -190,8 +190,6 @@ def _format_second(whole: int) -> str:
 
 def moment_of(timestamp: str) -> int:
     """Return a timestamp in microseconds since the epoch; the oldest of all if it is not ISO 8601."""
-    from datetime import datetime
-
     try:
         return int(datetime.fromisoformat(timestamp).timestamp() * 1_000_000)
     except (ValueError, OverflowError, OSError):  # OSError: on Windows, for local times far from today

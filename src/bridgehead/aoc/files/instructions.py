@@ -4,7 +4,7 @@
 nothing else of a text changes. Known answers never leave this module: it returns verdicts only.
 """
 
-# ruff: noqa: PTH118 - pathlib would delay the server's first answer
+# ruff: noqa: PTH118 - paths are strings here
 
 from __future__ import annotations
 

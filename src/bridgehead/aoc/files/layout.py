@@ -3,7 +3,7 @@
 Opens no file. Folders need not exist.
 """
 
-# ruff: noqa: PTH112, PTH113, PTH116, PTH118, PTH120, PTH208 - pathlib would delay the server's first answer
+# ruff: noqa: PTH112, PTH113, PTH116, PTH118, PTH120, PTH208 - paths are strings here
 
 from __future__ import annotations
 
@@ -14,6 +14,8 @@ from typing import Annotated, NamedTuple
 
 from msgspec import Meta, Struct
 from msgspec.structs import replace
+
+from bridgehead.runtime import directories
 
 from ..settings import AocSettings
 
@@ -258,6 +260,5 @@ def default_data_dir(current: str) -> str:
     """Return the current directory if it has puzzles or records, else the user's data directory."""
     if any(os.path.isdir(os.path.join(current, name)) for name in (INSTRUCTIONS, SPEEDS)):
         return current
-    from bridgehead.runtime import directories  # brings pathlib and platformdirs, which few starts need
 
     return str(directories.user_data("aoc"))

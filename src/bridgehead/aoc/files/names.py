@@ -11,6 +11,7 @@ Records keep the name that they were made with; rankings and histories count all
 
 from __future__ import annotations
 
+import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 
@@ -33,7 +34,6 @@ def canonical_name(name: str) -> str:
     """Return the one spelling of a name, without the space around it."""
     if name.isascii():
         return name.strip()
-    import unicodedata  # only names that are not ASCII need it
 
     composed = unicodedata.normalize("NFC", name)
     kept: list[str] = []

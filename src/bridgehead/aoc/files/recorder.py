@@ -7,7 +7,9 @@ batch, the next one gathers. A journal is folded after a pause in recording.
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Awaitable
+from hashlib import sha256
 from typing import NamedTuple, Protocol
 from uuid import UUID
 
@@ -115,15 +117,11 @@ async def answer_all(answers: list[asyncio.Future[Recorded]], writing: Awaitable
 
 def key_of(principal: str | None, key: str) -> UUID:
     """Return the stored form of an idempotency key; two callers never share one."""
-    from hashlib import sha256
-
     return UUID(bytes=sha256(f"{principal or ''}\n{key}".encode()).digest()[:16])
 
 
 def key_of_attempt(attempt: str) -> UUID:
     """Return the key of the record of an attempt; it never equals a caller's key."""
-    from hashlib import sha256
-
     return UUID(bytes=sha256(f"attempt\0{attempt}".encode()).digest()[:16])
 
 
@@ -282,8 +280,6 @@ class _DayQueue:
         try:
             return self.file.fold(idle_seconds)
         except BridgeError as failure:
-            import logging
-
             logging.getLogger("bridgehead.aoc").warning("a journal was not folded in: %s", failure)
             return True
 

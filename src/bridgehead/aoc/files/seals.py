@@ -7,22 +7,19 @@ claimed.
 
 from __future__ import annotations
 
+import hmac
 import os
 import threading
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
 
 import msgspec
 
 from bridgehead.runtime import durable
 from bridgehead.runtime.errors import StorageError
 
-from .entries import CLAIMED
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-    from pathlib import Path
-
-    from .entries import Entry, NewEntry
+from .entries import CLAIMED, Entry, NewEntry
 
 KEY_BYTES = 32
 _SEAL_BYTES = 16
@@ -51,7 +48,6 @@ class Seals:
         key = self._read_key(is_made=False)
         if key is None or not isinstance(seal, str):
             return False
-        import hmac
 
         return hmac.compare_digest(seal.encode(errors="replace"), self._digest(key, day, fields).encode())
 
@@ -76,8 +72,6 @@ class Seals:
                 seen.add(entry.seal)
 
     def _digest(self, key: bytes, day: int, fields: tuple[Any, ...]) -> str:
-        import hmac
-
         message = msgspec.json.encode((self._year, day, fields))
         return hmac.digest(key, message, "sha256")[:_SEAL_BYTES].hex()
 

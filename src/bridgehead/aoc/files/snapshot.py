@@ -4,7 +4,7 @@ Only regular files up to a limit are read, so a FIFO, a device or a huge file in
 block a reader nor exhaust memory. Every failure is a `StorageError` that names the file and what to do.
 """
 
-# ruff: noqa: PTH112 - pathlib would delay the server's first answer
+# ruff: noqa: PTH112 - paths are strings here
 
 from __future__ import annotations
 

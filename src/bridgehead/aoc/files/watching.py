@@ -3,10 +3,11 @@
 Polls the file system, which works on every disk (network drives too) and costs a fraction of a millisecond.
 """
 
-# ruff: noqa: PTH118 - pathlib would delay the server's first answer
+# ruff: noqa: PTH118 - paths are strings here
 
 from __future__ import annotations
 
+import asyncio
 import os
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -14,7 +15,6 @@ from typing import Any
 from msgspec import Struct
 
 from bridgehead.mcp import Bridge
-from bridgehead.mcp.lazy_imports import asyncio
 from bridgehead.runtime.errors import BridgeError
 
 from . import layout

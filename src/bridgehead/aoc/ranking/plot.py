@@ -17,6 +17,7 @@ from msgspec import Struct
 from bridgehead.runtime.errors import InvalidArgument, StorageError, Unavailable
 
 from ..files.entries import CLAIMED
+from ..workspace import Workspace
 from .board import Board, Filters, Row
 from .figures import median_of
 from .standings import ZERO_MS
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from ..workspace import Workspace
 
 SUFFIXES = (".svg", ".png", ".pdf")
 MAX_MODELS = 25

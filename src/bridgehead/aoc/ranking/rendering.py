@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from bridgehead.runtime.command_line import write_csv
+
 from ..files.entries import CLAIMED
 from .board import Board, Row
 from .history import Run
@@ -145,8 +147,6 @@ def natural_width(board: Board) -> int:
 
 def csv(items: Iterable[Any], columns: tuple[str, ...] = COLUMNS) -> str:
     """Write rows of a board, or runs, as CSV, numbers in full."""
-    from bridgehead.runtime.command_line import write_csv
-
     return write_csv(columns, ([getattr(item, column) for column in columns] for item in items))
 
 

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
 
 from bridgehead.runtime.findings import Chart, ChartBar, Fact, Report, ReportTable
 
+from ..workspace import Workspace
 from .board import Filters
 from .wording import METHOD, board_title, interval, rank, ratio, solved
-
-if TYPE_CHECKING:
-    from ..workspace import Workspace
 
 MAX_ROWS = 20
 _COLUMNS = ("Rank", "Model", "Slower", "Interval", "Median", "Runs", "Puzzles", "Solved", "Wrong answers")

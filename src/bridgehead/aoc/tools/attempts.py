@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from bridgehead.mcp import Answer, Arguments, Bridge, Context
+from bridgehead.runtime.callers import word_error
 from bridgehead.runtime.errors import InvalidArgument, NotFound
 
 from ..files import instructions
@@ -203,8 +204,6 @@ def _begin(workspace: Workspace, day: int, phase: int, llm: str, caller: str) ->
     try:
         puzzle_input = instructions.read_input(workspace.folders.inputs, day)
     except NotFound as missing:
-        from bridgehead.runtime.callers import word_error  # lazy: the first answer does not need it
-
         puzzle_input = None
         notes.append(word_error(missing))
     workspace.handouts.record(caller, day, *range(1, phase + 1))  # phase 2 comes with the text of phase 1
@@ -216,7 +215,7 @@ def _begin(workspace: Workspace, day: int, phase: int, llm: str, caller: str) ->
 def _handed_out(
     step: AttemptStep, day: int, text: str, puzzle_input: str | None, notes: list[str]
 ) -> Answer[StartedAttempt]:
-    from ..files.attempts import MAX_TRIES
+    from ..files.attempts import MAX_TRIES  # lazy: attempts, 3 ms
 
     shown_text = (
         f"The clock runs for {step.llm} on day {day} phase {step.phase}, attempt {step.attempt}.\n\n{text}"
@@ -293,7 +292,7 @@ async def finish_attempt(args: FinishAttempt, ctx: Context[Workspace]) -> Answer
 
 
 def _hand_in(workspace: Workspace, attempt: TimedAttempt, args: FinishAttempt, caller: str) -> TimedAttempt:
-    from ..files.attempts import MAX_TRIES
+    from ..files.attempts import MAX_TRIES  # lazy: attempts, 3 ms
 
     started = attempt.started
     verdict, is_doubtful = None, attempt.is_backwards
@@ -318,9 +317,10 @@ def _hand_in(workspace: Workspace, attempt: TimedAttempt, args: FinishAttempt, c
 
 
 def _finished(attempt: TimedAttempt, *, is_recorded: bool, had_ended: bool) -> Answer[FinishedAttempt]:
-    from ..files.attempts import MAX_TRIES
-
     # The first end stands; an attempt without one has this call's wrong answer as its last step.
+
+    from ..files.attempts import MAX_TRIES  # lazy: attempts, 3 ms
+
     step = attempt.end or attempt.steps[-1]
     tries_left = 0 if attempt.end is not None else MAX_TRIES - attempt.wrong
     milliseconds = step.time or attempt.milliseconds

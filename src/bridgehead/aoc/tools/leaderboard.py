@@ -13,6 +13,16 @@ from ..files import layout
 from ..files.entries import Grade, Measure, Name
 from ..ranking.board import Order, Row, Skipped, make_filters
 from ..ranking.history import Run
+from ..ranking.wording import (
+    METHOD,
+    board_text,
+    count,
+    history_text,
+    no_runs,
+    notes,
+    rows_text,
+    skipped_notes,
+)
 from ..workspace import Workspace
 from . import leaderboard_app
 from .leaderboard_app import DayFilter, PhaseFilter
@@ -114,8 +124,6 @@ def declare(bridge: Bridge[Workspace]) -> None:
 
 async def speed_leaderboard(args: SpeedLeaderboard, ctx: Context[Workspace]) -> Answer[Leaderboard]:
     """Rank the LLMs."""
-    from ..ranking.wording import METHOD, count, no_runs, notes, rows_text, skipped_notes
-
     llm = choose_name(args.llm_name, args.llm)
     filters = make_filters(args.day, args.phase, llm, args.measure, args.order, args.grade)
     view = await ctx.state.board(filters, id(ctx.connection))
@@ -146,8 +154,6 @@ async def speed_leaderboard(args: SpeedLeaderboard, ctx: Context[Workspace]) -> 
 
 async def speed_history(args: SpeedHistory, ctx: Context[Workspace]) -> Answer[History]:
     """List single runs."""
-    from ..ranking.wording import history_text, no_runs, skipped_notes
-
     llm = choose_name(args.llm_name, args.llm)
     filters = make_filters(args.day, args.phase, llm, args.measure)
     view = await ctx.state.history(filters, args.limit, args.older or None, id(ctx.connection))
@@ -165,8 +171,6 @@ async def speed_history(args: SpeedHistory, ctx: Context[Workspace]) -> Answer[H
 
 async def read_leaderboard(ctx: Context[Workspace]) -> str:
     """Return the whole board as text."""
-    from ..ranking.wording import board_text, skipped_notes
-
     with contract_errors():
         view = await ctx.state.board(make_filters(), id(ctx.connection))
     text = board_text(view.board, view.rows) if view.rows else "No runs are recorded yet."

@@ -12,6 +12,7 @@ from bridgehead.mcp import Answer, Arguments, Bridge, Context
 from ..files.entries import Grade, Measure, Name
 from ..files.layout import FIRST, LAST
 from ..ranking.board import make_filters
+from ..ranking.figures import median_of
 from ..ranking.history import Run
 from ..workspace import Workspace
 
@@ -103,8 +104,6 @@ def declare(bridge: Bridge[Workspace]) -> None:
 
 async def leaderboard_cells(args: LeaderboardCells, ctx: Context[Workspace]) -> Answer[Cells]:
     """Return the board with each model's times."""
-    from ..ranking.figures import median_of
-
     workspace = ctx.state
     view = await workspace.board(make_filters(measure=args.measure, grade=args.grade), id(ctx.connection))
     board = view.board

@@ -145,7 +145,7 @@ def declare(bridge: Bridge[Workspace]) -> None:
 
 async def record_speed(args: RecordSpeed, ctx: Context[Workspace]) -> Answer[RecordedSpeed]:
     """Record a time; answer once it is durable."""
-    from ..files.recorder import NewRun, key_of
+    from ..files.recorder import NewRun, key_of  # lazy: records, 6 ms
 
     name = choose_name(args.llm_name, args.llm)
     if isinstance(name, UnsetType):

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from pathlib import Path
 
 import msgspec
 from msgspec import Raw, Struct
@@ -19,17 +20,11 @@ from bridgehead.runtime import directories, durable, logs
 from bridgehead.runtime.errors import BridgeError, StorageError
 
 from ..errors import NOTHING_CHANGED, Disconnected, ReplyTimeout, add_note
-from .file_writer import UNKNOWN, ChangeResult, Delete, Write, mark_unknown
+from ..game.connection import GameConnection
+from ..settings import BitburnerSettings
+from .file_writer import UNKNOWN, ChangeResult, Delete, FileWriter, Write, mark_unknown
 from .history import digest
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
-    from ..game.connection import GameConnection
-    from ..settings import BitburnerSettings
-    from .file_writer import FileWriter
-    from .last_seen import LastSeen
+from .last_seen import LastSeen
 
 log = logs.logger("bitburner.batches")
 

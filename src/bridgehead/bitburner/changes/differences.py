@@ -8,21 +8,17 @@ The game's content shows which of the two happened: an older version, or an unkn
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from msgspec import Struct
 
 from bridgehead.runtime import logs
 from bridgehead.runtime.errors import BridgeError
+from bridgehead.runtime.timing import Clock
 
 from ..errors import MissingFile
-from .history import Version, digest
-
-if TYPE_CHECKING:
-    from bridgehead.runtime.timing import Clock
-
-    from ..game.remote import Remote
-    from .history import History
+from ..game.remote import Remote
+from .history import History, Version, digest
 
 log = logs.logger("bitburner.differences")
 

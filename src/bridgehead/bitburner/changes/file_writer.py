@@ -10,8 +10,9 @@ power cut, because it is flushed to disk before the push; a new content is flush
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 from weakref import WeakValueDictionary
 
 import msgspec
@@ -20,6 +21,7 @@ from msgspec.structs import replace
 
 from bridgehead.runtime import logs
 from bridgehead.runtime.errors import BridgeError, InvalidArgument, NotFound
+from bridgehead.runtime.timing import Clock
 
 from ..errors import (
     NOTHING_CHANGED,
@@ -32,25 +34,15 @@ from ..errors import (
     add_note,
 )
 from ..game import wire
-from ..game.link import CallFailed
-from ..game.remote import decode_result, to_bridge_error
-from .differences import Difference
+from ..game.connection import GameConnection
+from ..game.link import CallFailed, Link
+from ..game.remote import Remote, decode_result, to_bridge_error
+from ..game.sharing.relay import Relay
+from .differences import Difference, Differences
 from .edits import Replacement, apply_replacements
-from .history import Version, digest
+from .history import History, Version, digest
 from .last_seen import NO_FILE, Author, LastSeen, Overwritten, describe_loss
 from .version_index import Kind
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
-
-    from bridgehead.runtime.timing import Clock
-
-    from ..game.connection import GameConnection
-    from ..game.link import Link
-    from ..game.remote import Remote
-    from ..game.sharing.relay import Relay
-    from .differences import Differences
-    from .history import History
 
 log = logs.logger("bitburner.file_writer")
 

@@ -16,24 +16,18 @@ import os
 import sqlite3
 import threading
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import msgspec
 from msgspec import Struct
 
 from bridgehead.runtime import directories, durable
 from bridgehead.runtime.errors import NotFound, StorageError
+from bridgehead.runtime.timing import Clock
 
 from ..errors import BackupFailed
-from ..settings import OFF
+from ..settings import OFF, BitburnerSettings
 from .version_index import SUFFIX, Entry, Kind, VersionIndex, make_key
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from bridgehead.runtime.timing import Clock
-
-    from ..settings import BitburnerSettings
 
 MAX_BYTES = 200_000_000
 """Separate limits of the same size for replaced contents and for last writes. The limit by count is

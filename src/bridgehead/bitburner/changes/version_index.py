@@ -12,7 +12,8 @@ import os
 import sqlite3
 import threading
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Literal
+from pathlib import Path
+from typing import Literal
 
 from msgspec import Struct
 from msgspec.structs import astuple
@@ -20,9 +21,6 @@ from msgspec.structs import astuple
 from bridgehead.runtime.stores import sqlite
 
 from ..game import timestamps
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 FILE = ".index.sqlite"
 SUFFIX = ".json"

@@ -9,24 +9,19 @@ from __future__ import annotations
 import asyncio
 import itertools
 import random
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 from websockets.asyncio.connection import Connection
 
 from bridgehead.runtime import logs
+from bridgehead.runtime.timing import Clock
 
 from ..errors import NotConnected
+from ..settings import BitburnerSettings
 from . import setup_steps, sockets, timestamps
+from .counters import GameCounters
 from .link import Link
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from bridgehead.runtime.timing import Clock
-
-    from ..settings import BitburnerSettings
-    from .counters import GameCounters
-    from .wire import Reply
+from .wire import Reply
 
 log = logs.logger("bitburner.connection")
 

@@ -16,18 +16,16 @@ from websockets.asyncio.server import ServerConnection, serve
 
 from bridgehead.runtime import logs
 
-from ..settings import ANY_ORIGIN, ANY_PORT, NO_ORIGIN, Address
+from ..settings import ANY_ORIGIN, ANY_PORT, NO_ORIGIN, Address, BitburnerSettings
 from . import setup_steps, sockets
-from .sharing.peer_auth import NONCE, PROOF
+from .connection import GameConnection
+from .sharing.peer_auth import NONCE, PROOF, Prover
+from .sharing.relay import Relay
 from .sockets import MARK, RELAY_PATH
 
 if TYPE_CHECKING:
     from websockets.http11 import Request, Response
 
-    from ..settings import BitburnerSettings
-    from .connection import GameConnection
-    from .sharing.peer_auth import Prover
-    from .sharing.relay import Relay
 
 log = logs.logger("bitburner.listener")
 

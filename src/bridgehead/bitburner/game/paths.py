@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 from typing import TYPE_CHECKING
+from urllib.parse import quote
 
 from bridgehead.runtime.errors import InvalidArgument
 
@@ -110,8 +111,6 @@ def validate_script(text: str) -> str:
 
 def make_uri(on: str, name: str) -> str:
     """Return the URI of a file as a resource."""
-    from urllib.parse import quote
-
     return f"bitburner://{quote(on, safe='')}/{quote(name)}"
 
 

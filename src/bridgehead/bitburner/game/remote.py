@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 from msgspec import Raw, Struct
@@ -17,15 +17,12 @@ from msgspec import Raw, Struct
 from bridgehead.mcp import Turns
 from bridgehead.runtime import logs
 from bridgehead.runtime.errors import BridgeError
+from bridgehead.runtime.timing import Clock
 
 from ..errors import InvalidReply, MissingFile, RemoteFailure, UnsupportedByGame
 from . import wire
+from .connection import GameConnection
 from .link import CallFailed, Link
-
-if TYPE_CHECKING:
-    from bridgehead.runtime.timing import Clock
-
-    from .connection import GameConnection
 
 log = logs.logger("bitburner.remote")
 

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from typing import TYPE_CHECKING
 
 from bridgehead.runtime.errors import BridgeError
 from bridgehead.runtime.findings import Fact, Report, ReportTable
 
 from ..errors import UnsupportedByGame
+from ..session import Session
 from . import timestamps
-
-if TYPE_CHECKING:
-    from ..session import Session
-    from .remote import Metadata
+from .remote import Metadata
 
 HOME = "home"
 MAX_FILES = 25

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from ..settings import BitburnerSettings
+from ..settings import BitburnerSettings
 
 WITHOUT_GAME = "Without the game, run `bridgehead bitburner simulate`."
 """For people, not for models."""

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 
 def format_utc(seconds: float) -> str:
     """Format seconds since 1970 in ISO 8601; a value outside the calendar as a number."""
-    from datetime import UTC, datetime
-
     try:
         moment = datetime.fromtimestamp(seconds, UTC)
     except (OverflowError, ValueError, OSError):

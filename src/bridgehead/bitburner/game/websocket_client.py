@@ -4,26 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import random
-from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from websockets.asyncio.client import connect
 from websockets.exceptions import WebSocketException
 
 from bridgehead.runtime import logs
+from bridgehead.runtime.timing import Backoff
 
-from ..settings import Address
+from ..settings import Address, BitburnerSettings
 from . import sockets
+from .connection import GameConnection
+from .sharing.peer_auth import Prover
 from .sharing.port_probe import ForeignListener, connect_as_guest
 from .sharing.relay import join_shared_game
 from .sockets import RELAY_PATH
-
-if TYPE_CHECKING:
-    from bridgehead.runtime.timing import Backoff
-
-    from ..settings import BitburnerSettings
-    from .connection import GameConnection
-    from .sharing.peer_auth import Prover
 
 log = logs.logger("bitburner.dialler")
 

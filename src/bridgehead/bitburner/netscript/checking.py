@@ -10,22 +10,20 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from msgspec import Struct
 
 from ..game import paths
+from .definitions import Definitions
 from .guards import Guards
 from .modules import Module, is_definitions, resolve_module
 from .parsing import FUNCTIONS, Node, Tree, string_value
 from .results import Results
 from .scopes import list_pattern
 from .scripts import ApiUse, Script, TooMuchWork, name_of, property_of
+from .search import DefinitionSearch
 from .signatures import describe, fits, simplify
-
-if TYPE_CHECKING:
-    from .definitions import Definitions
-    from .search import DefinitionSearch
 
 MAX_CHARACTERS = 300_000
 """Longer scripts come from bundlers, which check them."""

@@ -6,6 +6,7 @@ A declaration is a function, property, type or enum with the comment before it.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from functools import cached_property
 from textwrap import dedent
 from typing import TYPE_CHECKING
@@ -15,8 +16,6 @@ from msgspec import Struct
 from . import parsing
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from tree_sitter import Node
 
 ROOT = "NS"

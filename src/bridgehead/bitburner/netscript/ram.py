@@ -10,15 +10,12 @@ from bisect import bisect_left
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
-from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
+from .definitions import Definitions
 from .modules import Module, is_definitions, resolve_module
 from .parsing import Node, TooLarge, Tree
-
-if TYPE_CHECKING:
-    from .definitions import Definitions
 
 BASE_GB = 1.6
 MAX_GB = 1024.0

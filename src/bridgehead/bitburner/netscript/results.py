@@ -8,14 +8,11 @@ resolved once.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
 
+from .definitions import Definitions
 from .parsing import Node
 from .scopes import ELEMENT, Binding, Scopes
-
-if TYPE_CHECKING:
-    from .definitions import Definitions
-    from .signatures import Kinds, Signatures
+from .signatures import Kinds, Signatures
 
 Type = frozenset[str]
 """The names of a union's parts, without null and undefined; empty if it is not known."""

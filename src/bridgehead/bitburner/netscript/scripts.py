@@ -11,15 +11,12 @@ it anyway; a script beyond it is not checked.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
+from .definitions import Definitions
 from .parsing import FUNCTIONS, Node, TooLarge, Tree, string_value
 from .scopes import Binding, Scopes, list_pattern
-
-if TYPE_CHECKING:
-    from .definitions import Definitions
 
 _WRAPPERS = frozenset(
     {"parenthesized_expression", "as_expression", "non_null_expression", "satisfies_expression"}

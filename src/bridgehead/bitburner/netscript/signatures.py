@@ -7,14 +7,11 @@ arrays, functions, objects, and the values of enums and literal types. Everythin
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
+from .definitions import Definitions
 from .parsing import Node, Tree, string_value
-
-if TYPE_CHECKING:
-    from .definitions import Definitions
 
 _MAX_ALIASES = 5
 """Limit of a chain of type aliases."""

@@ -11,22 +11,18 @@ import asyncio
 import contextlib
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
 from bridgehead.runtime import durable, logs
 from bridgehead.runtime.errors import BridgeError
 
-from ..changes.file_writer import Delete, Write
+from ..changes.file_writer import Delete, FileChange, Write
 from ..changes.history import Version, digest
 from ..errors import Conflict
+from ..session import Session
+from .folder import Folder
 from .planning import Action, Digests, Place, Rules, find_reverted, make_plan, need_consent
-
-if TYPE_CHECKING:
-    from ..changes.file_writer import FileChange
-    from ..session import Session
-    from .folder import Folder
 
 log = logs.logger("bitburner.sync")
 

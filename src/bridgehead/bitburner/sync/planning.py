@@ -6,12 +6,11 @@ changed, both are kept. Deletes are carried over only with `Rules.deletes`.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from msgspec import Struct
 
-if TYPE_CHECKING:
-    from ..changes.differences import Difference
+from ..changes.differences import Difference
 
 Place = tuple[str, str]
 """Server and path."""

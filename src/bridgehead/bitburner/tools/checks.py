@@ -5,6 +5,7 @@ Scripts are checked in a thread, one at a time, so that a cancelled call stops s
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated
 
 from msgspec import Meta, Struct
@@ -20,8 +21,6 @@ from .scripts import ScriptProblem, check_one, describe_cost, describe_problems
 from .writes import NewFile
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from ..netscript.search import Index
 
 _MAX_CHARACTERS = 3_000_000
@@ -129,13 +128,13 @@ def _take(names: list[str], files: Mapping[str, str]) -> tuple[list[str], list[s
 async def _check_one(
     session: Session, index: Index, name: str, files: Mapping[str, str], on: str, *, is_draft: bool
 ) -> CheckedFile:
+    from ..netscript.ram import RamRefused, calculate  # lazy: the script check, 8 ms
+
     checked = CheckedFile(name, await check_one(session, index, name, files, is_draft=False))
     if not is_draft:
         return checked
 
     def price() -> CheckedFile:
-        from ..netscript.ram import RamRefused, calculate
-
         try:
             checked.ram_gb = calculate(name, files, index.prices, server=on).total_gb
         except RamRefused as refused:

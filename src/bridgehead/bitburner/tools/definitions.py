@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from msgspec import Meta, Struct
 
 from bridgehead.mcp import Answer, Arguments, Context, NoArguments, Text
 
+from ..netscript.definitions import Declaration, Definitions
 from ..session import Session
 from .declaring import MAX_QUERY, ToolDeclarer
-
-if TYPE_CHECKING:
-    from ..netscript.definitions import Declaration, Definitions
 
 _MAX_SHOWN = 4000
 """Characters shown of one declaration; some are objects with hundreds of fields."""

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Annotated
 
 import msgspec
 from msgspec import UNSET, Meta, Raw, Struct, UnsetType
 
 from bridgehead.mcp import Answer, Arguments, Context
-from bridgehead.mcp.lazy_imports import asyncio
 from bridgehead.runtime.errors import InvalidArgument
 
-from ..game import lines, paths, timestamps
+from ..changes.differences import describe_differences
+from ..changes.history import digest
+from ..game import lines, paths, timestamps, wire
+from ..game.remote import decode_result
 from ..session import Session
 from .declaring import MAX_QUERY, Filename, Glob, Server, ToolDeclarer
 
@@ -172,8 +175,6 @@ async def read_file(args: ReadFile, ctx: Context[Session]) -> Answer[Content]:
     notes += describe_damage([(name, content)])
     difference = await ctx.state.differences.check(on, name, content)
     if difference is not None:
-        from ..changes.differences import describe_differences
-
         notes.append(describe_differences([difference]))
     return Answer(part.content, part, notes=tuple(notes))
 
@@ -186,8 +187,6 @@ def record_seen(ctx: Context[Session], server: str, digests: dict[str, str]) -> 
 
 
 def _digest_all(files: list[File]) -> dict[str, str]:
-    from ..changes.history import digest
-
     return {file.filename: digest(file.content) for file in files}
 
 
@@ -217,8 +216,6 @@ def _choose_lines(name: str, content: str, args: ReadFile) -> Content:
 
 def describe_damage(files: list[tuple[str, str]]) -> list[str]:
     """Describe each file that holds half a character, with its first position."""
-    from ..game import wire
-
     return [
         f"{name} holds half a character (an unpaired surrogate) at line {line}, column {column}; "
         f"U+{ord(half):X} stands for it and becomes half a character again when you write it back."
@@ -236,8 +233,6 @@ async def get_all_files(args: GetAllFiles, ctx: Context[Session]) -> Answer[AllF
 
 
 async def _get_all_files(args: GetAllFiles, ctx: Context[Session]) -> Answer[AllFiles]:
-    from ..game.remote import decode_result
-
     raw = await ctx.state.remote.call("getAllFiles", Raw, server=paths.validate_server(args.server))
     all_files = decode_result("getAllFiles", raw, list[File])
     # For all files, including those that the glob excludes.

@@ -6,23 +6,21 @@ changed files, which is meant for the agent.
 
 from __future__ import annotations
 
+import asyncio
 import os
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal
 
 from msgspec import Meta, Struct
 
 from bridgehead.mcp import Answer, Arguments, Context, NoArguments
-from bridgehead.mcp.lazy_imports import asyncio
 
 from ..errors import UnsupportedByGame
 from ..game import paths, timestamps
+from ..game.remote import Remote
 from ..session import Session
 from .declaring import Server, ToolDeclarer
 from .scripts import measure_cost
 from .status import State
-
-if TYPE_CHECKING:
-    from ..game.remote import Remote
 
 URI = "ui://bitburner/files"
 MAX_COSTS = 50

@@ -7,6 +7,9 @@ after its time limit. Imports are few and late, because the process starts for e
 
 from __future__ import annotations
 
+import os
+import re
+import signal
 import sys
 
 import msgspec
@@ -49,9 +52,6 @@ class MatchResult(Struct):
 
 def main() -> None:
     """Do one job."""
-    import os
-    import signal
-
     if hasattr(os, "nice"):
         os.nice(10)  # other callers go first
     job = msgspec.msgpack.decode(sys.stdin.buffer.read(), type=Job)
@@ -62,8 +62,6 @@ def main() -> None:
 
 def find_matches(job: Job) -> MatchResult:
     """Find the lines that match."""
-    import re
-
     try:
         pattern = re.compile(job.pattern, re.IGNORECASE if job.ignore_case else 0)
     except (re.error, OverflowError, RecursionError) as problem:

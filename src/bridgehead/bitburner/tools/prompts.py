@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from msgspec import Meta
 
 from bridgehead.mcp import Arguments, Bridge, Context
 
 from ..game import paths
+from ..netscript.definitions import Declaration
 from ..session import Session
 from . import resources
 from .definitions import shorten
 from .scripts import describe_cost, describe_items, itemise_cost, measure_cost
-
-if TYPE_CHECKING:
-    from ..netscript.definitions import Declaration
 
 _MAX_ENTRIES = 12
 _MAX_CHARACTERS = 20_000

@@ -5,6 +5,7 @@ from __future__ import annotations
 from bridgehead.mcp import Bridge, Context, ProtocolError, ResourceItem, TextResource
 from bridgehead.runtime.errors import BridgeError, InvalidArgument
 
+from ..changes.history import digest
 from ..errors import RemoteFailure
 from ..game import paths
 from ..session import Session
@@ -28,8 +29,6 @@ def declare(bridge: Bridge[Session]) -> None:
 
 async def read(variables: dict[str, str], ctx: Context[Session]) -> list[TextResource]:
     """Read a file."""
-    from ..changes.history import digest
-
     try:
         on, name = paths.validate_server(variables["server"]), paths.validate_filename(variables["path"])
         content = await ctx.state.remote.read(name, on)

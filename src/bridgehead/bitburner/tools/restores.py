@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 from contextlib import suppress
 from typing import Annotated
 
 from msgspec import Meta, Struct
 
 from bridgehead.mcp import Answer, Arguments, Context
-from bridgehead.mcp.lazy_imports import asyncio
 from bridgehead.runtime.errors import BridgeError, InvalidArgument
 
+from ..changes.file_writer import Restore
 from ..errors import MissingFile
 from ..game import paths
 from ..session import Session
@@ -102,7 +103,6 @@ async def restore_file(args: RestoreFile, ctx: Context[Session]) -> Answer[Resto
         return await _list_versions(ctx.state, on, name, args.version)
     if args.diff:
         return await _compare(ctx.state, on, name, args)
-    from ..changes.file_writer import Restore
 
     restore = Restore(on, name, args.version)
     outcome = await ctx.state.writer.apply(restore, ctx.state.name_agent(ctx))
@@ -113,8 +113,6 @@ async def restore_file(args: RestoreFile, ctx: Context[Session]) -> Answer[Resto
 
 
 async def _restore_several(ctx: Context[Session], on: str, args: RestoreFile) -> Answer[Restored]:
-    from ..changes.file_writer import Restore
-
     if args.filename is not None or args.version is not None or args.list_only or args.diff:
         raise InvalidArgument(
             "filenames goes with server alone.", next_step="Use filename for one file and its versions."

@@ -2,27 +2,24 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
+from base64 import b64decode
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from pathlib import Path
+from time import gmtime, strftime
 
 from msgspec import Struct
 
 from bridgehead.mcp import Answer, Context, NoArguments
-from bridgehead.mcp.lazy_imports import asyncio
 from bridgehead.runtime import directories, durable
 from bridgehead.runtime.errors import StorageError
 
 from ..errors import InvalidReply
+from ..game.remote import Save
 from ..session import Session
-from ..settings import OFF
+from ..settings import OFF, BitburnerSettings
 from .declaring import ToolDeclarer
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from ..game.remote import Save
-    from ..settings import BitburnerSettings
 
 _GZIP = b"\x1f\x8b"
 _MAX_SAVES = 20
@@ -52,8 +49,6 @@ def declare(tools: ToolDeclarer) -> None:
 
 async def backup_save(_: NoArguments, ctx: Context[Session]) -> Answer[SavedGame]:
     """Keep the save file."""
-    from time import gmtime, strftime
-
     save = await ctx.state.remote.get_save()
     data = packed(save)
     # The identifier comes from the game and becomes part of a file name.
@@ -66,7 +61,6 @@ async def backup_save(_: NoArguments, ctx: Context[Session]) -> Answer[SavedGame
 def packed(save: Save) -> bytes:
     """Return a save as the bytes of a .json.gz file."""
     import gzip
-    from base64 import b64decode
 
     try:
         # A binary save is gzip already, one character per byte; others are base64 of the plain JSON.

@@ -5,6 +5,7 @@ Parsing takes milliseconds and runs in a thread, so that it does not delay other
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Literal
 
@@ -18,14 +19,12 @@ from bridgehead.runtime.errors import BridgeError
 from ..errors import RemoteFailure
 from ..game import paths
 from ..session import Session
+from ..typescript.type_checker import Diagnostic
 from .declaring import Filename, Server, ToolDeclarer
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from ..netscript.ram import Ram
     from ..netscript.search import Index
-    from ..typescript.type_checker import Diagnostic
 
 _ROUNDING = 0.005
 """Half of 0.01 GB: costs closer than this count as equal."""
@@ -141,14 +140,14 @@ async def measure_cost(session: Session, name: str, server: str) -> tuple[float 
 
 async def explain_refusal(session: Session, on: str, name: str) -> str | None:
     """Return why the game refuses a script, by the game's rule; None if the rule finds no reason."""
+    from ..netscript.ram import RamRefused, collect_names  # lazy: the script check, 8 ms
+
     try:
         sources = await read_sources(session, on, name)
     except BridgeError:
         return None
 
     def find_reason() -> str | None:
-        from ..netscript.ram import RamRefused, collect_names
-
         try:
             collect_names(name, sources, on)
         except RamRefused as refused:
@@ -189,8 +188,8 @@ def _check(
     *,
     is_draft: bool,
 ) -> list[ScriptProblem]:
-    from ..netscript.checking import check_script
-    from ..typescript.typed_findings import find_typed
+    from ..netscript.checking import check_script  # lazy: the script check, 8 ms
+    from ..typescript.typed_findings import find_typed  # lazy: the script check, 8 ms
 
     problems = check_script(
         files[name],
@@ -229,6 +228,8 @@ def describe_problems(problems: list[ScriptProblem]) -> str:
 
 async def find_importers(session: Session, on: str, name: str) -> list[str]:
     """Return the scripts of a server that import a file; none if the game cannot be asked."""
+    from ..netscript.modules import list_modules, resolve_module  # lazy: the script check, 8 ms
+
     if not paths.is_script(name):
         return []
     async with session.checks.take():
@@ -240,8 +241,6 @@ async def find_importers(session: Session, on: str, name: str) -> list[str]:
         contents.setdefault(name, "")
 
         def list_importers() -> list[str]:
-            from ..netscript.modules import list_modules, resolve_module
-
             last = name.rpartition(".")[0].rpartition("/")[2]
             return [
                 filename
@@ -259,6 +258,8 @@ async def find_importers(session: Session, on: str, name: str) -> list[str]:
 
 async def itemise_cost(session: Session, on: str, name: str, total: float | None) -> Ram | None:
     """Return the functions that a script pays for; None if the game does not answer or refuses the script."""
+    from ..netscript.ram import RamRefused, calculate  # lazy: the script check, 8 ms
+
     try:
         index = await session.load_index()
         sources = await read_sources(session, on, name)
@@ -266,8 +267,6 @@ async def itemise_cost(session: Session, on: str, name: str, total: float | None
         return None
 
     def compute() -> Ram | None:
-        from ..netscript.ram import RamRefused, calculate
-
         try:
             return calculate(name, sources, index.prices, server=on, total=total)
         except RamRefused:
@@ -278,7 +277,7 @@ async def itemise_cost(session: Session, on: str, name: str, total: float | None
 
 async def read_sources(session: Session, on: str, name: str, content: str | None = None) -> dict[str, str]:
     """Read a script and everything that it imports; `content` replaces the script's own."""
-    from ..netscript.modules import list_modules, resolve_module
+    from ..netscript.modules import list_modules, resolve_module  # lazy: the script check, 8 ms
 
     names: set[str] | None = None  # fetched for the first import; most scripts have none
     sources: dict[str, str] = {}

@@ -7,6 +7,7 @@ need a compiled dependency for this one tool.)
 
 from __future__ import annotations
 
+import asyncio
 import sys
 from typing import Annotated
 
@@ -14,7 +15,6 @@ import msgspec
 from msgspec import Meta, Struct
 
 from bridgehead.mcp import Answer, Arguments, Context
-from bridgehead.mcp.lazy_imports import asyncio
 from bridgehead.runtime.errors import InvalidArgument
 
 from ..errors import PatternTooSlow

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from msgspec import Struct
 
 from bridgehead.mcp import Answer, Context, NoArguments
 from bridgehead.runtime.errors import BridgeError
 
+from ..changes.differences import Difference, describe_differences
 from ..game import timestamps
 from ..session import Session
 from .declaring import ToolDeclarer
-
-if TYPE_CHECKING:
-    from ..changes.differences import Difference
 
 State = Literal["connected", "waiting", "blocked"]
 
@@ -58,8 +56,6 @@ def declare(tools: ToolDeclarer) -> None:
 
 async def connection_status(_: NoArguments, ctx: Context[Session]) -> Answer[ConnectionStatus]:
     """Report the connection, and files that differ from the content last written."""
-    from ..changes.differences import describe_differences
-
     session = ctx.state
     connection = session.connection
     link, counters = connection.link, connection.counters

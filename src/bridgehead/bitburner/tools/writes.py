@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+import asyncio
+from typing import Annotated, Any, Literal
 
 from msgspec import Meta, Struct
 
 from bridgehead.mcp import Answer, Arguments, Context, elicitation
 from bridgehead.runtime.errors import InvalidArgument
 
+from ..changes.edits import Replacement
+from ..changes.file_writer import ChangeResult, Delete, EditText, Move, Write, check_size
+from ..changes.last_seen import describe_overwritten
 from ..errors import NOTHING_CHANGED, Declined, NotConfirmed
 from ..game import paths
 from ..session import Session
@@ -21,9 +25,6 @@ from .scripts import (
     find_problems,
     measure_cost,
 )
-
-if TYPE_CHECKING:
-    from ..changes.file_writer import ChangeResult
 
 _MAX_NAMED = 5
 MAX_BATCH = 50
@@ -199,8 +200,6 @@ def declare(tools: ToolDeclarer) -> None:
 
 async def write_file(args: WriteFile, ctx: Context[Session]) -> Answer[Written]:
     """Write a whole file."""
-    from ..changes.file_writer import Write, check_size
-
     session = ctx.state
     name, on = paths.validate_filename(args.filename), paths.validate_server(args.server)
     check_size(args.content, session.write_max_bytes)
@@ -212,8 +211,6 @@ async def write_file(args: WriteFile, ctx: Context[Session]) -> Answer[Written]:
 
 async def write_files(args: WriteFiles, ctx: Context[Session]) -> Answer[WrittenFiles]:
     """Write several files, all or none."""
-    from ..changes.file_writer import Write, check_size
-
     session, on = ctx.state, paths.validate_server(args.server)
     writes: dict[str, Write] = {}
     for file in args.files:
@@ -237,9 +234,6 @@ async def write_files(args: WriteFiles, ctx: Context[Session]) -> Answer[Written
 
 async def edit_file(args: EditFile, ctx: Context[Session]) -> Answer[Written]:
     """Replace exact texts in a file."""
-    from ..changes.edits import Replacement
-    from ..changes.file_writer import EditText
-
     session = ctx.state
     name, on = paths.validate_filename(args.filename), paths.validate_server(args.server)
     if args.edits is not None and args.old_text is None and args.new_text is None:
@@ -259,8 +253,6 @@ async def edit_file(args: EditFile, ctx: Context[Session]) -> Answer[Written]:
 
 async def delete_file(args: DeleteFile, ctx: Context[Session]) -> Answer[Deleted]:
     """Delete a file."""
-    from ..changes.file_writer import Delete
-
     name, on = paths.validate_filename(args.filename), paths.validate_server(args.server)
     # Before the delete: the user is asked with the scripts that would break.
     importers = await find_importers(ctx.state, on, name)
@@ -294,8 +286,6 @@ async def delete_file(args: DeleteFile, ctx: Context[Session]) -> Answer[Deleted
 
 async def move_file(args: MoveFile, ctx: Context[Session]) -> Answer[Moved]:
     """Rename a file, or move it to another server."""
-    from ..changes.file_writer import Move
-
     name, on = paths.validate_filename(args.filename), paths.validate_server(args.server)
     to, to_server = paths.validate_filename(args.to), paths.validate_server(args.to_server or args.server)
     importers = await find_importers(ctx.state, on, name)
@@ -314,8 +304,6 @@ async def describe_written(
     session: Session, on: str, name: str, outcome: ChangeResult
 ) -> tuple[Written, tuple[str, ...]]:
     """Return the output for a file that was written, and notes: cost, problems, what was replaced."""
-    import asyncio
-
     written = Written("OK", name, on, len(outcome.content.encode()), kept_version=outcome.kept_version)
     if paths.is_script(name):
         # Both at once: a thread checks the script while the game calculates its cost.
@@ -331,8 +319,6 @@ async def describe_written(
 
 def describe_outcome(outcome: ChangeResult) -> tuple[str, ...]:
     """Return notes: content that was replaced unseen or could not be kept, versions dropped for space."""
-    from ..changes.last_seen import describe_overwritten
-
     notes = [] if outcome.overwritten is None else [describe_overwritten(outcome.overwritten)]
     if outcome.warning:
         notes.append(outcome.warning)

@@ -16,12 +16,10 @@ import sys
 import tarfile
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from bridgehead.runtime import directories
 
-if TYPE_CHECKING:
-    from ..settings import BitburnerSettings
+from ..settings import BitburnerSettings
 
 VERSION = "7.0.2"
 DIGESTS = {

@@ -6,14 +6,13 @@ busy for minutes, during which it ignores SIGTERM.
 
 from __future__ import annotations
 
+import asyncio
 import re
 from pathlib import Path
 from typing import Any
 
 import msgspec
 from msgspec import Struct
-
-from bridgehead.mcp.lazy_imports import asyncio
 
 START_SECONDS = 15.0
 """Start and first project on a busy machine; usually 0.2 s."""

@@ -7,26 +7,24 @@ hidden, so that a script cannot make TypeScript read files of this machine.
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 import shutil
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from bridgehead.mcp.lazy_imports import asyncio
 from bridgehead.runtime import logs
 from bridgehead.runtime.errors import BridgeError
 
 from ..game import paths
+from ..netscript.definitions import Definitions
+from ..netscript.scripts import Script, TooMuchWork
+from ..settings import BitburnerSettings
 from .component import program_path
 from .language_server import LanguageServer, Position, ServerFailed
-
-if TYPE_CHECKING:
-    from ..netscript.definitions import Definitions
-    from ..settings import BitburnerSettings
 
 log = logs.logger("bitburner.typescript")
 
@@ -195,8 +193,6 @@ class _Prepared(Struct):
 
 def _prepare(source: str, filename: str, definitions: Definitions) -> _Prepared | None:
     """Type the parameters that are ns and hide imports; None if TypeScript might hang on the script."""
-    from ..netscript.scripts import Script, TooMuchWork
-
     is_typescript = filename.endswith((".ts", ".tsx"))
     pieces: list[tuple[int, str]] = []
     script: Script | None = None

@@ -8,13 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from ..netscript.checking import UNDOCUMENTED, Finding, Subject
-
-if TYPE_CHECKING:
-    from ..netscript.parsing import Node
-    from .type_checker import Diagnostic
+from ..netscript.parsing import Node
+from .type_checker import Diagnostic
 
 _SYNTAX = frozenset({1002, 1003, 1005, 1109, 1127, 1128, 1134, 1136, 1137, 1160, 1161, 17002, 17008})
 _UNDECLARED = frozenset({2304, 2552})

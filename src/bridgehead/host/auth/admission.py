@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from bridgehead.mcp.http.guard import Guard
 from bridgehead.mcp.http.rejection import Rejection
 
+from ..request import HostRequest
 from ..routes import EVENTS, PAGES, Route
 from .authenticator import Authenticator, PendingGrant
 from .grants import ANYONE, Grant, needed_scope
 from .rejection import HostRejection, challenge, reject_path, reject_rate
+from .shared_throttle import SharedThrottle
 from .throttle import Throttle
 from .tokens import PREFIX
-
-if TYPE_CHECKING:
-    from ..request import HostRequest
-    from .shared_throttle import SharedThrottle
 
 _OWN = f"bearer {PREFIX}_".encode()
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import base64
 import hashlib
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import quote_plus, urlencode, urlsplit
 
 import msgspec
@@ -17,14 +17,12 @@ from msgspec import Struct
 
 from bridgehead.runtime import logs
 from bridgehead.runtime.errors import BridgeError, Unavailable
+from bridgehead.runtime.http import Fetched
 from bridgehead.runtime.timing import Clock
 
 from .authenticator import InvalidToken
 from .discovery import Fetch, Metadata, discover, is_secure, read_object
 from .rejection import HostRejection
-
-if TYPE_CHECKING:
-    from bridgehead.runtime.http import Fetched
 
 FRESH_SECONDS = 600.0
 """How long the issuer's metadata are cached."""

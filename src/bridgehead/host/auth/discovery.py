@@ -8,18 +8,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Awaitable, Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import urlencode, urlsplit
 
 import msgspec
 from msgspec import Struct
 
+from bridgehead.runtime import http
 from bridgehead.runtime.errors import BridgeError, Unavailable
+from bridgehead.runtime.http import Fetched, Proxies
 
 from ..settings import SECURE_URL
-
-if TYPE_CHECKING:
-    from bridgehead.runtime.http import Fetched, Proxies
 
 Fetch = Callable[[str], Awaitable[bytes]]
 
@@ -106,8 +105,6 @@ async def post(url: str, form: dict[str, str], headers: dict[str, str], proxies:
 
 
 async def _send(url: str, proxies: Proxies, headers: dict[str, str], body: bytes | None = None) -> Fetched:
-    from bridgehead.runtime import http
-
     accept = {"Accept": "application/json", **headers}
     try:
         return await http.fetch(

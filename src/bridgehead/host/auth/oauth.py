@@ -11,7 +11,7 @@ import re
 from collections import OrderedDict
 from collections.abc import Iterable
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import urlsplit
 
 import msgspec
@@ -20,15 +20,13 @@ from bridgehead.mcp.http.message import Response
 from bridgehead.runtime.errors import BridgeError, Unavailable
 from bridgehead.runtime.timing import Clock
 
+from ..request import HostRequest
 from ..routes import RESOURCE
 from .authenticator import EXPIRED, InvalidToken, PendingGrant
 from .discovery import Fetch
 from .grants import EVERYTHING, Grant, read_scopes, supported_scopes
 from .jwks import SigningKeys
 from .rejection import HostRejection
-
-if TYPE_CHECKING:
-    from ..request import HostRequest
 
 ALGORITHMS = frozenset(
     {"RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA"}

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import argparse
 import sys
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING
 
 from bridgehead.runtime import bridge_files, plugins
 from bridgehead.runtime.command_line import Parser, completed_by, number
@@ -15,9 +15,6 @@ from bridgehead.runtime.timing import Clock, SystemClock
 from ..settings import HostSettings
 from .token_stores import announced_tokens, token_store
 from .tokens import NO_BRIDGE, Token, TokenStore, create_token
-
-if TYPE_CHECKING:
-    import argparse
 
 _EXAMPLES = """\
 examples:

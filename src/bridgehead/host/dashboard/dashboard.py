@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import parse_qsl, quote
 
 import msgspec
@@ -23,9 +23,12 @@ from bridgehead.runtime.timing import Clock
 
 from ..auth.grants import Grant
 from ..auth.rejection import HostRejection, reject_method, reject_path
+from ..auth.tokens import Tokens, TokenStore
 from ..ownership.forwarding import END_SESSION as PEER_END_SESSION
-from ..ownership.forwarding import OWN_STATE
+from ..ownership.forwarding import OWN_STATE, Peers
+from ..registry import BridgeStatus, Registry
 from ..request import HostRequest
+from ..views import Views
 from . import clients, connect, layout, overview, tools
 from .forms import InvalidField, fill_in_defaults, read_arguments, read_fields
 from .history import QUARTER, RANGES, History, Range
@@ -34,12 +37,6 @@ from .layout import Page
 from .oauth_sign_in import OAuthSignIn, read_answer, write_landing
 from .sign_in import BrowserSession, Form, SignIn, is_cross_site
 from .snapshot import Snapshot, SnapshotCollector, merge
-
-if TYPE_CHECKING:
-    from ..auth.tokens import Tokens, TokenStore
-    from ..ownership.forwarding import Peers
-    from ..registry import BridgeStatus, Registry
-    from ..views import Views
 
 REPORT_SECONDS = 3.0
 """Longest wait for a bridge's report on its far side."""

@@ -15,14 +15,13 @@ import base64
 import hmac
 import re
 import secrets
-from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl, urlsplit
 
 import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from bridgehead.mcp import OVERLOADED, Limits
+from bridgehead.mcp import OVERLOADED, Limits, MemoryNonces
 from bridgehead.mcp.http.guard import check_length, read_body, whole_body
 from bridgehead.runtime import logs
 from bridgehead.runtime.errors import StorageError
@@ -33,12 +32,8 @@ from ..auth.authenticator import Authenticator
 from ..auth.grants import ANYONE, DASHBOARD_SCOPE, Grant
 from ..auth.rejection import HostRejection
 from ..auth.tokens import Tokens
+from ..ownership.nonces import RedisNonces, SqliteNonces
 from ..request import HostRequest
-
-if TYPE_CHECKING:
-    from bridgehead.mcp import MemoryNonces
-
-    from ..ownership.nonces import RedisNonces, SqliteNonces
 
 SESSION_SECONDS = 12 * 3600.0
 FORM_TYPE = b"application/x-www-form-urlencoded"

@@ -9,7 +9,6 @@ import hashlib
 import time
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING
 
 import msgspec
 from msgspec import Struct
@@ -18,13 +17,11 @@ from bridgehead import __version__
 from bridgehead.runtime.metrics import Histogram, Metrics
 from bridgehead.runtime.timing import Clock
 
+from ..auth.tokens import Tokens
+from ..registry import Registry
+from ..telemetry.metrics import HostMetrics
+from ..views import Views
 from .history import QUARTER, RANGES, Counts, Failure, History, Notice, Slots, add_slots, count_tools
-
-if TYPE_CHECKING:
-    from ..auth.tokens import Tokens
-    from ..registry import Registry
-    from ..telemetry.metrics import HostMetrics
-    from ..views import Views
 
 MAX_SESSIONS = 200
 """Limit of the sessions of one process in a snapshot; the last used come first."""

@@ -14,11 +14,11 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 import msgspec
 
+from bridgehead.mcp import TaskRecord
 from bridgehead.mcp.http.message import ClientGone, Handled, Handler, Request, Response, ResponseStream
 from bridgehead.mcp.http.server.connections import OnReject, log_rejection
 from bridgehead.runtime import logs
@@ -27,9 +27,6 @@ from bridgehead.runtime.http import BodyTooLarge, ConnectFailed, ConnectionBroke
 from bridgehead.runtime.stores import StoreUnavailable
 
 from .owners import Owners
-
-if TYPE_CHECKING:
-    from bridgehead.mcp import TaskRecord
 
 PEER = b"x-bridgehead-peer"
 """Carries the signature: the name of the addressed process, a time in seconds, and an HMAC."""
@@ -152,7 +149,6 @@ class Peers:
         answer = b"" if owner is None else await self.ask(owner, f"{OWN_TASK}?{quote(task_id, safe='')}")
         if not answer:
             return None
-        from bridgehead.mcp import TaskRecord  # lazy: most hosts never have a task
 
         return msgspec.msgpack.decode(answer, type=TaskRecord)
 

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from bridgehead.mcp import OVERLOADED, Limits
 from bridgehead.mcp.http.guard import read_body
 from bridgehead.mcp.http.message import Handled, Request, Response, ResponseStream
 from bridgehead.mcp.http.rejection import Rejection
 from bridgehead.runtime.stores import StoreUnavailable
 
+from ..app import HostApplication
 from ..auth.rejection import HostRejection
 from .forwarding import ClocksDiffer, OwnerGone, Peers
-
-if TYPE_CHECKING:
-    from ..app import HostApplication
 
 _SESSION = b"mcp-session-id"
 _SESSION_QUERY = b"session_id="

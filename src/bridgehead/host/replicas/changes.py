@@ -10,16 +10,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 from msgspec import Struct
 
 from bridgehead.mcp import Bridge
 from bridgehead.runtime import logs
-
-if TYPE_CHECKING:
-    from bridgehead.runtime.stores.redis import Redis
+from bridgehead.runtime.stores.redis import Redis
 
 CHANNEL = "changes"
 EVERYTHING = ""

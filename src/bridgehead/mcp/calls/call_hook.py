@@ -7,6 +7,7 @@ arguments that do not fit go through it too. Only an undeclared name does not: i
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Coroutine
 from time import perf_counter
 from types import CoroutineType
@@ -14,7 +15,6 @@ from typing import Any, Literal
 
 from msgspec import Struct
 
-from ..lazy_imports import asyncio
 from .context import Context, find_input_requests
 
 Kind = Literal["tool", "resource", "prompt"]

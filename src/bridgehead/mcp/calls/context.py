@@ -6,6 +6,7 @@ that a revision lacks are not sent.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Generic, Protocol
 
@@ -13,19 +14,26 @@ import msgspec
 from msgspec import UNSET, Struct
 
 from .. import jsonrpc
-from ..errors import INVALID_PARAMS, ProtocolError, ToolError, missing_capability, quote
-from ..lazy_imports import asyncio
+from ..connection import Client, Connection, Outlet
+from ..errors import INVALID_PARAMS, Dialect, ProtocolError, ToolError, missing_capability, quote
+from ..features.argument_errors import reword
+from ..lifespan import Lifespan
+from ..revisions import Revision
+from .input_requests import (
+    Elicited,
+    InputRequest,
+    Root,
+    Sampled,
+    SamplingMessage,
+    elicitation,
+    list_roots,
+    sampling,
+)
 from .params import EMPTY, RequestMeta
 
 if TYPE_CHECKING:
     # At run time each is imported by the method that asks: a server that asks nothing starts without them.
     from typing_extensions import TypeVar
-
-    from ..connection import Client, Connection, Outlet
-    from ..errors import Dialect
-    from ..lifespan import Lifespan
-    from ..revisions import Revision
-    from .input_requests import Elicited, InputRequest, Root, Sampled, SamplingMessage
 
     State = TypeVar("State", default=Any)
 
@@ -263,8 +271,6 @@ class Context(Generic[State]):
         self, message: str, form: type[Struct] | dict[str, Any], *, key: str = "elicitation"
     ) -> Elicited:
         """Ask the user to fill in a form."""
-        from .input_requests import elicitation
-
         answer: Elicited = (await self.ask({key: elicitation(message, form)}))[key]
         return answer
 
@@ -272,15 +278,11 @@ class Context(Generic[State]):
         self, messages: Sequence[SamplingMessage], *, max_tokens: int, key: str = "sampling", **options: Any
     ) -> Sampled:
         """Ask the client's model for a completion."""
-        from .input_requests import sampling
-
         answer: Sampled = (await self.ask({key: sampling(messages, max_tokens=max_tokens, **options)}))[key]
         return answer
 
     async def roots(self, *, key: str = "roots") -> list[Root]:
         """Ask which folders and files the client has opened."""
-        from .input_requests import list_roots
-
         answer: list[Root] = (await self.ask({key: list_roots()}))[key]
         return answer
 
@@ -350,8 +352,6 @@ class Context(Generic[State]):
         try:
             return request.read(result)
         except msgspec.ValidationError as error:
-            from ..features.argument_errors import reword  # lazy: only an invalid answer needs it
-
             message = f"{failure}: {reword(str(error), 'the answer')}"
             # In the stateless era answers are parameters of the request, so this is the request's fault.
             if self.revision.stateless:

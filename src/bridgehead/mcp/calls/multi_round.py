@@ -8,16 +8,14 @@ them. The server keeps nothing in between but the nonces of used states.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 from msgspec import Raw, UnsetType
 
+from .context import Context
+from .input_requests import InputRequest
 from .params import EMPTY, AnswerableParams
-
-if TYPE_CHECKING:
-    from .context import Context
-    from .input_requests import InputRequest
-    from .request_state import Seal
+from .request_state import MemoryNonces, Seal, fingerprint, refuse_used
 
 
 class NonceStore(Protocol):
@@ -44,8 +42,6 @@ class MultiRound:
     @property
     def _seal(self) -> Seal:
         if self._made_seal is None:
-            from .request_state import MemoryNonces, Seal  # lazy: hashing is not needed for a handshake
-
             self._made_seal = Seal(self._keys)
             self.nonces = self.nonces or MemoryNonces()
         return self._made_seal
@@ -72,8 +68,6 @@ class MultiRound:
         answers: dict[str, Any] = {}
         check: Awaitable[None] | None = None
         if not isinstance(state, UnsetType):
-            from .request_state import fingerprint, refuse_used  # lazy: hashing is not needed for a handshake
-
             request = fingerprint(context.method, subject, arguments)
             opened = self._seal.open(state, request, context.principal)
             answers = opened.answers
@@ -91,8 +85,6 @@ class MultiRound:
         self, context: Context[Any], params: Any, unanswered: dict[str, InputRequest]
     ) -> dict[str, Any]:
         """Make the result that asks: the input requests, and the state to come back with."""
-        from .request_state import fingerprint
-
         # Bound to the request, so that answers to one request cannot be used for another.
         subject = getattr(params, "uri", None) or params.name
         identity = fingerprint(context.method, subject, getattr(params, "arguments", EMPTY))
@@ -105,7 +97,5 @@ class MultiRound:
 
 
 async def _refuse_unless(is_new: Awaitable[bool]) -> None:
-    from .request_state import refuse_used
-
     if not await is_new:
         raise refuse_used()

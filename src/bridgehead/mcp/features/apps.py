@@ -5,16 +5,15 @@ the client side of the protocol between page and host (`app_client.js`) and the 
 (`app_style.css`) are put into it when it is read.
 """
 
-# ruff: noqa: PTH118, PTH120, PTH123, PTH202 - pathlib would delay the server's first answer
+# ruff: noqa: PTH118, PTH120, PTH123, PTH202 - paths are strings here
 
 from __future__ import annotations
 
 import os
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
-if TYPE_CHECKING:
-    from ..connection import Client
+from ..connection import Client
 
 UI_EXTENSION = "io.modelcontextprotocol/ui"
 UI_MIME_TYPE = "text/html;profile=mcp-app"

@@ -6,12 +6,14 @@ its own handler; any other gets one from `signatures`, which is imported only th
 
 from __future__ import annotations
 
+import asyncio
+import inspect
 from collections.abc import Awaitable, Callable, Coroutine
 from functools import wraps
 from typing import Any, TypeVar
 
-from ..lazy_imports import asyncio, inspect
 from .parameters import STRUCT_AND_CONTEXT, parameter_names, takes_struct
+from .signatures import adapt
 
 _Value = TypeVar("_Value")
 
@@ -46,6 +48,5 @@ def make_handler(function: Callable[..., Any]) -> Callable[[Any, Any], Any]:
     """Return the callable for the engine: the function itself if it takes a struct and the context."""
     if takes_struct(function) and len(parameter_names(function)) == STRUCT_AND_CONTEXT:
         return function
-    from .signatures import adapt  # lazy: none of our bridges needs it, and it costs their start
 
     return adapt(function)

@@ -4,22 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 from msgspec import Raw, Struct, field
 
 from .. import jsonrpc
+from ..calls.context import Context
 from ..calls.params import EMPTY, NULL
 from ..errors import INVALID_PARAMS, ProtocolError
+from ..revisions import Revision
+from .argument_errors import describe_strings
+from .bridge_base import BridgeBase
 from .content import Icon, PromptMessage, Text, Wire, fit, fit_block
+from .docstrings import read_docstring
 from .handlers import make_handler, settle
 from .schema import describe_fields, flat_schema
-
-if TYPE_CHECKING:
-    from ..calls.context import Context
-    from ..revisions import Revision
-    from .bridge_base import BridgeBase
+from .signatures import check_description, check_function, check_input, check_name, input_type
+from .tools import Arguments
 
 Messages = str | list[PromptMessage]
 
@@ -68,8 +70,6 @@ class Prompt:
         self.bridge = bridge
         self.name = name or function.__name__
         if description is None:
-            from .docstrings import read_docstring  # lazy: our bridges describe their prompts themselves
-
             description, _ = read_docstring(function)
         self.description = description
         self.title = title
@@ -78,15 +78,10 @@ class Prompt:
     @cached_property
     def input_type(self) -> type[Struct]:
         """The struct of the arguments."""
-        from .signatures import input_type
-        from .tools import Arguments
-
         return input_type(self.function, self.name, Arguments)
 
     def check(self) -> None:
         """Raise `DeclarationError` if no client could use this declaration."""
-        from .signatures import check_description, check_function, check_input, check_name
-
         check_name(self.name, "Prompt")
         check_function(self.function, self.name)
         check_description(self.description, "Prompt", self.name)
@@ -115,8 +110,6 @@ class Prompt:
             present = {name: value for name, value in strings.items() if value is not None}
             return msgspec.convert(present, self.input_type, strict=False)
         except jsonrpc.UNDECODABLE as error:
-            from .argument_errors import describe_strings  # lazy: only a refused call needs it
-
             problem = describe_strings(raw_arguments, flat_schema(self.input_type), str(error))
             message = f"Invalid arguments for prompt {self.name}: {problem}"
             raise ProtocolError(INVALID_PARAMS, message) from error

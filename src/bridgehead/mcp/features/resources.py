@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from msgspec import field
 
+from ..calls.context import Context
 from .apps import UI_MIME_TYPE
+from .bridge_base import BridgeBase
 from .content import Annotations, BlobResource, Icon, TextResource, Wire
 from .handlers import settle
 from .uri_template import UriTemplate
-
-if TYPE_CHECKING:
-    from ..calls.context import Context
-    from .bridge_base import BridgeBase
 
 Contents = str | bytes | list[TextResource | BlobResource]
 
@@ -101,7 +100,6 @@ def wrap_contents(
         return value
     if isinstance(value, str):
         return [TextResource(uri=uri, mime_type=item.mime_type, text=value, meta=item.meta)]
-    import base64  # only binary resources need it
 
     encoded = base64.b64encode(value).decode()
     return [BlobResource(uri=uri, mime_type=item.mime_type, blob=encoded, meta=item.meta)]

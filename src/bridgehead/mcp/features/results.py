@@ -11,7 +11,6 @@ from collections.abc import Awaitable, Callable, Coroutine
 from functools import cached_property
 from types import NoneType, UnionType
 from typing import (
-    TYPE_CHECKING,
     Annotated,
     Any,
     Generic,
@@ -28,11 +27,10 @@ from msgspec import Struct, field
 
 from .. import jsonrpc
 from ..errors import DeclarationError, ToolError
+from ..revisions import Revision
 from .content import Audio, Content, Embedded, Image, Link, Text, Wire, fit_block, json_text
 from .schema import output_outline, output_schema
-
-if TYPE_CHECKING:
-    from ..revisions import Revision
+from .signatures import explain, read_hints, show_type
 
 Output = TypeVar("Output")
 
@@ -90,8 +88,6 @@ class ReturnType:
 
     @cached_property
     def _declared(self) -> tuple[Form, Any]:
-        from .signatures import read_hints  # lazy: a tool that returns text never needs it
-
         return _classify(read_hints(self._function, self._tool).get("return", Any))
 
     @cached_property  # every call of a tool with structured content asks for it
@@ -125,8 +121,6 @@ class ReturnType:
 
     def check(self) -> None:
         """Refuse a type that cannot be returned."""
-        from .signatures import explain, read_hints, show_type
-
         kind = read_hints(self._function, self._tool).get("return", Any)
         try:
             _ = self.form, self.schema

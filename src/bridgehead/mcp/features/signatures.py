@@ -15,10 +15,10 @@ import msgspec
 from msgspec import Meta, Struct
 
 from ..errors import DeclarationError
+from .docstrings import read_docstring
 from .parameters import is_context, parameter_names, takes_struct
 from .schema import flat_schema
 
-# Flags of a code object, as in `inspect`, whose import would delay the first answer by 5 ms.
 _VARARGS, _VARKEYWORDS, _GENERATOR = 0x04, 0x08, 0x20 | 0x200
 
 MAX_NAME = 64
@@ -59,7 +59,6 @@ def input_type(function: Callable[..., Any], name: str, base: type[Struct]) -> t
             f"Tool {name}: the parameter {star}{name_of_rest} cannot be an argument, which has a name and "
             "a type of its own. Use ordinary parameters."
         )
-    from .docstrings import read_docstring  # lazy: most tools have a struct, and its patterns take time
 
     described, defaults = read_docstring(function)[1], _read_defaults(function)
     fields: list[Any] = []

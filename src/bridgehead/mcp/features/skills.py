@@ -12,18 +12,16 @@ import mimetypes
 import re
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import quote
 
 import msgspec
 from msgspec import Struct, field
 
+from ..bridge import Bridge
+from ..calls.context import Context
 from ..errors import DeclarationError
 from .bridge_base import Extension
-
-if TYPE_CHECKING:
-    from ..bridge import Bridge
-    from ..calls.context import Context
 
 SKILLS_EXTENSION = "io.modelcontextprotocol/skills"
 MAX_FILES = 512

@@ -7,8 +7,9 @@ parameters if it declares none. Schemas and decoders are made on first use, or w
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from copy import copy
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import msgspec
 from msgspec import Raw, Struct, field
@@ -17,15 +18,17 @@ from msgspec.structs import replace
 from .. import jsonrpc
 from ..calls.params import EMPTY, NULL
 from ..errors import INVALID_PARAMS, ProtocolError, ToolError, quote
+from ..revisions import Revision
 from .apps import Visibility
+from .argument_errors import describe, reword
+from .bridge_base import BridgeBase
 from .content import Icon, Wire, fit
+from .docstrings import read_docstring
 from .handlers import make_handler, run_in_thread
+from .leniency import normalize
 from .results import Encoded, ReturnType
 from .schema import flat_schema, input_schema, mirrored_headers
-
-if TYPE_CHECKING:
-    from ..revisions import Revision
-    from .bridge_base import BridgeBase
+from .signatures import check_description, check_function, check_input, check_name, input_type
 
 TASKS_EXTENSION = "io.modelcontextprotocol/tasks"
 TaskSupport = Literal["optional", "required"]
@@ -113,8 +116,6 @@ class Tool:
         self.name = name or function.__name__
         self.returns = ReturnType(function, self.name)
         if description is None:
-            from .docstrings import read_docstring  # lazy: our bridges describe their tools themselves
-
             description, _ = read_docstring(function)
         self.description = description
         self.title = title
@@ -142,7 +143,6 @@ class Tool:
 
     def refuse(self, message: str) -> Tool:
         """Return a copy that is listed as usual but rejects every call with this message."""
-        from copy import copy  # lazy: not needed for the first answer
 
         def refuse(_arguments: Any, _context: Any) -> str:
             raise ToolError(message)
@@ -153,8 +153,6 @@ class Tool:
 
     def check(self) -> None:
         """Raise `DeclarationError` if no client could use this declaration."""
-        from .signatures import check_description, check_function, check_input, check_name
-
         check_name(self.name, "Tool")
         check_function(self.function, self.name)
         check_description(self.description, "Tool", self.name)
@@ -164,8 +162,6 @@ class Tool:
     @cached_property
     def input_type(self) -> type[Struct]:
         """The struct of the arguments."""
-        from .signatures import input_type
-
         return input_type(self.function, self.name, Arguments)
 
     @cached_property
@@ -226,9 +222,6 @@ class Tool:
 
     def decode_leniently(self, raw: Raw) -> Any:
         """Decode arguments that `decode` refused; raises `InvalidArguments`, which says what is wrong."""
-        from .argument_errors import describe, reword  # lazy: only a refused call needs them
-        from .leniency import normalize
-
         try:
             value = jsonrpc.decode_value(EMPTY if bytes(raw) == NULL else raw)
         except jsonrpc.UNDECODABLE as error:

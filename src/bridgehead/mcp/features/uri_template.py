@@ -8,6 +8,7 @@ the URI, whatever the URI.
 from __future__ import annotations
 
 import re
+from urllib.parse import unquote
 
 # A string, not a compiled pattern: a server without templates need not compile it.
 _VARIABLE = r"\{(\+?)([A-Za-z_]\w*)\}"
@@ -60,7 +61,6 @@ class UriTemplate:
             if start >= end:
                 return None
             values = [*before, uri[start:end], *after]
-        from urllib.parse import unquote  # lazy: slow to import, and not needed for a handshake
 
         return dict(zip(self.variables, map(unquote, values), strict=True))
 

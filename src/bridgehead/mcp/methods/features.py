@@ -2,30 +2,28 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Coroutine
 from functools import partial
 from types import CoroutineType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from msgspec import UNSET
 
 from .. import jsonrpc
 from ..calls.call_hook import Invocation
+from ..calls.context import Context
+from ..calls.params import CallToolParams, CompleteParams, GetPromptParams, ReadResourceParams
 from ..errors import INVALID_PARAMS, ProtocolError, quote
+from ..features.bridge_base import BridgeBase
 from ..features.content import BlobResource, TextResource, fit
 from ..features.handlers import settle
+from ..features.prompts import PromptResult
 from ..features.results import Encoded, ReturnType, encode_result
 from ..features.tools import TASKS_EXTENSION, Tool, unknown_tool
-from ..lazy_imports import asyncio
+from ..revisions import Revision
 from ..server import Body, EventualBody, Server
 from .listing import cache_hints
-
-if TYPE_CHECKING:
-    from ..calls.context import Context
-    from ..calls.params import CallToolParams, CompleteParams, GetPromptParams, ReadResourceParams
-    from ..features.bridge_base import BridgeBase
-    from ..features.prompts import PromptResult
-    from ..revisions import Revision
 
 MAX_COMPLETIONS = 100
 _MANY_BYTES = 1024 * 1024
@@ -59,7 +57,7 @@ def call_tool(server: Server, context: Context[Any], params: CallToolParams) -> 
         returned = tool.reword_returned(returned)
     if isinstance(returned, CoroutineType):
         if may_be_task:
-            from ..tasks.methods import call_as_task  # lazy: most servers have no tasks
+            from ..tasks.methods import call_as_task  # lazy: tasks, 4 ms
 
             return call_as_task(server, context, tool, returned)
         return _encode_awaited(context, returned, tool.returns)

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from .. import jsonrpc
 from ..calls.context import Context, check_level
+from ..calls.params import InitializeParams, Params, SetLevelParams
 from ..connection import Client
 from ..features.content import Wire
 from ..features.tools import TASKS_EXTENSION
 from ..revisions import STATELESS, Revision, negotiate
 from ..server import EMPTY_BODY, Body, Server
 from .listing import cache_hints
-
-if TYPE_CHECKING:
-    from ..calls.params import InitializeParams, Params, SetLevelParams
 
 
 class Capability(Wire, frozen=True):

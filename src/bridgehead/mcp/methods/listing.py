@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
+import logging
 import re
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from .. import jsonrpc
+from ..calls.context import Context
+from ..calls.params import PageParams
 from ..errors import INVALID_PARAMS, ProtocolError, quote
 from ..features.apps import shows_apps
 from ..features.content import fit
 from ..features.handlers import settle
-from ..lazy_imports import logging
 from ..server import Body, Server
-
-if TYPE_CHECKING:
-    from ..calls.context import Context
-    from ..calls.params import PageParams
 
 # A string, not a compiled pattern: compiling it would delay the first answer of every server.
 _CURSOR = "p([0-9a-f]{1,8})"

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from .. import jsonrpc
+from ..calls.context import Context
+from ..calls.params import PageParams, SubscribeParams
 from ..errors import INVALID_PARAMS, ProtocolError, quote
 from ..features.skills import SKILLS_EXTENSION, Skill, SkillsExtension
 from ..server import Body, Server
 from .listing import cache_hints, page
-
-if TYPE_CHECKING:
-    from ..calls.context import Context
-    from ..calls.params import PageParams, SubscribeParams
 
 
 def _skills(server: Server) -> dict[str, Skill]:

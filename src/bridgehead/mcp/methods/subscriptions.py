@@ -10,15 +10,14 @@ from typing import TYPE_CHECKING, Any
 from msgspec import UNSET, UnsetType
 
 from .. import changes, jsonrpc
-from ..calls.params import META_PREFIX, ListenFilter
+from ..calls.context import Context
+from ..calls.params import META_PREFIX, ListenFilter, ListenParams, SubscribeParams
 from ..changes import Change, Listener
 from ..errors import OVERLOADED, ProtocolError
 from ..features.tools import TASKS_EXTENSION
 from ..server import EMPTY_BODY, Body, EventualBody, Server
 
 if TYPE_CHECKING:
-    from ..calls.context import Context
-    from ..calls.params import ListenParams, SubscribeParams
     from ..tasks.methods import TaskWatch
 
 SUBSCRIPTION_ID = META_PREFIX + "subscriptionId"
@@ -111,7 +110,8 @@ async def _watch_tasks(
     if isinstance(wanted, UnsetType):
         yield
         return
-    from ..tasks.methods import TaskWatch
+
+    from ..tasks.methods import TaskWatch  # lazy: tasks, 4 ms
 
     watch = TaskWatch(server, context, listener)
     listener.encode = partial(_encode, meta, watch=watch)

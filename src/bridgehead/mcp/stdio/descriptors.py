@@ -1,4 +1,4 @@
-"""Descriptors: standard input and output as file descriptors, before there is an event loop.
+"""Descriptors: standard input and output as file descriptors.
 
 Standard output belongs to the protocol from the start: anything else that is printed goes to standard error.
 """
@@ -22,7 +22,7 @@ def count_unread(descriptor: int) -> int | None:
     Only zero is exact: for a socket, Linux counts memory, not bytes.
     """
     try:
-        import fcntl  # lazy: not on Windows, and not needed for the first answer
+        import fcntl  # not on Windows
         import termios
 
         # For a pipe this counts its content, at both ends; for a socket, the bytes its peer has not taken
@@ -55,13 +55,3 @@ def claim() -> tuple[int, int]:
         for descriptor in (incoming, outgoing):
             msvcrt.setmode(descriptor, os.O_BINARY)
     return incoming, outgoing
-
-
-def write_all(descriptor: int, data: bytes) -> None:
-    """Write everything, blocking; ignore a reader that is gone."""
-    view = memoryview(data)
-    try:
-        while view:
-            view = view[os.write(descriptor, view) :]
-    except OSError:
-        return  # the server notices at its next read or write

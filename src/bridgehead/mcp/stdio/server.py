@@ -25,23 +25,11 @@ UNKNOWN_SECONDS = 0.01
 """The wait where the system cannot say what has been read (Windows, sockets on macOS)."""
 
 
-async def serve(
-    dispatcher: Dispatcher,
-    connection: Connection,
-    descriptors: tuple[int, int],
-    received: bytes | None,
-    is_end_due: Callable[[], bool],
-) -> None:
-    """Serve a connection on two descriptors; `received` is input that was read but not handled.
-
-    `is_end_due` returns whether a signal arrived before this function could handle it.
-    """
-    incoming, outgoing = descriptors
+async def serve(dispatcher: Dispatcher, connection: Connection, incoming: int, outgoing: int) -> None:
+    """Serve a connection on two descriptors until its client leaves or a signal ends the process."""
     server = StdioServer(dispatcher, connection, open_input(incoming), partial(open_output, outgoing))
     on_end_signal(server.stop, dispatcher.limits.shutdown_seconds)
-    if is_end_due():
-        server.stop()
-    await server.serve(received)
+    await server.serve()
 
 
 class TooLong:
@@ -114,17 +102,16 @@ class StdioServer:
         self._is_paused = False
         self._has_input_ended = False
         self._has_client_left = False
+        self._began = asyncio.Event()
+        """The first input has been handled."""
         self._stopped = asyncio.Event()
         self._progress = asyncio.Event()
 
-    async def serve(self, received: bytes | None) -> None:
+    async def serve(self) -> None:
         """Serve until the input ends, the client is gone, or `stop` is called."""
-        if received is not None:
-            self._receive(received)
-        if not self._has_input_ended:
-            self._input.start(self._receive)
-            if self._is_paused:  # the first input alone reached a limit
-                self._input.pause()
+        self._input.start(self._receive)
+        # Bridges open their far sides after the first answer, which need not wait for that.
+        await self._began.wait()
         self._dispatcher.start()
         await self._stopped.wait()
         self._input.close()
@@ -140,6 +127,7 @@ class StdioServer:
         """Read nothing more, answer requests in flight, then end."""
         self._waiting.clear()
         self._has_input_ended = False
+        self._began.set()
         self._stopped.set()
         self._progress.set()
 
@@ -160,6 +148,7 @@ class StdioServer:
                 self._waiting.append(message)
             else:
                 self._handle(message, is_lone=len(lines) == 1)
+        self._began.set()
         if not chunk:
             self._has_input_ended = self._has_client_left = True
             self._stopped.set()

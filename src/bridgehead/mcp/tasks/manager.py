@@ -8,6 +8,7 @@ owner dies, and final, which the owner keeps until it is stored.
 from __future__ import annotations
 
 import asyncio
+import logging
 import secrets
 import time
 from collections import Counter
@@ -20,7 +21,6 @@ from msgspec import Struct
 from ..calls.context import Context
 from ..errors import INTERNAL_ERROR, OVERLOADED, ProtocolError
 from ..features.handlers import close_unstarted
-from ..lazy_imports import logging
 from ..limits import Ledger, Limits
 from .record import TaskRecord, TooManyTasks, unknown_task
 from .run import Conclude, TaskRun
@@ -184,7 +184,7 @@ class Tasks:
                     final = final.fail(full, self._clock())
                     self._keep(final)
                 except Exception as problem:  # noqa: BLE001 - the result may be paid for; it is kept and shown
-                    logging.getLogger("bridgehead.mcp").error("a task cannot be stored yet: %s", problem)
+                    logging.getLogger("bridgehead.mcp").warning("a task cannot be stored yet: %s", problem)
                 self._end(run, final)
             await _end_work(work)
         finally:
@@ -377,8 +377,8 @@ class Tasks:
             task.cancel()
         try:
             await (await self._open()).close(list(self._unstored.values()))
-        except Exception as problem:  # noqa: BLE001  (a full disk must not keep the process from ending)
-            logging.getLogger("bridgehead.mcp").error(
+        except Exception as problem:  # noqa: BLE001 - a full disk must not keep the process from ending
+            logging.getLogger("bridgehead.mcp").warning(
                 "the final states of tasks were not stored, so they read as interrupted: %s", problem
             )
 

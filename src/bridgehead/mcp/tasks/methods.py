@@ -5,13 +5,15 @@ Decides which clients may ask, who owns a task, and how it looks on the wire. Th
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Coroutine
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from .. import jsonrpc
 from ..calls.context import BecameTask, Context
 from ..calls.failures import give_failure
+from ..calls.params import TaskParams, UpdateTaskParams
 from ..changes import TASKS, Listener
 from ..errors import forget_frames
 from ..features.results import ReturnType, encode_result
@@ -19,11 +21,6 @@ from ..features.tools import TASKS_EXTENSION, Tool
 from ..server import EMPTY_BODY, Body, Server
 from .manager import TaskTerms
 from .record import TaskRecord
-
-if TYPE_CHECKING:
-    import asyncio
-
-    from ..calls.params import TaskParams, UpdateTaskParams
 
 
 def _owner(server: Server, context: Context[Any]) -> str:

@@ -8,17 +8,16 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
 from .. import jsonrpc
+from ..calls.context import Context
+from ..calls.input_requests import InputRequest
 from ..errors import INVALID_PARAMS, ProtocolError, ToolError
+from ..features.argument_errors import reword
 from .record import Status, TaskRecord
-
-if TYPE_CHECKING:
-    from ..calls.context import Context
-    from ..calls.input_requests import InputRequest
 
 Conclude = Callable[["asyncio.Task[Any]"], bytes]
 """Returns the result of finished work, encoded; raises `ProtocolError` if it failed that way."""
@@ -130,8 +129,6 @@ class TaskRun:
         try:
             return request.read(response)
         except msgspec.ValidationError as error:
-            from ..features.argument_errors import reword  # lazy: only an invalid answer needs it
-
             problem = reword(str(error), "the answer")
             message = f"inputResponses.{key} does not fit what was asked: {problem}"
             raise ProtocolError(INVALID_PARAMS, message) from error

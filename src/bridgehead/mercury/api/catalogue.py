@@ -9,22 +9,19 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING
 
 from bridgehead.mcp import UNDECODABLE
 from bridgehead.runtime import logs
 from bridgehead.runtime.timing import Clock
 
+from ..calling.keys import Keys
+from ..calling.routes import ModelTerms
 from ..completion import Metadata
 from ..errors import MercuryError
 from ..settings import MercurySettings
 from . import wire
+from .client import ApiClient
 from .tolerance import read_tolerantly
-
-if TYPE_CHECKING:
-    from ..calling.keys import Keys
-    from ..calling.routes import ModelTerms
-    from .client import ApiClient
 
 TTL_SECONDS = 3600.0
 RETRY_SECONDS = 30.0

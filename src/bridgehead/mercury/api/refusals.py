@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from contextlib import suppress
 
 from bridgehead.mcp import UNDECODABLE
@@ -98,8 +99,6 @@ def refused(
 
 def _context_exceeded(quote: str, api: str) -> MercuryError:
     """Return the error for a request that is too long; the numbers are only in the API's message."""
-    import re
-
     # vLLM may name two limits, for all tokens and for those of the input: "… context length is only 9000
     # tokens, resulting in a maximum input length of 8984 tokens".
     quote_digits = quote.replace(",", "")

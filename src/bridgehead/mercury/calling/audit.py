@@ -7,6 +7,7 @@ no answer waits for the log. They contain no prompt and no completion unless LOG
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections import deque
 from itertools import islice
@@ -15,7 +16,6 @@ from typing import Any
 from msgspec import Struct
 
 from bridgehead.mcp import Bridge, Context, InvalidArguments, Invocation, Outcome, observe_calls
-from bridgehead.mcp.lazy_imports import asyncio
 from bridgehead.runtime import logs
 from bridgehead.runtime.errors import BridgeError
 

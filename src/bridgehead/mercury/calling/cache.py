@@ -9,20 +9,18 @@ from __future__ import annotations
 import asyncio
 from collections import OrderedDict
 from collections.abc import Callable, Coroutine
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from msgspec import Struct, msgpack
 from msgspec.structs import replace
 
 from bridgehead.mcp import NEWEST_HANDSHAKE, Encoded, Revision
+from bridgehead.runtime.stores.single_flight import SingleFlight
 from bridgehead.runtime.timing import Clock
 
 from ..completion import Completion
 from ..settings import MercurySettings
 from .call import CacheKey, Call
-
-if TYPE_CHECKING:
-    from bridgehead.runtime.stores.single_flight import SingleFlight
 
 MAX_BYTES = 64 * 1024 * 1024
 """Bytes of all cached completions: 64 KiB for each, with the default of CACHE_MAX_SIZE."""

@@ -11,12 +11,13 @@ that is not there, is replaced by one that can answer. Every attempt is a send w
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from msgspec.structs import replace
 
 from bridgehead.mcp import Context
 from bridgehead.runtime import logs
+from bridgehead.runtime.stores.single_flight import SingleFlight
 from bridgehead.runtime.timing import Clock
 
 from ..api import response_format
@@ -34,9 +35,6 @@ from .reservations import Reservations
 from .retries import Retries
 from .routes import MERCURY, Routes, Target
 from .usage import Usage, UsageCounts
-
-if TYPE_CHECKING:
-    from bridgehead.runtime.stores.single_flight import SingleFlight
 
 _FALL_BACK = frozenset(
     {

@@ -12,7 +12,6 @@ import secrets
 from collections.abc import Sequence
 from functools import partial
 from itertools import islice
-from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
@@ -22,9 +21,7 @@ from bridgehead.runtime.stores import postgres
 from bridgehead.runtime.timing import Backoff
 
 from .budget import Cap, OverBudget, ReleasedSends, Reservation, Spending
-
-if TYPE_CHECKING:
-    from .usage import Span
+from .usage import Span
 
 RECONNECT_SECONDS = 2.0
 """How long a paid call waits while the database is being reconnected."""

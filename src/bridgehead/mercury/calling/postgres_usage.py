@@ -12,7 +12,6 @@ from collections.abc import Callable, Collection
 from datetime import datetime, timedelta
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 from uuid import UUID, uuid4
 
 from bridgehead.runtime import logs
@@ -20,11 +19,19 @@ from bridgehead.runtime.errors import BridgeError, StorageError
 from bridgehead.runtime.stores import migrations, postgres
 from bridgehead.runtime.timing import Clock
 
-from .usage import COUNTED, DIMENSIONS, MAX_ROWS, WRITE_SECONDS, Key, Span, UsageCounts, UsageRow, utc_day
+from .usage import (
+    COUNTED,
+    DIMENSIONS,
+    MAX_ROWS,
+    WRITE_SECONDS,
+    Key,
+    Span,
+    Usage,
+    UsageCounts,
+    UsageRow,
+    utc_day,
+)
 from .usage_spool import UsageSpool
-
-if TYPE_CHECKING:
-    from .usage import Usage
 
 # `order by` the key: two replicas that add the same rows lock them in the same order, so they cannot
 # deadlock.

@@ -7,10 +7,13 @@ independently; budgets and the limits of clients count across all.
 from __future__ import annotations
 
 from hashlib import sha256
+from os import environ
+from pathlib import Path
 from typing import TYPE_CHECKING, get_args
 
 from bridgehead.runtime import events, logs
 from bridgehead.runtime.settings import SettingError
+from bridgehead.runtime.stores.cooldowns import Cooldowns
 from bridgehead.runtime.timing import Clock
 
 from ..api.catalogue import Catalogue
@@ -24,7 +27,6 @@ from .retries import Breaker
 from .routes import MERCURY, ProviderEntry
 
 if TYPE_CHECKING:
-    from bridgehead.runtime.stores.cooldowns import Cooldowns
     from bridgehead.runtime.stores.redis import Redis
 
 _log = logs.logger("mercury.provider")
@@ -57,8 +59,6 @@ class Provider:
         self._cooldowns: Cooldowns | None = None
         """Shares open breakers and cooling keys with other replicas; None without Redis."""
         if redis is not None:
-            from bridgehead.runtime.stores.cooldowns import Cooldowns
-
             # With a hash of the URL: another deployment may give this name to another service.
             address = sha256(self.url.encode()).hexdigest()[:16]
             self._cooldowns = Cooldowns(redis, f"mercury:{name}:{address}")
@@ -164,9 +164,6 @@ def make_provider(
     name: str, entry: ProviderEntry, settings: MercurySettings, clock: Clock, redis: Redis | None = None
 ) -> Provider:
     """Make a provider of a routes file: the settings with its own address, keys and time limit."""
-    from os import environ
-    from pathlib import Path
-
     keys: tuple[str, ...] = ()
     try:
         if entry.key_env:

@@ -16,26 +16,19 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING
 
 from bridgehead.runtime import events, logs
+from bridgehead.runtime.timing import Clock
 
+from ..api.catalogue import Catalogue
 from ..api.refusals import unknown_model
 from ..api.wire import EMBEDDINGS
 from ..errors import MercuryError
-from .budget import Reservation
-from .call import ANONYMOUS
-from .usage import utc_day
-
-if TYPE_CHECKING:
-    from bridgehead.runtime.timing import Clock
-
-    from ..api.catalogue import Catalogue
-    from .budget import Budget
-    from .call import Call
-    from .provider import Provider
-    from .rate_limits import RateLimits, WindowEntries
-    from .usage import Usage
+from .budget import Budget, Reservation
+from .call import ANONYMOUS, Call
+from .provider import Provider
+from .rate_limits import RateLimits, WindowEntries
+from .usage import Usage, utc_day
 
 GRACE_SECONDS = 30.0
 """How long a reservation may stay open after its call's deadline. No send can be under way by then."""

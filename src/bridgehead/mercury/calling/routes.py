@@ -13,7 +13,9 @@ one fails before it has answered and cannot have billed. Pure, except for readin
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Protocol
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Annotated, Protocol
 
 import msgspec
 from msgspec import Meta, Struct
@@ -21,9 +23,6 @@ from msgspec import Meta, Struct
 from bridgehead.runtime.settings import SettingError
 
 from ..api.wire import VendorField
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 MERCURY = "mercury"
 """The provider that the settings describe."""
@@ -160,6 +159,5 @@ def read_routes(file: Path | None) -> Routes:
 def _matches(pattern: str, value: str) -> bool:
     if not pattern or pattern == value:
         return True
-    from fnmatch import fnmatchcase
 
     return fnmatchcase(value, pattern)

@@ -6,17 +6,15 @@ Bounded: a few runs, a few states of each, the older ones thinned out. Nothing h
 
 from __future__ import annotations
 
+import asyncio
+import secrets
 from collections.abc import Awaitable
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
-from bridgehead.mcp.lazy_imports import asyncio
+from bridgehead.runtime.timing import Clock
 
+from ..completion import Completion
 from ..errors import MercuryError
-
-if TYPE_CHECKING:
-    from bridgehead.runtime.timing import Clock
-
-    from ..completion import Completion
 
 MAX_RUNS = 32
 MAX_STATES = 64
@@ -111,8 +109,6 @@ class Runs:
 
     def begin(self, owner: str, about: str) -> Run:
         """Begin a run; beyond the limit the oldest ended one is dropped."""
-        import secrets
-
         run = Run(secrets.token_hex(8), owner, about, self._clock)
         self._runs[run.name] = run
         while len(self._runs) > MAX_RUNS:

@@ -5,25 +5,36 @@ Cheap to import, because a server's first answer waits for it; opening imports t
 
 from __future__ import annotations
 
+import asyncio
+import random
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from functools import partial
-from typing import TYPE_CHECKING
 
-from bridgehead.mcp.lazy_imports import asyncio
-from bridgehead.runtime import logs
+from bridgehead.mcp import Turns
+from bridgehead.runtime import directories, logs
 from bridgehead.runtime.settings import SettingError
+from bridgehead.runtime.stores import open_redis
+from bridgehead.runtime.stores.rate_windows import SharedWindows
+from bridgehead.runtime.stores.single_flight import SingleFlight
+from bridgehead.runtime.timing import Backoff, Clock, SystemClock
 
 from ..errors import MercuryError
 from ..settings import MercurySettings
+from .audit import Audit
+from .budget import Budget, BudgetLimits, BudgetStore
+from .cache import Cache
 from .call import CallFactory
+from .completer import Completer
+from .provider import Provider, make_provider
+from .rate_limits import RateLimits
+from .reservations import Reservations
+from .retries import Retries
 from .routes import MERCURY, read_routes
-
-if TYPE_CHECKING:
-    from bridgehead.runtime.timing import Clock
-
-    from .budget import BudgetStore
-    from .usage import UsageBackend
+from .runs import Runs
+from .sqlite_budget import SqliteBudget
+from .sqlite_usage import SqliteUsage
+from .usage import Usage, UsageBackend
 
 USAGE_DAYS = 400
 """How long usage by day, model and client is kept: long enough to compare a month with the same month a year
@@ -42,24 +53,6 @@ class Service:
     """The parts of a running bridge. Creating it sends nothing yet."""
 
     def __init__(self, settings: MercurySettings, clock: Clock | None = None) -> None:
-        import random
-
-        from bridgehead.mcp import Turns
-        from bridgehead.runtime import directories
-        from bridgehead.runtime.stores import open_redis
-        from bridgehead.runtime.timing import Backoff, SystemClock
-
-        from .audit import Audit
-        from .budget import Budget, BudgetLimits
-        from .cache import Cache
-        from .completer import Completer
-        from .provider import Provider, make_provider
-        from .rate_limits import RateLimits
-        from .reservations import Reservations
-        from .retries import Retries
-        from .runs import Runs
-        from .usage import Usage
-
         self.settings = settings
         self.clock = clock = clock or SystemClock()
         self.routes = read_routes(settings.routes_file)
@@ -90,18 +83,12 @@ class Service:
         # Without Redis, each process counts and deduplicates for itself.
         windows = single_flight = None
         if redis is not None:
-            from bridgehead.runtime.stores.rate_windows import SharedWindows
-            from bridgehead.runtime.stores.single_flight import SingleFlight
-
             windows, single_flight = SharedWindows(redis), SingleFlight(redis, settings.cache_ttl)
         self.rate_limits = RateLimits(settings, clock, windows)
         self.usage_store: UsageBackend
         self.books: BudgetStore
         open_state = partial(directories.open_state, settings, "mercury")
         if settings.database_url is None:
-            from .sqlite_budget import SqliteBudget
-            from .sqlite_usage import SqliteUsage
-
             sqlite = SqliteUsage(open_state, clock, keep_days=USAGE_DAYS)
             self.usage_store, self.books = sqlite, SqliteBudget(sqlite)
         else:

@@ -14,17 +14,14 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from bridgehead.runtime import events, logs
 from bridgehead.runtime.errors import StorageError
 from bridgehead.runtime.stores import sqlite
 from bridgehead.runtime.timing import Clock
 
-from .usage import WRITE_SECONDS, add_usage, read_history, utc_day
-
-if TYPE_CHECKING:
-    from .usage import Key, Span, Usage, UsageCounts, UsageRow
+from .usage import WRITE_SECONDS, Key, Span, Usage, UsageCounts, UsageRow, add_usage, read_history, utc_day
 
 T = TypeVar("T")
 Work = Callable[[sqlite3.Connection], T]

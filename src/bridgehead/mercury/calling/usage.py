@@ -7,21 +7,19 @@ for it.
 
 from __future__ import annotations
 
+import sqlite3
 from collections import deque
 from collections.abc import Callable, Collection, Mapping
-from typing import TYPE_CHECKING, Any, Protocol
+from datetime import UTC, date, datetime, timedelta
+from typing import Any, Protocol
 
 from msgspec import Struct
 
 from bridgehead.runtime import logs
 from bridgehead.runtime.errors import BridgeError
+from bridgehead.runtime.timing import Clock
 
-if TYPE_CHECKING:
-    import sqlite3
-
-    from bridgehead.runtime.timing import Clock
-
-    from ..completion import Metadata
+from ..completion import Metadata
 
 WRITE_SECONDS = 2.0
 """How long counts may wait before they are written."""
@@ -114,8 +112,6 @@ def utc_day(now: float) -> str:
     """Return the UTC day of a time. Cached, because every call asks for it."""
     number = int(now // _DAY_SECONDS)
     if number != _utc_day[0]:
-        from datetime import UTC, datetime
-
         _utc_day[:] = number, datetime.fromtimestamp(now, UTC).date().isoformat()
     return str(_utc_day[1])
 
@@ -138,8 +134,6 @@ class Span(Struct, frozen=True):
     @classmethod
     def ending(cls, today: str, days: int) -> Span:
         """Return the last `days` days up to today."""
-        from datetime import date, timedelta
-
         return cls((date.fromisoformat(today) - timedelta(days=days - 1)).isoformat(), today)
 
 

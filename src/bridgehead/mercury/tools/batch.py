@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections import Counter
 from collections.abc import Sized
 from typing import Annotated
@@ -10,7 +11,6 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 from msgspec.structs import asdict
 
 from bridgehead.mcp import Answer, Bridge, Context
-from bridgehead.mcp.lazy_imports import asyncio
 from bridgehead.runtime.errors import BridgeError
 
 from ..api.wire import CHAT, write
@@ -19,6 +19,8 @@ from ..completion import Completion
 from ..errors import ErrorBody, MercuryError, describe
 from ..settings import MercurySettings
 from .arguments import BATCH_GRACE_SECONDS, Chat, ChatMessage, ChatOptions, completion_tool
+from .files import quote_files, read_files
+from .progress import HEARTBEAT_SECONDS
 
 BATCH = "mercury_batch"
 MAX_PROMPTS = 500
@@ -82,8 +84,6 @@ def declare(bridge: Bridge[Service], settings: MercurySettings) -> None:
 async def run(args: Batch, ctx: Context[Service]) -> Answer[BatchResult]:
     """Answer the prompts."""
     if args.files:
-        from .files import quote_files, read_files
-
         names, args.files = args.files, UNSET
         quoted = quote_files(names, await read_files(names, ctx))
         args.prompts = [f"{prompt}\n\n{quoted}" for prompt in args.prompts]
@@ -124,8 +124,6 @@ async def run(args: Batch, ctx: Context[Service]) -> Answer[BatchResult]:
 
 async def _send_heartbeats(ctx: Context[Service], items: Sized, total: int) -> None:
     """Report progress while prompts are slow: many clients give up after a minute without any."""
-    from .progress import HEARTBEAT_SECONDS  # lazy, as in chat: the first answer does not need it
-
     done = beats = 0
     while True:
         await asyncio.sleep(HEARTBEAT_SECONDS)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Coroutine
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from msgspec import UNSET
 
 from bridgehead.mcp import Answer, Bridge, Context, Encoded, shows_apps
 
+from ..api.stream import StreamedAnswer
 from ..api.wire import CHAT
 from ..calling.call import Call, identify_account, identify_client
 from ..calling.service import Service
@@ -16,9 +17,8 @@ from ..completion import Completion
 from ..settings import MercurySettings
 from . import diffusion
 from .arguments import Chat, ChatMessage, completion_tool, shorten_stream
-
-if TYPE_CHECKING:
-    from ..api.stream import StreamedAnswer
+from .files import quote_files, read_files
+from .progress import Progress
 
 COMPLETION = "mercury_chat_completion"
 STREAM = "mercury_chat_stream"
@@ -89,7 +89,6 @@ async def add_files(args: Chat, ctx: Context[Service]) -> None:
     """Append the named files to the last message if it is the user's, else as a new message."""
     if not args.files:
         return
-    from .files import quote_files, read_files
 
     names, args.files = args.files, UNSET
     quoted = quote_files(names, await read_files(names, ctx))
@@ -118,7 +117,6 @@ async def ask_model(call: Call, ctx: Context[Service]) -> Completion:
     service = ctx.state
     if not ctx.wants_progress:
         return await service.completer.complete(call, ctx)
-    from .progress import Progress
 
     async with Progress(ctx):
         return await service.completer.complete(call, ctx)
@@ -126,8 +124,6 @@ async def ask_model(call: Call, ctx: Context[Service]) -> Completion:
 
 async def stream(args: Chat, ctx: Context[Service]) -> Encoded | Answer[Completion]:
     """Stream the answer as progress; a cached one in one piece."""
-    from .progress import Progress
-
     service = ctx.state
     # Before files are appended: the diffusion page finds its run by the message that it sent.
     about = args.messages[-1].content or ""

@@ -19,6 +19,7 @@ from ..errors import MercuryError
 from ..settings import MercurySettings
 from .arguments import CompletionArguments, completion_tool
 from .code import complete_code
+from .files import read_files
 
 APPLY_EDIT = "mercury_apply_edit"
 NEXT_EDIT = "mercury_next_edit"
@@ -156,8 +157,6 @@ async def apply_edit(args: ApplyEdit, ctx: Context[Service]) -> Encoded | Answer
         or_file = ", or its path as `file`" if ctx.state.settings.files else ""
         raise _wrong("original", f"it is missing; give the whole file{or_file}")
     if args.file:
-        from .files import read_files
-
         (args.original,) = await read_files([args.file], ctx)
     return await complete_code(APPLY_EDIT, EDIT, args, ctx)
 

@@ -8,11 +8,13 @@ are refused: `/proc/self/environ` is a regular file with the keys of this server
 
 from __future__ import annotations
 
+import asyncio
 import os
 import stat
+from pathlib import Path
+from urllib.parse import urlsplit
 
 from bridgehead.mcp import Context, list_roots
-from bridgehead.mcp.lazy_imports import asyncio
 
 from ..calling.service import Service
 from ..errors import MercuryError
@@ -35,7 +37,6 @@ async def read_files(names: list[str], ctx: Context[Service]) -> list[str]:
         raise _refuse("files", "this server does not read files", "Paste the text, or set MERCURY_FILES=1.")
     if not ctx.can_ask(list_roots()):
         raise _refuse("files", "this client offers no roots to read in", "Paste the text instead.")
-    from urllib.parse import urlsplit
     from urllib.request import url2pathname
 
     folders = []
@@ -119,8 +120,6 @@ def _open(folder: str, steps: list[str]) -> int:
 
 def _open_resolved(folder: str, steps: list[str]) -> int:
     """Open a file by its path after checking for links: weaker than `_open` against a rename in between."""
-    from pathlib import Path
-
     if any(":" in step for step in steps):
         raise OSError(0, "a part of a file is not a file")  # `a.txt:b`, a stream of `a.txt`
     root = Path(folder).resolve()

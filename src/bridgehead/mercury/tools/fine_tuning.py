@@ -6,6 +6,7 @@ Mercury itself does not. Offered only if MERCURY_FINE_TUNING names a provider. I
 from __future__ import annotations
 
 from typing import Annotated, Any
+from urllib.parse import quote
 
 from msgspec import Meta, Struct
 
@@ -68,8 +69,6 @@ def declare(bridge: Bridge[Service]) -> None:
 
 async def report(args: FineTuningArguments, ctx: Context[Service]) -> FineTuningJobs:
     """Report jobs."""
-    from urllib.parse import quote
-
     service = ctx.state
     provider = service.providers[service.settings.fine_tuning]
     path = f"{_PATH}/{quote(args.job, safe='')}" if args.job else _PATH

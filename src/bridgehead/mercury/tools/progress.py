@@ -10,12 +10,11 @@ import asyncio
 from collections.abc import Awaitable
 from contextlib import suppress
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 from bridgehead.mcp import Context
 
-if TYPE_CHECKING:
-    from ..api.stream import StreamedAnswer
+from ..api.stream import StreamedAnswer
 
 HEARTBEAT_SECONDS = 5.0
 """After this long without progress a heartbeat is sent. Many clients give up after 60 s without any."""

@@ -3,8 +3,6 @@
 There is no buffer between a socket and its reader, so a cancelled request closes the connection at once and a
 slow reader slows the sender. Heads, proxy replies and whole bodies are bounded. A request that is not safe is
 written at most once (see `pool`). There are no redirects, no cookies, no retries and no HTTP/2.
-
-Importing it (asyncio, ssl, httptools) would delay a server's first answer: import it lazily.
 """
 
 from .connection import BodyTooLarge, CertificateRefused, ConnectFailed, ConnectionBroken, Response

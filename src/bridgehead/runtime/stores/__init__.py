@@ -5,15 +5,14 @@ A client library is imported only if a setting names its server.
 
 from __future__ import annotations
 
+from types import ModuleType
 from typing import TYPE_CHECKING
 
+from ..directories import ReplicaSettings
 from ..errors import BridgeError
 from .scripts import Script, StoreError, StoreUnavailable
 
 if TYPE_CHECKING:
-    from types import ModuleType
-
-    from ..directories import ReplicaSettings
     from .redis import Redis
 
 __all__ = [

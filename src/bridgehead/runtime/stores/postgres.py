@@ -32,8 +32,8 @@ from ..timing import Backoff
 if TYPE_CHECKING:
     import asyncpg
 
-    Connection: TypeAlias = asyncpg.Connection[asyncpg.Record]
-    Record: TypeAlias = asyncpg.Record
+Connection: TypeAlias = "asyncpg.Connection[asyncpg.Record]"
+Record: TypeAlias = "asyncpg.Record"
 
 T = TypeVar("T")
 

@@ -41,6 +41,7 @@ from redis.exceptions import (
 from redis.exceptions import ConnectionError as Disconnected
 
 from .. import logs
+from ..metrics import Metrics
 from ..settings import hide_credentials
 from ..timing import Backoff
 from .deadlines import end_tasks, run_within
@@ -50,7 +51,6 @@ from .scripts import Script, StoreError, StoreUnavailable
 if TYPE_CHECKING:
     from redis.asyncio.connection import AbstractConnection, ConnectionPool
 
-    from ..metrics import Metrics
 
 PREFIX = "bridgehead:"
 """Prefix of all keys and channels."""

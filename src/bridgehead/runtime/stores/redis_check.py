@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import re
 from contextlib import suppress
-from typing import TYPE_CHECKING
 
+from ..directories import ReplicaSettings
 from ..errors import BridgeError
 from ..findings import Finding
 from ..settings import hide_credentials
 from . import StoreError, StoreUnavailable, open_own_redis
-
-if TYPE_CHECKING:
-    from ..directories import ReplicaSettings
 
 _LIMIT = re.compile(rb"maxmemory:(\d+)")
 _POLICY = re.compile(rb"maxmemory_policy:([\w-]+)")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
+from hashlib import sha1
 
 from ..errors import BridgeError, Unavailable
 
@@ -32,6 +33,4 @@ class Script:
     @cached_property
     def digest(self) -> str:
         """SHA-1 of the text, for EVALSHA."""
-        from hashlib import sha1
-
         return sha1(self.text.encode(), usedforsecurity=False).hexdigest()

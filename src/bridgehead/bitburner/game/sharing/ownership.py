@@ -9,22 +9,17 @@ from __future__ import annotations
 import asyncio
 import errno
 import random
-from typing import TYPE_CHECKING
 
 from bridgehead.runtime import logs
+from bridgehead.runtime.timing import Backoff
 
+from ...settings import BitburnerSettings
 from .. import setup_steps
-from ..connection import GUEST, OWNER
+from ..connection import GUEST, OWNER, GameConnection
+from ..listener import Listener
+from .peer_auth import Prover
 from .port_probe import ForeignListener, connect_as_guest, relay_url
 from .relay import join_shared_game
-
-if TYPE_CHECKING:
-    from bridgehead.runtime.timing import Backoff
-
-    from ...settings import BitburnerSettings
-    from ..connection import GameConnection
-    from ..listener import Listener
-    from .peer_auth import Prover
 
 log = logs.logger("bitburner.ownership")
 

@@ -11,18 +11,14 @@ import hashlib
 import hmac
 import secrets
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from filelock import FileLock
 
 from bridgehead.runtime import directories, durable
+from bridgehead.runtime.directories import StateSettings
 from bridgehead.runtime.errors import StorageError
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from bridgehead.runtime.directories import StateSettings
-    from bridgehead.runtime.timing import Clock
+from bridgehead.runtime.timing import Clock
 
 NONCE, TIME, PROOF = "Bridgehead-Nonce", "Bridgehead-Time", "Bridgehead-Proof"
 _KEY_BYTES = 32

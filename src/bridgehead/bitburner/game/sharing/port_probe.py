@@ -7,18 +7,14 @@ from __future__ import annotations
 
 import asyncio
 import ssl
-from typing import TYPE_CHECKING
 
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import InvalidMessage, InvalidStatus, InvalidUpgrade, WebSocketException
 
+from ...settings import BitburnerSettings
 from .. import sockets
 from ..sockets import MARK, RELAY_PATH, TIMEOUT
-from .peer_auth import PROOF
-
-if TYPE_CHECKING:
-    from ...settings import BitburnerSettings
-    from .peer_auth import Prover
+from .peer_auth import PROOF, Prover
 
 _GUEST_SECONDS = 2.0
 """Short, because calls wait for the result, and the peer is on this machine."""

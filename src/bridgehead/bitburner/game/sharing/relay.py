@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
-from typing import TYPE_CHECKING
 
 import msgspec
 from msgspec import UNSET, Raw, Struct
@@ -20,12 +19,10 @@ from bridgehead.runtime import logs
 from bridgehead.runtime.errors import BridgeError
 
 from .. import wire
+from ..connection import GameConnection
 from ..link import CallFailed
 from ..remote import METHODS
 from ..sockets import TIMEOUT
-
-if TYPE_CHECKING:
-    from ..connection import GameConnection
 
 log = logs.logger("bitburner.relay")
 

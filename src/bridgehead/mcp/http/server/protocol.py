@@ -15,17 +15,13 @@ from collections import deque
 from collections.abc import Coroutine
 from functools import lru_cache
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import unquote
 
 import httptools
 
-from ..message import BODYLESS, ClientGone, Request, Response, ResponseStream, repeats_singleton
-from .connections import ClosingResponse
-
-if TYPE_CHECKING:
-    from ..message import HeaderPairs
-    from .connections import Connections
+from ..message import BODYLESS, ClientGone, HeaderPairs, Request, Response, ResponseStream, repeats_singleton
+from .connections import ClosingResponse, Connections
 
 MAX_HEAD_BYTES = 64 * 1024
 """Limit for the target and the header names and values; exact, however the bytes are split."""

@@ -6,6 +6,7 @@ It does not start or stop the application behind its handler; `serve` does both.
 from __future__ import annotations
 
 import asyncio
+import socket
 from collections import Counter
 from collections.abc import Container
 from contextlib import suppress
@@ -13,14 +14,13 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from ...process import shutdown_signals
+from ..message import Application, Handler
 from .connections import Connections, OnReject, UnreadAnswers, log_rejection
 from .protocol import Http1Protocol
 
 if TYPE_CHECKING:
-    import socket
     import ssl
 
-    from ..message import Application, Handler
 
 BACKLOG = 2048
 _ACCEPT_TURNS = 4
@@ -188,8 +188,6 @@ async def serve(app: Application, listening: socket.socket, **options: Any) -> N
 
 def listen(host: str, port: int, *, reuse_port: bool = False) -> socket.socket:
     """Return a listening socket; with `reuse_port` (SO_REUSEPORT) several processes can share the port."""
-    import socket
-
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     return socket.create_server(
         (host.strip("[]"), port), family=family, backlog=BACKLOG, reuse_port=reuse_port
