@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine
 from functools import partial
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import unquote
 
 import msgspec
@@ -46,8 +46,10 @@ from .request import (
 from .routes import Route
 from .telemetry.access_log import AccessLog
 from .telemetry.metrics import HostMetrics
-from .telemetry.otlp import Telemetry
 from .views import Views
+
+if TYPE_CHECKING:
+    from .telemetry.otlp import Telemetry
 
 T = TypeVar("T")
 

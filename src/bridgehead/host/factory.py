@@ -44,13 +44,13 @@ from .routes import make_table
 from .settings import HostSettings
 from .telemetry.access_log import AccessLog
 from .telemetry.metrics import HostMetrics
-from .telemetry.otlp import Telemetry
 from .tls import Certificate
 from .views import Views
 
 if TYPE_CHECKING:
     from .auth.oauth import OAuthIssuer
     from .database import HostDatabase
+    from .telemetry.otlp import Telemetry
 
 
 BODY_SECONDS = 30.0

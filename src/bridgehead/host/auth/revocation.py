@@ -8,13 +8,16 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
 
 from bridgehead.runtime.errors import BridgeError
-from bridgehead.runtime.stores.redis import Redis
 from bridgehead.runtime.timing import Clock
 
 from .grants import Grant
 from .tokens import WATCH_SECONDS, Token, TokenList, Tokens, TokenStore, log
+
+if TYPE_CHECKING:
+    from bridgehead.runtime.stores.redis import Redis
 
 CHANNEL = "revoked"
 

@@ -6,10 +6,14 @@ turn into one round trip. While Redis is down each process counts for itself, or
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from bridgehead.runtime.stores import Script, StoreUnavailable
-from bridgehead.runtime.stores.redis import Redis
 
 from .throttle import Throttle
+
+if TYPE_CHECKING:
+    from bridgehead.runtime.stores.redis import Redis
 
 _MICROSECONDS = 1e6
 _CLOSED_SECONDS = 1.0

@@ -14,11 +14,14 @@ import sqlite3
 import threading
 from collections.abc import Awaitable, Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from bridgehead.runtime import logs
 from bridgehead.runtime.errors import StorageError
 from bridgehead.runtime.stores import StoreError, StoreUnavailable, sqlite
-from bridgehead.runtime.stores.redis import Redis
+
+if TYPE_CHECKING:
+    from bridgehead.runtime.stores.redis import Redis
 
 FILE = "nonces.sqlite3"
 _VERSION = 1

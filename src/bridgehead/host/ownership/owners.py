@@ -16,14 +16,17 @@ import socket
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from bridgehead.mcp.http.server import listen
 from bridgehead.runtime.errors import BridgeError
 from bridgehead.runtime.stores import StoreError, StoreUnavailable
-from bridgehead.runtime.stores.redis import Redis
 
 from ..settings import HostSettings
+
+if TYPE_CHECKING:
+    from bridgehead.runtime.stores.redis import Redis
 
 BEAT_SECONDS = 2.0
 LEASE_SECONDS = 10.0

@@ -10,14 +10,16 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 from msgspec import Struct
 
 from bridgehead.mcp import Bridge
 from bridgehead.runtime import logs
-from bridgehead.runtime.stores.redis import Redis
+
+if TYPE_CHECKING:
+    from bridgehead.runtime.stores.redis import Redis
 
 CHANNEL = "changes"
 EVERYTHING = ""

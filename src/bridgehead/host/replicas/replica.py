@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from bridgehead.mcp import Bridge
 from bridgehead.runtime import logs
 from bridgehead.runtime.metrics import Metrics
 from bridgehead.runtime.stores import open_redis
-from bridgehead.runtime.stores.redis import Redis
 
 from ..auth.revocation import follow_revocations
 from ..auth.shared_throttle import SharedThrottle
@@ -18,6 +17,9 @@ from ..auth.throttle import Throttle
 from ..auth.tokens import Tokens
 from ..settings import HostSettings
 from .changes import ChangeRelay
+
+if TYPE_CHECKING:
+    from bridgehead.runtime.stores.redis import Redis
 
 _NAME_BYTES = 6
 

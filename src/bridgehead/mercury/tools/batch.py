@@ -18,9 +18,9 @@ from ..calling.service import Service
 from ..completion import Completion
 from ..errors import ErrorBody, MercuryError, describe
 from ..settings import MercurySettings
+from . import progress
 from .arguments import BATCH_GRACE_SECONDS, Chat, ChatMessage, ChatOptions, completion_tool
 from .files import quote_files, read_files
-from .progress import HEARTBEAT_SECONDS
 
 BATCH = "mercury_batch"
 MAX_PROMPTS = 500
@@ -126,7 +126,7 @@ async def _send_heartbeats(ctx: Context[Service], items: Sized, total: int) -> N
     """Report progress while prompts are slow: many clients give up after a minute without any."""
     done = beats = 0
     while True:
-        await asyncio.sleep(HEARTBEAT_SECONDS)
+        await asyncio.sleep(progress.HEARTBEAT_SECONDS)
         if len(items) == total:
             return
         if len(items) != done:
