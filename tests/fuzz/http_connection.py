@@ -104,22 +104,16 @@ class Transport:
 
 
 class Mirror:
-    """A handler that answers with what it was asked, at once where the body is there, and else when it is."""
+    """A handler that answers with what it was asked."""
 
     def __init__(self) -> None:
         self.requests: list[tuple[str, bytes, str, int]] = []
 
-    def __call__(self, request: Request) -> Any:
-        """Answer."""
-        return self._say(request, bytes(request.body)) if request.is_complete else self._read(request)
-
-    async def _read(self, request: Request) -> Response:
+    async def __call__(self, request: Request) -> Response:
+        """Answer once the whole body is there."""
         body = b""
         while piece := await request.read():
             body += piece
-        return self._say(request, body)
-
-    def _say(self, request: Request, body: bytes) -> Response:
         seen = (request.method, request.raw_path, hashlib.sha256(body).hexdigest()[:8], len(body))
         self.requests.append(seen)
         return Response(200, f"{request.method} {request.path!r} {seen[2]} {seen[3]}\0".encode())

@@ -58,7 +58,7 @@ async def test_failures_are_logged_with_the_clients_own_address(tmp_path: Path) 
 async def test_a_client_without_an_address_is_logged_as_unknown(tmp_path: Path, trusted: str) -> None:
     settings = {"BRIDGEHEAD_TRUSTED_PROXIES": trusted, "BRIDGEHEAD_AUTH": "off"}
     async with hosting(tmp_path, settings) as host:
-        host.app(make_request("GET", "/nowhere", ((b"host", b"localhost"),)))
+        await host.app(make_request("GET", "/nowhere", ((b"host", b"localhost"),)))
         (line,) = host.logged("request rejected")
 
     assert line["address"] == "unknown"

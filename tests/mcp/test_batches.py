@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from bridgehead.mcp import Bridge, Dispatcher, Limits
+from bridgehead.mcp import Bridge, Dispatcher, Limits, jsonrpc
 from bridgehead.mcp.batches import CALLS_AT_ONCE
 from bridgehead.mcp.connection import Connection, NullOutlet
 from tests.support.waiting import PATIENCE
@@ -41,9 +41,8 @@ async def connect(work: Work, limits: Limits) -> tuple[Dispatcher, Connection]:
 
 
 async def ask(dispatcher: Dispatcher, connection: Connection, message: Any) -> Any:
-    reply = dispatcher.handle_bytes(msgspec.json.encode(message), connection, NullOutlet())
-    if reply is not None and not isinstance(reply, bytes):
-        reply = await reply
+    decoded = jsonrpc.decode(msgspec.json.encode(message))
+    reply = await dispatcher.answer_message(decoded, connection, NullOutlet())
     return None if reply is None else msgspec.json.decode(reply)
 
 

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from bridgehead.mcp import Bridge, Context, NoArguments
+from bridgehead.mcp import Bridge, Context, NoArguments, jsonrpc
 from bridgehead.mcp.revisions import REVISIONS, V2025_11_25, Revision
 from tests.support.checked import STATELESS, connect
 from tests.support.waiting import PATIENCE
@@ -92,10 +92,12 @@ async def test_a_request_that_is_cancelled_before_it_begins_never_begins(revisio
     workshop = Workshop()
     async with connect(workshop.bridge, revision=revision) as client:
         request_id, task = client.start("tools/call", {"name": "work"})
-        reply = client.dispatcher.handle_bytes(
-            b'{"jsonrpc":"2.0","id":"early","method":"resources/read","params":{"uri":"w://work",'
-            b'"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28",'
-            b'"io.modelcontextprotocol/clientCapabilities":{}}}}',
+        reply = client.dispatcher.handle_message(
+            jsonrpc.decode(
+                b'{"jsonrpc":"2.0","id":"early","method":"resources/read","params":{"uri":"w://work",'
+                b'"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28",'
+                b'"io.modelcontextprotocol/clientCapabilities":{}}}}'
+            ),
             client.connection,
             client,
         )

@@ -27,8 +27,10 @@ async def echo(args: Said, ctx: Context[None]) -> str:
 @pytest.mark.parametrize("method", ["ping", "tools/list", "nonsense"])
 async def test_an_id_comes_back_exactly_as_it_was_sent(sent: str, method: str) -> None:
     async with connect(bridge) as client:
-        reply = client.dispatcher.handle_bytes(
-            f'{{"jsonrpc":"2.0","id":{sent},"method":"{method}"}}'.encode(), client.connection, client
+        reply = client.dispatcher.handle_message(
+            jsonrpc.decode(f'{{"jsonrpc":"2.0","id":{sent},"method":"{method}"}}'.encode()),
+            client.connection,
+            client,
         )
 
     assert isinstance(reply, bytes)

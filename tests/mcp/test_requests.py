@@ -9,9 +9,10 @@ from msgspec import UNSET, Raw, UnsetType
 from bridgehead.mcp import Bridge, Limits, ProtocolError
 from bridgehead.mcp.calls.params import META_PREFIX, CallToolParams
 from bridgehead.mcp.connection import Client, Connection
-from bridgehead.mcp.dispatch import METHODS, Dispatcher, client_of, read
+from bridgehead.mcp.dispatch import Dispatcher
 from bridgehead.mcp.errors import MalformedRequest
 from bridgehead.mcp.jsonrpc import UnweighedMessage
+from bridgehead.mcp.requests import METHODS, client_of, read
 from bridgehead.mcp.revisions import NEWEST_HANDSHAKE, V2025_03_26, V2026_07_28
 from tests.support.full_bridge import make_bridge
 

@@ -5,11 +5,12 @@ from typing import Any
 
 import msgspec
 
-from bridgehead.mcp import Bridge
+from bridgehead.mcp import Bridge, jsonrpc
 from bridgehead.mcp.calls.params import META_PREFIX
 from bridgehead.mcp.connection import Connection
-from bridgehead.mcp.dispatch import METHODS, Dispatcher
+from bridgehead.mcp.dispatch import Dispatcher
 from bridgehead.mcp.limits import Limits
+from bridgehead.mcp.requests import METHODS
 from bridgehead.mcp.revisions import HANDSHAKE
 from tests.support import oracle
 from tests.support.asking import make_bridge
@@ -67,11 +68,14 @@ class Session:
             hello = {"protocolVersion": era, "capabilities": CAPABILITIES}
             body = {"jsonrpc": "2.0", "id": "hello", "method": "initialize", "params": hello}
             assert isinstance(
-                self.dispatcher.handle_bytes(msgspec.json.encode(body), self.connection, self.outlet), bytes
+                self.dispatcher.handle_message(
+                    jsonrpc.decode(msgspec.json.encode(body)), self.connection, self.outlet
+                ),
+                bytes,
             )
 
     async def receive(self, data: bytes) -> Any:
-        reply = self.dispatcher.handle_bytes(data, self.connection, self.outlet)
+        reply = self.dispatcher.handle_message(jsonrpc.decode(data), self.connection, self.outlet)
         if reply is not None and not isinstance(reply, bytes):
             task = asyncio.ensure_future(reply)
             async with asyncio.timeout(PATIENCE):

@@ -7,23 +7,21 @@ the response itself. Everything else is one coroutine.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 from urllib.parse import unquote
 
 import msgspec
 
 from bridgehead.mcp import OVERLOADED, FairThreads, ProtocolError, jsonrpc
 from bridgehead.mcp.http.accounts import Accounts
-from bridgehead.mcp.http.message import ClientGone, Handled, Handler, Request, Response, ResponseStream
+from bridgehead.mcp.http.message import AnyResponse, ClientGone, Handler, Request, Response
 from bridgehead.mcp.http.rejection import Rejection
 from bridgehead.runtime import events
 from bridgehead.runtime.callers import is_operator
 from bridgehead.runtime.timing import Clock
 
 from .auth.admission import Admission
-from .auth.grants import Grant
 from .auth.rejection import HostRejection
 from .auth.revocation import TokenWatch
 from .auth.tokens import Tokens
@@ -43,7 +41,6 @@ from .request import (
     current_request,
     is_preflight,
 )
-from .routes import Route
 from .telemetry.access_log import AccessLog
 from .telemetry.metrics import HostMetrics
 from .views import Views
@@ -126,86 +123,16 @@ class HostApplication:
         """The accounts of all callers, over all views."""
         return self._views.accounts
 
-    def __call__(self, http: Request) -> Handled:
-        """Answer one request: return the response, or a coroutine that returns it."""
+    async def __call__(self, http: Request) -> AnyResponse:
+        """Answer one request; `_revoke_ended` may cut it off."""
         request = self._describe(http)
-        # Reset below: without a task of its own, a request shares the context of the connection.
-        before = current_request.set(request)
-        try:
-            handled = self._answer(request)
-        except Rejection as rejection:
-            handled = self._reject(request, rejection)
-        finally:
-            current_request.reset(before)
-        if isinstance(handled, Response):
-            self._record(request, handled.status)
-            return handled
-        return self._finish(request, handled)
-
-    def _describe(self, http: Request) -> HostRequest:
-        address, scheme = http.address or UNKNOWN, http.scheme
-        if self.proxies.trusted:  # without a trusted proxy, X-Forwarded headers are not even read
-            address, scheme = self.proxies.origin(address, scheme, http.headers)
-        http.address = address
-        if self._mount and http.mount != self._mount:
-            http.mount = self._mount
-            if http.path == self._mount or http.path.startswith(f"{self._mount}/"):
-                http.path = http.path.removeprefix(self._mount) or "/"
-        return HostRequest(http, self._ids.find(http.headers), self._now(), address, scheme)
-
-    # --- from admission to the answer ----------------------------------------------------------------------
-
-    def _answer(self, request: HostRequest) -> Handled:
-        route = self._admission.route(request)
-        if route.access == "page" and self.dashboard is not None:
-            return self.dashboard.answer(request)
-        if route.access == "probe" and self._admission.is_anonymous(request):
-            return self.pages.answer(request, route)
-        # Before authentication: browsers send a preflight without the Authorization header (Fetch standard).
-        if request.method == "OPTIONS" and route.access != "probe" and is_preflight(request):
-            return answer_preflight(request)
-        if route.access == "public":
-            return self.pages.answer(request, route)
-        # Also for probes that send a token: it opens the details, and a wrong one is rejected, not ignored.
-        grant = self._admission.authenticate(request)
-        if isinstance(grant, Grant):
-            return self._serve(request, route, grant)
-        return _continue_after(grant, lambda known: self._serve(request, route, known))
-
-    def _serve(
-        self, request: HostRequest, route: Route, grant: Grant, *, is_counted: bool = False
-    ) -> Handled:
-        """Answer a known caller, within its rate and its rights."""
-        request.grant = grant
-        # Not reset: every request of a caller comes here, and the context ends with its connection.
-        is_operator.set(grant.may_look)
-        if route.access == "probe":  # probes do not count against the caller's rate limit
-            return self.pages.answer(request, route)
-        if grant.per_minute and not is_counted:
-            counting = self._admission.count(grant)
-            if counting is not None:
-                return _continue_after(
-                    counting, lambda _: self._serve(request, route, grant, is_counted=True)
-                )
-        self._admission.authorize(request, route, grant)
-        if not route.is_mcp:
-            return self.pages.answer(request, route)
-        if route.bridge is not None:
-            problem = self._registry.statuses[route.bridge].problem
-            if problem:
-                raise HostRejection(503, problem, "bridge", headers=_RETRY, code=OVERLOADED)
-        return self._views.find(route.bridge, grant).route(request.http)
-
-    async def _finish(
-        self, request: HostRequest, work: Coroutine[Any, Any, Response | ResponseStream]
-    ) -> Response | ResponseStream:
-        """Await the response; `_revoke_ended` may cut it off."""
-        current_request.set(request)  # set again: `__call__` reset it before this coroutine runs
+        current_request.set(request)
         request.task = asyncio.current_task()
         self._running.add(request)
         self.metrics.in_flight += 1
+        response: AnyResponse
         try:
-            response = await work
+            response = await self._answer(request)
         except Rejection as rejection:
             response = self._reject(request, rejection)
         except ClientGone:
@@ -226,6 +153,45 @@ class HostApplication:
             request.task = None  # break the cycle: the task's context holds the request with its whole body
         self._record(request, UNAUTHORIZED if request.is_revoked else response.status)
         return response
+
+    def _describe(self, http: Request) -> HostRequest:
+        address, scheme = http.address or UNKNOWN, http.scheme
+        if self.proxies.trusted:  # without a trusted proxy, X-Forwarded headers are not even read
+            address, scheme = self.proxies.origin(address, scheme, http.headers)
+        http.address = address
+        if self._mount and http.mount != self._mount:
+            http.mount = self._mount
+            if http.path == self._mount or http.path.startswith(f"{self._mount}/"):
+                http.path = http.path.removeprefix(self._mount) or "/"
+        return HostRequest(http, self._ids.find(http.headers), self._now(), address, scheme)
+
+    # --- from admission to the answer ----------------------------------------------------------------------
+
+    async def _answer(self, request: HostRequest) -> AnyResponse:
+        route = self._admission.route(request)
+        if route.access == "page" and self.dashboard is not None:
+            return await self.dashboard.answer(request)
+        if route.access == "probe" and self._admission.is_anonymous(request):
+            return await self.pages.answer(request, route)
+        # Before authentication: browsers send a preflight without the Authorization header (Fetch standard).
+        if request.method == "OPTIONS" and route.access != "probe" and is_preflight(request):
+            return answer_preflight(request)
+        if route.access == "public":
+            return await self.pages.answer(request, route)
+        # Also for probes that send a token: it opens the details, and a wrong one is rejected, not ignored.
+        request.grant = grant = await self._admission.authenticate(request)
+        is_operator.set(grant.may_look)
+        if route.access == "probe":  # probes do not count against the caller's rate limit
+            return await self.pages.answer(request, route)
+        await self._admission.count(grant)
+        self._admission.authorize(request, route, grant)
+        if not route.is_mcp:
+            return await self.pages.answer(request, route)
+        if route.bridge is not None:
+            problem = self._registry.statuses[route.bridge].problem
+            if problem:
+                raise HostRejection(503, problem, "bridge", headers=_RETRY, code=OVERLOADED)
+        return await self._views.find(route.bridge, grant).route(request.http)
 
     # --- rejections and records ----------------------------------------------------------------------------
 
@@ -273,9 +239,7 @@ class HostApplication:
         try:
             route = self._admission.route(request)
             if route.access == "token":
-                grant = self._admission.authenticate(request)
-                if not isinstance(grant, Grant):
-                    await grant
+                await self._admission.authenticate(request)
         except Rejection as rejection:
             return self._reject_and_record(request, rejection)
         return None
@@ -304,11 +268,14 @@ class HostApplication:
     def own_answers(self) -> dict[str, Handler]:
         """Handlers of the paths that only other processes may call."""
         own: dict[str, Handler] = {
-            OWN_METRICS: lambda _request: Response(200, self.pages.own_metrics()),
+            OWN_METRICS: self._answer_metrics,
             OWN_EVENTS: self.pages.events.serve_own,
             OWN_TASK: self._answer_about_task,
         }
         return own if self.dashboard is None else own | self.dashboard.own_answers
+
+    async def _answer_metrics(self, _http: Request) -> Response:
+        return Response(200, self.pages.own_metrics())
 
     async def _answer_about_task(self, http: Request) -> Response:
         record = await self._views.tasks.read(unquote(http.query.decode("latin-1")))
@@ -361,10 +328,3 @@ class HostApplication:
             await self.replica.stop()
         if self._database is not None:
             await self._database.stop()
-
-
-async def _continue_after(
-    waiting: Awaitable[T], proceed: Callable[[T], Handled]
-) -> Response | ResponseStream:
-    handled = proceed(await waiting)
-    return handled if isinstance(handled, Response) else await handled

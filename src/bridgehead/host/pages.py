@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from bridgehead.mcp.http.message import JSON, Handled, Response
+from bridgehead.mcp.http.message import JSON, AnyResponse, Response
 from bridgehead.runtime import events
 from bridgehead.runtime.exposition import (
     CONTENT_TYPE,
@@ -33,7 +33,7 @@ from .ownership.forwarding import OWN_METRICS, Peers
 from .registry import BridgeStatus, Registry
 from .replicas.replica import Replica
 from .request import HostRequest
-from .routes import ALIVE, EVENTS, METRICS, NO_OAUTH, READY, RESOURCE, Route
+from .routes import ALIVE, METRICS, NO_OAUTH, READY, RESOURCE, Route
 from .telemetry.metrics import HostMetrics
 
 _NOT_STORED = (JSON, (b"cache-control", b"no-store"))
@@ -62,22 +62,23 @@ class Pages:
         self._database = database
         self.is_ending = False
         """Whether the process is stopping: readiness fails, so that load balancers stop routing here."""
-        self._pages: dict[str, Callable[[HostRequest, Route], Handled]] = {
-            ALIVE: lambda _request, _route: _ALIVE,
-            READY: self._ready,
-            METRICS: lambda request, _route: self._all_metrics(request),
-            EVENTS: lambda request, _route: self.events.serve(request.http),
-        }
-        if describe_resource is not None:
-            self._pages[RESOURCE] = lambda request, route: describe_resource(request, route.bridge)
+        self._describe_resource = describe_resource
 
-    def answer(self, request: HostRequest, route: Route) -> Handled:
+    async def answer(self, request: HostRequest, route: Route) -> AnyResponse:
         """Answer a request to a page."""
         if route.name == NO_OAUTH:
             return _NO_OAUTH
         if request.method not in {"GET", "HEAD"}:
             raise reject_method(request.method, b"GET")
-        return self._pages[route.name](request, route)
+        if route.name == ALIVE:
+            return _ALIVE
+        if route.name == READY:
+            return self._ready(request, route)
+        if route.name == METRICS:
+            return await self._all_metrics(request)
+        if route.name == RESOURCE and self._describe_resource is not None:
+            return self._describe_resource(request, route.bridge)
+        return await self.events.serve(request.http)
 
     # --- health --------------------------------------------------------------------------------------------
 

@@ -13,7 +13,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from bridgehead import __version__
-from bridgehead.mcp import Bridge, Dispatcher, Limits, Tasks, combine, prefix_tools, restrict
+from bridgehead.mcp import Bridge, Dispatcher, Limits, NonceStore, Tasks, combine, prefix_tools, restrict
 from bridgehead.mcp.http.accounts import Accounts
 from bridgehead.mcp.http.endpoint import Application
 from bridgehead.mcp.http.guard import Guard
@@ -49,7 +49,7 @@ class Views:
         state_keys: tuple[bytes, ...],
         session_prefix: str = "",
         tracer: Tracer | None = None,
-        nonces: Any = None,
+        nonces: NonceStore | None = None,
         on_error: Callable[[str, int], None] | None = None,
     ) -> None:
         self._registry = registry
@@ -108,8 +108,8 @@ class Views:
             # It changes with the caller's rights, so that a caller who lost some no longer finds earlier
             # tasks.
             scope=repr(key),
+            nonces=self._nonces,
         )
-        dispatcher.multi_round.nonces = self._nonces
         if isinstance(dispatcher, TracedDispatcher) and self._tracer is not None:
             dispatcher.tracer = self._tracer
         return Application(

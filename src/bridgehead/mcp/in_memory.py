@@ -72,9 +72,7 @@ class InMemoryClient:
 
     async def raw(self, data: bytes) -> Any:
         """Send bytes as they are; return the decoded answer, if any."""
-        reply = self.dispatcher.handle_bytes(data, self.connection, self)
-        if reply is not None and not isinstance(reply, bytes):
-            reply = await reply
+        reply = await self.dispatcher.answer_message(jsonrpc.decode(data), self.connection, self)
         for message in self.connection.take_changes():  # before the answer, as on stdio
             await self.send(message)
         return None if reply is None else self._record(reply)

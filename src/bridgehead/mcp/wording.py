@@ -9,10 +9,9 @@ never changed. `Tool.name` stays the declared name, so hooks, metrics and filter
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Coroutine, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from functools import cached_property
-from types import CoroutineType
 from typing import Any
 
 import msgspec
@@ -213,9 +212,10 @@ class _WordedTool(Tool):
 
 
 def _reword_answers(inner: Callable[[Any], Any] | None, wording: Wording) -> Callable[[Any], Any]:
-    """Return a function that rewords an answer, ready or awaited; `inner` is one to run first."""
+    """Return a function that rewords what a tool returned; `inner` is one to run first."""
 
     def reword(value: Any) -> Any:
+        value = value if inner is None else inner(value)
         if isinstance(value, Answer) and (value.notes or value.next):
             # A note is kept even if it names a hidden tool; a next step that names one is dropped.
             notes = tuple(wording.reword(note, keep_first=True) for note in value.notes)
@@ -223,14 +223,7 @@ def _reword_answers(inner: Callable[[Any], Any] | None, wording: Wording) -> Cal
             return replace(value, notes=notes, next=steps)
         return value
 
-    async def reword_later(work: Coroutine[Any, Any, Any]) -> Any:
-        return reword(await work)
-
-    def reword_returned(value: Any) -> Any:
-        value = value if inner is None else inner(value)
-        return reword_later(value) if isinstance(value, CoroutineType) else reword(value)
-
-    return reword_returned
+    return reword
 
 
 class _WordedPrompt(Prompt):

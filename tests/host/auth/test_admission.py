@@ -118,30 +118,30 @@ def test_a_probe_may_come_under_any_name() -> None:
 # --- who makes it ------------------------------------------------------------------------------------------
 
 
-def test_who_shows_a_token_is_known_at_once(file: TokenFile) -> None:
+async def test_who_shows_a_token_is_known_at_once(file: TokenFile) -> None:
     secret = added(file, "alice")
     gate = Gate(file)
     request = asking("/mcp", authorization=f"Bearer {secret}")
 
-    grant = gate.admission.authenticate(request)
+    grant = await gate.admission.authenticate(request)
     assert isinstance(grant, Grant)
     assert grant.name == "alice"
     assert gate.failures == []
 
 
-def test_who_guesses_too_often_is_told_to_wait(file: TokenFile) -> None:
+async def test_who_guesses_too_often_is_told_to_wait(file: TokenFile) -> None:
     gate = Gate(file)
     found = []
     for _ in range(FAILURES_PER_MINUTE + 1):
         with pytest.raises(HostRejection) as rejected:
-            gate.admission.authenticate(asking("/mcp", authorization="Bearer bh_x_y"))
+            await gate.admission.authenticate(asking("/mcp", authorization="Bearer bh_x_y"))
         found.append((rejected.value.response.status, rejected.value.reason))
 
     assert found == [(401, "token_unknown")] * FAILURES_PER_MINUTE + [(429, "auth_failures")]
 
 
-def test_where_nobody_is_asked_everybody_is_let_in() -> None:
-    assert Gate().admission.authenticate(asking("/mcp")) is ANYONE
+async def test_where_nobody_is_asked_everybody_is_let_in() -> None:
+    assert await Gate().admission.authenticate(asking("/mcp")) is ANYONE
 
 
 @pytest.mark.parametrize(
@@ -155,13 +155,13 @@ def test_where_nobody_is_asked_everybody_is_let_in() -> None:
         ("/mcp", "", ""),
     ],
 )
-def test_who_has_no_token_is_told_where_to_get_which(
+async def test_who_has_no_token_is_told_where_to_get_which(
     file: TokenFile, path: str, where: str, told: str
 ) -> None:
     gate = Gate(file, where)
 
     with pytest.raises(HostRejection) as rejected:
-        gate.admission.authenticate(asking(path))
+        await gate.admission.authenticate(asking(path))
 
     assert (rejected.value.response.status, rejected.value.reason) == (401, "token_missing")
     assert (
@@ -193,13 +193,13 @@ def test_a_probe_without_a_token_or_under_another_name_is_anonymous(
 # --- how often ---------------------------------------------------------------------------------------------
 
 
-def test_each_caller_has_a_limit_of_its_own_and_without_one_there_is_none() -> None:
+async def test_each_caller_has_a_limit_of_its_own_and_without_one_there_is_none() -> None:
     admission = Gate().admission
     slow, other = Grant("slow", per_minute=1), Grant("other", per_minute=1)
     for grant in (slow, other, ANYONE, ANYONE):
-        assert admission.count(grant) is None
+        await admission.count(grant)
     with pytest.raises(HostRejection, match="slow may make 1 requests a minute") as rejected:
-        admission.count(slow)
+        await admission.count(slow)
 
     assert (rejected.value.response.status, rejected.value.reason) == (429, "limit")
     assert rejected.value.response.headers[1:] == ((b"retry-after", b"60"),)
@@ -212,15 +212,14 @@ async def test_where_there_are_replicas_they_are_asked(redis_server: RedisServer
         admission = Gate(shared=shared).admission
 
         async def count(name: str) -> None:
-            counting = admission.count(Grant(name, per_minute=1))
-            assert counting is not None
-            await counting
+            await admission.count(Grant(name, per_minute=1))
 
         await count("slow")
         await count("other")
         with pytest.raises(HostRejection, match="slow may make 1 requests a minute"):
             await count("slow")
-        assert admission.count(ANYONE) is None, "without a limit Redis is not asked"
+        await redis.close()
+        await admission.count(ANYONE)  # without a limit Redis is not asked
 
 
 # --- what is open to it ------------------------------------------------------------------------------------
@@ -285,11 +284,11 @@ def test_who_may_not_is_told_which_scope_would(route: Route, what: str, scope: s
     assert told == f'Bearer realm="bridgehead", error="insufficient_scope", scope="{scope}"{WHERE}'
 
 
-def test_a_token_that_has_just_ended_opens_nothing(file: TokenFile) -> None:
+async def test_a_token_that_has_just_ended_opens_nothing(file: TokenFile) -> None:
     secret = added(file, "old", expires=NOW)
     gate = Gate(file)
     with pytest.raises(HostRejection) as rejected:
-        gate.admission.authenticate(asking("/mcp", authorization=f"Bearer {secret}"))
+        await gate.admission.authenticate(asking("/mcp", authorization=f"Bearer {secret}"))
 
     assert rejected.value.reason == "token_expired"
     assert b'error="invalid_token"' in dict(rejected.value.response.headers)[b"www-authenticate"]

@@ -103,18 +103,18 @@ async def test_a_token_expires(tmp_path: Path) -> None:
         assert host.logged("authentication failed")[0]["reason"] == "token_expired"
 
 
-def test_when_a_token_let_its_caller_in_is_noted_and_when_it_did_not_is_not(tmp_path: Path) -> None:
+async def test_when_a_token_let_its_caller_in_is_noted_and_when_it_did_not_is_not(tmp_path: Path) -> None:
     file, clock = TokenFile(tmp_path / "tokens.json"), Clock(1000.0)
     entry, secret = create_token("alice", clock.now(), expires=1060.0)
     file.add(entry)
     tokens = FileTokens(file)
     issuer = FileIssuer(tokens, clock)
 
-    issuer.check(secret)
+    await issuer.check(secret)
     assert tokens.last_uses == {entry.id: 1000.0}
     clock.advance(60.0)
     with pytest.raises(InvalidToken, match="has expired"):
-        issuer.check(secret)
+        await issuer.check(secret)
     assert tokens.last_uses == {entry.id: 1000.0}
 
 

@@ -114,6 +114,14 @@ def worker(index: int, *ports: int) -> Peers:
     return Peers(Owners("aaaaaaaaaaaa", index, [f"127.0.0.1:{port}" for port in ports]), (KEY,))
 
 
+async def answer_ok(_: Request) -> Response:
+    return Response(200)
+
+
+async def own_metrics(_: Request) -> Response:
+    return Response(200, b"# HELP x X.\n")
+
+
 @asynccontextmanager
 async def pair() -> AsyncIterator[tuple[Peers, Echo, int]]:
     """Run the second of two workers; gives what the first one reaches it with, and its port."""
@@ -124,7 +132,7 @@ async def pair() -> AsyncIterator[tuple[Peers, Echo, int]]:
         endpoint = PeerEndpoint(
             worker(1, *ports),
             app,
-            {OWN_METRICS: lambda _request: Response(200, b"# HELP x X.\n")},
+            {OWN_METRICS: own_metrics},
             lambda *what: app.rejected.append(what),
         )
         server = Server(endpoint, shutdown_seconds=1)
@@ -329,14 +337,14 @@ def forwarded(by: Peers, owner: str = OURS) -> Asked:
     return arrived
 
 
-def test_what_a_replica_forwarded_is_answered_for_its_client() -> None:
+async def test_what_a_replica_forwarded_is_answered_for_its_client() -> None:
     seen: list[Request] = []
 
-    def app(request: Request) -> Response:
+    async def app(request: Request) -> Response:
         seen.append(request)
         return Response(200)
 
-    answer = PeerEndpoint(peers(), app, {})(forwarded(peers(THEIRS)))
+    answer = await PeerEndpoint(peers(), app, {})(forwarded(peers(THEIRS)))
 
     assert isinstance(answer, Response)
     assert answer.status == 200
@@ -359,10 +367,10 @@ def test_what_a_replica_forwarded_is_answered_for_its_client() -> None:
         Asked("POST", b"/mcp", "/mcp", b"", [(PEER, b"aaaaaaaaaaaa.0 1000000000 ")]),
     ],
 )
-def test_anything_else_is_turned_away(arrived: Asked) -> None:
+async def test_anything_else_is_turned_away(arrived: Asked) -> None:
     rejected: list[tuple[str, str, int]] = []
 
-    answer = PeerEndpoint(peers(), lambda _: Response(200), {}, lambda *what: rejected.append(what))(arrived)
+    answer = await PeerEndpoint(peers(), answer_ok, {}, lambda *what: rejected.append(what))(arrived)
 
     assert isinstance(answer, Response)
     assert answer.status == 403
@@ -370,14 +378,14 @@ def test_anything_else_is_turned_away(arrived: Asked) -> None:
 
 
 @pytest.mark.parametrize("seconds", [-SIGNATURE_SECONDS - 1, SIGNATURE_SECONDS + 1])
-def test_a_clock_that_differs_too_much_is_named_and_logged_once_a_minute(
+async def test_a_clock_that_differs_too_much_is_named_and_logged_once_a_minute(
     seconds: float, caplog: pytest.LogCaptureFixture
 ) -> None:
     rejected: list[tuple[str, str, int]] = []
-    endpoint = PeerEndpoint(peers(), lambda _: Response(200), {}, lambda *what: rejected.append(what))
+    endpoint = PeerEndpoint(peers(), answer_ok, {}, lambda *what: rejected.append(what))
 
     with caplog.at_level("ERROR", "bridgehead"):
-        answers = [endpoint(forwarded(peers(THEIRS, now=1e9 + seconds))) for _ in range(2)]
+        answers = [await endpoint(forwarded(peers(THEIRS, now=1e9 + seconds))) for _ in range(2)]
 
     assert answers == [Response(403, headers=((PEER, b"clock 301"),))] * 2
     assert rejected == [("clock", "10.0.0.2", 403)] * 2
@@ -385,8 +393,8 @@ def test_a_clock_that_differs_too_much_is_named_and_logged_once_a_minute(
 
 
 @pytest.mark.parametrize("seconds", [-SIGNATURE_SECONDS, 0.0, SIGNATURE_SECONDS])
-def test_a_clock_may_differ_by_five_minutes(seconds: float) -> None:
-    answer = PeerEndpoint(peers(), lambda _: Response(200), {})(forwarded(peers(THEIRS, now=1e9 + seconds)))
+async def test_a_clock_may_differ_by_five_minutes(seconds: float) -> None:
+    answer = await PeerEndpoint(peers(), answer_ok, {})(forwarded(peers(THEIRS, now=1e9 + seconds)))
 
     assert (answer, SIGNATURE_SECONDS) == (Response(200), 300.0)
 
@@ -397,19 +405,19 @@ def test_a_time_of_more_than_twelve_digits_is_none() -> None:
         assert peers(now=now).read_age(forwarded(peers(THEIRS, now=now))) == age
 
 
-def test_only_who_asked_for_another_process_is_told_that_it_is_gone() -> None:
-    endpoint = PeerEndpoint(peers(), lambda _: Response(200), {})
+async def test_only_who_asked_for_another_process_is_told_that_it_is_gone() -> None:
+    endpoint = PeerEndpoint(peers(), answer_ok, {})
 
-    assert endpoint(forwarded(peers(), owner=THEIRS)) == Response(403, headers=((PEER, b"gone"),))
-    assert endpoint(forwarded(peers(THEIRS, (OTHER,)))) == Response(403)
-    assert endpoint(Asked("POST", b"/mcp", "/mcp", b"", [])) == Response(403)
+    assert await endpoint(forwarded(peers(), owner=THEIRS)) == Response(403, headers=((PEER, b"gone"),))
+    assert await endpoint(forwarded(peers(THEIRS, (OTHER,)))) == Response(403)
+    assert await endpoint(Asked("POST", b"/mcp", "/mcp", b"", [])) == Response(403)
 
 
-def test_a_process_that_asks_for_what_we_do_not_know_hears_so() -> None:
+async def test_a_process_that_asks_for_what_we_do_not_know_hears_so() -> None:
     signature = peers(THEIRS)._sign(OURS, b"GET", b"/newer")  # noqa: SLF001 - otherwise it goes over a socket
     asked = Asked("GET", b"/newer", "/newer", b"", [(PEER, signature)])
 
-    assert PeerEndpoint(peers(), lambda _: Response(200), {})(asked) == Response(404)
+    assert await PeerEndpoint(peers(), answer_ok, {})(asked) == Response(404)
 
 
 def test_processes_of_two_versions_ask_each_other_at_the_same_paths() -> None:
@@ -529,7 +537,7 @@ async def test_a_task_is_fetched_from_the_process_that_owns_it() -> None:
     async def app(request: Request) -> ResponseStream:
         raise NotImplementedError
 
-    def own_task(request: Request) -> Response:
+    async def own_task(request: Request) -> Response:
         queries.append(request.query)
         return Response(200, msgspec.msgpack.encode(record) if len(queries) == 1 else b"")
 

@@ -21,6 +21,7 @@ from bridgehead.mcp import (
     Text,
     ToolError,
     combine,
+    jsonrpc,
     observe_calls,
     restrict,
 )
@@ -133,7 +134,7 @@ async def test_a_plain_tool_and_one_that_waits_are_seen_once_each(bridge: Bridge
 
 async def test_a_plain_tool_stays_plain_under_a_hook(bridge: Bridge[None]) -> None:
     async with connect(bridge) as client:
-        reply = client.dispatcher.handle_bytes(message("plain"), client.connection, client)
+        reply = client.dispatcher.handle_message(jsonrpc.decode(message("plain")), client.connection, client)
 
     assert isinstance(reply, bytes)
 
@@ -199,7 +200,7 @@ async def test_a_call_that_is_cancelled_before_it_begins_never_begins(
     bridge: Bridge[None], seen: Seen
 ) -> None:
     async with connect(bridge) as client:
-        work = client.dispatcher.handle_bytes(message("slow"), client.connection, client)
+        work = client.dispatcher.handle_message(jsonrpc.decode(message("slow")), client.connection, client)
         await client.notify("notifications/cancelled", {"requestId": 9})
         assert work is not None
         assert not isinstance(work, bytes)

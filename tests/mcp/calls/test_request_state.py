@@ -155,27 +155,31 @@ def test_any_text_that_is_no_state_is_refused(text: str) -> None:
         Seal(b"key").open(text, b"request", None)
 
 
-def test_of_many_states_the_oldest_is_forgotten_for_a_new_one_and_never_for_one_that_came(
+async def test_of_many_states_the_oldest_is_forgotten_for_a_new_one_and_never_for_one_that_came(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(request_state, "_MAX_USED", 2)
     used = MemoryNonces(lambda: 1000.0)
-    assert [used.use(nonce, 1060.0) for nonce in ("a", "b", "c")] == [True, True, True]
+    assert [await used.use(nonce, 1060.0) for nonce in ("a", "b", "c")] == [True, True, True]
 
-    assert [used.use(nonce, 1060.0) for nonce in ("b", "c", "b")] == [False, False, False]
-    assert used.use("a", 1060.0)
+    assert [await used.use(nonce, 1060.0) for nonce in ("b", "c", "b")] == [False, False, False]
+    assert await used.use("a", 1060.0)
 
 
-def test_a_state_is_used_once_and_forgotten_when_it_could_not_come_again() -> None:
+async def test_a_state_is_used_once_and_forgotten_when_it_could_not_come_again() -> None:
     clock = Clock(1000.0)
     used = MemoryNonces(clock.now)
 
-    assert [used.use("a", 1060.0), used.use("a", 1060.0), used.use("b", 1060.0)] == [True, False, True]
+    assert [await used.use("a", 1060.0), await used.use("a", 1060.0), await used.use("b", 1060.0)] == [
+        True,
+        False,
+        True,
+    ]
     clock.advance(60.0)
-    assert [used.use("new", 1060.0), used.use("a", 1060.0)] == [
+    assert [await used.use("new", 1060.0), await used.use("a", 1060.0)] == [
         True,
         False,
     ]  # it could come this very instant
     clock.advance(1.0)
-    assert used.use("c", 1100.0)
+    assert await used.use("c", 1100.0)
     assert len(used._used) == 1  # noqa: SLF001 - what it remembers

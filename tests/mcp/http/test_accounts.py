@@ -245,7 +245,7 @@ async def test_subscriptions_are_charged_until_they_are_ended() -> None:
 
 
 async def test_subscriptions_beyond_a_callers_share_are_refused_over_all_its_sessions() -> None:
-    async with serving(Limits(bytes_per_caller=50_000)) as server:
+    async with serving(Limits(bytes_per_caller=70_000)) as server:  # a subscription and the body of another
         sessions = [await server.session() for _ in range(2)]
         await server.json(await subscribe(server, sessions[0], "memo://" + "x" * 30_000))
         refused = await subscribe(server, sessions[1], "memo://" + "y" * 30_000)

@@ -41,7 +41,7 @@ class Living:
         self.calls: list[str] = []
         self._problem = problem
 
-    def __call__(self, request: Request) -> Response:
+    async def __call__(self, request: Request) -> Response:
         return Response(200, b"here")
 
     async def start(self) -> None:
@@ -104,9 +104,9 @@ async def test_a_mounted_application_sees_the_path_below_its_mount() -> None:
     seen: list[Request] = []
 
     class Noting(Living):
-        def __call__(self, request: Request) -> Response:
+        async def __call__(self, request: Request) -> Response:
             seen.append(request)
-            return super().__call__(request)
+            return await super().__call__(request)
 
     scope = {
         "type": "http",

@@ -9,10 +9,10 @@ import pytest
 
 from bridgehead.mcp import Bridge, Limits, ProtocolError
 from bridgehead.mcp.calls.params import META_PREFIX
-from bridgehead.mcp.dispatch import read
 from bridgehead.mcp.errors import HEADER_MISMATCH
 from bridgehead.mcp.http.endpoint import Application, check_mirrored
 from bridgehead.mcp.jsonrpc import Message
+from bridgehead.mcp.requests import read
 from tests.support.http_client import Headers
 from tests.support.http_server import Server, mirrored, serving
 from tests.support.messages import (

@@ -6,7 +6,7 @@ import pytest
 
 from bridgehead.mcp import Limits
 from bridgehead.mcp.http import Application
-from bridgehead.mcp.http.message import Handled, Handler, Request
+from bridgehead.mcp.http.message import AnyResponse, Handler, Request
 from tests.support.http_client import Headers
 from tests.support.http_server import Server, serving
 from tests.support.messages import call, initialize, notification, request, text
@@ -147,11 +147,11 @@ async def test_the_session_of_another_principal_does_not_exist() -> None:
 def by_header(app: Application) -> Handler:
     """Take the caller's name from a header, as somebody in front who knows it would do."""
 
-    def wrapped(request: Request) -> Handled:
+    async def wrapped(request: Request) -> AnyResponse:
         caller = request.headers.get(b"x-caller")
         if caller is not None:
             request.principal = caller.decode()
-        return app(request)
+        return await app(request)
 
     return wrapped
 

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Coroutine
-from typing import Any
-
 from bridgehead.mcp import Arguments, Bridge, Context, ResourceItem
 from bridgehead.runtime.errors import BridgeError, NotFound
 
@@ -65,26 +62,22 @@ def declare(bridge: Bridge[Workspace], year: int) -> None:
     bridge.complete_template(layout.INPUT_TEMPLATE, "day")(complete_input_number)
 
 
-def fetch_instruction(args: FetchInstruction, ctx: Context[Workspace]) -> str | Coroutine[Any, Any, str]:
+async def fetch_instruction(args: FetchInstruction, ctx: Context[Workspace]) -> str:
     """Return the puzzle of a day."""
     instruction = ctx.state.instruction(args.day)
-    return _hand_out(ctx, args.day, instruction.text, 1, *((2,) if instruction.phase2 is not None else ()))
+    return await _hand_out(
+        ctx, args.day, instruction.text, 1, *((2,) if instruction.phase2 is not None else ())
+    )
 
 
-def _hand_out(ctx: Context[Workspace], day: int, text: str, *phases: int) -> str | Coroutine[Any, Any, str]:
+async def _hand_out(ctx: Context[Workspace], day: int, text: str, *phases: int) -> str:
     """Return a text, and record that the caller got these phases: a later attempt is then only claimed."""
-    caller = ctx.state.caller_of(ctx)
-    new = ctx.state.handouts.record(caller, day, *phases)
+    workspace = ctx.state
+    caller = workspace.caller_of(ctx)
+    new = workspace.handouts.record(caller, day, *phases)
     # Over stdio, this process is the only one that serves the caller.
-    if not new or caller == ctx.state.process:
-        return text
-    return _store_and_hand_out(ctx.state, caller, day, text, new)
-
-
-async def _store_and_hand_out(
-    workspace: Workspace, caller: str, day: int, text: str, phases: list[int]
-) -> str:
-    await workspace.run_in_thread(workspace.store_handout, caller, day, phases)
+    if new and caller != workspace.process:
+        await workspace.run_in_thread(workspace.store_handout, caller, day, new)
     return text
 
 
@@ -114,15 +107,15 @@ def list_resources(ctx: Context[Workspace]) -> list[ResourceItem]:
     ]
 
 
-def read_day(variables: dict[str, str], ctx: Context[Workspace]) -> str | Coroutine[Any, Any, str]:
+async def read_day(variables: dict[str, str], ctx: Context[Workspace]) -> str:
     """Read the puzzle of the day that a URI names."""
     try:
-        return fetch_instruction(FetchInstruction(day=_parse_day(variables["day"])), ctx)
+        return await fetch_instruction(FetchInstruction(day=_parse_day(variables["day"])), ctx)
     except BridgeError as error:
         raise not_loaded(error) from error
 
 
-def read_input(variables: dict[str, str], ctx: Context[Workspace]) -> str | Coroutine[Any, Any, str]:
+async def read_input(variables: dict[str, str], ctx: Context[Workspace]) -> str:
     """Read the input of the day that a URI names."""
     try:
         day = _parse_day(variables["day"])
@@ -130,7 +123,7 @@ def read_input(variables: dict[str, str], ctx: Context[Workspace]) -> str | Coro
     except BridgeError as error:
         raise not_loaded(error) from error
     # Both phases have the same input: a caller that begins the second has it anyway.
-    return _hand_out(ctx, day, text, 1)
+    return await _hand_out(ctx, day, text, 1)
 
 
 def _parse_day(number: str) -> int:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
 
 from bridgehead.mcp.http.guard import Guard
 from bridgehead.mcp.http.rejection import Rejection
 
 from ..request import HostRequest
 from ..routes import EVENTS, PAGES, Route
-from .authenticator import Authenticator, PendingGrant
+from .authenticator import Authenticator
 from .grants import ANYONE, Grant, needed_scope
 from .rejection import HostRejection, challenge, reject_path, reject_rate
 from .shared_throttle import SharedThrottle
@@ -58,8 +57,8 @@ class Admission:
             raise reject_path(request.path)
         return route
 
-    def authenticate(self, request: HostRequest) -> PendingGrant:
-        """Return the grant of the caller. Raises Rejection, at once or when awaited."""
+    async def authenticate(self, request: HostRequest) -> Grant:
+        """Return the grant of the caller. Raises Rejection."""
         authenticator = self._authenticator
         if not authenticator.needs_token:
             # No token is needed, but one of ours still decides rights and limits. Others are ignored: some
@@ -76,7 +75,7 @@ class Admission:
             scope = needed_scope(route.bridge, is_mcp=route.is_mcp, page=route.name)
             return f'{details}, scope="{scope}"'
 
-        return authenticator.check(request.headers, request.address, challenge_details)
+        return await authenticator.check(request.headers, request.address, challenge_details)
 
     def is_anonymous(self, request: HostRequest) -> bool:
         """Tell whether a probe is answered without identifying its caller."""
@@ -87,18 +86,16 @@ class Admission:
             return True
         return self._authenticator.needs_token and b"authorization" not in request.headers
 
-    def count(self, grant: Grant) -> Coroutine[Any, Any, None] | None:
-        """Count a request of this caller; raise Rejection if it has made too many.
-
-        Returns a coroutine to await if Redis decides; None if the decision was made here.
-        """
+    async def count(self, grant: Grant) -> None:
+        """Count a request of this caller; raise Rejection if it has made too many."""
         if not grant.per_minute:
-            return None
-        # Two ways, because most hosts have no Redis: their requests need no coroutine for the count.
-        if self._shared is not None:
-            return _count_in_redis(self._shared, grant)
-        _check_rate(grant, self._throttle.take(grant.name or "", grant.per_minute))
-        return None
+            return
+        name, limit = grant.name or "", grant.per_minute
+        wait = (
+            self._throttle.take(name, limit) if self._shared is None else await self._shared.take(name, limit)
+        )
+        if wait:
+            raise reject_rate(f"{grant.name} may make {limit} requests a minute", wait, "limit")
 
     def authorize(self, request: HostRequest, route: Route, grant: Grant) -> None:
         """Raise HostRejection if the grant does not open the route; set the caller of the HTTP request."""
@@ -115,12 +112,3 @@ class Admission:
             message = f"This token does not open {what}"
             raise HostRejection(403, message, "grant", headers=(challenge(details),))
         request.http.principal, request.http.token_id = grant.name, grant.token_id
-
-
-async def _count_in_redis(shared: SharedThrottle, grant: Grant) -> None:
-    _check_rate(grant, await shared.take(grant.name or "", grant.per_minute))
-
-
-def _check_rate(grant: Grant, wait: float) -> None:
-    if wait:
-        raise reject_rate(f"{grant.name} may make {grant.per_minute} requests a minute", wait, "limit")

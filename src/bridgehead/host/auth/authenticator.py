@@ -1,13 +1,12 @@
 """Authenticator: identifies a caller by its bearer token: one of ours, or of an authorisation server.
 
-A check returns the grant at once if it can, so that the request needs no task; it returns a coroutine if the
-keys of the authorisation server have to be fetched first. Failures are limited per address.
+Failures are limited per address.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Sequence
-from typing import Any, Protocol
+from collections.abc import Callable, Sequence
+from typing import Protocol
 
 from bridgehead.mcp import OVERLOADED
 from bridgehead.runtime.timing import Clock
@@ -19,9 +18,6 @@ from .tokens import PREFIX, Tokens
 
 FAILURES_PER_MINUTE = 20
 """Failures of one address that are answered with 401; further ones get 429."""
-
-PendingGrant = Grant | Coroutine[Any, Any, Grant]
-"""The grant, or the coroutine that returns it after a request to the authorisation server."""
 
 MISSING = "token_missing"
 EXPIRED = "token_expired"
@@ -42,8 +38,8 @@ class Issuer(Protocol):
     def recognizes(self, token: str) -> bool:
         """Tell by its form whether a token is one of this issuer's."""
 
-    def check(self, token: str) -> PendingGrant:
-        """Return the grant of a token. Raises InvalidToken, at once or when awaited."""
+    async def check(self, token: str) -> Grant:
+        """Return the grant of a token. Raises InvalidToken."""
 
 
 class FileIssuer:
@@ -57,7 +53,7 @@ class FileIssuer:
         """Recognize the prefix of our tokens."""
         return token.startswith(f"{PREFIX}_")
 
-    def check(self, token: str) -> Grant:
+    async def check(self, token: str) -> Grant:
         """Look the token up."""
         grant = self._tokens.grant_of(token)
         if grant is None:  # it may have been added since the file was last read
@@ -93,8 +89,8 @@ class Authenticator:
         self._failures = Throttle(clock.monotonic)
         self._count_failure = count_failure
 
-    def check(self, headers: dict[bytes, bytes], address: str, details: Callable[[], str]) -> PendingGrant:
-        """Return the caller's grant. Raises HostRejection, at once or when awaited.
+    async def check(self, headers: dict[bytes, bytes], address: str, details: Callable[[], str]) -> Grant:
+        """Return the caller's grant. Raises HostRejection.
 
         `details` returns further parameters of a rejection's challenge, such as where to get a token.
         """
@@ -111,16 +107,7 @@ class Authenticator:
             unknown = InvalidToken("The token is not one that is accepted here.", UNKNOWN)
             raise self._reject(address, details, unknown)
         try:
-            checked = issuer.check(token)
-        except InvalidToken as failure:
-            raise self._reject(address, details, failure) from None
-        return checked if isinstance(checked, Grant) else self._wait(checked, address, details)
-
-    async def _wait(
-        self, checking: Coroutine[Any, Any, Grant], address: str, details: Callable[[], str]
-    ) -> Grant:
-        try:
-            return await checking
+            return await issuer.check(token)
         except InvalidToken as failure:
             raise self._reject(address, details, failure) from None
 

@@ -47,7 +47,7 @@ class SigningKeys:
         self._fetching = asyncio.Lock()
         self._refreshing: asyncio.Task[None] | None = None
 
-    def known(self, key_id: str, algorithm: str) -> PyJWK | None:
+    def _known(self, key_id: str, algorithm: str) -> PyJWK | None:
         """Return a cached key at once; None if it is unknown or older than a day.
 
         A stale key is returned too, and refreshed in the background.
@@ -61,8 +61,10 @@ class SigningKeys:
 
     async def find(self, key_id: str, algorithm: str) -> PyJWK | None:
         """Return a key, fetching it if it is unknown; None if the issuer has none. Raises Unavailable."""
+        if (key := self._known(key_id, algorithm)) is not None:
+            return key
         async with self._fetching:
-            if self.known(key_id, algorithm) is None and self._may_try():
+            if self._known(key_id, algorithm) is None and self._may_try():
                 await self._renew()
         if not self._keys or self._now() - self._fetched_at > USABLE_SECONDS:
             raise Unavailable("The authorisation server's keys cannot be fetched.", retry_after=RETRY_SECONDS)

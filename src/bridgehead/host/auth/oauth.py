@@ -22,7 +22,7 @@ from bridgehead.runtime.timing import Clock
 
 from ..request import HostRequest
 from ..routes import RESOURCE
-from .authenticator import EXPIRED, InvalidToken, PendingGrant
+from .authenticator import EXPIRED, InvalidToken
 from .discovery import Fetch
 from .grants import EVERYTHING, Grant, read_scopes, supported_scopes
 from .jwks import SigningKeys
@@ -90,8 +90,8 @@ class OAuthIssuer:
         """Recognize the form of a JWT."""
         return token.count(".") == 2  # noqa: PLR2004 - header, claims, signature
 
-    def check(self, token: str) -> PendingGrant:
-        """Check a token; wait only if its key has to be fetched."""
+    async def check(self, token: str) -> Grant:
+        """Check a token; fetch its key if it is not known yet."""
         digest = sha256(token.encode()).digest()
         remembered = self._remembered.get(digest)
         if remembered is not None and self._clock.monotonic() < remembered[1]:
@@ -99,17 +99,13 @@ class OAuthIssuer:
             if grant.expires is not None and grant.expires <= self._clock.now():
                 raise InvalidToken(_EXPIRED, EXPIRED)
             return grant
-        key = self._keys.known(*self._read_header(token))
-        return self._fetch_key_and_verify(token) if key is None else self._verify(token, key, digest)
-
-    async def _fetch_key_and_verify(self, token: str) -> Grant:
         try:
             key = await self._keys.find(*self._read_header(token))
         except Unavailable as away:
             raise HostRejection(503, str(away), "oauth", headers=((b"retry-after", b"30"),)) from away
         if key is None:
             raise InvalidToken("The token is signed with a key that its issuer does not have.", INVALID)
-        return self._verify(token, key, sha256(token.encode()).digest())
+        return self._verify(token, key, digest)
 
     def _read_header(self, token: str) -> tuple[str, str]:
         """Return the key id, empty if the token names none, and the algorithm."""

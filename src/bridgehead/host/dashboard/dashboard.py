@@ -14,7 +14,7 @@ from urllib.parse import parse_qsl, quote
 
 import msgspec
 
-from bridgehead.mcp.http.message import Handled, Handler, Request, Response
+from bridgehead.mcp.http.message import Handler, Request, Response
 from bridgehead.mcp.http.rejection import Rejection
 from bridgehead.runtime import events, logs, plugins
 from bridgehead.runtime.errors import BridgeError
@@ -60,7 +60,7 @@ class Dashboard:
         clock: Clock,
         *,
         count_rejection: Callable[[str], None],
-        count_call: Callable[[Grant], Awaitable[None] | None],
+        count_call: Callable[[Grant], Awaitable[None]],
         tokens: Tokens | None = None,
         token_store: TokenStore | None = None,
         peers: Peers | None = None,
@@ -75,7 +75,7 @@ class Dashboard:
         self._clock = clock
         self._count_rejection = count_rejection
         self._count_call = count_call
-        """Counts a call against the caller's rate limit (`Admission.count`); awaited if Redis decides."""
+        """Counts a call against the caller's rate limit (`Admission.count`)."""
         self._tokens = tokens
         self._token_store = token_store
         self._peers = peers
@@ -116,20 +116,21 @@ class Dashboard:
     def own_answers(self) -> dict[str, Handler]:
         """Handlers of the paths that only other workers may call."""
 
-        def end_session(request: Request) -> Response:
+        async def collect(request: Request) -> Response:
+            return Response(200, self._collector.collect(request.query.decode("latin-1")).encode())
+
+        async def end_session(request: Request) -> Response:
             has_ended = self._collector.end_session(request.query.decode("latin-1"))
             return Response(200, b"ended" if has_ended else b"")
 
         return {
-            OWN_STATE: lambda request: Response(
-                200, self._collector.collect(request.query.decode("latin-1")).encode()
-            ),
+            OWN_STATE: collect,
             PEER_END_SESSION: end_session,
         }
 
     # --- requests ------------------------------------------------------------------------------------------
 
-    def answer(self, request: HostRequest) -> Handled:
+    async def answer(self, request: HostRequest) -> Response:
         """Answer a browser. A client that does not accept HTML gets 404 at `/` and at unknown paths."""
         mount.set(request.http.mount)
         is_page = request.path != layout.OVERVIEW and request.path in self._paths
@@ -147,9 +148,6 @@ class Dashboard:
         if is_cross_site(request):
             onward = link(request.path, **read_query(request))
             return layout.render_forward(layout.write_forward("Bridgehead", onward))
-        return self._answer_page(request)
-
-    async def _answer_page(self, request: HostRequest) -> Response:
         session = await self._sign_in.identify(request)
         try:
             page = await (
@@ -367,9 +365,7 @@ class Dashboard:
         if tools.needs_confirmation(choice.tool) and form.get("confirmed") != "yes":
             return tools.ask_to_call(choice, arguments, form, session.proof)
         # A call from here counts against the token's rate limit like one over MCP.
-        waiting = self._count_call(grant)
-        if waiting is not None:
-            await waiting
+        await self._count_call(grant)
         called = await tools.call_tool(choice, arguments, grant)
         return tools.write_tool(choice, session.proof, form, answer=tools.write_answer(called))
 

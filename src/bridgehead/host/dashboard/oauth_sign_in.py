@@ -11,7 +11,6 @@ a sign-in that another began. Each state is used once.
 from __future__ import annotations
 
 import hmac
-import inspect
 import secrets
 from collections.abc import Mapping
 from functools import partial
@@ -116,8 +115,7 @@ class OAuthSignIn:
             raise HostRejection(403, message, "oauth_state")
         # After the seal: only states that we made are stored. Before the exchange: of two requests with the
         # same answer, one reaches the issuer.
-        used = self._nonces.use(f"sign-in:{flow_id}", float(until))
-        if not (await used if inspect.isawaitable(used) else used):
+        if not await self._nonces.use(f"sign-in:{flow_id}", float(until)):
             raise HostRejection(400, "This sign-in was used already. Sign in again.", "oauth_state")
         wait = self._attempts.take(request.address, ATTEMPTS_PER_MINUTE)
         if wait:

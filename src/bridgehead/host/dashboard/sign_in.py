@@ -149,8 +149,7 @@ class SignIn:
     async def _check(self, request: HostRequest, token: str) -> Grant:
         """Check a token like that of an MCP caller: failures are counted, logged and limited by address."""
         headers = {b"authorization": b"Bearer " + token.encode("latin-1", "replace")}
-        grant = self._authenticator.check(headers, request.address, lambda: "")
-        return grant if isinstance(grant, Grant) else await grant
+        return await self._authenticator.check(headers, request.address, lambda: "")
 
     # --- signing in and out --------------------------------------------------------------------------------
 
@@ -189,8 +188,7 @@ class SignIn:
         # fill the store.
         if sealed and session.grant is not None:
             session_id = sealed.split(".")[-2]
-            used = self._ended.use(_ENDED + session_id, self._clock.now() + SESSION_SECONDS)
-            is_noted = used if isinstance(used, bool) else await used
+            is_noted = await self._ended.use(_ENDED + session_id, self._clock.now() + SESSION_SECONDS)
             if not is_noted and not await self._has_ended(session_id):
                 message = (
                     "You are still signed in: the end of the session cannot be stored. Try again in a moment."
@@ -200,8 +198,7 @@ class SignIn:
 
     async def _has_ended(self, session_id: str) -> bool:
         try:
-            used = self._ended.is_used(_ENDED + session_id)
-            return used if isinstance(used, bool) else await used
+            return await self._ended.is_used(_ENDED + session_id)
         except (StoreUnavailable, StoreError, StorageError) as problem:
             # Open, because operators need the page most while a store is down.
             log.warn("it is not known whether a session was signed out elsewhere", problem=str(problem))

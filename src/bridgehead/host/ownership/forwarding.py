@@ -19,7 +19,7 @@ from urllib.parse import quote
 import msgspec
 
 from bridgehead.mcp import TaskRecord
-from bridgehead.mcp.http.message import ClientGone, Handled, Handler, Request, Response, ResponseStream
+from bridgehead.mcp.http.message import AnyResponse, ClientGone, Handler, Request, Response, ResponseStream
 from bridgehead.mcp.http.server.connections import OnReject, log_rejection
 from bridgehead.runtime import logs
 from bridgehead.runtime.events import Event
@@ -236,7 +236,7 @@ class PeerEndpoint:
         self._next_clock_line = 0.0
         """When a clock that differs is logged again, by the monotonic clock."""
 
-    def __call__(self, request: Request) -> Handled:
+    async def __call__(self, request: Request) -> AnyResponse:
         """Answer another process."""
         age = self._peers.read_age(request)
         if age is None:
@@ -259,10 +259,10 @@ class PeerEndpoint:
         client = request.headers.get(CLIENT)
         if client is None:  # so no client request reaches the internal paths
             handler = self._own.get(request.path)
-            return Response(404) if handler is None else handler(request)
+            return Response(404) if handler is None else await handler(request)
         request.scheme, _, request.address = client.decode("latin-1").partition(" ")
         request.headers[b"host"] = request.headers.get(HOST, b"")
-        return self._app(request)
+        return await self._app(request)
 
 
 def _mac(key: bytes, signed: bytes) -> bytes:

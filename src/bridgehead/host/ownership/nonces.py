@@ -12,7 +12,7 @@ import asyncio
 import math
 import sqlite3
 import threading
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -69,13 +69,13 @@ class SqliteNonces:
         self._connection: sqlite3.Connection | None = None
         self._uses = 0
 
-    def use(self, nonce: str, expires: float) -> Awaitable[bool]:
+    async def use(self, nonce: str, expires: float) -> bool:
         """Return whether the nonce is new; it stays used until it expires."""
-        return asyncio.to_thread(self._use, nonce, expires)
+        return await asyncio.to_thread(self._use, nonce, expires)
 
-    def is_used(self, nonce: str) -> Awaitable[bool]:
+    async def is_used(self, nonce: str) -> bool:
         """Return whether the nonce was used; raises StorageError."""
-        return asyncio.to_thread(self._is_used, nonce)
+        return await asyncio.to_thread(self._is_used, nonce)
 
     def close(self) -> None:
         """Close the file; the next use opens it again."""

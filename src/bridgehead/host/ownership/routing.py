@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bridgehead.mcp import OVERLOADED, Limits
 from bridgehead.mcp.http.guard import read_body
-from bridgehead.mcp.http.message import Handled, Request, Response, ResponseStream
+from bridgehead.mcp.http.message import AnyResponse, Request
 from bridgehead.mcp.http.rejection import Rejection
 from bridgehead.runtime.stores import StoreUnavailable
 
@@ -29,7 +29,7 @@ class OwnerRouter:
         self._peers = peers
         self._limits = limits
 
-    def __call__(self, request: Request) -> Handled:
+    async def __call__(self, request: Request) -> AnyResponse:
         """Answer a request here, or forward it."""
         headers = request.headers
         identifier = headers.get(_SESSION)
@@ -40,14 +40,15 @@ class OwnerRouter:
             # The engine refuses a request whose Mcp-Name is not its taskId.
             identifier, is_task = headers.get(b"mcp-name"), True
         owner = None if identifier is None else self._peers.owners.owner_of(identifier)
-        return self._app(request) if owner is None else self._forward(owner, request, is_task=is_task)
+        if owner is None:
+            return await self._app(request)
+        return await self._forward(owner, request, is_task=is_task)
 
-    async def _forward(self, owner: str, request: Request, *, is_task: bool) -> Response | ResponseStream:
+    async def _forward(self, owner: str, request: Request, *, is_task: bool) -> AnyResponse:
         try:
             if is_task and await self._peers.owners.find(owner) is None:
                 # Its process has ended; the store has its final state.
-                handled = self._app(request)
-                return handled if isinstance(handled, Response) else await handled
+                return await self._app(request)
             if request.is_complete:
                 body = bytes(request.body)
             else:

@@ -7,7 +7,7 @@ them. The server keeps nothing in between but the nonces of used states.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Sequence
+from collections.abc import Sequence
 from typing import Any, Protocol
 
 from msgspec import Raw, UnsetType
@@ -21,7 +21,7 @@ from .request_state import MemoryNonces, Seal, fingerprint, refuse_used
 class NonceStore(Protocol):
     """Remembers the nonces of used states: in this process, or shared by the processes of one service."""
 
-    def use(self, nonce: str, expires: float) -> bool | Awaitable[bool]:
+    async def use(self, nonce: str, expires: float) -> bool:
         """Return whether the nonce is new; it stays used until it expires."""
 
 
@@ -32,21 +32,21 @@ Keys = bytes | Sequence[bytes]
 class MultiRound:
     """Pauses and resumes the requests of one server, with state sealed by its keys."""
 
-    def __init__(self, keys: Keys | None, lifetime: float) -> None:
+    def __init__(self, keys: Keys | None, lifetime: float, nonces: NonceStore | None = None) -> None:
         self._keys = keys
         self._lifetime = lifetime
         self._made_seal: Seal | None = None
-        self.nonces: NonceStore | None = None
-        """Set before the first question; by default the nonces of this process alone."""
+        self._nonces = nonces
+        """None until the first question: then the nonces of this process alone."""
 
     @property
     def _seal(self) -> Seal:
         if self._made_seal is None:
             self._made_seal = Seal(self._keys)
-            self.nonces = self.nonces or MemoryNonces()
+            self._nonces = self._nonces or MemoryNonces()
         return self._made_seal
 
-    def resume(
+    async def resume(
         self,
         context: Context[Any],
         params: AnswerableParams,
@@ -54,32 +54,26 @@ class MultiRound:
         arguments: Raw = EMPTY,
         *,
         needs_state: bool = False,
-    ) -> Awaitable[None] | None:
-        """Give a repeated request the answers that came with it.
+    ) -> None:
+        """Give a repeated request the answers that came with it; refuse a state that was used before.
 
-        Await the returned check, if any, before acting: it refuses a state that was used before. With
-        `needs_state` (destructive tools), answers without a valid requestState are ignored.
+        With `needs_state` (destructive tools), answers without a valid requestState are ignored.
         """
         state, responses = params.request_state, params.input_responses
         if not context.revision.stateless or (
             isinstance(state, UnsetType) and (needs_state or isinstance(responses, UnsetType))
         ):
-            return None
+            return
         answers: dict[str, Any] = {}
-        check: Awaitable[None] | None = None
         if not isinstance(state, UnsetType):
             request = fingerprint(context.method, subject, arguments)
             opened = self._seal.open(state, request, context.principal)
             answers = opened.answers
-            is_new = self.nonces is None or self.nonces.use(opened.nonce, opened.expires)
-            if is_new is False:
+            if self._nonces is not None and not await self._nonces.use(opened.nonce, opened.expires):
                 raise refuse_used()
-            if is_new is not True:  # a shared store answers later
-                check = _refuse_unless(is_new)
         if not isinstance(responses, UnsetType):
             answers |= responses
         context.supply_answers(answers)
-        return check
 
     def pause(
         self, context: Context[Any], params: Any, unanswered: dict[str, InputRequest]
@@ -94,8 +88,3 @@ class MultiRound:
             for key, request in unanswered.items()
         }
         return {"inputRequests": requests, "requestState": state}
-
-
-async def _refuse_unless(is_new: Awaitable[bool]) -> None:
-    if not await is_new:
-        raise refuse_used()

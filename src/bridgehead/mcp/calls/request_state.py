@@ -83,7 +83,7 @@ class MemoryNonces:
         self._clock = clock
         self._used: OrderedDict[str, float] = OrderedDict()
 
-    def use(self, nonce: str, expires: float) -> bool:
+    async def use(self, nonce: str, expires: float) -> bool:
         """Return whether the nonce is new; it stays used until it expires."""
         if nonce in self._used:  # checked first: the loop below may evict this very nonce
             return False
@@ -93,7 +93,7 @@ class MemoryNonces:
         self._used[nonce] = expires
         return True
 
-    def is_used(self, nonce: str) -> bool:
+    async def is_used(self, nonce: str) -> bool:
         """Return whether the nonce was used."""
         return nonce in self._used
 

@@ -26,7 +26,7 @@ from .content import Icon, Wire, fit
 from .docstrings import read_docstring
 from .handlers import make_handler, run_in_thread
 from .leniency import normalize
-from .results import Encoded, ReturnType
+from .results import Encoded, ReturnType, encode_result
 from .schema import flat_schema, input_schema, mirrored_headers
 from .signatures import check_description, check_function, check_input, check_name, input_type
 
@@ -110,7 +110,7 @@ class Tool:
         self.task_grace_seconds = task_grace_seconds
         self.recall = recall
         self.reword_returned: Callable[[Any], Any] | None = None
-        """Fits an answer, or a coroutine for one, to the tools that are offered (`wording`)."""
+        """Fits what the handler returned to the tools that are offered (`wording`)."""
         self.bridge = bridge
         """The bridge that declared it; its state and dialect apply in combined bridges too."""
         self.name = name or function.__name__
@@ -135,6 +135,12 @@ class Tool:
         self._contract_description = contract_description
         self._defaults = defaults or {}
         self._meta = meta
+
+    def encode(self, returned: Any, revision: Revision) -> tuple[bytes, dict[str, Any] | None]:
+        """Encode what the handler returned, perhaps with notes that a hook added."""
+        if self.reword_returned is not None:
+            returned = self.reword_returned(returned)
+        return encode_result(returned, revision, self.returns)
 
     @property
     def is_contract(self) -> bool:

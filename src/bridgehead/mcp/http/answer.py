@@ -13,7 +13,7 @@ from collections.abc import Callable
 from ..connection import Connection
 from .events import HEADERS, KEEP_ALIVE, EventStream, event, priming
 from .guard import accepted
-from .message import Handled, HeaderPairs, Request, Response, ResponseStream
+from .message import AnyResponse, HeaderPairs, Request, Response, ResponseStream
 
 OK = 200
 _UNAVAILABLE = 503
@@ -159,18 +159,15 @@ class PostAnswer:
 
     # --- the answer ----------------------------------------------------------------------------------------
 
-    def finish(self, answer: bytes | None, status: int = OK) -> Handled:
+    async def finish(self, answer: bytes | None, status: int = OK) -> AnyResponse:
         """Make the response; without an answer (None) the request was cancelled."""
-        if self._response is not None or (
+        if self._response is None and not (
             status == OK and accepted(self._request.headers.get(b"accept")).prefers_events
         ):
-            return self._finish_stream(answer)
-        if answer is None:
-            return Response(202)
-        headers = (*self._headers, *_RETRY) if status == _UNAVAILABLE else self._headers
-        return Response.json(answer, status, headers)
-
-    async def _finish_stream(self, answer: bytes | None) -> ResponseStream:
+            if answer is None:
+                return Response(202)
+            headers = (*self._headers, *_RETRY) if status == _UNAVAILABLE else self._headers
+            return Response.json(answer, status, headers)
         response = self._response or await self._begin()
         if answer is not None:
             await self._deliver(response, self._encode(answer))

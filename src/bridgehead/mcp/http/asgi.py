@@ -45,8 +45,7 @@ def asgi(app: Application) -> AsgiApplication:
 
 async def _serve_request(app: Application, request: AsgiRequest, send: Send) -> None:
     try:
-        handled = _REPEATED if repeats_singleton(request.header_pairs) else app(request)
-        response = handled if isinstance(handled, Response) else await handled
+        response = _REPEATED if repeats_singleton(request.header_pairs) else await app(request)
     except ClientGone:
         return
     finally:

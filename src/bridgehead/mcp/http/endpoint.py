@@ -1,8 +1,7 @@
 """Endpoint: Streamable HTTP at one URL, for clients of both eras at once; and the application around it.
 
-A POST carries one message; its headers and body determine its era. A synchronous answer needs no coroutine.
-GET (messages that belong to no request, and resuming a stream) and DELETE (ending a session) exist only in
-the handshake era.
+A POST carries one message; its headers and body determine its era. GET (messages that belong to no request,
+and resuming a stream) and DELETE (ending a session) exist only in the handshake era.
 """
 
 from __future__ import annotations
@@ -11,7 +10,7 @@ import asyncio
 import base64
 import binascii
 import re
-from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
+from collections.abc import Callable, Coroutine, Iterable, Mapping
 from functools import partial
 from typing import Any
 
@@ -23,20 +22,22 @@ from ..bridge import Bridge
 from ..calls.multi_round import Keys
 from ..calls.params import CallToolParams, GetPromptParams, ReadResourceParams, TaskParams
 from ..connection import Connection, NullOutlet, overload
-from ..dispatch import Dispatcher, RpcRequest, read
+from ..dispatch import Dispatcher
 from ..errors import HEADER_MISMATCH, ProtocolError
+from ..features.handlers import settle
 from ..features.tools import TASKS_EXTENSION, Tool
 from ..jsonrpc import UNDECODABLE
 from ..limits import Limits
+from ..requests import RpcRequest, read
 from ..revisions import HANDSHAKE, STATELESS, V2026_07_28
 from . import authentication
 from .accounts import Accounts, Share
 from .answer import PostAnswer
-from .authentication import Authenticate, Headers, Principal, Tokens
+from .authentication import Authenticate, Headers, Tokens
 from .events import HEADERS, KEEP_ALIVE, EventStream
 from .guard import LOOPBACK, Guard, accepted, check_json, check_length, is_work, read_body, whole_body
 from .legacy_sse import LegacyTransport
-from .message import NO_CONTENT, Handled, HeaderPairs, Request, Response, ResponseStream
+from .message import NO_CONTENT, AnyResponse, Handler, HeaderPairs, Request, Response, ResponseStream
 from .rejection import Rejection, reject_busy, reject_method, status_of
 from .sessions import Session, Sessions
 
@@ -70,11 +71,11 @@ class Endpoint:
             self._limits, accounts, lambda session: dispatcher.disconnect(session.connection), session_prefix
         )
 
-    def __call__(self, request: Request) -> Handled:
-        """Serve one request. Raises Rejection if the request can be rejected without waiting."""
+    async def __call__(self, request: Request) -> AnyResponse:
+        """Serve one request. Raises Rejection."""
         self._guard.check(request.headers)
         if request.method == "GET":
-            return self._get(request)
+            return await self._get(request)
         if request.method == "DELETE":
             if request.headers.get(b"mcp-protocol-version") in STATELESS_NAMES:
                 raise reject_method("There are no sessions in this revision", b"POST")
@@ -83,21 +84,27 @@ class Endpoint:
         if request.method != "POST":
             raise reject_method(f"{request.method} is not used here", b"GET, POST, DELETE")
         check_json(request.headers)
-        accounts = self._accounts
-        if accounts.requests.by_caller:  # empty while every call is answered synchronously
+        accounts, caller = self._accounts, request.caller
+        if accounts.requests.by_caller:
             if accounts.requests.total >= self._limits.http_requests_in_flight:
                 raise reject_busy()
-            accounts.requests.check(request.caller)
+            accounts.requests.check(caller)
         if accounts.bytes.by_caller or accounts.is_full:
-            accounts.check(request.caller)
-        if not request.is_complete:
+            accounts.check(caller)
+        if request.is_complete:
+            body = whole_body(request, self._limits)
+        else:
             check_length(request.headers, self._limits)
-            return self._read_and_handle(request)
-        body = whole_body(request, self._limits)
-        handled = self._handle_body(request, body)
-        if len(body) <= _SMALL_BODY or isinstance(handled, Response):
-            return handled
-        return self._hold(request.caller, len(body), handled)
+            accounts.requests.take(caller)
+            try:
+                body = await read_body(request, self._limits, accounts)
+            finally:
+                accounts.requests.give_back(caller)
+            request.body = body  # the access log looks for the trace context in it
+        if len(body) <= _SMALL_BODY:
+            return await self._handle_body(request, body)
+        with accounts.holding(caller, len(body)):
+            return await self._handle_body(request, body)
 
     def end_streams(self) -> None:
         """End the streams that would never end by themselves, because the server is stopping."""
@@ -110,7 +117,7 @@ class Endpoint:
 
     # --- GET -----------------------------------------------------------------------------------------------
 
-    def _get(self, request: Request) -> Handled:
+    async def _get(self, request: Request) -> AnyResponse:
         """Deliver the general stream, or resume the stream of the event that Last-Event-ID names."""
         if request.headers.get(b"mcp-protocol-version") in STATELESS_NAMES:
             raise reject_method("There is no GET stream in this revision; use subscriptions/listen", b"POST")
@@ -124,8 +131,8 @@ class Endpoint:
         self._accounts.streams.check(session.caller)
         last_event_id = request.headers.get(b"last-event-id")
         if last_event_id is None:
-            return self._deliver(request, session, session.general, session.general.last_number)
-        return self._deliver(request, session, *session.position(last_event_id.decode("latin-1")))
+            return await self._deliver(request, session, session.general, session.general.last_number)
+        return await self._deliver(request, session, *session.position(last_event_id.decode("latin-1")))
 
     async def _deliver(
         self, request: Request, session: Session, stream: EventStream, position: int
@@ -165,56 +172,39 @@ class Endpoint:
 
     # --- POST ----------------------------------------------------------------------------------------------
 
-    async def _read_and_handle(self, request: Request) -> Response | ResponseStream:
-        caller = request.caller
-        try:
-            self._accounts.requests.take(caller)
-            try:
-                body = await read_body(request, self._limits, self._accounts)
-            finally:
-                self._accounts.requests.give_back(caller)
-            request.body = body  # the access log looks for the trace context in it
-            handled = self._handle_body(request, body)
-        except Rejection as rejection:
-            return rejection.response
-        return handled if isinstance(handled, Response) else await self._hold(caller, len(body), handled)
-
-    async def _hold(
-        self, caller: str, size: int, work: Coroutine[Any, Any, Response | ResponseStream]
-    ) -> Response | ResponseStream:
-        """Charge bytes to the caller until its request is answered."""
-        with self._accounts.holding(caller, size):
-            return await work
-
-    def _handle_body(self, request: Request, body: bytes) -> Handled:
+    async def _handle_body(self, request: Request, body: bytes) -> AnyResponse:
         message = jsonrpc.decode(body)
         if self._accounts.threads.over and is_work(message):  # empty unless threads are busy
             self._accounts.threads.check(request.caller)
-        if isinstance(message, jsonrpc.Message):
-            version = request.headers.get(b"mcp-protocol-version")
-            if version in STATELESS_NAMES or _is_stateless(version, message):
-                return self._handle_stateless(request, message)
-            return self._handle_in_session(request, message)
+        if isinstance(message, jsonrpc.Batch):
+            return await self._handle_batch(request, message)
         if isinstance(message, jsonrpc.Malformed):
             return Response.json(jsonrpc.error(message.id, message.error), 400)
-        # A batch: only revision 2025-03-26 has them, so the client must have been through a handshake.
+        version = request.headers.get(b"mcp-protocol-version")
+        if version in STATELESS_NAMES or _is_stateless(version, message):
+            return await self._handle_stateless(request, message)
+        return await self._handle_in_session(request, message)
+
+    async def _handle_batch(self, request: Request, batch: jsonrpc.Batch) -> AnyResponse:
+        """Handle an array of messages: the client must have been through the handshake of 2025-03-26."""
         if request.headers.get(b"mcp-session-id") is None:
             raise Rejection(400, "Batches exist only in protocol revision 2025-03-26, within a session")
         session = self.sessions.find(request)
-        if session.connection.is_busy:
+        connection = session.connection
+        if connection.is_busy:
             raise reject_busy()
         self._accounts.check(session.caller, self._limits.batch_bytes)
+        try:
+            self._dispatcher.check_batch(batch, connection)
+        except ProtocolError as failure:
+            return Response.json(jsonrpc.error(None, failure), 400)
         answer = self._answer(request, session)
-        reply = self._dispatcher.handle_batch(message, session.connection, answer)
-        if reply is None:
-            return ACCEPTED
-        if isinstance(reply, bytes):
-            return answer.finish(reply, 400)
         # Reserve the maximum, since the answers arrive one by one.
-        finishing = self._finish(request, answer, reply, self._accounts.requests, None, session)
-        return self._hold(session.caller, self._limits.batch_bytes, finishing)
+        with self._accounts.holding(session.caller, self._limits.batch_bytes):
+            work = self._dispatcher.answer_batch(batch, connection, answer)
+            return await self._respond(request, answer, work, self._accounts.requests, None, session)
 
-    def _handle_stateless(self, request: Request, message: jsonrpc.Message) -> Handled:
+    async def _handle_stateless(self, request: Request, message: jsonrpc.Message) -> AnyResponse:
         if message.method is UNSET:
             raise Rejection(
                 400, "A response cannot be posted: there are no requests from this server to answer"
@@ -228,16 +218,14 @@ class Endpoint:
         connection = Connection(self._limits, request.principal, request.caller)
         answer = PostAnswer(request, connection)
         rpc_request = read(message.id, message.method, message)
-        try:
-            check_mirrored(rpc_request, request.headers, self._dispatcher.bridge)
-            work = self._dispatcher.handle_request(rpc_request, connection, answer, V2026_07_28)
-        except ProtocolError as failure:
-            return self._fail(answer, rpc_request, failure, None)
-        if isinstance(work, bytes):
-            return answer.finish(work)
-        return self._finish(request, answer, work, share, rpc_request, None)
 
-    def _handle_in_session(self, request: Request, message: jsonrpc.Message) -> Handled:
+        async def run() -> bytes | None:
+            check_mirrored(rpc_request, request.headers, self._dispatcher.bridge)
+            return await self._dispatcher.answer_request(rpc_request, connection, answer, V2026_07_28)
+
+        return await self._respond(request, answer, run(), share, rpc_request, None)
+
+    async def _handle_in_session(self, request: Request, message: jsonrpc.Message) -> AnyResponse:
         _check_version(request)
         headers: HeaderPairs = ()
         if message.method == "initialize" and message.id is not UNSET:
@@ -245,20 +233,16 @@ class Endpoint:
             headers = ((b"mcp-session-id", session.id.encode()),)
         else:
             session = self.sessions.find(request)
+        connection = session.connection
         if message.method is UNSET or message.id is UNSET:
-            self._dispatcher.handle_message(message, session.connection, NullOutlet())
+            await self._dispatcher.answer_message(message, connection, NullOutlet())
             return ACCEPTED
         rpc_request = read(message.id, message.method, message)
         answer = self._answer(request, session, headers)
-        try:
-            if session.connection.is_busy:
-                raise overload()
-            work = self._dispatcher.handle_request(rpc_request, session.connection, answer)
-        except ProtocolError as failure:
-            return self._fail(answer, rpc_request, failure, session)
-        if isinstance(work, bytes):
-            return answer.finish(work)
-        return self._finish(request, answer, work, self._accounts.requests, rpc_request, session)
+        if connection.is_busy:
+            return await self._fail(answer, rpc_request, overload(), session)
+        work = self._dispatcher.answer_request(rpc_request, connection, answer)
+        return await self._respond(request, answer, work, self._accounts.requests, rpc_request, session)
 
     def _answer(self, request: Request, session: Session, headers: HeaderPairs = ()) -> PostAnswer:
         return PostAnswer(
@@ -269,7 +253,7 @@ class Endpoint:
             retry_ms=self._retry_ms,
         )
 
-    async def _finish(
+    async def _respond(
         self,
         request: Request,
         answer: PostAnswer,
@@ -277,9 +261,8 @@ class Endpoint:
         share: Share,
         rpc_request: RpcRequest | None,
         session: Session | None,
-    ) -> Response | ResponseStream:
+    ) -> AnyResponse:
         """Await the work and respond with its answer or failure; `rpc_request` is None for a batch."""
-        # One coroutine for everything around the work: each further frame costs time at every wake-up.
         # Without authentication a session may be used from several addresses; its opener is the caller.
         caller = request.caller if session is None else session.caller
         share.take(caller)
@@ -287,28 +270,26 @@ class Endpoint:
             session.in_use += 1
         request.when_gone(answer.on_client_gone)
         try:
-            try:
-                handled = answer.finish(await work)
-            except ProtocolError as failure:
-                if rpc_request is None:
-                    raise
-                handled = self._fail(answer, rpc_request, failure, session)
-            return handled if isinstance(handled, Response) else await handled
+            return await answer.finish(await work)
+        except ProtocolError as failure:
+            if rpc_request is None:
+                raise
+            return await self._fail(answer, rpc_request, failure, session)
         finally:
             answer.stop()
             share.give_back(caller)
             if session is not None:
                 session.release()
 
-    def _fail(
+    async def _fail(
         self, answer: PostAnswer, rpc_request: RpcRequest, failure: ProtocolError, session: Session | None
-    ) -> Handled:
+    ) -> AnyResponse:
         """Answer a request with an error; a session whose `initialize` failed is closed again."""
         body, status = jsonrpc.error(rpc_request.id, failure), status_of(failure, stateless=session is None)
         if session is not None and rpc_request.name == "initialize":
             self.sessions.close(session)
             return Response.json(body, status)
-        return answer.finish(body, status)
+        return await answer.finish(body, status)
 
 
 class _StreamOutlet:
@@ -353,7 +334,7 @@ Page = Callable[[], Response]
 """Answers a GET at a path beside those of the protocol."""
 
 
-def _answer_page(guard: Guard, page: Page, request: Request) -> Response:
+async def _answer_page(guard: Guard, page: Page, request: Request) -> Response:
     guard.check(request.headers)
     if request.method not in ("GET", "HEAD"):
         raise reject_method(request.method, b"GET")
@@ -383,52 +364,39 @@ class Application:
             dispatcher, guard, self.accounts, retry_ms=retry_ms, session_prefix=session_prefix
         )
         self._legacy = LegacyTransport(dispatcher, guard, self.accounts, f"{prefix}/messages", session_prefix)
-        self._routes: dict[str, Callable[[Request], Handled]] = {
+        self._routes: dict[str, Handler] = {
             f"{prefix}/mcp": self.endpoint,
             f"{prefix}/sse": self._legacy.open,
             f"{prefix}/messages": self._legacy.post,
             **{path: partial(_answer_page, guard, page) for path, page in (pages or {}).items()},
         }
 
-    def __call__(self, request: Request) -> Handled:
+    async def __call__(self, request: Request) -> AnyResponse:
         """Answer one request, if its caller is allowed."""
-        if self._authenticate is None:
-            return self.route(request)
-        # Before anything else: an unknown caller learns nothing, not even which paths exist.
-        principal = self._authenticate(Headers(request.headers))
-        if isinstance(principal, Awaitable):
-            return self._wait(request, principal)
-        return self._admit(request, principal)
+        if self._authenticate is not None:
+            # Before anything else: an unknown caller learns nothing, not even which paths exist.
+            try:
+                async with asyncio.timeout(authentication.WAIT_SECONDS):
+                    principal = await settle(self._authenticate(Headers(request.headers)))
+            except TimeoutError:
+                return authentication.reject_late().response
+            request.principal = authentication.checked(principal)
+            if request.principal is None:
+                return authentication.reject_caller(request).response
+        return await self.route(request)
 
     @property
     def needs_authentication(self) -> bool:
         """Whether only known callers may call."""
         return self._authenticate is not None
 
-    async def _wait(
-        self, request: Request, authenticating: Awaitable[Principal]
-    ) -> Response | ResponseStream:
-        try:
-            async with asyncio.timeout(authentication.WAIT_SECONDS):
-                principal = await authenticating
-        except TimeoutError:
-            return authentication.reject_late().response
-        handled = self._admit(request, principal)
-        return handled if isinstance(handled, Response) else await handled
-
-    def _admit(self, request: Request, principal: object) -> Handled:
-        request.principal = authentication.checked(principal)
-        if request.principal is None:
-            return authentication.reject_caller(request).response
-        return self.route(request)
-
-    def route(self, request: Request) -> Handled:
+    async def route(self, request: Request) -> AnyResponse:
         """Answer a request whose caller is authenticated, or need not be."""
         route = self._routes.get(request.path)
         if route is None:
             return Rejection(404, f"There is nothing at {request.path}").response
         try:
-            return route(request)
+            return await route(request)
         except Rejection as rejection:
             return rejection.response
 

@@ -14,11 +14,11 @@ from urllib.parse import parse_qs
 
 from .. import jsonrpc
 from ..connection import Connection
-from ..dispatch import Dispatcher
+from ..dispatch import AnyMessage, Dispatcher
 from .accounts import Accounts
 from .events import HEADERS, KEEP_ALIVE, event
 from .guard import Guard, is_work, read_body, whole_body
-from .message import Handled, Request, Response, ResponseStream
+from .message import AnyResponse, Request, Response
 from .rejection import Rejection, reject_busy, reject_method, reject_session
 
 _MAX_WAITING = 64
@@ -78,11 +78,6 @@ class _Stream:
     async def close_stream(self) -> None:
         """Do nothing: there is only this stream."""
 
-    async def finish(self, work: Coroutine[Any, Any, bytes | None]) -> None:
-        answer = await work
-        if answer is not None:
-            await self.answer(answer)
-
     def spawn(self, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.get_running_loop().create_task(work)
         self.tasks.add(task)
@@ -120,15 +115,12 @@ class LegacyTransport:
         for stream in self._streams.values():
             stream.spawn(stream.send(b""))
 
-    def open(self, request: Request) -> Handled:
+    async def open(self, request: Request) -> AnyResponse:
         """Serve `GET /sse` until the client hangs up."""
         self._guard.check(request.headers)
         if request.method != "GET":
             raise reject_method("Open the stream with GET", b"GET")
         self._accounts.streams.check(request.caller)
-        return self._serve(request)
-
-    async def _serve(self, request: Request) -> Response | ResponseStream:
         if len(self._streams) >= self._limits.sessions:
             return reject_session().response
         name = self._session_prefix + secrets.token_urlsafe(24)
@@ -161,7 +153,7 @@ class LegacyTransport:
                 stream.release(stream.waiting.get_nowait())
         return response
 
-    def post(self, request: Request) -> Handled:
+    async def post(self, request: Request) -> Response:
         """Handle one message; its answer goes to the stream."""
         self._guard.check(request.headers)
         if request.method != "POST":
@@ -172,29 +164,22 @@ class LegacyTransport:
             raise Rejection(404, "The session is unknown or has expired: open the stream again")
         self._accounts.check(request.caller)
         if request.is_complete:
-            return self._handle_body(request, stream, whole_body(request, self._limits))
-        return self._read_and_handle(request, stream)
-
-    async def _read_and_handle(self, request: Request, stream: _Stream) -> Response:
-        try:
+            body = whole_body(request, self._limits)
+        else:
             body = await read_body(request, self._limits, self._accounts)
-            return self._handle_body(request, stream, body)
-        except Rejection as rejection:
-            return rejection.response
-
-    def _handle_body(self, request: Request, stream: _Stream, body: bytes) -> Response:
         message = jsonrpc.decode(body)
         if self._accounts.threads.over and is_work(message):
             self._accounts.threads.check(request.caller)
         if stream.is_busy and jsonrpc.is_request(message):
             raise reject_busy()
-        known = stream.connection.listener
-        reply = self._dispatcher.handle_message(message, stream.connection, stream)
-        if isinstance(reply, bytes):
-            stream.spawn(stream.answer(reply))
-        elif reply is not None:
-            stream.spawn(stream.finish(reply))
-        listener = stream.connection.listener
-        if known is None and listener is not None:
-            stream.spawn(self._dispatcher.announce(listener, stream))
+        stream.spawn(self._answer(stream, message))
         return ACCEPTED
+
+    async def _answer(self, stream: _Stream, message: AnyMessage) -> None:
+        had_listener = stream.connection.listener is not None
+        answer = await self._dispatcher.answer_message(message, stream.connection, stream)
+        if answer is not None:
+            await stream.answer(answer)
+        listener = stream.connection.listener
+        if listener is not None and not had_listener:
+            stream.spawn(self._dispatcher.announce(listener, stream))

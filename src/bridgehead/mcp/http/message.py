@@ -1,8 +1,7 @@
 """Messages: an HTTP request and its response, independent of the server that carries them. No I/O.
 
-Everything served over HTTP has one entrance: a `Handler` is a function from a `Request` to a `Response`, or
-to a coroutine that gives one. Our own server calls it for every request; `asgi.py` does so for any other
-server. A synchronous response needs no task.
+Everything served over HTTP has one entrance: a `Handler` is an async function from a `Request` to a response.
+Our own server calls it for every request; `asgi.py` does so for any other server.
 """
 
 from __future__ import annotations
@@ -143,14 +142,14 @@ class Request(ABC):
         """Begin a response in pieces. The handler's coroutine returns the stream when it is done."""
 
 
-Handled = Response | Coroutine[Any, Any, Response | ResponseStream]
-Handler = Callable[[Request], Handled]
+AnyResponse = Response | ResponseStream
+Handler = Callable[[Request], Coroutine[Any, Any, AnyResponse]]
 
 
 class Application(Protocol):
     """A handler with a life cycle."""
 
-    def __call__(self, request: Request, /) -> Handled:
+    async def __call__(self, request: Request, /) -> AnyResponse:
         """Answer one request."""
 
     async def start(self) -> None:

@@ -1,1 +1,1 @@
-"""The methods of the protocol. `request` finds the method of a request."""
+"""The methods of the protocol; `requests.METHODS` names them."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .. import jsonrpc
 from ..calls.context import Context, check_level
@@ -11,7 +11,7 @@ from ..connection import Client
 from ..features.content import Wire
 from ..features.tools import TASKS_EXTENSION
 from ..revisions import STATELESS, Revision, negotiate
-from ..server import EMPTY_BODY, Body, Server
+from .body import EMPTY_BODY, Body
 from .listing import cache_hints
 
 
@@ -36,12 +36,15 @@ class Capabilities(Wire, frozen=True):
 _CONTRACT = Capabilities(
     resources=Capability(subscribe=False, list_changed=False), tools=Capability(), prompts=Capability()
 )
+
+if TYPE_CHECKING:
+    from ..dispatch import Dispatcher
 """Capabilities shown by a bridge with a contract to a client that names no revision."""
 
 
-def list_capabilities(server: Server, revision: Revision) -> Capabilities:
+def list_capabilities(dispatcher: Dispatcher, revision: Revision) -> Capabilities:
     """Return the bridge's capabilities as the revision defines them."""
-    bridge = server.bridge
+    bridge = dispatcher.bridge
 
     def listed(name: str, has_any: object, *, subscribe: bool | None = None) -> Capability | None:
         return Capability(subscribe, True if name in bridge.changing else None) if has_any else None
@@ -65,42 +68,42 @@ def list_capabilities(server: Server, revision: Revision) -> Capabilities:
     )
 
 
-def initialize(server: Server, context: Context[Any], params: InitializeParams) -> Body:
+def initialize(dispatcher: Dispatcher, context: Context[Any], params: InitializeParams) -> Body:
     """Agree on a revision of the handshake era."""
     revision = negotiate(params.protocol_version)
     client = Client(revision, params.capabilities, params.client_info)
     client.names_revision = params.protocol_version is not None
-    server.adopt(context.connection, client)
-    is_contract = server.shows_contract(client)
+    dispatcher.adopt(context.connection, client)
+    is_contract = dispatcher.shows_contract(client)
     body: dict[str, Any] = {
         "protocolVersion": revision.name,
-        "capabilities": _CONTRACT if is_contract else list_capabilities(server, revision),
-        "serverInfo": server.bridge.info.fit(revision),
+        "capabilities": _CONTRACT if is_contract else list_capabilities(dispatcher, revision),
+        "serverInfo": dispatcher.bridge.info.fit(revision),
     }
-    instructions = server.bridge.instructions_for(revision)
+    instructions = dispatcher.bridge.instructions_for(revision)
     if instructions is not None:
         body["instructions"] = instructions
     return jsonrpc.encode(body), None
 
 
-def discover(server: Server, context: Context[Any], _params: Params) -> Body:
+def discover(dispatcher: Dispatcher, context: Context[Any], _params: Params) -> Body:
     """Answer with the revisions and capabilities, without a handshake."""
     body: dict[str, Any] = {
         "supportedVersions": list(STATELESS),
-        "capabilities": list_capabilities(server, context.revision),
+        "capabilities": list_capabilities(dispatcher, context.revision),
     }
-    instructions = server.bridge.instructions_for(context.revision)
+    instructions = dispatcher.bridge.instructions_for(context.revision)
     if instructions is not None:
         body["instructions"] = instructions
-    return jsonrpc.encode({**body, **cache_hints(server, server.bridge.list_ttl_ms)}), None
+    return jsonrpc.encode({**body, **cache_hints(dispatcher, dispatcher.bridge.list_ttl_ms)}), None
 
 
-def ping(_server: Server, _context: Context[Any], _params: Params) -> Body:
+def ping(_dispatcher: Dispatcher, _context: Context[Any], _params: Params) -> Body:
     """Answer with an empty result."""
     return EMPTY_BODY
 
 
-def set_level(_server: Server, context: Context[Any], params: SetLevelParams) -> Body:
+def set_level(_dispatcher: Dispatcher, context: Context[Any], params: SetLevelParams) -> Body:
     """Set the lowest level of log messages to send."""
     context.client.log_level = check_level(params.level)
     return EMPTY_BODY

@@ -15,49 +15,51 @@ from ..calls.params import META_PREFIX, ListenFilter, ListenParams, SubscribePar
 from ..changes import Change, Listener
 from ..errors import OVERLOADED, ProtocolError
 from ..features.tools import TASKS_EXTENSION
-from ..server import EMPTY_BODY, Body, EventualBody, Server
+from .body import EMPTY_BODY, Body, EventualBody
 
 if TYPE_CHECKING:
+    from ..dispatch import Dispatcher
     from ..tasks.methods import TaskWatch
 
 SUBSCRIPTION_ID = META_PREFIX + "subscriptionId"
 
 
-def subscribe(server: Server, context: Context[Any], params: SubscribeParams) -> Body:
+def subscribe(dispatcher: Dispatcher, context: Context[Any], params: SubscribeParams) -> Body:
     """Send the client `notifications/resources/updated` for a resource (handshake era)."""
     listener = context.connection.listener
     if listener is not None and params.uri not in listener.uris:
-        if len(listener.uris) >= server.limits.subscriptions:
-            raise ProtocolError(OVERLOADED, f"At most {server.limits.subscriptions} subscriptions a client")
-        _hold(server, context, changes.measure_subscriptions((params.uri,)))
+        most = dispatcher.limits.subscriptions
+        if len(listener.uris) >= most:
+            raise ProtocolError(OVERLOADED, f"At most {most} subscriptions a client")
+        _hold(dispatcher, context, changes.measure_subscriptions((params.uri,)))
         listener.uris.add(params.uri)
     return EMPTY_BODY
 
 
-def unsubscribe(server: Server, context: Context[Any], params: SubscribeParams) -> Body:
+def unsubscribe(dispatcher: Dispatcher, context: Context[Any], params: SubscribeParams) -> Body:
     """Stop sending updates of a resource (handshake era)."""
     listener = context.connection.listener
     if listener is not None and params.uri in listener.uris:
         listener.uris.discard(params.uri)
-        server.ledger.release(context.connection.caller, changes.measure_subscriptions((params.uri,)))
+        dispatcher.ledger.release(context.connection.caller, changes.measure_subscriptions((params.uri,)))
     return EMPTY_BODY
 
 
-def _hold(server: Server, context: Context[Any], size: int) -> None:
+def _hold(dispatcher: Dispatcher, context: Context[Any], size: int) -> None:
     """Charge subscriptions to the caller; raise above its limit."""
-    if not server.ledger.hold(context.connection.caller, size):
+    if not dispatcher.ledger.hold(context.connection.caller, size):
         raise ProtocolError(
             OVERLOADED,
             "You have reached the memory limit for one caller. Unsubscribe or end a session, then try again.",
         )
 
 
-def listen(server: Server, context: Context[Any], params: ListenParams) -> EventualBody:
+def listen(dispatcher: Dispatcher, context: Context[Any], params: ListenParams) -> EventualBody:
     """Open a stream of the changes that the client asks for (stateless era)."""
-    bridge, wanted = server.bridge, params.notifications
+    bridge, wanted = dispatcher.bridge, params.notifications
     uris: Any = UNSET
     if bridge.subscribable and wanted.resource_subscriptions is not UNSET:
-        uris = wanted.resource_subscriptions[: server.limits.subscriptions]
+        uris = wanted.resource_subscriptions[: dispatcher.limits.subscriptions]
     granted = ListenFilter(
         wanted.tools_list_changed and "tools" in bridge.changing,
         wanted.prompts_list_changed and "prompts" in bridge.changing,
@@ -67,14 +69,14 @@ def listen(server: Server, context: Context[Any], params: ListenParams) -> Event
     )
     if granted.task_ids is not UNSET:
         context.require_extension(TASKS_EXTENSION)
-    if len(server.streams) >= server.limits.listen_streams:
+    if len(dispatcher.streams) >= dispatcher.limits.listen_streams:
         raise ProtocolError(
-            OVERLOADED, f"At most {server.limits.listen_streams} listen streams; end one first"
+            OVERLOADED, f"At most {dispatcher.limits.listen_streams} listen streams; end one first"
         )
-    return _stream_changes(server, context, granted)
+    return _stream_changes(dispatcher, context, granted)
 
 
-async def _stream_changes(server: Server, context: Context[Any], granted: ListenFilter) -> Body:
+async def _stream_changes(dispatcher: Dispatcher, context: Context[Any], granted: ListenFilter) -> Body:
     meta = {SUBSCRIPTION_ID: context.request_id}
     lists = {
         method
@@ -87,23 +89,27 @@ async def _stream_changes(server: Server, context: Context[Any], granted: Listen
     }
     listener = Listener(lists, set(granted.resource_subscriptions or ()), partial(_encode, meta))
     size = listener.size + changes.measure_subscriptions(granted.task_ids or ())
-    _hold(server, context, size)
+    _hold(dispatcher, context, size)
     try:
-        async with _watch_tasks(server, context, listener, granted, meta):
-            with server.open_stream(context.connection, listener):
+        async with _watch_tasks(dispatcher, context, listener, granted, meta):
+            with dispatcher.open_stream(context.connection, listener):
                 acknowledgement = {"_meta": meta, "notifications": granted}
                 await context.notify("notifications/subscriptions/acknowledged", acknowledgement)
                 while await listener.wait():
                     for message in listener.take():
                         await context.send(message)
     finally:
-        server.ledger.release(context.connection.caller, size)
+        dispatcher.ledger.release(context.connection.caller, size)
     return b"{}", meta
 
 
 @asynccontextmanager
 async def _watch_tasks(
-    server: Server, context: Context[Any], listener: Listener, granted: ListenFilter, meta: dict[str, Any]
+    dispatcher: Dispatcher,
+    context: Context[Any],
+    listener: Listener,
+    granted: ListenFilter,
+    meta: dict[str, Any],
 ) -> AsyncIterator[None]:
     """Push changes of the requested tasks to the listener while its stream is open; only the caller's own."""
     wanted = granted.task_ids
@@ -113,10 +119,10 @@ async def _watch_tasks(
 
     from ..tasks.methods import TaskWatch  # lazy: tasks, 4 ms
 
-    watch = TaskWatch(server, context, listener)
+    watch = TaskWatch(dispatcher, context, listener)
     listener.encode = partial(_encode, meta, watch=watch)
     try:
-        await watch.begin(wanted[: server.limits.subscriptions])
+        await watch.begin(wanted[: dispatcher.limits.subscriptions])
         granted.task_ids = watch.ids
         yield
     finally:

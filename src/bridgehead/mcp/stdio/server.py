@@ -171,11 +171,11 @@ class StdioServer:
             # Only a lone call starts now. Otherwise a later message of the same chunk may cancel it, earlier
             # calls go first, and their answers are written together.
             start = self._start if is_lone and not self._tasks else self._loop.create_task
-            task = start(self._finish(reply))
+            task = start(self._answer_later(reply))
             if not task.done():
                 self._tasks[reply] = task
 
-    async def _finish(self, work: Coroutine[Any, Any, bytes | None]) -> None:
+    async def _answer_later(self, work: Coroutine[Any, Any, bytes | None]) -> None:
         try:
             answer = await work
             if answer is not None:

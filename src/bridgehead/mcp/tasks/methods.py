@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Coroutine
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .. import jsonrpc
 from ..calls.context import BecameTask, Context
@@ -16,16 +16,18 @@ from ..calls.failures import give_failure
 from ..calls.params import TaskParams, UpdateTaskParams
 from ..changes import TASKS, Listener
 from ..errors import forget_frames
-from ..features.results import ReturnType, encode_result
 from ..features.tools import TASKS_EXTENSION, Tool
-from ..server import EMPTY_BODY, Body, Server
+from ..methods.body import EMPTY_BODY, Body
 from .manager import TaskTerms
 from .record import TaskRecord
 
+if TYPE_CHECKING:
+    from ..dispatch import Dispatcher
 
-def _owner(server: Server, context: Context[Any]) -> str:
+
+def _owner(dispatcher: Dispatcher, context: Context[Any]) -> str:
     token_id = getattr(context.outlet, "token_id", "")  # a new token of the same name is another caller's
-    return f"{server.scope}\n{context.principal or ''}\n{token_id}"
+    return f"{dispatcher.scope}\n{context.principal or ''}\n{token_id}"
 
 
 def _check_client(context: Context[Any]) -> None:
@@ -33,25 +35,25 @@ def _check_client(context: Context[Any]) -> None:
 
 
 async def call_as_task(
-    server: Server, context: Context[Any], tool: Tool, work: Coroutine[Any, Any, Any]
+    dispatcher: Dispatcher, context: Context[Any], tool: Tool, work: Coroutine[Any, Any, Any]
 ) -> Body:
     """Run a tool's call, within the request or as a task."""
     terms = TaskTerms(
-        owner=_owner(server, context),
+        owner=_owner(dispatcher, context),
         caller=context.principal or str(getattr(context.outlet, "caller", "")),
         is_required=tool.task == "required",
         grace_seconds=tool.task_grace_seconds,
     )
-    outcome = await server.tasks.call(context, work, terms, partial(_conclude, context, tool.returns))
+    outcome = await dispatcher.tasks.call(context, work, terms, partial(_conclude, context, tool))
     if isinstance(outcome, TaskRecord):
-        raise BecameTask(_describe(server, outcome))
-    return encode_result(outcome, context.revision, tool.returns)
+        raise BecameTask(_describe(dispatcher, outcome))
+    return tool.encode(outcome, context.revision)
 
 
-def _conclude(context: Context[Any], returns: ReturnType, work: asyncio.Task[Any]) -> bytes:
+def _conclude(context: Context[Any], tool: Tool, work: asyncio.Task[Any]) -> bytes:
     """Return the result of a task's work, as the call would have returned it."""
     try:
-        encoded, meta = encode_result(work.result(), context.revision, returns)
+        encoded, meta = tool.encode(work.result(), context.revision)
     except BaseException as error:  # noqa: BLE001 - a task always ends, whatever its tool raises
         encoded, meta = give_failure(context, error)
         forget_frames(error)
@@ -62,37 +64,37 @@ def _conclude(context: Context[Any], returns: ReturnType, work: asyncio.Task[Any
     return opening + (b"}" if encoded == b"{}" else b"," + encoded[1:])
 
 
-def _describe(server: Server, record: TaskRecord) -> dict[str, Any]:
-    return record.describe(server.limits.task_poll_seconds)
+def _describe(dispatcher: Dispatcher, record: TaskRecord) -> dict[str, Any]:
+    return record.describe(dispatcher.limits.task_poll_seconds)
 
 
-async def get_task(server: Server, context: Context[Any], params: TaskParams) -> Body:
+async def get_task(dispatcher: Dispatcher, context: Context[Any], params: TaskParams) -> Body:
     """Return a task's status."""
     _check_client(context)
-    record = await server.tasks.find(params.task_id, _owner(server, context))
-    return jsonrpc.encode(_describe(server, record)), None
+    record = await dispatcher.tasks.find(params.task_id, _owner(dispatcher, context))
+    return jsonrpc.encode(_describe(dispatcher, record)), None
 
 
-async def update_task(server: Server, context: Context[Any], params: UpdateTaskParams) -> Body:
+async def update_task(dispatcher: Dispatcher, context: Context[Any], params: UpdateTaskParams) -> Body:
     """Pass the client's answers to a task."""
     _check_client(context)
-    await server.tasks.update(params.task_id, _owner(server, context), params.input_responses)
+    await dispatcher.tasks.update(params.task_id, _owner(dispatcher, context), params.input_responses)
     return EMPTY_BODY
 
 
-async def cancel_task(server: Server, context: Context[Any], params: TaskParams) -> Body:
+async def cancel_task(dispatcher: Dispatcher, context: Context[Any], params: TaskParams) -> Body:
     """Cancel a task."""
     _check_client(context)
-    await server.tasks.cancel(params.task_id, _owner(server, context))
+    await dispatcher.tasks.cancel(params.task_id, _owner(dispatcher, context))
     return EMPTY_BODY
 
 
 class TaskWatch:
     """The tasks that one listen stream watches."""
 
-    def __init__(self, server: Server, context: Context[Any], listener: Listener) -> None:
-        self._server = server
-        self._owner = _owner(server, context)
+    def __init__(self, dispatcher: Dispatcher, context: Context[Any], listener: Listener) -> None:
+        self._dispatcher = dispatcher
+        self._owner = _owner(dispatcher, context)
         self._listener = listener
         self._records: dict[str, TaskRecord] = {}
         """The newest unsent state of each task."""
@@ -101,7 +103,7 @@ class TaskWatch:
     async def begin(self, task_ids: list[str]) -> None:
         """Watch the tasks that exist; their current states are sent first."""
         for task_id in dict.fromkeys(task_ids):
-            if await self._server.tasks.watch(task_id, self._owner, self._offer):
+            if await self._dispatcher.tasks.watch(task_id, self._owner, self._offer):
                 self.ids.append(task_id)
 
     def _offer(self, record: TaskRecord) -> None:
@@ -110,9 +112,9 @@ class TaskWatch:
 
     def describe(self, task_id: str) -> dict[str, Any]:
         """Return a changed task for the stream."""
-        return _describe(self._server, self._records.pop(task_id))
+        return _describe(self._dispatcher, self._records.pop(task_id))
 
     def end(self) -> None:
         """Stop watching."""
         for task_id in self.ids:
-            self._server.tasks.unwatch(task_id, self._offer)
+            self._dispatcher.tasks.unwatch(task_id, self._offer)

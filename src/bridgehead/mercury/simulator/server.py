@@ -11,8 +11,8 @@ from typing import Any, Self
 
 import msgspec
 
-from bridgehead.mcp.http.message import Handled, Response
 from bridgehead.mcp.http.message import Request as HttpRequest
+from bridgehead.mcp.http.message import Response
 from bridgehead.mcp.http.server import Server, listen
 
 from .catalogue import MODELS, Model
@@ -136,22 +136,15 @@ class Simulator:
 
     # --- serving -------------------------------------------------------------------------------------------
 
-    def _handle(self, http: HttpRequest) -> Handled:
-        if http.is_complete:
-            return self._answer(http, bytes(http.body))
+    async def _handle(self, http: HttpRequest) -> Answered:
+        body = bytearray()
+        while piece := await http.read():
+            body += piece
+            if len(body) > MAX_BODY_BYTES:
+                return Response.json(Refusal(413).body, 413)
+        return await self._answer(http, bytes(body))
 
-        async def receive() -> Answered:
-            body = bytearray()
-            while piece := await http.read():
-                body += piece
-                if len(body) > MAX_BODY_BYTES:
-                    return Response.json(Refusal(413).body, 413)
-            handled = self._answer(http, bytes(body))
-            return handled if isinstance(handled, Response) else await handled
-
-        return receive()
-
-    def _answer(self, http: HttpRequest, body: bytes) -> Handled:
+    async def _answer(self, http: HttpRequest, body: bytes) -> Answered:
         pairs = list(http.header_pairs)
         request = ReceivedRequest(http.method, http.path, pairs, body, time.monotonic())
         if request.path.startswith("/_"):
@@ -169,8 +162,8 @@ class Simulator:
         if fault is None and isinstance(reply, Whole):
             return exchange.respond(reply.status, reply.body)
         if fault is not None and fault.kind == "refused":
-            return exchange.run(self._cut_everything(exchange, fault.delay))
-        return exchange.run(deliver(exchange, reply, fault, self.chunk_delay, self._now))
+            return await exchange.run(self._cut_everything(exchange, fault.delay))
+        return await exchange.run(deliver(exchange, reply, fault, self.chunk_delay, self._now))
 
     # --- orders from another process -----------------------------------------------------------------------
 

@@ -10,7 +10,7 @@ from httptools import HttpRequestParser
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from bridgehead.mcp.http.message import Handled, Request
+from bridgehead.mcp.http.message import Request
 from bridgehead.mcp.http.message import Response as AnyResponse
 from bridgehead.mcp.http.server import Server as HttpServer
 from bridgehead.mcp.http.server.protocol import MAX_HEAD_BYTES, Http1Protocol
@@ -414,9 +414,9 @@ async def test_a_request_that_was_answered_gives_up_its_body() -> None:
         await asyncio.sleep(0)
         return AnyResponse(200, b"done")
 
-    def handle(request: Request) -> Handled:
+    async def handle(request: Request) -> AnyResponse:
         taken.append(request)
-        return answer_later()
+        return await answer_later()
 
     with socket.create_server(("127.0.0.1", 0)) as listener:
         serving = HttpServer(handle)

@@ -2,7 +2,7 @@
 
 Three classes share the work. `RequestParser` turns bytes into requests and bounds them (the parsing itself is
 httptools'), `Http1Request` runs the handler and formats its response, `Http1Protocol` owns the transport and
-decides what happens when. Requests have no timers of their own, and a synchronous response needs no task.
+decides what happens when. Each request runs in a task; requests have no timers of their own.
 Fairness comes before speed: a connection answers one request when its bytes arrive; the rest waits for its
 turn among all connections (see `connections`).
 """
@@ -12,10 +12,8 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Coroutine
 from functools import lru_cache
 from http import HTTPStatus
-from typing import Any
 from urllib.parse import unquote
 
 import httptools
@@ -296,7 +294,7 @@ class Http1Request(Request):
         self.is_http11 = is_http11
         self.keep_alive = keep_alive
         self.task: asyncio.Task[None] | None = None
-        """Runs the handler's coroutine; None if the handler has not been called or needed no waiting."""
+        """Runs the handler; None before and after."""
         self.waiter: asyncio.Future[None] | None = None
         """What `read` waits for; None if it does not."""
         self.can_write = True
@@ -306,26 +304,16 @@ class Http1Request(Request):
         self._is_continued = False
 
     def start(self) -> None:
-        """Call the handler. A response is written at once; a coroutine gets a task."""
+        """Run the handler in a task."""
         protocol = self._protocol
-        try:
-            handled = protocol.connections.handler(self)
-        except Exception:
-            log.exception("the handler failed")
-            if not self.is_finished:
-                self._fail()
-            return
-        if isinstance(handled, Response):
-            self._respond(handled)
-            return
         if self.is_complete and not protocol.is_reading:
             protocol.resume_reading()  # a disconnect is noticed only while reading
-        self.task = protocol.loop.create_task(self._run(handled))
+        self.task = protocol.loop.create_task(self._run())
 
-    async def _run(self, work: Coroutine[Any, Any, Response | ResponseStream]) -> None:
+    async def _run(self) -> None:
         try:
             try:
-                response = await work
+                response = await self._protocol.connections.handler(self)
                 if not isinstance(response, Response):
                     await response.close()
                 elif self.can_write:
