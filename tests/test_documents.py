@@ -140,22 +140,24 @@ def words_of_code() -> set[str]:
     return {word for text in files for word in re.findall(r"\w+", text)} - removed_settings()
 
 
-def newest_changes() -> str:
-    """The changelog's first section, released or not."""
-    return (ROOT / "CHANGELOG.md").read_text(encoding="utf-8").split("\n## [")[1]
+def read_changes() -> list[str]:
+    """The changelog's sections, the newest first, released or not."""
+    return (ROOT / "CHANGELOG.md").read_text(encoding="utf-8").split("\n## [")[1:]
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
 def test_every_setting_that_a_document_names_exists(document: Path) -> None:
     text = document.read_text(encoding="utf-8")
     if document.name == "CHANGELOG.md":  # the past names what there was
-        text = newest_changes().partition("### Removed")[0]
+        text = read_changes()[0].partition("### Removed")[0]
 
     assert set(SETTING.findall(text)) - NOT_OURS - words_of_code() == set()
 
 
 def test_a_setting_that_the_changelog_calls_removed_is_gone() -> None:
-    removed = newest_changes().partition("### Removed")[2].partition("\n### ")[0]
+    removed = "\n".join(
+        section.partition("### Removed")[2].partition("\n### ")[0] for section in read_changes()
+    )
     names = {
         name
         for row in re.findall(r"^- Settings:.*(?:\n  .*)*", removed, re.MULTILINE)
@@ -168,7 +170,7 @@ def test_a_setting_that_the_changelog_calls_removed_is_gone() -> None:
 
 
 def test_the_changelog_begins_with_this_version_or_what_follows_it() -> None:
-    assert newest_changes().startswith((f"{__version__}] - 20", "Unreleased]"))
+    assert read_changes()[0].startswith((f"{__version__}] - 20", "Unreleased]"))
 
 
 def test_what_pyproject_asks_for_is_locked() -> None:

@@ -14,10 +14,10 @@ from bridgehead.mcp.calls.params import META_PREFIX
 from bridgehead.mcp.changes import TOOLS, Listener
 from bridgehead.mcp.connection import Client, Connection
 from bridgehead.mcp.dispatch import Dispatcher
+from bridgehead.mcp.features.results import EMPTY_BODY, Body
 from bridgehead.mcp.in_memory import InMemoryClient
 from bridgehead.mcp.jsonrpc import Message
 from bridgehead.mcp.limits import Ledger
-from bridgehead.mcp.methods.body import EMPTY_BODY, Body
 from bridgehead.mcp.requests import read
 from bridgehead.mcp.revisions import HANDSHAKE, V2025_03_26, V2025_11_25, Revision
 from bridgehead.mcp.tasks.manager import Tasks

@@ -32,9 +32,9 @@ from .connection import Client, Connection, Outlet, Reply
 from .errors import INVALID_REQUEST, METHOD_NOT_FOUND, ProtocolError, forget_frames, quote
 from .features.bridge_base import BridgeBase
 from .features.handlers import close_unstarted
+from .features.results import Body
 from .lifespan import Lifespan, Lifespans
 from .limits import Ledger, Limits
-from .methods.body import Body
 from .requests import RpcRequest, client_of, read
 from .revisions import V2026_07_28, Revision
 

@@ -37,7 +37,7 @@ from .calls.params import (
 from .connection import Client, Connection
 from .errors import INVALID_PARAMS, INVALID_REQUEST, UNSUPPORTED_VERSION, MalformedRequest, ProtocolError
 from .features.argument_errors import reword
-from .methods.body import EventualBody
+from .features.results import EventualBody
 from .methods.features import call_tool, complete, get_prompt, read_resource
 from .methods.handshake import discover, initialize, ping, set_level
 from .methods.listing import list_prompts, list_resources, list_templates, list_tools

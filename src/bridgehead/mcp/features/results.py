@@ -33,6 +33,10 @@ from .schema import output_outline, output_schema
 from .signatures import explain, read_hints, show_type
 
 Output = TypeVar("Output")
+Body = tuple[bytes, dict[str, Any] | None]
+"""An encoded result object, and the `_meta` to put into it."""
+EventualBody = Body | Coroutine[Any, Any, Body]
+EMPTY_BODY: Body = (b"{}", None)
 
 
 class Answer(Struct, Generic[Output], frozen=True):
@@ -175,9 +179,7 @@ def _by_schema(kind: Any) -> tuple[Form, Any]:
     return ("object" if schema.get("type") == "object" else "wrapped"), kind
 
 
-def encode_result(
-    value: Any, revision: Revision, returns: ReturnType | None = None
-) -> tuple[bytes, dict[str, Any] | None]:
+def encode_result(value: Any, revision: Revision, returns: ReturnType | None = None) -> Body:
     """Encode a function's return value for a revision; return it with its `_meta`.
 
     Without a declared return type, the value alone decides.

@@ -26,7 +26,7 @@ from .content import Icon, Wire, fit
 from .docstrings import read_docstring
 from .handlers import make_handler, run_in_thread
 from .leniency import normalize
-from .results import Encoded, ReturnType, encode_result
+from .results import Body, Encoded, ReturnType, encode_result
 from .schema import flat_schema, input_schema, mirrored_headers
 from .signatures import check_description, check_function, check_input, check_name, input_type
 
@@ -136,7 +136,7 @@ class Tool:
         self._defaults = defaults or {}
         self._meta = meta
 
-    def encode(self, returned: Any, revision: Revision) -> tuple[bytes, dict[str, Any] | None]:
+    def encode(self, returned: Any, revision: Revision) -> Body:
         """Encode what the handler returned, perhaps with notes that a hook added."""
         if self.reword_returned is not None:
             returned = self.reword_returned(returned)

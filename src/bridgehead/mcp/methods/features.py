@@ -19,10 +19,9 @@ from ..features.bridge_base import BridgeBase
 from ..features.content import BlobResource, TextResource, fit
 from ..features.handlers import settle
 from ..features.prompts import PromptResult
-from ..features.results import Encoded
+from ..features.results import Body, Encoded, EventualBody
 from ..features.tools import TASKS_EXTENSION, Tool, unknown_tool
 from ..revisions import Revision
-from .body import Body, EventualBody
 from .listing import cache_hints
 
 if TYPE_CHECKING:

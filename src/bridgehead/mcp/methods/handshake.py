@@ -9,9 +9,9 @@ from ..calls.context import Context, check_level
 from ..calls.params import InitializeParams, Params, SetLevelParams
 from ..connection import Client
 from ..features.content import Wire
+from ..features.results import EMPTY_BODY, Body
 from ..features.tools import TASKS_EXTENSION
 from ..revisions import STATELESS, Revision, negotiate
-from .body import EMPTY_BODY, Body
 from .listing import cache_hints
 
 

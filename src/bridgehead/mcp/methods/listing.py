@@ -13,7 +13,7 @@ from ..errors import INVALID_PARAMS, ProtocolError, quote
 from ..features.apps import shows_apps
 from ..features.content import fit
 from ..features.handlers import settle
-from .body import Body
+from ..features.results import Body
 
 if TYPE_CHECKING:
     from ..dispatch import Dispatcher

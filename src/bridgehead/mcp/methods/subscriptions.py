@@ -14,8 +14,8 @@ from ..calls.context import Context
 from ..calls.params import META_PREFIX, ListenFilter, ListenParams, SubscribeParams
 from ..changes import Change, Listener
 from ..errors import OVERLOADED, ProtocolError
+from ..features.results import EMPTY_BODY, Body, EventualBody
 from ..features.tools import TASKS_EXTENSION
-from .body import EMPTY_BODY, Body, EventualBody
 
 if TYPE_CHECKING:
     from ..dispatch import Dispatcher

@@ -16,8 +16,8 @@ from ..calls.failures import give_failure
 from ..calls.params import TaskParams, UpdateTaskParams
 from ..changes import TASKS, Listener
 from ..errors import forget_frames
+from ..features.results import EMPTY_BODY, Body
 from ..features.tools import TASKS_EXTENSION, Tool
-from ..methods.body import EMPTY_BODY, Body
 from .manager import TaskTerms
 from .record import TaskRecord
 
