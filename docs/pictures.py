@@ -12,7 +12,7 @@ from pathlib import Path
 
 from bridgehead.aoc.bench.benchmark import record
 from bridgehead.aoc.bench.journal import PhaseResult, RunResult, run_id
-from bridgehead.aoc.ranking.board import Filters
+from bridgehead.aoc.files.filters import Filters
 from bridgehead.aoc.ranking.plot import NARROW, THEMES, draw
 from bridgehead.aoc.settings import AocSettings
 from bridgehead.aoc.workspace import open_workspace

@@ -35,7 +35,7 @@ import sys, time
 from bridgehead.aoc.files import attempts, names, records
 from bridgehead.aoc.workspace import open_workspace
 from bridgehead.aoc.ranking import standings
-from bridgehead.aoc.ranking.board import Filters
+from bridgehead.aoc.files.filters import Filters
 from bridgehead.aoc.settings import AocSettings
 workspace = open_workspace(AocSettings({"AOC_DATA_DIR": sys.argv[1]}))
 begin = time.perf_counter()

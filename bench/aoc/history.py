@@ -21,8 +21,8 @@ from pathlib import Path
 from bench.machine import machine
 from bench.table import draw
 from bridgehead.aoc.commands import main as aoc
+from bridgehead.aoc.files.filters import Filters
 from bridgehead.aoc.files.recorder import NewRun
-from bridgehead.aoc.ranking.board import Filters
 from bridgehead.aoc.settings import AocSettings
 from bridgehead.aoc.workspace import Workspace, open_workspace
 from bridgehead.commands import db

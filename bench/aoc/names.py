@@ -17,8 +17,8 @@ from pathlib import Path
 
 from bench.machine import machine
 from bench.table import draw
+from bridgehead.aoc.files.filters import Filters
 from bridgehead.aoc.files.recorder import NewRun
-from bridgehead.aoc.ranking.board import Filters
 from bridgehead.aoc.settings import AocSettings
 from bridgehead.aoc.workspace import open_workspace
 

@@ -17,7 +17,8 @@ from pathlib import Path
 from statistics import median
 
 from bench.machine import machine
-from bridgehead.aoc.ranking.board import Puzzle, Tries
+from bridgehead.aoc.files.attempts import Tries
+from bridgehead.aoc.files.filters import Puzzle
 from bridgehead.aoc.ranking.comparison import (
     Fit,
     Place,

@@ -7,8 +7,8 @@ import pytest
 
 from bridgehead.aoc import workspace as workspace_module
 from bridgehead.aoc.files.entries import Wanted, id_of
+from bridgehead.aoc.files.filters import Filters
 from bridgehead.aoc.files.recorder import NewRun
-from bridgehead.aoc.ranking.board import Filters
 from bridgehead.aoc.settings import AocSettings
 from bridgehead.aoc.workspace import Workspace, open_workspace
 from tests.aoc.data import Data, entry

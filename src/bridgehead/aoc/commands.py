@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import shlex
 import sys
 from argparse import REMAINDER, Namespace
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
+from getpass import getpass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,19 +17,32 @@ from msgspec.structs import replace
 
 from bridgehead.runtime.command_line import Parser, number
 from bridgehead.runtime.errors import InvalidArgument, StorageError
+from bridgehead.runtime.findings import exit_code, settings_table, table
+from bridgehead.runtime.http import Proxies
 
-from .bench.command import add_options
+from .bench import command as bench
+from .doctor import check, examine
 from .files.entries import GRADES
-from .files.layout import FIRST, LAST, default_data_dir
-from .ranking.board import Board, Filters, Skipped
+from .files.filters import Filters, Skipped
+from .files.history import Page
+from .files.layout import FIRST, LAST, default_data_dir, folders_in
+from .files.names import clean_name
+from .measuring import Measurement, measure
+from .ranking import rendering, wording
+from .ranking.board import Board
+from .ranking.plot import draw
+from .sandbox.program import MEGABYTE, Limits
 from .settings import AocSettings, find_session_file, secret_paths
-from .workspace import open_workspace
+from .site import client as site
+from .site.cookie import parse_cookie, read_cookie, save_cookie, save_in_keyring
+from .site.fetching import Fetcher
+from .starter import make_starter
+from .workspace import BoardView, Workspace, open_workspace
 
 if TYPE_CHECKING:
     from bridgehead.runtime.stores import postgres
 
     from .database.transfer import TransferResult
-    from .workspace import BoardView, Workspace
 
 MIN_RUNS = 5
 """Fewest runs of a solver; a time from fewer says little and may be a lucky one."""
@@ -58,23 +73,17 @@ def main(arguments: list[str], environment: Mapping[str, str]) -> int:
     if options.run is None:
         from rich.console import Console
 
-        from bridgehead.runtime.findings import exit_code, settings_table, table
-
         console = Console(highlight=False)
         if options.command == "settings":
             console.print(settings_table(settings, environment))
             return 0
-        import asyncio
-
-        from .doctor import examine
-
         findings = asyncio.run(examine(environment))
         console.print(table(findings))
         return exit_code(findings)
     with ExitStack() as stack:
         database = None
         if settings.database_url is not None:
-            from bridgehead.runtime.stores import postgres
+            from bridgehead.runtime.stores import postgres  # lazy: PostgreSQL
 
             database = stack.enter_context(postgres.opened_in_thread(settings.database_url))
         status: int = options.run(open_workspace(settings, database=database), options, settings)
@@ -158,7 +167,7 @@ def parser() -> Parser:
         help="memory limit of one run, on Linux (default: 4096)",
     )
     run.add_argument("command", nargs=REMAINDER, metavar="-- COMMAND", help="the program and its arguments")
-    add_options(_add(commands, "bench", _bench, "run agents on puzzles, isolated, and compare them"))
+    bench.add_options(_add(commands, "bench", _bench, "run agents on puzzles, isolated, and compare them"))
     init = _add(commands, "init", _init, "make a folder with a first puzzle")
     init.add_argument("folder", metavar="FOLDER", nargs="?", help="where (default: the data directory)")
     _add(commands, "check", _check, "read every file and list every problem")
@@ -198,8 +207,6 @@ def _filters(options: Namespace, order: Any = "speed") -> Filters:
 
 
 def _leaderboard(workspace: Workspace, options: Namespace, _settings: AocSettings) -> int:
-    from .ranking import rendering
-
     view = workspace.board_now(_filters(options, options.order))
     board = replace(view.board, rows=view.rows)
     if options.format == "table":
@@ -213,8 +220,7 @@ def _leaderboard(workspace: Workspace, options: Namespace, _settings: AocSetting
 
 
 def _print_table(view: BoardView, board: Board, options: Namespace) -> None:
-    from .ranking import wording
-    from .ranking.terminal import print_board
+    from .ranking.terminal import print_board  # lazy: rich, 40 ms
 
     if not board.rows:
         sys.stdout.write(f"{wording.no_runs(options.llm, view.known, options.day, view.days)}\n")
@@ -230,8 +236,6 @@ def _name_skipped(skipped: list[Skipped]) -> None:
 
 
 def _plot(workspace: Workspace, options: Namespace, _settings: AocSettings) -> int:
-    from .ranking.plot import draw
-
     drawn = draw(workspace, _filters(options), options.file, options.theme)
     sys.stdout.write(f"{drawn}\n")
     _name_skipped(workspace.board_now(_filters(options)).skipped)
@@ -239,27 +243,21 @@ def _plot(workspace: Workspace, options: Namespace, _settings: AocSettings) -> i
 
 
 def _history(workspace: Workspace, options: Namespace, _settings: AocSettings) -> int:
-    from .ranking.history import Page
-    from .ranking.wording import history_text
-
     if options.limit is None:
         runs, skipped = workspace.runs_now(_filters(options))
         page = Page(runs, len(runs), None)
     else:
         view = workspace.history_now(_filters(options), options.limit)
         page, skipped = view.page, view.skipped
-    text = history_text(page)
+    text = wording.history_text(page)
     sys.stdout.write(f"{text or 'No runs are recorded for this.'}\n")
     _name_skipped(skipped)
     return 0
 
 
 def _export(workspace: Workspace, options: Namespace, settings: AocSettings) -> int:
-    from .ranking import rendering
-
     if options.folder is not None:
-        from .database.transfer import export_folder
-        from .files.layout import folders_in
+        from .database.transfer import export_folder  # lazy: PostgreSQL
 
         database = _need_database(workspace)
         path = Path(options.folder).expanduser().absolute()
@@ -274,7 +272,7 @@ def _export(workspace: Workspace, options: Namespace, settings: AocSettings) -> 
 
 
 def _import(workspace: Workspace, _chosen: Namespace, _settings: AocSettings) -> int:
-    from .database.transfer import import_folder
+    from .database.transfer import import_folder  # lazy: PostgreSQL
 
     return _print_transfer(
         import_folder(workspace, _need_database(workspace)), f"from {workspace.folders.speeds}"
@@ -304,8 +302,6 @@ def _print_transfer(result: TransferResult, where: str) -> int:
 
 
 def _check(workspace: Workspace, _chosen: Namespace, _settings: AocSettings) -> int:
-    from .doctor import check
-
     report = check(workspace.folders)
     for problem in report.problems:
         sys.stdout.write(f"{problem.path}: {problem.text}\n")
@@ -316,8 +312,6 @@ def _check(workspace: Workspace, _chosen: Namespace, _settings: AocSettings) -> 
 
 
 def _init(workspace: Workspace, options: Namespace, settings: AocSettings) -> int:
-    from .starter import make_starter
-
     # Without an argument: the folder of the configured year, which may be inside the data directory.
     folder = (
         Path(options.folder or settings.data_dir or default_data_dir(str(Path.cwd()))).expanduser().absolute()
@@ -342,10 +336,6 @@ def _init(workspace: Workspace, options: Namespace, settings: AocSettings) -> in
 
 
 def _run(workspace: Workspace, options: Namespace, settings: AocSettings) -> int:
-    from .files.names import clean_name
-    from .measuring import Measurement, measure
-    from .sandbox.program import MEGABYTE, Limits
-
     # argparse keeps the `--` in front of the remaining words.
     command = options.command[1:] if options.command[:1] == ["--"] else options.command
     if not command:
@@ -374,21 +364,13 @@ def _run(workspace: Workspace, options: Namespace, settings: AocSettings) -> int
 
 
 def _bench(workspace: Workspace, options: Namespace, settings: AocSettings) -> int:
-    from .bench.command import run
-
-    return run(workspace, options, settings)
+    return bench.run(workspace, options, settings)
 
 
 # --- the site ----------------------------------------------------------------------------------------------
 
 
 def _fetch(workspace: Workspace, options: Namespace, settings: AocSettings) -> int:
-    from bridgehead.runtime.http import Proxies
-
-    from .site.client import SITE_URL, SiteClient
-    from .site.cookie import read_cookie
-    from .site.fetching import Fetcher
-
     if not settings.contact:
         raise InvalidArgument(
             "AOC_CONTACT is not set.",
@@ -396,8 +378,9 @@ def _fetch(workspace: Workspace, options: Namespace, settings: AocSettings) -> i
         )
     path = find_session_file(settings)
     # HTTPS_PROXY and the like are not our settings; every program reads them.
-    proxy = Proxies.from_environment(os.environ).choose(SITE_URL)
-    client = SiteClient(SITE_URL, read_cookie(path), settings.contact, path.parent / "requests", proxy)
+    proxy = Proxies.from_environment(os.environ).choose(site.SITE_URL)
+    pause = path.parent / "requests"
+    client = site.SiteClient(site.SITE_URL, read_cookie(path), settings.contact, pause, proxy)
 
     def report(line: str) -> None:
         sys.stdout.write(f"{line}\n")
@@ -412,10 +395,6 @@ def _fetch(workspace: Workspace, options: Namespace, settings: AocSettings) -> i
 
 
 def _cookie(_workspace: Workspace, options: Namespace, settings: AocSettings) -> int:
-    from getpass import getpass
-
-    from .site.cookie import parse_cookie, save_cookie, save_in_keyring
-
     # On Windows an input of NUL counts as a terminal, and getpass would wait there for ever.
     is_person = sys.stdin.isatty() and (sys.platform != "win32" or sys.stderr.isatty())
     cookie = parse_cookie(getpass("Session cookie (not shown): ") if is_person else sys.stdin.readline())

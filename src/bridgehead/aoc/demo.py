@@ -18,7 +18,7 @@ from rich.console import Console
 from bridgehead.runtime.demo_script import DemoScript
 from bridgehead.runtime.manifest import Trial
 
-from .ranking.board import Filters
+from .files.filters import Filters
 from .ranking.rendering import table
 from .settings import AocSettings
 from .starter import LANTERNS, make_starter

@@ -27,24 +27,25 @@ from bridgehead.runtime.errors import StorageError, Unavailable
 from bridgehead.runtime.timing import Clock, SystemClock
 
 from .files import instructions, layout
+from .files.attempts import ANSWERED, Attempts, AttemptStep, AttemptStore, Stopwatch, TimedAttempt
 from .files.entries import CLAIMED, MEASURED, VERIFIED, Details, Group, Measure, RecordKey
+from .files.figures import Runs
+from .files.filters import Filters, Puzzle, Skipped
+from .files.history import Page, Run, as_run, cut_page, find_runs
 from .files.instructions import Instruction, Verdict
 from .files.layout import Folders, find_folders
 from .files.names import Aliases, canonical_name, match_names, merge_spellings, read_or_skip
+from .files.recorder import NewRun, Recorder, RecordWriter
+from .files.records import DayCounts, RecordReader, Records
 from .files.seals import Seals
 from .files.timeline import RunFilter
 from .handouts import Handouts
-from .ranking.board import Board, Filters, Puzzle, Row, Skipped
-from .ranking.figures import Runs
-from .ranking.history import Page, Run, as_run, cut_page, find_runs
+from .ranking.board import Board, Row
+from .ranking.standings import merge, rank, tally
 from .settings import AocSettings
 
 if TYPE_CHECKING:
     from bridgehead.runtime.stores import postgres
-
-    from .files.attempts import AttemptStep, AttemptStore, Stopwatch, TimedAttempt
-    from .files.recorder import RecordWriter
-    from .files.records import DayCounts, RecordReader
 
 
 T = TypeVar("T")
@@ -149,8 +150,6 @@ class Workspace:
     @cached_property
     def recorder(self) -> RecordWriter:
         """Writes records."""
-        from .files.recorder import Recorder  # lazy: records, 6 ms
-
         if self.database is not None:
             from .database.recorder import DatabaseRecorder
 
@@ -163,8 +162,6 @@ class Workspace:
     @cached_property
     def records(self) -> RecordReader:
         """Reads records."""
-        from .files.records import Records  # lazy: records, 6 ms
-
         if self.database is not None:
             from .database.records import DatabaseRecords
 
@@ -175,8 +172,6 @@ class Workspace:
     @cached_property
     def attempts(self) -> AttemptStore:
         """Reads and writes attempts."""
-        from .files.attempts import Attempts  # lazy: attempts, 3 ms
-
         if self.database is not None:
             from .database.attempts import DatabaseAttempts
 
@@ -188,8 +183,6 @@ class Workspace:
     @cached_property
     def stopwatch(self) -> Stopwatch:
         """Times attempts."""
-        from .files.attempts import Stopwatch  # lazy: attempts, 3 ms
-
         return Stopwatch(self.attempts, self.clock)
 
     def past_attempts(
@@ -199,8 +192,6 @@ class Workspace:
 
         With an attempt in `before`, only phases handed out before it began count as given.
         """
-        from .files.attempts import ANSWERED  # lazy: attempts, 3 ms
-
         aliases = self._aliases([])
         name = aliases.look_up(llm).casefold()
         own: set[str] = set()
@@ -242,8 +233,6 @@ class Workspace:
 
     async def record_attempt(self, attempt: TimedAttempt, client: int | None = None) -> bool:
         """Record the time of a solved attempt, once; return whether it has a record."""
-        from .files.recorder import NewRun  # lazy: records, 6 ms
-
         end = attempt.end
         if end is None or end.outcome not in {"solved", "unchecked"}:
             return False
@@ -262,8 +251,6 @@ class Workspace:
             await self.record_attempt(attempt)
 
     def _unrecorded_attempts(self) -> list[TimedAttempt]:
-        from .files.attempts import TimedAttempt  # lazy: attempts, 3 ms
-
         missing: list[TimedAttempt] = []
         for day in layout.DAYS:
             by_attempt: dict[str, list[AttemptStep]] = {}
@@ -342,8 +329,6 @@ class Workspace:
         return replace(shown if shown.rows else own, known=known)
 
     def _whole_board(self, filters: Filters, aliases: Aliases, skipped: list[Skipped]) -> BoardView:
-        from .ranking.standings import rank  # lazy: ranking, 4 ms
-
         records = self.records.runs(filters.day, skipped)
         # Everything that the board is made of; while none of it changes, the cached board is still right.
         state = (
@@ -369,8 +354,6 @@ class Workspace:
 
     def times_now(self, filters: Filters, board: Board) -> Callable[[Row], dict[Puzzle, list[int]]]:
         """Return a function that maps a row of a board to its sorted times by puzzle. Blocks."""
-        from .ranking.standings import merge, tally  # lazy: ranking, 4 ms
-
         records = {day: runs.groups for day, runs in self.records.runs(filters.day, []).items()}
         name_of = merge_spellings(self._aliases([]), _count_names(records))
         tallies = tally(records, filters, name_of, board.measure)

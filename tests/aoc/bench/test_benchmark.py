@@ -10,7 +10,7 @@ from bridgehead.aoc.bench import benchmark
 from bridgehead.aoc.bench.agent_run import Assignment, BenchContext
 from bridgehead.aoc.bench.benchmark import Plan, check_plan, exhausted_budget, record, run_benchmark
 from bridgehead.aoc.bench.journal import RunJournal, RunResult
-from bridgehead.aoc.ranking.board import Filters
+from bridgehead.aoc.files.filters import Filters
 from bridgehead.runtime.errors import InvalidArgument
 from tests.aoc.bench.results import FAILED, NOT_STARTED, SOLVED, result, scripted
 

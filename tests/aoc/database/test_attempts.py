@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from bridgehead.aoc.files.attempts import MAX_TRIES, AttemptOutcome, AttemptStep
-from bridgehead.aoc.ranking.board import AttemptCounts, Filters, Tries
+from bridgehead.aoc.files.attempts import MAX_TRIES, AttemptCounts, AttemptOutcome, AttemptStep, Tries
+from bridgehead.aoc.files.filters import Filters
 from bridgehead.aoc.workspace import Workspace
 from tests.aoc.database_data import DatabaseData, faulty_replica, replica
 from tests.support.postgres_server import PostgresServer

@@ -13,8 +13,8 @@ import pytest
 
 from bridgehead.aoc.bridge import far_side
 from bridgehead.aoc.database.recorder import SETTLE_SECONDS
+from bridgehead.aoc.files.filters import Filters
 from bridgehead.aoc.files.recorder import NewRun
-from bridgehead.aoc.ranking.board import Filters
 from bridgehead.aoc.workspace import Workspace
 from bridgehead.runtime.errors import BridgeError, StorageError, TimedOut, Unavailable
 from bridgehead.runtime.stores.postgres import RECONNECTING_SECONDS

@@ -9,8 +9,8 @@ import pytest
 from bridgehead.aoc.database import read_schema
 from bridgehead.aoc.database.records import DatabaseRecords
 from bridgehead.aoc.files.entries import Group, Wanted, id_of
+from bridgehead.aoc.files.filters import Filters
 from bridgehead.aoc.files.recorder import NewRun
-from bridgehead.aoc.ranking.board import Filters
 from bridgehead.aoc.settings import AocSettings
 from bridgehead.aoc.workspace import Workspace, open_workspace
 from bridgehead.runtime.stores import migrations

@@ -11,15 +11,17 @@ from bridgehead.aoc.files import attempts as attempts_module
 from bridgehead.aoc.files.attempts import (
     MAX_TRIES,
     OPEN_SECONDS,
+    AttemptCounts,
     AttemptOutcome,
     Attempts,
     AttemptStep,
     Stopwatch,
+    Tries,
     find_wrong_lines,
 )
 from bridgehead.aoc.files.entries import CLAIMED, MEASURED
+from bridgehead.aoc.files.filters import Filters
 from bridgehead.aoc.files.seals import Seals
-from bridgehead.aoc.ranking.board import AttemptCounts, Filters, Tries
 from bridgehead.runtime.errors import NotFound, StorageError
 from tests.aoc.data import SECONDS
 from tests.support.clock import START, Clock

@@ -22,8 +22,8 @@ from bridgehead.aoc.files.entries import (
     Wanted,
     id_of,
 )
+from bridgehead.aoc.files.figures import Runs
 from bridgehead.aoc.files.locking import FolderLock
-from bridgehead.aoc.ranking.figures import Runs
 from bridgehead.runtime import durable
 from bridgehead.runtime.errors import InvalidArgument, NotFound, StorageError
 from bridgehead.runtime.timing import SystemClock

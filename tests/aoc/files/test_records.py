@@ -8,11 +8,11 @@ import pytest
 
 from bridgehead.aoc.files import records as records_module
 from bridgehead.aoc.files.entries import Group
+from bridgehead.aoc.files.filters import Skipped
+from bridgehead.aoc.files.history import PageCut
 from bridgehead.aoc.files.records import Records
 from bridgehead.aoc.files.snapshot import read_parts
 from bridgehead.aoc.files.timeline import RunFilter
-from bridgehead.aoc.ranking.board import Skipped
-from bridgehead.aoc.ranking.history import PageCut
 from bridgehead.runtime.errors import StorageError, Unavailable
 from tests.aoc.data import Data, entry, first_journal, new, open_day
 

@@ -4,8 +4,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bridgehead.aoc.files.entries import Entry, Group, moment_of
+from bridgehead.aoc.files.history import PageCut, cut_page
 from bridgehead.aoc.files.timeline import MAX_FILTERED, RunFilter, Timeline, newest
-from bridgehead.aoc.ranking.history import PageCut, cut_page
 
 MOMENTS = [f"2025-12-0{day}T10:30:00.{part:03}Z" for day in (1, 2, 3) for part in (0, 1)] + ["sometime"]
 

@@ -2,9 +2,11 @@
 
 from typing import Any
 
+from bridgehead.aoc.files.attempts import AttemptCounts, Tries
 from bridgehead.aoc.files.entries import SOLVING, Grade, Group, Measure
-from bridgehead.aoc.ranking.board import AttemptCounts, Board, Filters, Tries
-from bridgehead.aoc.ranking.figures import Runs
+from bridgehead.aoc.files.figures import Runs
+from bridgehead.aoc.files.filters import Filters
+from bridgehead.aoc.ranking.board import Board
 from bridgehead.aoc.ranking.standings import rank
 
 Times = dict[str, dict[int, list[int]]]

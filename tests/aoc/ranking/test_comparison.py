@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from bridgehead.aoc.ranking.board import Puzzle, Tries
+from bridgehead.aoc.files.attempts import Tries
+from bridgehead.aoc.files.filters import Puzzle
 from bridgehead.aoc.ranking.comparison import (
     Fit,
     count_failures,

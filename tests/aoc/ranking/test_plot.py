@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from bridgehead.aoc.files.filters import Filters
 from bridgehead.aoc.ranking import plot, wording
-from bridgehead.aoc.ranking.board import Filters
 from bridgehead.aoc.ranking.plot import find_fonts
 from bridgehead.aoc.settings import AocSettings
 from bridgehead.aoc.workspace import open_workspace

@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from bridgehead.aoc.ranking.board import AttemptCounts
+from bridgehead.aoc.files.attempts import AttemptCounts
 from bridgehead.aoc.ranking.standings import MAX_MODELS, MAX_RANKED, TOO_MANY
 from tests.aoc.ranking.boards import Times, board, rank_ranges, tried
 

@@ -13,8 +13,8 @@ from tempfile import TemporaryDirectory
 from bridgehead.runtime.command_line import Parser, number
 from bridgehead.runtime.errors import InvalidArgument
 
+from ..files.filters import Filters
 from ..files.layout import FIRST, LAST
-from ..ranking.board import Filters
 from ..ranking.terminal import print_board
 from ..sandbox.isolation import find_bubblewrap
 from ..settings import AocSettings, secret_paths

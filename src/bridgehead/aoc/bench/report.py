@@ -7,8 +7,8 @@ from statistics import median
 
 from bridgehead.runtime.errors import Unavailable
 
+from ..files.filters import Filters
 from ..ranking import plot, rendering, wording
-from ..ranking.board import Filters
 from ..workspace import Workspace
 from .journal import RunResult
 from .progress import run_text

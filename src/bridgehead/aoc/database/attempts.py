@@ -12,9 +12,9 @@ import msgspec
 
 from bridgehead.runtime.errors import Unavailable
 
-from ..files.attempts import AttemptEnd, AttemptStep, count_attempts, steps_to_store
+from ..files.attempts import AttemptCounts, AttemptEnd, AttemptStep, count_attempts, steps_to_store
 from ..files.entries import Measure
-from ..ranking.board import AttemptCounts, Filters
+from ..files.filters import Filters
 from .recorder import RETRY_PAUSE, SETTLE_SECONDS
 
 if TYPE_CHECKING:

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from msgspec import Struct
 
 from ..files.entries import CLAIMED, EXECUTION, SOLVING, Grade, Group
+from ..files.figures import Runs
 from ..files.names import canonical_name
-from ..ranking.figures import Runs
 
 if TYPE_CHECKING:
     from bridgehead.runtime.stores import postgres

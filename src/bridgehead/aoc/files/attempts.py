@@ -22,16 +22,16 @@ from pathlib import Path
 from typing import Literal, NamedTuple, Protocol
 
 import msgspec
-from msgspec import Struct
+from msgspec import Struct, field
 from msgspec.structs import astuple, replace
 
 from bridgehead.runtime import durable
 from bridgehead.runtime.errors import NotFound, StorageError
 from bridgehead.runtime.timing import Clock
 
-from ..ranking.board import AttemptCounts, Filters, Puzzle, Tries
 from . import layout
 from .entries import CLAIMED, SOLVING, Grade, Measure, Name, format_timestamp
+from .filters import Filters, Puzzle
 from .instructions import Verdict
 from .layout import Identity, Phase, identify
 from .locking import FolderLock
@@ -79,6 +79,33 @@ class AttemptStep(Struct, omit_defaults=True):
 
 
 _decode = msgspec.json.Decoder(AttemptStep).decode
+
+
+class Tries(NamedTuple):
+    """A model's attempts at one puzzle that were checked, and how many of them it solved."""
+
+    solved: int
+    attempts: int
+
+
+class AttemptCounts(Struct, frozen=True):
+    """How a model's attempts ended."""
+
+    attempts: int = 0
+    solved: int = 0
+    failed: int = 0
+    wrong: int = 0
+    """Wrong answers, over all attempts."""
+    tokens: float | None = None
+    """Mean over the attempts that report tokens."""
+    cost_usd: float | None = None
+    by_puzzle: dict[Puzzle, Tries] = field(default_factory=dict)
+
+    @property
+    def solve_rate(self) -> float | None:
+        """Share of solved ones among the attempts whose answer was checked."""
+        checked = self.solved + self.failed
+        return self.solved / checked if checked else None
 
 
 class AttemptStore(Protocol):

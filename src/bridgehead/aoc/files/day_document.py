@@ -17,8 +17,8 @@ from msgspec import UNSET, Raw, Struct
 
 from bridgehead.runtime.errors import StorageError
 
-from ..ranking.figures import Runs
 from .entries import CLAIMED, EXECUTION, GRADES, SOLVING, Entry, Group, NewEntry, RecordKey
+from .figures import Runs
 from .names import canonical_name
 from .snapshot import BYTE_ORDER_MARK, UNDECODABLE
 

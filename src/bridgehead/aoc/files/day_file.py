@@ -24,7 +24,6 @@ from bridgehead.runtime import durable
 from bridgehead.runtime.errors import InvalidArgument, NotFound, StorageError
 from bridgehead.runtime.timing import Clock
 
-from ..ranking.figures import Figures, Runs, figures
 from . import day_document, journal, layout
 from .day_document import DayDocument
 from .entries import (
@@ -39,6 +38,7 @@ from .entries import (
     format_timestamp,
     id_of,
 )
+from .figures import Figures, Runs, figures
 from .layout import Identity, identify
 from .locking import FolderLock
 from .names import canonical_name

@@ -20,8 +20,8 @@ from msgspec import Struct
 
 from bridgehead.runtime.errors import InvalidArgument, StorageError
 
-from ..ranking.board import Skipped
 from .entries import Name
+from .filters import Skipped
 from .snapshot import BYTE_ORDER_MARK, UNDECODABLE, read_snapshot
 
 MAX_NAME = 200

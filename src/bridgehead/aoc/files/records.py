@@ -11,12 +11,12 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 
 from bridgehead.runtime.errors import StorageError, Unavailable
 
-from ..ranking.board import Skipped
-from ..ranking.figures import Runs
-from ..ranking.history import PageCut
 from . import day_document, journal, layout
 from .day_document import MAX_BYTES, CorruptDay, corrupt_file
 from .entries import CLAIMED, Entry, Group
+from .figures import Runs
+from .filters import Skipped
+from .history import PageCut
 from .layout import Identity, identify
 from .names import canonical_name
 from .seals import Seals

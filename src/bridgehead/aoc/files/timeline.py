@@ -17,9 +17,9 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
-from ..ranking.figures import at_rank
-from ..ranking.history import PageCut
 from .entries import Entry, Grade, Group, Measure, moment_of
+from .figures import at_rank
+from .history import PageCut
 
 MAX_FILTERED = 8
 """How many filtered orders of a day are kept."""

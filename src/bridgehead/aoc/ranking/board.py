@@ -5,66 +5,11 @@ Separate because the list of tools needs the types at start-up, and `standings` 
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple
+from typing import Literal
 
-from msgspec import UNSET, Struct, UnsetType, field
+from msgspec import Struct
 
 from ..files.entries import Grade, Measure
-
-Order = Literal["speed", "solve_rate"]
-Puzzle = tuple[int, int]
-"""A day and a phase."""
-
-
-class Filters(Struct, frozen=True):
-    """Which runs count; None means all. Without a measure the board picks one."""
-
-    day: int | None = None
-    phase: int | None = None
-    llm: str | None = None
-    measure: Measure | None = None
-    order: Order = "speed"
-    grade: Grade | None = None
-    """None ranks verified and measured runs, and lists claimed ones after them."""
-
-
-def make_filters(
-    day: int | UnsetType = UNSET,
-    phase: int | UnsetType = UNSET,
-    llm: str | UnsetType = UNSET,
-    measure: Measure | UnsetType = UNSET,
-    order: Order = "speed",
-    grade: Grade | UnsetType = UNSET,
-) -> Filters:
-    """Make filters from optional arguments of a call; UNSET is falsy and becomes None."""
-    return Filters(day or None, phase or None, llm or None, measure or None, order, grade or None)
-
-
-class Tries(NamedTuple):
-    """A model's attempts at one puzzle that were checked, and how many of them it solved."""
-
-    solved: int
-    attempts: int
-
-
-class AttemptCounts(Struct, frozen=True):
-    """How a model's attempts ended."""
-
-    attempts: int = 0
-    solved: int = 0
-    failed: int = 0
-    wrong: int = 0
-    """Wrong answers, over all attempts."""
-    tokens: float | None = None
-    """Mean over the attempts that report tokens."""
-    cost_usd: float | None = None
-    by_puzzle: dict[Puzzle, Tries] = field(default_factory=dict)
-
-    @property
-    def solve_rate(self) -> float | None:
-        """Share of solved ones among the attempts whose answer was checked."""
-        checked = self.solved + self.failed
-        return self.solved / checked if checked else None
 
 
 class Row(Struct, frozen=True, kw_only=True):
@@ -102,13 +47,6 @@ class Row(Struct, frozen=True, kw_only=True):
     solve_rate: float | None
     tokens: float | None
     cost_usd: float | None
-
-
-class Skipped(Struct, frozen=True):
-    """A file that was left out of an answer because it could not be read."""
-
-    file: str
-    problem: str
 
 
 class Board(Struct, frozen=True):

@@ -16,7 +16,8 @@ from itertools import combinations
 from statistics import fmean, median
 from typing import NamedTuple
 
-from .board import Puzzle, Tries
+from ..files.attempts import Tries
+from ..files.filters import Puzzle
 from .student_t import two_sided_p, two_sided_quantile
 
 Logs = Mapping[str, Mapping[Puzzle, float]]

@@ -17,9 +17,10 @@ from msgspec import Struct
 from bridgehead.runtime.errors import InvalidArgument, StorageError, Unavailable
 
 from ..files.entries import CLAIMED
+from ..files.figures import median_of
+from ..files.filters import Filters
 from ..workspace import Workspace
-from .board import Board, Filters, Row
-from .figures import median_of
+from .board import Board, Row
 from .standings import ZERO_MS
 from .wording import board_title, count, dollars, duration, interval, no_runs, notes, rank, ratio, solved
 

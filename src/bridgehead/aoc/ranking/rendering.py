@@ -10,8 +10,8 @@ import msgspec
 from bridgehead.runtime.command_line import write_csv
 
 from ..files.entries import CLAIMED
+from ..files.history import Run
 from .board import Board, Row
-from .history import Run
 from .wording import dollars, duration, grades, interval, rank, ratio, solved
 
 if TYPE_CHECKING:

@@ -6,8 +6,8 @@ import asyncio
 
 from bridgehead.runtime.findings import Chart, ChartBar, Fact, Report, ReportTable
 
+from ..files.filters import Filters
 from ..workspace import Workspace
-from .board import Filters
 from .wording import METHOD, board_title, interval, rank, ratio, solved
 
 MAX_ROWS = 20

@@ -12,10 +12,12 @@ from typing import Literal
 
 from msgspec.structs import replace
 
+from ..files.attempts import AttemptCounts
 from ..files.entries import CLAIMED, EXECUTION, GRADES, MEASURED, SOLVING, VERIFIED, Grade, Group, Measure
-from .board import AttemptCounts, Board, Filters, Puzzle, Row
+from ..files.figures import Runs, figures, median_of
+from ..files.filters import Filters, Puzzle
+from .board import Board, Row
 from .comparison import Fit, Place, count_failures, fit_puzzles, fit_runs, place_models
-from .figures import Runs, figures, median_of
 
 ENOUGH_PUZZLES = 3
 """With fewer puzzles, a claim is about those alone, and the runs are the unit."""

@@ -10,8 +10,9 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from ..files.entries import CLAIMED, EXECUTION, Measure
-from .board import Board, Row, Skipped
-from .history import Page
+from ..files.filters import Skipped
+from ..files.history import Page
+from .board import Board, Row
 
 METHOD = (
     "1.8× means 1.8 times the leader's time per solved answer, compared puzzle by puzzle. A rank like 2–4 "

@@ -6,7 +6,7 @@ the puzzle can be trusted.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
@@ -15,14 +15,12 @@ from bridgehead.runtime.callers import word_error
 from bridgehead.runtime.errors import InvalidArgument, NotFound
 
 from ..files import instructions
+from ..files.attempts import MAX_TRIES, AttemptStep, TimedAttempt
 from ..files.entries import CLAIMED, MEASURED, Grade
 from ..files.layout import Day, Phase
 from ..files.names import clean_name
 from ..workspace import Workspace
 from .records import choose_name
-
-if TYPE_CHECKING:
-    from ..files.attempts import AttemptStep, TimedAttempt
 
 PAGE = 12_000
 """Characters of a puzzle with its input, or of a further page of the input.
@@ -215,8 +213,6 @@ def _begin(workspace: Workspace, day: int, phase: int, llm: str, caller: str) ->
 def _handed_out(
     step: AttemptStep, day: int, text: str, puzzle_input: str | None, notes: list[str]
 ) -> Answer[StartedAttempt]:
-    from ..files.attempts import MAX_TRIES  # lazy: attempts, 3 ms
-
     shown_text = (
         f"The clock runs for {step.llm} on day {day} phase {step.phase}, attempt {step.attempt}.\n\n{text}"
     )
@@ -292,8 +288,6 @@ async def finish_attempt(args: FinishAttempt, ctx: Context[Workspace]) -> Answer
 
 
 def _hand_in(workspace: Workspace, attempt: TimedAttempt, args: FinishAttempt, caller: str) -> TimedAttempt:
-    from ..files.attempts import MAX_TRIES  # lazy: attempts, 3 ms
-
     started = attempt.started
     verdict, is_doubtful = None, attempt.is_backwards
     if not isinstance(args.answer, UnsetType):
@@ -318,8 +312,6 @@ def _hand_in(workspace: Workspace, attempt: TimedAttempt, args: FinishAttempt, c
 
 def _finished(attempt: TimedAttempt, *, is_recorded: bool, had_ended: bool) -> Answer[FinishedAttempt]:
     # The first end stands; an attempt without one has this call's wrong answer as its last step.
-
-    from ..files.attempts import MAX_TRIES  # lazy: attempts, 3 ms
 
     step = attempt.end or attempt.steps[-1]
     tries_left = 0 if attempt.end is not None else MAX_TRIES - attempt.wrong

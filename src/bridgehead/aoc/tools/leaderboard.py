@@ -11,8 +11,9 @@ from bridgehead.mcp import Answer, Arguments, Bridge, Context
 from ..errors import contract_errors
 from ..files import layout
 from ..files.entries import Grade, Measure, Name
-from ..ranking.board import Order, Row, Skipped, make_filters
-from ..ranking.history import Run
+from ..files.filters import Order, Skipped, make_filters
+from ..files.history import Run
+from ..ranking.board import Row
 from ..ranking.wording import (
     METHOD,
     board_text,

@@ -10,10 +10,10 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 from bridgehead.mcp import Answer, Arguments, Bridge, Context
 
 from ..files.entries import Grade, Measure, Name
+from ..files.figures import median_of
+from ..files.filters import make_filters
+from ..files.history import Run
 from ..files.layout import FIRST, LAST
-from ..ranking.board import make_filters
-from ..ranking.figures import median_of
-from ..ranking.history import Run
 from ..workspace import Workspace
 
 URI = "ui://aoc/leaderboard"

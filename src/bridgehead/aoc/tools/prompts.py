@@ -10,9 +10,9 @@ from bridgehead.mcp import Arguments, Bridge, Context
 
 from ..errors import contract_errors
 from ..files.entries import Name
+from ..files.filters import make_filters
 from ..files.instructions import text_of_phase
 from ..files.layout import Day, Phase
-from ..ranking.board import make_filters
 from ..ranking.wording import board_text, skipped_notes
 from ..workspace import Workspace
 

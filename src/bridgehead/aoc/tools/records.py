@@ -13,6 +13,7 @@ from ..errors import CONTRACT_REVISION
 from ..files.entries import Grade, Measure, Milliseconds, Name, Wanted, id_of
 from ..files.layout import Day, Phase, has_puzzle, last_day
 from ..files.names import clean_name
+from ..files.recorder import NewRun, key_of
 from ..workspace import Workspace
 
 
@@ -145,8 +146,6 @@ def declare(bridge: Bridge[Workspace]) -> None:
 
 async def record_speed(args: RecordSpeed, ctx: Context[Workspace]) -> Answer[RecordedSpeed]:
     """Record a time; answer once it is durable."""
-    from ..files.recorder import NewRun, key_of  # lazy: records, 6 ms
-
     name = choose_name(args.llm_name, args.llm)
     if isinstance(name, UnsetType):
         raise InvalidArgument("llm_name is missing.", next_step="Give the name of the model that solved it.")

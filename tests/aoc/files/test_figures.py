@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bridgehead.aoc.ranking.figures import Runs, figures, squares
+from bridgehead.aoc.files.figures import Runs, figures, squares
 
 TIMES = st.lists(st.integers(0, 2**63 - 1), min_size=1, max_size=60)
 PARTS = st.lists(st.lists(st.integers(0, 2**63 - 1) | st.integers(0, 9), max_size=20), min_size=1, max_size=6)

@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from ..files.entries import Entry, Grade, Measure, id_of, moment_of
 from ..files.names import canonical_name
-from .board import Filters
+from .filters import Filters
 
 
 class Run(Struct, frozen=True):
