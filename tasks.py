@@ -163,7 +163,7 @@ def say_next() -> None:
         'export PATH="$PWD/.runtime/bin:$PATH"',
     )
     find = windows if sys.platform == "win32" else others
-    print(f"\nNext:\n  {find}    # this terminal finds bridgehead\n  bridgehead install", flush=True)
+    print(f"\nNext, so that this terminal finds bridgehead:\n  {find}\n  bridgehead install", flush=True)
 
 
 def install() -> None:

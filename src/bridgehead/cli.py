@@ -34,10 +34,11 @@ commands:
   help        print this text, or the help of a command or bridge
   --version   print the version (-V)
 
-examples:
-  bridgehead install cursor aoc   add a bridge to a client's configuration
-  bridgehead demo                 see each of them at work, offline
-  bridgehead serve                serve all of them over HTTP
+See each of them at work, add one to a client's configuration, serve all of them over HTTP:
+
+  bridgehead demo
+  bridgehead install cursor aoc
+  bridgehead serve
 
 Settings come from the environment and from a file named .env; `bridgehead doctor` shows them.
 """
@@ -56,7 +57,7 @@ def main(arguments: "list[str] | None" = None) -> int:
         case ["--version" | "-V"]:
             return _guard_output(lambda: _print(f"bridgehead {__version__}\n"))
         case [] | ["help" | "--help" | "-h"] | ["help", "help" | "--help" | "-h"]:
-            return _guard_output(lambda: _print(_help()))
+            return _guard_output(lambda: _print(help_text()))
         case ["help", name]:
             return _run(name, ["--help"])
         case ["help" | "--version" | "-V" | "--help" | "-h" as option, *_]:
@@ -173,7 +174,8 @@ def _guard_output(run: "Callable[[], int]") -> int:
     return status
 
 
-def _help() -> str:
+def help_text() -> str:
+    """Return what `bridgehead help` prints."""
     from bridgehead.commands import COMMANDS
     from bridgehead.runtime import plugins
     from bridgehead.runtime.command_line import wrap

@@ -167,8 +167,9 @@ def test_inspect_prints_a_command_that_starts_the_bridge(person: Person) -> None
 def test_the_inspector_gets_the_settings_of_a_bridge_without_their_values() -> None:
     command = inspector_command("mercury", {"MERCURY_API_KEY": "sk-secret", "AOC_DIR": "x"})
 
-    passed = "%MERCURY_API_KEY%" if sys.platform == "win32" else "$MERCURY_API_KEY"
-    assert f' -e "MERCURY_API_KEY={passed}" -- ' in command
+    end = '"--"' if sys.platform == "win32" else "--"
+    passed = "$env:MERCURY_API_KEY" if sys.platform == "win32" else "$MERCURY_API_KEY"
+    assert f' -e "MERCURY_API_KEY={passed}" {end} ' in command
     assert "sk-secret" not in command
     assert "AOC_DIR" not in command
 

@@ -30,7 +30,9 @@ Calls one tool and prints its answer.
   bridgehead call aoc fetch_instruction day=1
   bridgehead call mercury mercury_batch 'prompts=["Hello", "Hi"]'
   bridgehead call bitburner write_file filename=a.js content=@a.js
-  bridgehead call server.py greet name=Ada      a tool of your own, in a file
+
+A tool of your own, in a file:
+  bridgehead call server.py greet name=Ada
 
 `bridgehead tools BRIDGE` shows which tools there are and what they take.
 """

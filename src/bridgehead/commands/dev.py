@@ -33,10 +33,13 @@ _ABOUT = """\
 Serve a bridge on standard input and output, restart it whenever its files change, and show the traffic.
 Put this command into a client's configuration in place of the bridge's own.
 
-  bridgehead dev server.py               a file with a bridge
-  bridgehead dev server.py:weather       one of the bridges in it
-  bridgehead dev weather_bridge.bridge   a module
-  bridgehead dev aoc --inspect           how to open it in the MCP Inspector
+A file with a bridge, one of the bridges in it, a module:
+  bridgehead dev server.py
+  bridgehead dev server.py:weather
+  bridgehead dev weather_bridge.bridge
+
+Print the command that opens it in the MCP Inspector:
+  bridgehead dev aoc --inspect
 """
 CHILD = "--child"
 INSPECTOR = "@modelcontextprotocol/inspector"
@@ -112,10 +115,11 @@ def inspector_command(target: str, environment: Mapping[str, str]) -> str:
     settings = plugins.load(target).settings.declared if target in plugins.names() else ()
     is_windows = sys.platform == "win32"
     names = [setting.name for setting in settings if environment.get(setting.name)]
-    passed = [f'-e "{name}=%{name}%"' if is_windows else f'-e "{name}=${name}"' for name in names]
+    passed = [f'-e "{name}=$env:{name}"' if is_windows else f'-e "{name}=${name}"' for name in names]
     server = [sys.executable, "-m", "bridgehead", "dev", target, "--quiet"]
     # After `--` the Inspector reads no options of its own, so `-m` and `--quiet` reach Python and the bridge.
-    start = ["npx", INSPECTOR, *passed, "--"]
+    # PowerShell drops a bare one.
+    start = ["npx", INSPECTOR, *passed, '"--"' if is_windows else "--"]
     return " ".join([*start, subprocess.list2cmdline(server) if is_windows else shlex.join(server)])
 
 

@@ -34,10 +34,13 @@ from . import client_entries, deployed_server
 _ABOUT = """\
 Checks everything and says how to fix each problem. The exit status is 0 if nothing is wrong.
 
-  bridgehead doctor             bridges, host, and what each client starts
+Bridges, host, and what each client starts; one bridge; one of your own, in a file:
+  bridgehead doctor
   bridgehead doctor mercury --json
-  bridgehead doctor server.py   a bridge of your own, in a file
-  bridgehead doctor host        what `bridgehead serve` would do
+  bridgehead doctor server.py
+
+What `bridgehead serve` would do; a server on another machine:
+  bridgehead doctor host
   bridgehead doctor https://bridges.example.com/mcp
 
 The last one checks a server as clients see it, with the token in BRIDGEHEAD_TOKEN.

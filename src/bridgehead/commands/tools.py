@@ -23,8 +23,10 @@ Lists the tools of one bridge, or of all.
 
   bridgehead tools
   bridgehead tools mercury --json
-  bridgehead tools server.py                    a bridge of your own, in a file
   bridgehead tools --cost
+
+A bridge of your own, in a file:
+  bridgehead tools server.py
 """
 BYTES_PER_TOKEN = 4.3
 """For o200k, the encoding of OpenAI's newer models; within 10 % for each of our tools."""

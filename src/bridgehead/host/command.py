@@ -29,12 +29,14 @@ log = logs.logger("host.settings")
 
 _ANY_ADDRESS = ("0.0.0.0", "::", "[::]")  # noqa: S104 - to recognise them
 _EXAMPLES = """\
-examples:
-  bridgehead serve                   all bridges, at http://localhost:3000/mcp
-  bridgehead serve aoc mercury       two of them, also at /aoc/mcp and so on
-  bridgehead serve server.py         a bridge of your own, in a file
+All bridges, at http://localhost:3000/mcp; two, also at /aoc/mcp and so on; one of your own, in a file:
+  bridgehead serve
+  bridgehead serve aoc mercury
+  bridgehead serve server.py
+
+For a team, where everyone needs a token:
   bridgehead token add alice
-  bridgehead serve --host 0.0.0.0    for a team: everyone needs a token
+  bridgehead serve --host 0.0.0.0
 
 Everything else is a setting; `bridgehead doctor host` shows what is set.
 """

@@ -30,15 +30,22 @@ _ABOUT = """\
 Write bridges into the configuration of an MCP client. The rest of the file is not changed.
 
 examples:
-  bridgehead install                             ask for client and bridges
-  bridgehead install --list                      clients and their bridges
-  bridgehead install cursor aoc                  one bridge, for this user
-  bridgehead install all aoc                     in every client on this machine
-  bridgehead install vscode aoc --scope project  in this folder's .vscode
-  bridgehead install cursor server.py            a bridge of your own, in a file
-  bridgehead install codex all --dry-run         show the changes, write nothing
+Ask for client and bridges; list the clients and their bridges:
+  bridgehead install
+  bridgehead install --list
+
+One bridge for this user, in every client on this machine, in this folder's .vscode, or from a file of yours:
+  bridgehead install cursor aoc
+  bridgehead install all aoc
+  bridgehead install vscode aoc --scope project
+  bridgehead install cursor server.py
+
+A server on another machine:
   bridgehead install claude-code --url https://bridges.example.com
-  bridgehead install cursor --remove             remove them
+
+Show the changes and write nothing; remove what was added:
+  bridgehead install codex all --dry-run
+  bridgehead install cursor --remove
 """
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")

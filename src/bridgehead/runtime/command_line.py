@@ -7,6 +7,7 @@ import codecs
 import io
 import math
 import re
+import shlex
 import shutil
 import sys
 import textwrap
@@ -253,6 +254,14 @@ class _Line:
 def _one_line(message: str) -> str:
     """Escape control characters: a message may repeat what was typed, and a terminal would act on them."""
     return "".join(c if c.isprintable() else repr(c)[1:-1] for c in message)
+
+
+def with_settings(settings: Mapping[str, str], command: str, platform: str = sys.platform) -> str:
+    """Return a line to paste that sets variables and runs a command; on Windows, for PowerShell."""
+    if platform == "win32":
+        quoted = {name: value.replace("'", "''") for name, value in settings.items()}
+        return "".join(f"$env:{name} = '{value}'; " for name, value in quoted.items()) + command
+    return "".join(f"{name}={shlex.quote(value)} " for name, value in settings.items()) + command
 
 
 def write_csv(columns: Sequence[str], rows: Iterable[Iterable[object]]) -> str:

@@ -9,7 +9,7 @@ from argparse import ArgumentTypeError
 from collections.abc import Mapping
 
 from bridgehead.mcp import shutdown_signals, socket_loop
-from bridgehead.runtime.command_line import Parser, number
+from bridgehead.runtime.command_line import Parser, number, with_settings
 
 from .faults import NAMED, Fault, Faults
 from .server import Simulator
@@ -29,7 +29,7 @@ Faults, each for every request or, with a share, for some of them, as in --fault
 _WELCOME = """\
 {url}
 is the simulated API. Next, in another terminal:
-  MERCURY_API_URL={url} MERCURY_API_KEY={key} bridgehead call mercury mercury_list_models
+  {try_it}
 `bridgehead install CLIENT mercury` with the same two variables connects a client to it.
 While it runs, POST {origin}/_faults injects faults, and GET {origin}/_requests lists the requests.
 Press Ctrl+C to stop.
@@ -64,7 +64,9 @@ def simulate(arguments: list[str], environment: Mapping[str, str]) -> int:
         with shutdown_signals() as ended:
             async with simulator:
                 key = options.key[0] if options.key else EXAMPLE_KEY
-                sys.stdout.write(_WELCOME.format(url=simulator.url, origin=simulator.origin, key=key))
+                settings = {"MERCURY_API_URL": simulator.url, "MERCURY_API_KEY": key}
+                try_it = with_settings(settings, "bridgehead call mercury mercury_list_models")
+                sys.stdout.write(_WELCOME.format(url=simulator.url, origin=simulator.origin, try_it=try_it))
                 sys.stdout.flush()
                 await ended.wait()
 
