@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from bridgehead.mcp import Tool
-from bridgehead.mcp.features.schema import input_schema
+from bridgehead.mcp.values.schema import input_schema
 from bridgehead.runtime import plugins
 from bridgehead.runtime.manifest import make_bridge
 

@@ -44,23 +44,9 @@ from .errors import (
 )
 from .features.apps import UI_EXTENSION, shows_apps
 from .features.bridge_base import Implementation
-from .features.content import (
-    Annotations,
-    Audio,
-    BlobResource,
-    Content,
-    Embedded,
-    Icon,
-    Image,
-    Link,
-    PromptMessage,
-    Text,
-    TextResource,
-)
 from .features.prompts import Prompt
 from .features.resources import ResourceItem, TemplateItem
 from .features.results import Answer, CallResult, Encoded
-from .features.skills import add_skill
 from .features.tools import (
     Arguments,
     InvalidArguments,
@@ -74,8 +60,22 @@ from .limits import Limits
 from .prefixed import prefix_tools
 from .process import run_on_loop, run_to_end, shutdown_signals, socket_loop
 from .revisions import NEWEST_HANDSHAKE, REVISIONS, Revision
+from .skills import add_skill
 from .threads import FairThreads, current_worker, work_for_all
 from .turns import Turns
+from .values.content import (
+    Annotations,
+    Audio,
+    BlobResource,
+    Content,
+    Embedded,
+    Icon,
+    Image,
+    Link,
+    PromptMessage,
+    Text,
+    TextResource,
+)
 
 if TYPE_CHECKING:
     from . import http, in_memory, jsonrpc, stdio

@@ -22,12 +22,12 @@ from .features.apps import (
     describe_ui,
 )
 from .features.bridge_base import BridgeBase, Extension, Implementation, OutputSchemas
-from .features.content import Icon
-from .features.parameters import parameter_names
+from .features.functions import read_parameters
 from .features.prompts import Prompt
 from .features.resources import Resource, ResourceItem, Template, TemplateItem
 from .features.tools import GRACE_SECONDS, InputSchema, Recall, TaskSupport, Tool, ToolHints
 from .revisions import Revision
+from .values.content import Icon
 
 if TYPE_CHECKING:
     from .tasks.store import TaskStore
@@ -279,7 +279,7 @@ class Bridge(BridgeBase, Generic[State]):
         )
 
         def declare(function: Function) -> Function:
-            read = function if parameter_names(function) else lambda _context: function()
+            read = function if read_parameters(function) else lambda _context: function()
             self.add(self.resources, uri, Resource(item, read, self))
             return function
 

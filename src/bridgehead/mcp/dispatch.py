@@ -24,14 +24,14 @@ from . import changes, jsonrpc
 from .batches import BatchRun
 from .bridge import Bridge
 from .calls.context import BecameTask, Context, find_input_requests
-from .calls.failures import give_failure
 from .calls.multi_round import Keys, MultiRound, NonceStore
 from .calls.params import META_PREFIX, CancelledParams
 from .changes import Listener
 from .connection import Client, Connection, Outlet, Reply
+from .coroutines import close_unstarted
 from .errors import INVALID_REQUEST, METHOD_NOT_FOUND, ProtocolError, forget_frames, quote
+from .failures import give_failure
 from .features.bridge_base import BridgeBase
-from .features.handlers import close_unstarted
 from .features.results import Body
 from .lifespan import Lifespan, Lifespans
 from .limits import Ledger, Limits

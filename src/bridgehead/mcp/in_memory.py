@@ -16,9 +16,9 @@ from . import jsonrpc
 from .bridge import Bridge
 from .calls.params import META_PREFIX
 from .connection import Connection
+from .coroutines import settle
 from .dispatch import Dispatcher
 from .errors import ProtocolError
-from .features.handlers import settle
 from .limits import Limits
 from .revisions import NEWEST_HANDSHAKE, Revision
 

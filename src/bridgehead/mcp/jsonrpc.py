@@ -15,7 +15,7 @@ import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType
 
 from .errors import INVALID_REQUEST, PARSE_ERROR, ProtocolError
-from .features.argument_errors import reword
+from .values.argument_errors import reword
 
 RequestId = int | str
 _Kind = TypeVar("_Kind")

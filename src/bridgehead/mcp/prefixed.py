@@ -11,7 +11,7 @@ from typing import Any
 from .bridge import Bridge
 from .combined import restrict
 from .errors import DeclarationError
-from .features.signatures import MAX_NAME
+from .features.functions import MAX_NAME
 
 _PREFIX = "[A-Za-z_][A-Za-z0-9_-]*"
 

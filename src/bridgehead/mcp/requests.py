@@ -36,13 +36,13 @@ from .calls.params import (
 )
 from .connection import Client, Connection
 from .errors import INVALID_PARAMS, INVALID_REQUEST, UNSUPPORTED_VERSION, MalformedRequest, ProtocolError
-from .features.argument_errors import reword
 from .features.results import EventualBody
 from .methods.features import call_tool, complete, get_prompt, read_resource
 from .methods.handshake import discover, initialize, ping, set_level
 from .methods.listing import list_prompts, list_resources, list_templates, list_tools
 from .methods.subscriptions import listen, subscribe, unsubscribe
 from .revisions import NEWEST_HANDSHAKE, STATELESS, Revision
+from .values.argument_errors import reword
 
 _LARGE_BYTES = 64 * 1024
 """Limit of `initialize` and of `_meta`, which stay in memory as long as the session."""
@@ -95,12 +95,12 @@ METHODS: dict[str, Method] = {
     "prompts/get": Method(GetPromptParams, get_prompt, needs="prompts"),
     "completion/complete": Method(CompleteParams, complete, needs="completers"),
     "subscriptions/listen": Method(ListenParams, listen, handshake=False),
-    "tasks/get": Method(TaskParams, _late(".tasks.methods", "get_task"), handshake=False, needs="has_tasks"),
+    "tasks/get": Method(TaskParams, _late(".methods.tasks", "get_task"), handshake=False, needs="has_tasks"),
     "tasks/update": Method(
-        UpdateTaskParams, _late(".tasks.methods", "update_task"), handshake=False, needs="has_tasks"
+        UpdateTaskParams, _late(".methods.tasks", "update_task"), handshake=False, needs="has_tasks"
     ),
     "tasks/cancel": Method(
-        TaskParams, _late(".tasks.methods", "cancel_task"), handshake=False, needs="has_tasks"
+        TaskParams, _late(".methods.tasks", "cancel_task"), handshake=False, needs="has_tasks"
     ),
     "skills/list": Method(
         PageParams, _late(".methods.skills", "list_skills"), handshake=False, needs="has_skills"

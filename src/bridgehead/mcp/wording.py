@@ -22,12 +22,12 @@ from . import jsonrpc
 from .bridge import Bridge
 from .calls.context import Context
 from .errors import Dialect, Failure, ProtocolError, ToolError
-from .features.content import BlobResource, PromptMessage, Text, TextResource
 from .features.prompts import Prompt, PromptArgument, PromptItem, PromptResult
 from .features.resources import Resource, Template
 from .features.results import Answer
 from .features.tools import Tool, ToolItem
 from .revisions import Revision
+from .values.content import BlobResource, PromptMessage, Text, TextResource
 
 # A paragraph, an item of a list, or a line after a line that ends a sentence. Other lines continue the one
 # before.

@@ -4,8 +4,8 @@ from typing import Any
 
 from bridgehead.mcp.calls.call_hook import CallHook
 from bridgehead.mcp.features.bridge_base import BridgeBase, Implementation
-from bridgehead.mcp.features.content import Icon
 from bridgehead.mcp.revisions import V2024_11_05, V2025_11_25
+from bridgehead.mcp.values.content import Icon
 
 INFO = Implementation(
     "greeter",

@@ -9,7 +9,7 @@ import pytest
 
 from bridgehead.mcp import Bridge, add_skill, combine, in_memory, restrict
 from bridgehead.mcp.revisions import V2025_11_25, V2026_07_28
-from tests.mcp.features.test_skills import HEAD
+from tests.mcp.test_skills import HEAD
 from tests.support.checked import connect
 
 EXTENSION = "io.modelcontextprotocol/skills"

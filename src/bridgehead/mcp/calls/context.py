@@ -16,9 +16,9 @@ from msgspec import UNSET, Struct
 from .. import jsonrpc
 from ..connection import Client, Connection, Outlet
 from ..errors import INVALID_PARAMS, Dialect, ProtocolError, ToolError, missing_capability, quote
-from ..features.argument_errors import reword
 from ..lifespan import Lifespan
 from ..revisions import Revision
+from ..values.argument_errors import reword
 from .input_requests import (
     Elicited,
     InputRequest,

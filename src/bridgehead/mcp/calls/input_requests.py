@@ -12,9 +12,9 @@ from typing import Any, Literal
 import msgspec
 from msgspec import Struct, field
 
-from ..features.content import Content, Role, Wire, fit_block
-from ..features.schema import form_schema
 from ..revisions import Revision
+from ..values.content import Content, Role, Wire, fit_block
+from ..values.schema import form_schema
 
 ELICIT = "elicitation/create"
 SAMPLE = "sampling/createMessage"

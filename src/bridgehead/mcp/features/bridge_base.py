@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from ..calls.call_hook import CallHook, wrap_hook
 from ..errors import Dialect
 from ..revisions import Revision
-from .content import Icon, Wire, fit
+from ..values.content import Icon, Wire, fit
 
 OutputSchemas = Literal["full", "outline"]
 

@@ -12,15 +12,15 @@ from msgspec import Raw, Struct, field
 from .. import jsonrpc
 from ..calls.context import Context
 from ..calls.params import EMPTY, NULL
+from ..coroutines import settle
 from ..errors import INVALID_PARAMS, ProtocolError
 from ..revisions import Revision
-from .argument_errors import describe_strings
+from ..values.argument_errors import describe_strings
+from ..values.content import Icon, PromptMessage, Text, Wire, fit, fit_block
+from ..values.schema import describe_fields, flat_schema
 from .bridge_base import BridgeBase
-from .content import Icon, PromptMessage, Text, Wire, fit, fit_block
 from .docstrings import read_docstring
-from .handlers import make_handler, settle
-from .schema import describe_fields, flat_schema
-from .signatures import check_description, check_function, check_input, check_name, input_type
+from .functions import check_description, check_function, check_input, check_name, input_type, make_handler
 from .tools import Arguments
 
 Messages = str | list[PromptMessage]

@@ -9,10 +9,10 @@ from typing import Any
 from msgspec import field
 
 from ..calls.context import Context
+from ..coroutines import settle
+from ..values.content import Annotations, BlobResource, Icon, TextResource, Wire
 from .apps import UI_MIME_TYPE
 from .bridge_base import BridgeBase
-from .content import Annotations, BlobResource, Icon, TextResource, Wire
-from .handlers import settle
 from .uri_template import UriTemplate
 
 Contents = str | bytes | list[TextResource | BlobResource]

@@ -28,9 +28,9 @@ from msgspec import Struct, field
 from .. import jsonrpc
 from ..errors import DeclarationError, ToolError
 from ..revisions import Revision
-from .content import Audio, Content, Embedded, Image, Link, Text, Wire, fit_block, json_text
-from .schema import output_outline, output_schema
-from .signatures import explain, read_hints, show_type
+from ..values.content import Audio, Content, Embedded, Image, Link, Text, Wire, fit_block, json_text
+from ..values.schema import output_outline, output_schema
+from .functions import explain, read_hints, show_type
 
 Output = TypeVar("Output")
 Body = tuple[bytes, dict[str, Any] | None]

@@ -19,16 +19,23 @@ from .. import jsonrpc
 from ..calls.params import EMPTY, NULL
 from ..errors import INVALID_PARAMS, ProtocolError, ToolError, quote
 from ..revisions import Revision
+from ..values.argument_errors import describe, reword
+from ..values.content import Icon, Wire, fit
+from ..values.leniency import normalize
+from ..values.schema import flat_schema, input_schema, mirrored_headers
 from .apps import Visibility
-from .argument_errors import describe, reword
 from .bridge_base import BridgeBase
-from .content import Icon, Wire, fit
 from .docstrings import read_docstring
-from .handlers import make_handler, run_in_thread
-from .leniency import normalize
+from .functions import (
+    check_description,
+    check_function,
+    check_input,
+    check_name,
+    input_type,
+    make_handler,
+    run_in_thread,
+)
 from .results import Body, Encoded, ReturnType, encode_result
-from .schema import flat_schema, input_schema, mirrored_headers
-from .signatures import check_description, check_function, check_input, check_name, input_type
 
 TASKS_EXTENSION = "io.modelcontextprotocol/tasks"
 TaskSupport = Literal["optional", "required"]

@@ -22,9 +22,9 @@ from ..bridge import Bridge
 from ..calls.multi_round import Keys
 from ..calls.params import CallToolParams, GetPromptParams, ReadResourceParams, TaskParams
 from ..connection import Connection, NullOutlet, overload
+from ..coroutines import settle
 from ..dispatch import Dispatcher
 from ..errors import HEADER_MISMATCH, ProtocolError
-from ..features.handlers import settle
 from ..features.tools import TASKS_EXTENSION, Tool
 from ..jsonrpc import UNDECODABLE
 from ..limits import Limits

@@ -14,14 +14,14 @@ from .. import jsonrpc
 from ..calls.call_hook import Invocation
 from ..calls.context import Context
 from ..calls.params import CallToolParams, CompleteParams, GetPromptParams, ReadResourceParams
+from ..coroutines import settle
 from ..errors import INVALID_PARAMS, ProtocolError, quote
 from ..features.bridge_base import BridgeBase
-from ..features.content import BlobResource, TextResource, fit
-from ..features.handlers import settle
 from ..features.prompts import PromptResult
 from ..features.results import Body, Encoded, EventualBody
 from ..features.tools import TASKS_EXTENSION, Tool, unknown_tool
 from ..revisions import Revision
+from ..values.content import BlobResource, TextResource, fit
 from .listing import cache_hints
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ def call_tool(dispatcher: Dispatcher, context: Context[Any], params: CallToolPar
         returned = hook(call, partial(_run_tool, dispatcher, context, tool, params, call))
     if isinstance(returned, CoroutineType):
         if may_be_task:
-            from ..tasks.methods import call_as_task  # lazy: tasks, 4 ms
+            from .tasks import call_as_task  # lazy: tasks, 4 ms
 
             return call_as_task(dispatcher, context, tool, returned)
         return _encode_awaited(context, tool, returned)

@@ -8,10 +8,10 @@ from .. import jsonrpc
 from ..calls.context import Context, check_level
 from ..calls.params import InitializeParams, Params, SetLevelParams
 from ..connection import Client
-from ..features.content import Wire
 from ..features.results import EMPTY_BODY, Body
 from ..features.tools import TASKS_EXTENSION
 from ..revisions import STATELESS, Revision, negotiate
+from ..values.content import Wire
 from .listing import cache_hints
 
 

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 from .. import jsonrpc
 from ..calls.context import Context
 from ..calls.params import PageParams
+from ..coroutines import settle
 from ..errors import INVALID_PARAMS, ProtocolError, quote
 from ..features.apps import shows_apps
-from ..features.content import fit
-from ..features.handlers import settle
 from ..features.results import Body
+from ..values.content import fit
 
 if TYPE_CHECKING:
     from ..dispatch import Dispatcher

@@ -9,7 +9,7 @@ from ..calls.context import Context
 from ..calls.params import PageParams, SubscribeParams
 from ..errors import INVALID_PARAMS, ProtocolError, quote
 from ..features.results import Body
-from ..features.skills import SKILLS_EXTENSION, Skill, SkillsExtension
+from ..skills import SKILLS_EXTENSION, Skill, SkillsExtension
 from .listing import cache_hints, page
 
 if TYPE_CHECKING:

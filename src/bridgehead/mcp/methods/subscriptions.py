@@ -19,7 +19,7 @@ from ..features.tools import TASKS_EXTENSION
 
 if TYPE_CHECKING:
     from ..dispatch import Dispatcher
-    from ..tasks.methods import TaskWatch
+    from .tasks import TaskWatch
 
 SUBSCRIPTION_ID = META_PREFIX + "subscriptionId"
 
@@ -117,7 +117,7 @@ async def _watch_tasks(
         yield
         return
 
-    from ..tasks.methods import TaskWatch  # lazy: tasks, 4 ms
+    from .tasks import TaskWatch  # lazy: tasks, 4 ms
 
     watch = TaskWatch(dispatcher, context, listener)
     listener.encode = partial(_encode, meta, watch=watch)

@@ -19,8 +19,8 @@ from typing import Any
 from msgspec import Struct
 
 from ..calls.context import Context
+from ..coroutines import close_unstarted
 from ..errors import INTERNAL_ERROR, OVERLOADED, ProtocolError
-from ..features.handlers import close_unstarted
 from ..limits import Ledger, Limits
 from .record import TaskRecord, TooManyTasks, unknown_task
 from .run import Conclude, TaskRun

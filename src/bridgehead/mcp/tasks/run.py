@@ -16,7 +16,7 @@ from .. import jsonrpc
 from ..calls.context import Context
 from ..calls.input_requests import InputRequest
 from ..errors import INVALID_PARAMS, ProtocolError, ToolError
-from ..features.argument_errors import reword
+from ..values.argument_errors import reword
 from .record import Status, TaskRecord
 
 Conclude = Callable[["asyncio.Task[Any]"], bytes]

@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Any
 
 from .. import jsonrpc
 from ..calls.context import BecameTask, Context
-from ..calls.failures import give_failure
 from ..calls.params import TaskParams, UpdateTaskParams
 from ..changes import TASKS, Listener
 from ..errors import forget_frames
+from ..failures import give_failure
 from ..features.results import EMPTY_BODY, Body
 from ..features.tools import TASKS_EXTENSION, Tool
-from .manager import TaskTerms
-from .record import TaskRecord
+from ..tasks.manager import TaskTerms
+from ..tasks.record import TaskRecord
 
 if TYPE_CHECKING:
     from ..dispatch import Dispatcher

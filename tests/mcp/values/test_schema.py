@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal
 import pytest
 from msgspec import Meta, Struct
 
-from bridgehead.mcp.features.schema import (
+from bridgehead.mcp.values.schema import (
     describe_fields,
     flat_schema,
     input_schema,

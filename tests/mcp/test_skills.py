@@ -6,7 +6,7 @@ import pytest
 import yaml
 
 from bridgehead.mcp import Bridge, DeclarationError, add_skill
-from bridgehead.mcp.features.skills import read_frontmatter
+from bridgehead.mcp.skills import read_frontmatter
 
 HEAD = """\
 ---

@@ -10,10 +10,10 @@ import logging
 import secrets
 from typing import Any
 
-from ..errors import INTERNAL_ERROR, Dialect, Failure, ProtocolError, ToolError
-from ..features.results import encode_result, error_result
-from ..features.tools import InvalidArguments
-from .context import Context
+from .calls.context import Context
+from .errors import INTERNAL_ERROR, Dialect, Failure, ProtocolError, ToolError
+from .features.results import encode_result, error_result
+from .features.tools import InvalidArguments
 
 _LONGEST_LOGGED = 300
 """Characters of an error logged at most: it may quote the client's input."""

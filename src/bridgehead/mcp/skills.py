@@ -18,10 +18,10 @@ from urllib.parse import quote
 import msgspec
 from msgspec import Struct, field
 
-from ..bridge import Bridge
-from ..calls.context import Context
-from ..errors import DeclarationError
-from .bridge_base import Extension
+from .bridge import Bridge
+from .calls.context import Context
+from .errors import DeclarationError
+from .features.bridge_base import Extension
 
 SKILLS_EXTENSION = "io.modelcontextprotocol/skills"
 MAX_FILES = 512

@@ -8,8 +8,8 @@ import pytest
 from msgspec import Meta, Struct, field
 
 from bridgehead.mcp import Arguments, Bridge
-from bridgehead.mcp.features.argument_errors import describe, reword
-from bridgehead.mcp.features.schema import flat_schema
+from bridgehead.mcp.values.argument_errors import describe, reword
+from bridgehead.mcp.values.schema import flat_schema
 from tests.support.checked import connect
 
 

@@ -1,0 +1,254 @@
+"""Functions: what an author's function means as a tool or a prompt, and how the engine calls it.
+
+Its parameters become the input: `def add(a: int, b: int = 2) -> int` needs no struct. A first parameter that
+is a strict struct holds all arguments. A parameter of type `Context` gets the context. Everything that
+clients or msgspec would refuse later is refused here, with the names of the tool and the parameter.
+
+Decorators that use `functools.wraps` keep the parameters of the function inside.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import inspect
+from collections.abc import Callable, Mapping
+from inspect import Parameter
+from types import NoneType, UnionType
+from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
+
+import msgspec
+from msgspec import Meta, Struct
+
+from ..calls.context import Context
+from ..errors import DeclarationError
+from ..values.schema import flat_schema
+from .docstrings import read_docstring
+
+STRUCT_AND_CONTEXT = 2
+MAX_NAME = 64
+_NAME_LETTERS = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-")
+"""Characters that every client accepts in a tool's name; the Anthropic and OpenAI APIs reject others."""
+_SUPPORTED = "str, int, float, bool, list, dict, Literal, an enum, a dataclass or a Struct"
+
+
+def read_parameters(function: Callable[..., Any]) -> Mapping[str, Parameter]:
+    """Return the parameters by name, without the `self` of a bound method."""
+    return inspect.signature(function).parameters
+
+
+def takes_struct(function: Callable[..., Any]) -> bool:
+    """Whether the first parameter is a strict struct that holds all arguments, with the context beside it."""
+    first, *others = read_parameters(function).values() or (None,)
+    if first is None or len(others) >= STRUCT_AND_CONTEXT:
+        return False
+    # Only this annotation is evaluated: `get_type_hints` for 20 tools takes a millisecond of the start.
+    kind = _evaluate(first.annotation, function)
+    is_strict = (
+        isinstance(kind, type) and issubclass(kind, Struct) and kind.__struct_config__.forbid_unknown_fields
+    )
+    return is_strict and all(is_context(other, function) for other in others)
+
+
+def is_context(parameter: Parameter, function: Callable[..., Any]) -> bool:
+    """Whether a parameter takes the context: its type is `Context`, perhaps optional, or it has none."""
+    kind = parameter.annotation
+    if kind is Parameter.empty:
+        return True
+    if isinstance(kind, str):
+        if "Context" not in kind:
+            return False
+        kind = _evaluate(kind, function)
+    if isinstance(kind, str):  # imported for the type checker alone, say: the name decides
+        name = kind.removeprefix("Optional[").replace("| None", "").replace("None |", "")
+        return name.partition("[")[0].strip(" ]").rpartition(".")[2] == "Context"
+    options = get_args(kind) if get_origin(kind) in {Union, UnionType} else (kind,)
+    return all(option is NoneType or (get_origin(option) or option) is Context for option in options)
+
+
+def _evaluate(annotation: Any, function: Callable[..., Any]) -> Any:
+    """Evaluate one annotation; text that names something unknown is returned as it is."""
+    if not isinstance(annotation, str):
+        return annotation
+    try:
+        return eval(annotation, getattr(_innermost(function), "__globals__", {}))  # noqa: S307 - the author's own
+    except Exception:  # noqa: BLE001 - not defined yet, say; reading the whole signature tells why
+        return annotation
+
+
+def _innermost(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the function that the author wrote, inside of partials and decorators."""
+    while True:
+        function = inspect.unwrap(function)
+        if not isinstance(function, functools.partial):
+            return getattr(function, "__func__", function)
+        function = function.func
+
+
+# --- calling -----------------------------------------------------------------------------------------------
+
+
+def make_handler(function: Callable[..., Any]) -> Callable[[Any, Any], Any]:
+    """Return a callable for the engine, which passes the decoded arguments and the context."""
+    parameters = read_parameters(function)
+    if takes_struct(function):
+        if len(parameters) == STRUCT_AND_CONTEXT:
+            return function
+        return lambda arguments, _context: function(arguments)
+    contexts = [name for name, parameter in parameters.items() if _is_injected(parameter, function)]
+    fields = tuple(name for name in parameters if name not in contexts)
+
+    def call(arguments: Any, context: Any) -> Any:
+        values = {name: getattr(arguments, name) for name in fields}
+        for name in contexts:
+            values[name] = context
+        return function(**values)
+
+    return call
+
+
+def _is_injected(parameter: Parameter, function: Callable[..., Any]) -> bool:
+    return parameter.annotation is not Parameter.empty and is_context(parameter, function)
+
+
+def run_in_thread(handler: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a handler that runs a blocking one in a thread."""
+
+    @functools.wraps(handler)
+    async def run(arguments: Any, context: Any) -> Any:
+        return await asyncio.to_thread(handler, arguments, context)
+
+    return run
+
+
+# --- the input ---------------------------------------------------------------------------------------------
+
+
+def input_type(function: Callable[..., Any], name: str, base: type[Struct]) -> type[Struct]:
+    """Return the struct of a function's arguments: the declared one, or one made of its parameters."""
+    hints = read_hints(function, name)
+    parameters = read_parameters(function)
+    if takes_struct(function):
+        declared: type[Struct] = hints[next(iter(parameters))]
+        return declared
+    described = read_docstring(function)[1]
+    fields: list[Any] = []
+    for parameter in parameters.values():
+        star = _STARS.get(parameter.kind)
+        if star is not None:
+            raise DeclarationError(
+                f"Tool {name}: the parameter {star}{parameter.name} cannot be an argument, which has a name "
+                "and a type of its own. Use ordinary parameters. A decorator keeps those of its function "
+                "with functools.wraps."
+            )
+        if parameter.name not in hints:
+            raise DeclarationError(
+                f"Tool {name}: the parameter {parameter.name} has no type. Annotate it, for example "
+                f"{parameter.name}: str."
+            )
+        if is_context(parameter, function):
+            continue
+        kind: Any = hints[parameter.name]
+        if parameter.name in described:
+            metadata = get_args(kind)[1:] if get_origin(kind) is Annotated else ()
+            if not any(isinstance(item, Meta) and item.description for item in metadata):
+                kind = Annotated[kind, Meta(description=described[parameter.name])]
+        default = parameter.default
+        if default is Parameter.empty:
+            fields.append((parameter.name, kind))
+        elif isinstance(default, list | dict | set):
+            copy = functools.partial(type(default), default)  # each call gets its own copy
+            fields.append((parameter.name, kind, msgspec.field(default_factory=copy)))
+        else:
+            fields.append((parameter.name, kind, default))
+    title = "".join(word.title() for word in name.replace("-", "_").split("_"))
+    return msgspec.defstruct(f"{title}Arguments", fields, bases=(base,), kw_only=True)
+
+
+_STARS: dict[Any, str] = {
+    Parameter.POSITIONAL_ONLY: "",
+    Parameter.VAR_POSITIONAL: "*",
+    Parameter.VAR_KEYWORD: "**",
+}
+"""Kinds of parameters that a tool cannot have, with their prefix."""
+
+
+def read_hints(function: Callable[..., Any], name: str) -> dict[str, Any]:
+    """Return the evaluated annotations of a function."""
+    try:
+        return get_type_hints(_innermost(function), include_extras=True)
+    except NameError as problem:
+        raise DeclarationError(
+            f"Tool {name}: its signature names {problem.name!r}, which its module does not define. Define or "
+            "import it there, outside of functions."
+        ) from problem
+
+
+# --- checks ------------------------------------------------------------------------------------------------
+
+
+def check_function(function: Callable[..., Any], name: str) -> None:
+    """Refuse a function that cannot be called as a tool."""
+    first = next(iter(read_parameters(function)), "")
+    if first in {"self", "cls"}:
+        raise DeclarationError(
+            f"Tool {name} is a method, and nobody would pass its {first!r}. Declare a function, or the "
+            "method of an object: bridge.tool(object.method)."
+        )
+    written = _innermost(function)
+    if inspect.isgeneratorfunction(written) or inspect.isasyncgenfunction(written):
+        raise DeclarationError(
+            f"Tool {name} is a generator. Return the whole answer, and send progress with ctx.progress."
+        )
+
+
+def check_name(name: str, what: str) -> None:
+    """Refuse a name that clients refuse."""
+    if not 0 < len(name) <= MAX_NAME or not _NAME_LETTERS.issuperset(name):
+        raise DeclarationError(
+            f"{what} {name!r}: clients refuse this name. Use up to {MAX_NAME} letters, digits, '_' and '-'."
+        )
+
+
+def check_description(description: str, what: str, name: str) -> None:
+    """Refuse a part without a description: a model chooses by it."""
+    if not description.strip():
+        raise DeclarationError(
+            f"{what} {name} has no description, and a model chooses by it. Write one in the declaration or "
+            "as the function's docstring."
+        )
+
+
+def check_input(kind: type[Struct], name: str) -> None:
+    """Refuse an input that has no decoder or no schema, and name the parameter."""
+    for field in msgspec.structs.fields(kind):
+        try:
+            msgspec.json.Decoder(field.type)
+            flat_schema(field.type)
+        except (TypeError, ValueError) as problem:
+            raise DeclarationError(
+                f"Tool {name}: the parameter {field.name} has the type {show_type(field.type)}. "
+                f"{explain(problem)}"
+            ) from problem
+
+
+def explain(problem: Exception) -> str:
+    """Say why msgspec refuses a type, and what to use instead."""
+    text = str(problem)
+    if "union" in text.lower():
+        return (
+            "JSON cannot tell its alternatives apart. Give each Struct a tag (tag=True), or use one "
+            "parameter for each."
+        )
+    if "contains itself" in text:
+        return f"{text}."
+    return f"It has no JSON Schema. Use {_SUPPORTED}."
+
+
+def show_type(kind: Any) -> str:
+    """Show a type roughly as its author wrote it."""
+    return (
+        kind.__qualname__
+        if isinstance(kind, type) and not get_args(kind)
+        else str(kind).replace("typing.", "")
+    )

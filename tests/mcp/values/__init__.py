@@ -1,0 +1,1 @@
+"""Tests of what a bridge declares, one noun a file."""
