@@ -59,6 +59,18 @@ def test_modules_of_others_are_not_taken_for_ours() -> None:
     assert read_imports("import mcp\nfrom mcp import types\nimport redis", (), {"mcp", "redis"}) == set()
 
 
+def test_no_text_is_split_at_what_editors_take_for_characters() -> None:
+    """`splitlines` also ends a line at a form feed or U+2028; `runtime.lines` and `split` do not."""
+    uses = [
+        f"{module.relative_to(SOURCE)}:{node.lineno}"
+        for module in MODULES
+        for node in ast.walk(ast.parse(module.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Attribute) and node.attr == "splitlines"
+    ]
+
+    assert uses == []
+
+
 def name_modules() -> dict[str, Path]:
     names = {module: ".".join(module.relative_to(SOURCE).with_suffix("").parts) for module in MODULES}
     return {name.removesuffix("__init__").removesuffix("."): module for module, name in names.items()}

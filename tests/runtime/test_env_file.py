@@ -20,6 +20,7 @@ from bridgehead.runtime.settings import PATH, TEXT, Setting, Settings
         ("A='", "'"),
         ("A=b=c", "b=c"),
         ("\ufeffA=1", "1"),
+        ("A=one\u2028B=two", "one\u2028B=two"),
     ],
 )
 def test_a_line_gives_a_value(line: str, value: str) -> None:

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from bridgehead.runtime.exposition import join_pages, write_metrics
+from bridgehead.runtime.exposition import join_pages, to_openmetrics, write_metrics
 from bridgehead.runtime.metrics import Metrics
 from tests.host.telemetry.test_metrics import samples
 from tests.support.host_server import hosting
@@ -44,6 +44,16 @@ def test_the_texts_of_several_processes_become_one() -> None:
     joined = join_pages([text("0", 3), b"", text("1", 4)]).decode()
 
     assert samples(joined) == {'calls_total{worker="0"}': 3, 'calls_total{worker="1"}': 4}
+
+
+def test_a_separator_in_a_label_begins_no_line_of_openmetrics() -> None:
+    metrics = Metrics()
+    metrics.counter("calls_total", "Calls.", "tool").add("a\u2028b")
+    page = write_metrics([((), metrics)])
+
+    assert to_openmetrics(page).decode() == (
+        '# HELP calls Calls.\n# TYPE calls counter\ncalls_total{tool="a\u2028b"} 1\n# EOF\n'
+    )
 
 
 async def test_openmetrics_is_given_to_who_asks_for_it(tmp_path: Path) -> None:

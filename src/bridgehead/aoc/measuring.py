@@ -199,8 +199,10 @@ class Solver:
                     f"{self._command[0]} cannot be run: {failure.strerror or failure}.",
                     next_step="Write the program and its arguments after --.",
                 ) from failure
-        # The last line that is not empty: programs may print other things before their answer.
-        lines = [line.strip() for line in out.getvalue().decode(errors="replace").splitlines()]
+        # The last line that is not empty: programs may print other things before their answer, such as a
+        # progress bar, which returns the carriage.
+        printed = out.getvalue().decode(errors="replace").replace("\r", "\n")
+        lines = [line.strip() for line in printed.split("\n")]
         answer = next((line for line in reversed(lines) if line), "")
         problem = f"{ended.problem} It was ended." if ended.problem else ""
         if not problem and ended.status:

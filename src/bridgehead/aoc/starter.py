@@ -9,6 +9,8 @@ from contextlib import suppress
 from math import isqrt
 from pathlib import Path
 
+from bridgehead.runtime.lines import split_lines
+
 LANTERNS = 200_000
 PHASE1 = """\
 # Lanterns on the quay
@@ -61,7 +63,7 @@ def ignore_puzzles(folder: Path) -> bool:
     """List puzzle texts, inputs and answers in `.gitignore`; return whether anything was added."""
     path = folder / ".gitignore"
     before = path.read_text(encoding="utf-8") if path.exists() else ""
-    missing = [line for line in GITIGNORE.splitlines() if line not in before.splitlines()]
+    missing = [line for line in split_lines(GITIGNORE) if line not in split_lines(before)]
     if not [line for line in missing if not line.startswith("#")]:
         return False
     folder.mkdir(parents=True, exist_ok=True)

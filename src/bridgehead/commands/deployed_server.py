@@ -247,7 +247,7 @@ def _decode(body: bytes) -> dict[str, Any]:
     """Decode a message sent as JSON or as the last event of an SSE stream; empty if it is no object."""
     text = body
     if not body.lstrip().startswith(b"{"):
-        data = [line[5:] for line in body.splitlines() if line.startswith(b"data:") and line[5:].strip()]
+        data = [line[5:] for line in body.split(b"\n") if line.startswith(b"data:") and line[5:].strip()]
         text = data[-1] if data else b""
     try:
         message = msgspec.json.decode(text)

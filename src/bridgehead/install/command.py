@@ -17,6 +17,7 @@ from urllib.parse import urlsplit
 from bridgehead.runtime import bridge_files, plugins
 from bridgehead.runtime.command_line import WRONG_USAGE, Parser, completed_by
 from bridgehead.runtime.errors import BridgeError
+from bridgehead.runtime.lines import split_lines
 from bridgehead.runtime.manifest import Manifest, read_settings
 from bridgehead.runtime.settings import SettingError
 
@@ -346,7 +347,7 @@ def _difference(path: Path, planned: plan.Plan) -> Iterator[str]:
         for secret in planned.hidden
         for spelling in (secret, json.dumps(secret)[1:-1], json.dumps(secret, ensure_ascii=False)[1:-1])
     }
-    before, after = ((text or "").splitlines() for text in (planned.before, planned.after))
+    before, after = (split_lines(text or "") for text in (planned.before, planned.after))
     lines = list(difflib.unified_diff(before, after, str(path), f"{path} (after)", lineterm=""))
     for line in lines or [f"{path}: nothing would change"]:
         shown = line

@@ -14,6 +14,8 @@ from typing import Any
 
 from msgspec import Struct
 
+from bridgehead.runtime.lines import split_lines
+
 from .errors import Malformed, malformed
 from .json_edit import newline, same
 
@@ -121,7 +123,7 @@ def _spans(text: str, section: str, name: str) -> list[_Span]:
             continue
         end = headers[index + 1][0] if index + 1 < len(headers) else len(text)
         # Empty lines and comments at the end belong to the table that follows.
-        lines = text[start:end].splitlines(keepends=True)
+        lines = split_lines(text[start:end], keepends=True)
         while not lines[-1].strip() or lines[-1].lstrip().startswith("#"):
             end -= len(lines.pop())
         is_adjacent = spans and not text[spans[-1].end : start].strip()

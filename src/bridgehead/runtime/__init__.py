@@ -19,6 +19,7 @@ __all__ = [
     "exposition",
     "findings",
     "http",
+    "lines",
     "logs",
     "manifest",
     "metrics",

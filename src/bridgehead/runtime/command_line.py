@@ -111,7 +111,7 @@ class _HelpFormatter(argparse.RawDescriptionHelpFormatter):
         """Override argparse, which puts options beyond the right edge of a narrow terminal."""
         usage = super()._format_usage(*arguments)
         width = shutil.get_terminal_size().columns
-        if all(len(line) <= width for line in usage.splitlines()):
+        if all(len(line) <= width for line in usage.split("\n")):
             return usage
         lines, line = [], ""
         for word in _USAGE_WORD.findall(usage):

@@ -22,6 +22,8 @@ from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
+from .lines import split_lines
+
 REVISION = "2025-11-25"
 MAX_CHARACTERS = 1200
 """Characters of an answer that are shown; the rest is counted."""
@@ -94,7 +96,7 @@ class DemoScript:
         text = "\n".join(block.get("text", block["type"]) for block in result["content"])
         with suppress(ValueError):  # not JSON
             text = json.dumps(json.loads(text), ensure_ascii=False, indent=2)
-        lines = text.splitlines()
+        lines = split_lines(text)
         omitted = len(lines) - MAX_LINES
         if omitted > 0:
             text = "\n".join([*lines[:MAX_LINES], f"… and {omitted:,} more lines"])

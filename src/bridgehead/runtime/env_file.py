@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from .errors import BridgeError
+from .lines import split_lines
 from .settings import PATH, Setting
 
 NAME = ".env"
@@ -26,7 +27,7 @@ class EnvFileError(BridgeError):
 def parse(text: str) -> dict[str, str]:
     """Parse `NAME=value` lines with comments, `export` and quotes; a quoted value may span lines."""
     values: dict[str, str] = {}
-    lines = text.lstrip("\ufeff").splitlines()
+    lines = split_lines(text.lstrip("\ufeff"))
     following = 0
     while following < len(lines):
         start = following

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from itertools import accumulate
 
+from .lines import split_lines
 from .metrics import Histogram, Metric, Metrics
 
 CONTENT_TYPE = b"text/plain; version=0.0.4; charset=utf-8"
@@ -24,7 +25,7 @@ SourceLabels = tuple[tuple[str, str], ...]
 def to_openmetrics(page: bytes) -> bytes:
     """Convert a Prometheus page: families of counters lose `_total`, and the page ends with # EOF."""
     lines = []
-    for line in page.decode().splitlines():
+    for line in split_lines(page.decode()):
         if line.startswith(("# HELP ", "# TYPE ")):
             _, kind, name, rest = line.split(" ", 3)
             lines.append(f"# {kind} {name.removesuffix('_total')} {rest}")
@@ -79,6 +80,6 @@ def join_pages(texts: Iterable[bytes]) -> bytes:
             name = family.split(b" ", 1)[0]
             head = families.get(name)
             # The first two lines are HELP and TYPE, which a family has once.
-            values = b"".join(family.splitlines(keepends=True)[2:])
+            values = family.split(b"\n", 2)[2]
             families[name] = _HELP + family if head is None else head + values
     return b"".join(families.values())

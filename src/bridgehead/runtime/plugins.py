@@ -243,7 +243,7 @@ def _scan_entry_points() -> Iterator[Plugin]:
                 continue
             distribution, _, version = info.removesuffix(_SUFFIX).partition("-")
             _, _, section = f"\n{text}".partition(f"\n[{GROUP}]")
-            for line in section.partition("\n[")[0].splitlines():
+            for line in section.partition("\n[")[0].split("\n"):
                 name, equals, target = line.partition("=")
                 if equals and not name.lstrip().startswith(("#", ";")):
                     yield Plugin(name.strip(), target.strip(), _normalize(distribution), version)

@@ -59,6 +59,12 @@ def test_opencode_says_what_each_step_cost() -> None:
     assert read_usage(f"{json.dumps(step)}\n{json.dumps(step)}\n") == Usage(348, 0.5)
 
 
+def test_a_separator_in_a_text_does_not_break_a_line_of_json() -> None:
+    step = '{"type": "step_finish", "part": {"cost": 0.25, "text": "a\u2028b"}}'
+
+    assert read_usage(f"a warning\n{step}\n").cost_usd == 0.25
+
+
 def test_what_is_no_json_or_says_nothing_has_no_usage() -> None:
     for printed in (
         "",

@@ -3,6 +3,7 @@
 import pytest
 
 from bridgehead.bitburner.tools.matching import Job, Match, find_matches
+from tests.bitburner.playing import Play
 
 FILES = [("", "a.js", "one\ntwo\nTWO"), ("", "b.js", "two" + "x" * 400)]
 
@@ -32,3 +33,14 @@ def test_a_very_long_line_is_shortened() -> None:
 @pytest.mark.parametrize("pattern", ["(", "a{2,1}", "(?P<a>x)(?P<a>y)"])
 def test_a_pattern_that_is_none_is_a_problem(pattern: str) -> None:
     assert find_matches(job(pattern)).problem
+
+
+async def test_a_search_and_a_read_count_the_same_lines(play: Play) -> None:
+    play.game.servers["home"]["odd.txt"] = "one\x0ctwo\u2028three\nneedle\r\nlast\n"
+    _, found = await play.ok("search_files", pattern="needle", glob="odd.txt")
+    (match,) = found["matches"]
+    line = match["line"]
+    text, read = await play.ok("read_file", filename="odd.txt", start_line=line, end_line=line)
+
+    assert (line, text, match["text"]) == (2, "needle", "needle")
+    assert read["total_lines"] == 3

@@ -27,6 +27,14 @@ async def test_a_comparison_changes_nothing(play: Play) -> None:
     assert play.game.servers["home"]["new.txt"] == "two\n"
 
 
+async def test_a_comparison_counts_the_lines_that_an_editor_counts(play: Play) -> None:
+    for content in ("one\u2028more\nlast\n", "two\u2028more\nlast\n"):
+        await play.ok("write_file", filename="odd.txt", content=content)
+    _, found = await play.ok("restore_file", filename="odd.txt", diff=True)
+
+    assert "@@ -1,2 +1,2 @@\n-two\u2028more\n+one\u2028more\n last\n" in found["diff"]
+
+
 async def test_several_files_come_back_at_once_and_the_others_are_named(play: Play) -> None:
     before = dict(play.game.servers["home"])
     for filename in ("hack.js", "notes.txt"):

@@ -64,6 +64,24 @@ async def test_the_next_edit_has_region_cursor_history_and_snippets(
     assert "code_snippet_file_path: pi.py\nPI = 3\n<|/recently_viewed_code_snippet|>" in sent
 
 
+@pytest.mark.parametrize("odd", ["\x0b", "\x0c", "\x1c", "\x85", "\u2028", "\u2029", "\r"])
+async def test_the_cursor_stands_on_the_line_that_an_editor_counts(
+    api: Simulator, bridge: CheckedClient, odd: str
+) -> None:
+    content = f"a = 1{odd}b = 2\r\nc = 3\r\n"
+    await bridge.call(NEXT, {"content": content, "cursor": {"line": 2, "column": 6}})
+
+    assert f"a = 1{odd}b = 2\r\nc = 3<|cursor|>\r\n" in prompt(api)
+
+
+async def test_a_column_behind_the_end_is_refused_with_the_length_of_the_line(
+    bridge: CheckedClient,
+) -> None:
+    error = error_of(await bridge.call(NEXT, {"content": "ab  \n", "cursor": {"line": 1, "column": 6}}))
+
+    assert "line 1 has 4 columns, not 6" in error["message"]
+
+
 async def test_without_a_region_the_whole_file_may_change(api: Simulator, bridge: CheckedClient) -> None:
     await bridge.call(NEXT, {"content": "a = 1\n"})
 

@@ -35,7 +35,7 @@ def read_usage(output: str) -> Usage:
 
 def _documents(output: str) -> Iterator[dict[str, Any]]:
     """Yield the output as one JSON object, or else each line that is one."""
-    for text in (output, *output.splitlines()):
+    for text in (output, *output.split("\n")):
         stripped = text.strip()
         if stripped.startswith("{"):
             try:

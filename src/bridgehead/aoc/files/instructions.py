@@ -15,6 +15,7 @@ import msgspec
 from msgspec import Struct
 
 from bridgehead.runtime.errors import BridgeError, NotFound, StorageError
+from bridgehead.runtime.lines import split_lines
 
 from . import layout
 from .snapshot import BYTE_ORDER_MARK, UNDECODABLE, read_snapshot
@@ -194,7 +195,7 @@ def has_answer(folder: str, day: int, phase: int) -> bool:
 
 def _normalise(text: str) -> str:
     """Remove irrelevant differences: surrounding space and the kind of line ends."""
-    return "\n".join(line.rstrip() for line in text.strip().splitlines())
+    return "\n".join(line.rstrip() for line in split_lines(text.strip()))
 
 
 def _number(text: str) -> int | None:

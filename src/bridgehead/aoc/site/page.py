@@ -40,7 +40,7 @@ def parse_page(html: str) -> DayPage:
         )
     phases = []
     for article in articles:
-        lines = (line.rstrip() for line in converter.convert_soup(article).strip().splitlines())
+        lines = (line.rstrip() for line in converter.convert_soup(article).strip().split("\n"))
         phases.append(_BLANK_LINES.sub("\n\n", "\n".join(lines)) + "\n")
     # Beside each solved phase the page repeats the user's accepted answer in a paragraph of its own.
     answers = [

@@ -8,9 +8,9 @@ from collections import Counter, deque
 from msgspec import Struct
 
 from bridgehead.runtime.errors import InvalidArgument
+from bridgehead.runtime.lines import split_lines
 
 from ..errors import NOTHING_CHANGED
-from ..game.lines import split_lines
 
 _MAX_SEARCHED = 300_000
 """Characters of the file that are searched for a similar text: about 50 ms."""

@@ -259,7 +259,7 @@ write: save store put append add
 STOP = frozenset(_STOP_WORDS.split())
 SYNONYMS: dict[str, tuple[str, ...]] = {
     api: tuple(words.split())
-    for api, _, words in (line.partition(":") for line in _SYNONYM_LINES.strip().splitlines())
+    for api, _, words in (line.partition(":") for line in _SYNONYM_LINES.strip().split("\n"))
 }
 """Each word of the API with its synonyms."""
 
@@ -787,6 +787,6 @@ setTheme: colors colours change dark
 """
 PURPOSES: dict[str, frozenset[str]] = {
     name: frozenset(words.split())
-    for name, _, words in (line.partition(":") for line in _PURPOSE_LINES.strip().splitlines())
+    for name, _, words in (line.partition(":") for line in _PURPOSE_LINES.strip().split("\n"))
 }
 """Players' words for the purpose of a function, by its bare name."""

@@ -15,6 +15,8 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from bridgehead.runtime.lines import split_lines
+
 LENGTH = 335_000
 _HEAD = "/** Definitions of a simulated game: a listing by hand of the documented API, and filling. */\n\n"
 _THINGS = ("Antenna", "Beacon", "Cipher", "Daemon", "Engine", "Firewall", "Gateway", "Kernel", "Vault")
@@ -55,7 +57,7 @@ class Member(Struct, frozen=True):
 def load_api() -> tuple[tuple[str, tuple[Member, ...]], ...]:
     """Return headings with their members: `# ` begins an interface, `= ` a declaration without members."""
     sections: list[tuple[str, list[Member]]] = []
-    for line in Path(__file__).with_name("netscript_api.txt").read_text(encoding="utf-8").splitlines():
+    for line in split_lines(Path(__file__).with_name("netscript_api.txt").read_text(encoding="utf-8")):
         if line.startswith(("# ", "= ")):
             sections.append((line, []))
         else:

@@ -19,6 +19,7 @@ from filelock import FileLock, Timeout
 
 from bridgehead.runtime import durable
 from bridgehead.runtime.errors import BridgeError, InvalidArgument, StorageError
+from bridgehead.runtime.lines import split_lines
 
 from ..changes.history import digest
 from ..game import paths
@@ -231,7 +232,7 @@ class Folder:
         if self._rules[0] != mark:
             lines: list[str] = []
             with contextlib.suppress(OSError, UnicodeDecodeError):
-                lines = path.read_bytes()[:_MAX_IGNORE_BYTES].decode().splitlines()
+                lines = split_lines(path.read_bytes()[:_MAX_IGNORE_BYTES].decode())
             self._rules = (mark, IgnoreRules((*DEFAULTS, *lines)))
         return self._rules[1]
 

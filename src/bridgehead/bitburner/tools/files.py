@@ -10,10 +10,11 @@ from msgspec import UNSET, Meta, Raw, Struct, UnsetType
 
 from bridgehead.mcp import Answer, Arguments, Context
 from bridgehead.runtime.errors import InvalidArgument
+from bridgehead.runtime.lines import count_lines, locate, split_lines
 
 from ..changes.differences import describe_differences
 from ..changes.history import digest
-from ..game import lines, paths, timestamps, wire
+from ..game import paths, timestamps, wire
 from ..game.remote import decode_result
 from ..session import Session
 from .declaring import MAX_QUERY, Filename, Glob, Server, ToolDeclarer
@@ -192,7 +193,7 @@ def _digest_all(files: list[File]) -> dict[str, str]:
 
 def _choose_lines(name: str, content: str, args: ReadFile) -> Content:
     """Return the requested lines, cut at `max_characters`."""
-    total = lines.count_lines(content)
+    total = count_lines(content)
     if args.start_line is None and args.end_line is None and len(content) <= args.max_characters:
         return Content(content, total)
     first, last = args.start_line or 1, min(args.end_line or total, total)
@@ -200,7 +201,7 @@ def _choose_lines(name: str, content: str, args: ReadFile) -> Content:
         raise InvalidArgument(
             f"{name} has {total} lines, so there is no line {first}.", next_step="Ask for an earlier line."
         )
-    chosen = lines.split_lines(content)[first - 1 : last]
+    chosen = split_lines(content)[first - 1 : last]
     size, fitting = -1, 0
     for line in chosen:
         size += len(line) + 1  # counts the line feed before it; the first line has none
@@ -222,7 +223,7 @@ def describe_damage(files: list[tuple[str, str]]) -> list[str]:
         for name, content in files
         for at, half in [wire.find_stand_in(content)]
         if half
-        for line, column in [lines.locate(content, at)]
+        for line, column in [locate(content, at)]
     ]
 
 

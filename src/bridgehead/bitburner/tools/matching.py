@@ -15,7 +15,7 @@ import sys
 import msgspec
 from msgspec import Struct
 
-from bridgehead.bitburner.game.lines import split_lines
+from bridgehead.runtime.lines import split_lines
 
 _MAX_LINE = 200
 """Characters shown of a line: 50 matches, text and structure together, then stay below 30,000."""

@@ -10,6 +10,7 @@ from msgspec import Meta, Struct
 
 from bridgehead.mcp import Answer, Arguments, Context
 from bridgehead.runtime.errors import BridgeError, InvalidArgument
+from bridgehead.runtime.lines import split_lines
 
 from ..changes.file_writer import Restore
 from ..errors import MissingFile
@@ -183,8 +184,8 @@ async def _compare(session: Session, on: str, name: str, args: RestoreFile) -> A
         other = await asyncio.to_thread(history.load, on, name, args.compare_to)
         before, label = other.content or "", other.name
     lines = unified_diff(
-        before.splitlines(keepends=True),
-        (chosen.content or "").splitlines(keepends=True),
+        split_lines(before, keepends=True),
+        split_lines(chosen.content or "", keepends=True),
         f"{name} ({label})",
         f"{name} ({chosen.name})",
     )

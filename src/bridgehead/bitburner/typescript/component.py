@@ -123,8 +123,6 @@ def _fetch() -> bytes:
             raise ComponentError(f"npm did not fetch {package} in {_NPM_SECONDS:g} s. Try again.") from None
         archives = list(Path(folder).glob("*.tgz"))
         if run.returncode or not archives:
-            lines = (run.stderr or run.stdout).strip().splitlines()
-            raise ComponentError(
-                f"npm could not fetch {package}: {lines[-1] if lines else 'no reason given'}"
-            )
+            reason = (run.stderr or run.stdout).strip().rpartition("\n")[2]
+            raise ComponentError(f"npm could not fetch {package}: {reason or 'no reason given'}")
         return archives[0].read_bytes()

@@ -19,15 +19,15 @@ def read_docstring(function: Callable[..., Any]) -> tuple[str, dict[str, str]]:
     Google's and NumPy's sections and Sphinx's `:param name:` are understood.
     """
     # As `inspect.cleandoc` does it.
-    first, *rest = (function.__doc__ or "").expandtabs().splitlines() or [""]
+    first, *rest = (function.__doc__ or "").expandtabs().split("\n")
     margin = min((_indent(line) for line in rest if line.strip()), default=0)
     text = "\n".join([first.strip(), *(line[margin:].rstrip() for line in rest)]).strip()
-    parameters = {match[1]: match[2] for line in text.splitlines() if (match := _SPHINX.match(line))}
+    parameters = {match[1]: match[2] for line in text.split("\n") if (match := _SPHINX.match(line))}
     section = _SECTIONS.search(text)
     if section is not None:
-        parameters |= _read_section(text[section.end() :].splitlines())
+        parameters |= _read_section(text[section.end() :].split("\n"))
     lines: list[str] = []
-    for line in text.splitlines():
+    for line in text.split("\n"):
         if (
             _SECTIONS.match(line)
             or _OTHER_SECTION.match(line)

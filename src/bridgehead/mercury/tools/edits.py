@@ -11,6 +11,7 @@ from typing import Annotated, Any
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from bridgehead.mcp import Answer, Bridge, Context, Encoded
+from bridgehead.runtime.lines import split_lines
 
 from ..api.wire import EDIT
 from ..calling.service import Service
@@ -109,7 +110,7 @@ class NextEdit(CompletionArguments, kw_only=True):
 
     def _mark_region(self) -> str:
         """Return the file with tags around the region, and the cursor's tag inside it."""
-        lines = self.content.splitlines(keepends=True)
+        lines = split_lines(self.content, keepends=True)
         first, last = (self.region.first, self.region.last) if self.region else (1, len(lines))
         if not first <= last <= len(lines):
             raise _wrong("region", f"the file has {len(lines)} lines and the region is {first} to {last}")
@@ -118,8 +119,9 @@ class NextEdit(CompletionArguments, kw_only=True):
             if not first <= number <= last:
                 raise _wrong("cursor", f"line {number} is not in the region, which is {first} to {last}")
             line = lines[number - 1]
-            if column > len(line.rstrip("\r\n")) + 1:
-                raise _wrong("cursor", f"line {number} has {len(line.rstrip())} columns, not {column}")
+            columns = len(line.rstrip("\r\n"))
+            if column > columns + 1:
+                raise _wrong("cursor", f"line {number} has {columns} columns, not {column}")
             # A column behind the last character is allowed: the cursor at the end of the line.
             lines[number - 1] = f"{line[: column - 1]}{CURSOR}{line[column - 1 :]}"
         # `_tag` ends the region with a line feed, so the region's own last one is dropped.
