@@ -2,7 +2,6 @@
 
 import json
 import tracemalloc
-from typing import Any
 
 import msgspec
 import pytest
@@ -367,43 +366,9 @@ def test_what_is_large_and_not_json_is_a_parse_error(large: bytes) -> None:
     assert (found.error.code, found.id) == (-32700, None)
 
 
-def test_whose_a_small_message_is_is_found_though_only_a_lax_reader_can_read_it() -> None:
+def test_the_id_of_a_small_message_is_found_though_only_a_lax_reader_can_read_it() -> None:
     half = b'{"jsonrpc":"1.0","id":7,"method":"ping","params":["\\ud800","%b"]}'
-    data = half % (b"x" * 2000)
-    for max_built, request_id in (((len(data),), 7), ((len(data) - 1,), None), ((), 7)):
-        found = jsonrpc.decode(data, *max_built)
+    for size, request_id in ((60_000, 7), (70_000, None)):
+        found = jsonrpc.decode(half % (b"x" * size))
         assert isinstance(found, jsonrpc.Malformed)
         assert found.id == request_id
-
-
-def test_as_many_values_as_are_built_are_decoded_and_a_long_text_is_one() -> None:
-    most = msgspec.Raw(b"[%b0]" % (b"0," * jsonrpc.MAX_VALUES))
-    text = msgspec.Raw(b'"%b"' % (b"x" * (jsonrpc.MAX_VALUES + 1)))
-
-    assert len(jsonrpc.decode_value(most)) == jsonrpc.MAX_VALUES + 1
-    assert len(jsonrpc.decode_value(text)) == jsonrpc.MAX_VALUES + 1
-
-
-def test_more_values_than_are_built_are_not_decoded() -> None:
-    many = msgspec.Raw(b"[%b0]" % (b"0," * (jsonrpc.MAX_VALUES + 1)))
-
-    with pytest.raises(msgspec.ValidationError, match="More than 50000 values"):
-        jsonrpc.decode_value(many)
-
-
-@pytest.mark.parametrize("kind", [bytes, bytearray, memoryview])
-@pytest.mark.parametrize("text", ["x", "ä", "x" * 70_000])
-def test_only_a_message_that_is_small_needs_no_weighing(kind: Any, text: str) -> None:
-    line = msgspec.json.encode({"jsonrpc": "2.0", "id": 1, "method": "ping", "params": {"text": text}})
-
-    message = jsonrpc.decode(kind(line))
-
-    assert isinstance(message, jsonrpc.Message)
-    assert isinstance(message, jsonrpc.UnweighedMessage) == (kind is not bytes or text != "x")
-
-
-def test_a_message_of_exactly_the_bound_is_small() -> None:
-    line = b'{"jsonrpc":"2.0","id":1,"method":"ping"}'
-
-    assert not isinstance(jsonrpc.decode(line, len(line)), jsonrpc.UnweighedMessage)
-    assert isinstance(jsonrpc.decode(line, len(line) - 1), jsonrpc.UnweighedMessage)

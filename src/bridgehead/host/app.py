@@ -285,7 +285,7 @@ class HostApplication:
 
     async def start(self) -> None:
         """Open the stores, start every bridge, then the background tasks."""
-        threads = FairThreads(self.accounts.threads.add)
+        threads = FairThreads(self.accounts.work.add)
         asyncio.get_running_loop().set_default_executor(threads)
         if self.replica is not None:
             await self.replica.start(self._registry.bridges)

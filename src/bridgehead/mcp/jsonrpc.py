@@ -15,6 +15,7 @@ import msgspec
 from msgspec import UNSET, Raw, Struct, UnsetType
 
 from .errors import INVALID_REQUEST, PARSE_ERROR, ProtocolError
+from .shape import TOO_MUCH, fits
 from .values.argument_errors import reword
 
 RequestId = int | str
@@ -37,10 +38,6 @@ class Message(Struct):
     error: Raw | UnsetType = UNSET
 
 
-class UnweighedMessage(Message):
-    """A message that may be large: the reader of its parameters measures them before decoding."""
-
-
 class Malformed(Struct, frozen=True):
     """Bytes that are not a message, and the error to answer with. `id` is set if it could be read."""
 
@@ -54,15 +51,14 @@ class Batch(Struct, frozen=True):
     items: list[Message | Malformed]
 
 
+_NESTED = Malformed(ProtocolError(PARSE_ERROR, "Parse error: nested too deeply"))
 LARGE_BYTES = 64 * 1024
 """Results above this are joined from their parts; below, formatting is faster."""
 MAX_BATCH_ITEMS = 1024
 """Messages in one batch; an array with more is not read to its end."""
-MAX_VALUES = 50_000
-"""Values that are built, beside the arguments of a tool; counted by commas. Six million take seconds."""
-_MAX_BUILT_BYTES = 64 * 1024
-"""Only so much of a bad message is decoded to explain its error: 16 MB of `{},` are 6 million values."""
-_MAX_BUILT_OF_ITEM = 1024
+_MAX_EXPLAINED_BYTES = 64 * 1024
+"""Only so much of a bad message is decoded to explain its error."""
+_MAX_EXPLAINED_OF_ITEM = 1024
 _MAX_ID_BYTES = 1024
 _WHITE_SPACE = b" \t\r\n"
 """JSON's, which is less than Python's."""
@@ -78,27 +74,42 @@ class _Outline(Struct):
 
 
 _decode_message = msgspec.json.Decoder(Message).decode
-_decode_unweighed = msgspec.json.Decoder(UnweighedMessage).decode
 _decode_outline = msgspec.json.Decoder(_Outline).decode
 _decode_anything = msgspec.json.Decoder().decode
 
 
-def decode(
-    data: bytes | bytearray | memoryview | Raw, max_built: int = _MAX_BUILT_BYTES
-) -> Message | Batch | Malformed:
+def decode(data: bytes | bytearray | memoryview) -> Message | Batch | Malformed:
     """Read one line or body. Never raises, and takes no more time than its bytes do."""
+    return decode_counted(data) if fits(data) else _refuse_shape(bytes(data))
+
+
+def decode_counted(
+    data: bytes | bytearray | memoryview | Raw, max_explained: int = _MAX_EXPLAINED_BYTES
+) -> Message | Batch | Malformed:
+    """Read one line or body whose shape was checked."""
     # One typed pass for a valid message; only an invalid one is read again, to explain it.
     try:
-        if data.__class__ is bytes and len(data) <= max_built and data.isascii():
-            message = _decode_message(data)
-        else:
-            message = _decode_unweighed(data)
+        message = _decode_message(data)
+        if not (data.__class__ is bytes and data.isascii()):
             str(data, "utf-8")  # the decoder skips raw members without checking their UTF-8
     except UNDECODABLE as error:
-        return _explain(bytes(data), error, max_built)
+        return _explain(bytes(data), error, max_explained)
     if message.method is UNSET and message.result is UNSET and message.error is UNSET:
         return Malformed(_not_a_message("it has no method, result or error"), _id_of(message.id))
     return message
+
+
+def _refuse_shape(data: bytes) -> Malformed:
+    """Refuse a message that would build too much; nothing of it is decoded but its id."""
+    try:
+        members = _skim(data.strip()) or {}
+    except RecursionError:
+        return _NESTED
+    except msgspec.ValidationError:  # a number that fits no type
+        members = {}
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        return Malformed(ProtocolError(PARSE_ERROR, f"Parse error: {error}"))
+    return Malformed(_not_a_message(TOO_MUCH), _id_of(members.get("id")))
 
 
 def is_request(message: Message | Batch | Malformed) -> TypeGuard[Message | Batch]:
@@ -108,7 +119,7 @@ def is_request(message: Message | Batch | Malformed) -> TypeGuard[Message | Batc
     return isinstance(message, Batch)
 
 
-def _explain(data: bytes, problem: Exception, max_built: int) -> Message | Batch | Malformed:
+def _explain(data: bytes, problem: Exception, max_explained: int) -> Message | Batch | Malformed:
     """Find out, on the slow path, why bytes are not a message."""
     # `strip` without an argument is three times as fast, which matters for megabytes of white space. It also
     # strips \v and \f, which JSON does not allow.
@@ -118,18 +129,18 @@ def _explain(data: bytes, problem: Exception, max_built: int) -> Message | Batch
         str(data, "utf-8")  # the decoder checks UTF-8 only in the strings that it builds
         if is_batch:
             return _explain_batch(data)
-        value = _decode_anything(data) if len(data) <= max_built else _skim(data)
+        value = _decode_anything(data) if len(data) <= max_explained else _skim(data)
     except msgspec.ValidationError as error:  # a number that fits no type; the rest is unread
         failure = _not_a_message(str(error))
     except RecursionError:
-        return Malformed(ProtocolError(PARSE_ERROR, "Parse error: nested too deeply"))
+        return _NESTED
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         failure = ProtocolError(PARSE_ERROR, f"Parse error: {error}")
     else:
         if isinstance(value, dict):
             return _explain_object(value, _not_a_message(reword(str(problem), whole="the message")))
         return Malformed(_not_a_message("it is not an object"))
-    return Malformed(failure) if is_batch or len(data) > max_built else _explain_unreadable(data, failure)
+    return Malformed(failure) if is_batch or len(data) > max_explained else _explain_unreadable(data, failure)
 
 
 def _skim(data: bytes) -> dict[str, Any] | None:
@@ -189,7 +200,7 @@ def _items_type() -> type[Struct]:
 def _decode_item(item: Raw) -> Message | Malformed:
     if bytes(item)[:1] == b"[":  # not decoded: each level would be read once per level above it
         return Malformed(_not_a_message("a batch inside a batch"))
-    decoded = decode(item, _MAX_BUILT_OF_ITEM)
+    decoded = decode_counted(item, _MAX_EXPLAINED_OF_ITEM)
     return Malformed(_not_a_message("a batch inside a batch")) if isinstance(decoded, Batch) else decoded
 
 
@@ -264,6 +275,4 @@ def decode_value(raw: Raw | UnsetType) -> Any:
     """Decode a part of a message as plain values; raises one of `UNDECODABLE`."""
     if isinstance(raw, UnsetType):
         return None
-    if len(memoryview(raw)) > MAX_VALUES and bytes(raw).count(b",") > MAX_VALUES:
-        raise msgspec.ValidationError(f"More than {MAX_VALUES} values")
     return _decode_anything(raw)

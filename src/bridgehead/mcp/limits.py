@@ -9,7 +9,13 @@ from msgspec import Struct
 
 
 class Ledger:
-    """Bytes kept for callers. This one charges nothing, for transports that serve a single caller."""
+    """Bytes kept for callers, and time spent for them.
+
+    This one charges nothing, for transports that serve a single caller.
+    """
+
+    def spend(self, caller: str, seconds: float) -> None:
+        """Charge time that a step of a caller's work took on the event loop."""
 
     def hold(self, caller: str, size: int) -> bool:
         """Charge bytes that may be refused; False, and nothing charged, if the caller may not keep more."""

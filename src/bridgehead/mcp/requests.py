@@ -122,10 +122,9 @@ class RpcRequest(Struct):
 
 
 class _Parts(Struct):
-    """The members of large parameters, each of which has its own size limit."""
+    """The member of large parameters that has a limit of its own."""
 
     meta: Raw = field(default=EMPTY, name="_meta")
-    arguments: Raw = EMPTY
 
 
 _decode_parts = msgspec.json.Decoder(_Parts).decode
@@ -146,11 +145,9 @@ def read(request_id: jsonrpc.RequestId, name: str, message: jsonrpc.Message) -> 
     """Find a request's method and decode its parameters. Never raises: see `RpcRequest.problem`."""
     method = METHODS.get(name)
     raw = EMPTY if isinstance(message.params, UnsetType) else message.params
-    if message.__class__ is jsonrpc.UnweighedMessage:
-        problem = _measure(name, raw)
-        if problem:
-            failure = MalformedRequest(INVALID_PARAMS, f"Invalid params for {name}: {problem}")
-            return RpcRequest(request_id, name, method, Params(), failure)
+    if len(memoryview(raw)) > _LARGE_BYTES and (kept := _kept_too_long(name, raw)):
+        failure = f"Invalid params for {name}: {kept} may have {_LARGE_BYTES} bytes"
+        return RpcRequest(request_id, name, method, Params(), MalformedRequest(INVALID_PARAMS, failure))
     try:
         decoded = _decoders[Params if method is None else method.params](raw)
     except jsonrpc.UNDECODABLE as error:
@@ -166,19 +163,14 @@ def read(request_id: jsonrpc.RequestId, name: str, message: jsonrpc.Message) -> 
     return RpcRequest(request_id, name, method, decoded)
 
 
-def _measure(name: str, raw: Raw) -> str:
-    """Return which limit the parameters exceed, or nothing. Arguments are checked by their tool."""
-    if len(memoryview(raw)) <= _LARGE_BYTES:
-        return ""
+def _kept_too_long(name: str, raw: Raw) -> str:
+    """Return which part of large parameters stays in memory and is too long for that, or nothing."""
+    if name == "initialize":
+        return "the parameters"
     try:
-        parts = _decode_parts(raw)
+        return "_meta" if len(memoryview(_decode_parts(raw).meta)) > _LARGE_BYTES else ""
     except jsonrpc.UNDECODABLE:
         return ""  # `read` decodes it again and reports the reason
-    if name == "initialize" or len(bytes(parts.meta)) > _LARGE_BYTES:
-        subject = "the parameters" if name == "initialize" else "_meta"
-        return f"{subject} may have {_LARGE_BYTES} bytes"
-    values = bytes(raw).count(b",") - bytes(parts.arguments).count(b",")
-    return f"more than {jsonrpc.MAX_VALUES} values" if values > jsonrpc.MAX_VALUES else ""
 
 
 def client_of(request: RpcRequest, connection: Connection, expected: Revision | None) -> Client:

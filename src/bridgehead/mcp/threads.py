@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextvars import ContextVar
 from functools import partial
-from time import thread_time
+from time import perf_counter, thread_time
 from typing import Any, ParamSpec, TypeVar
 
 P = ParamSpec("P")
@@ -42,6 +42,54 @@ _Job = list[Any]
 """A future and the function whose result it gets. `FairThreads._run` empties the list: otherwise an exception
 would keep itself and the arguments of the whole call alive, through the frames of its traceback, until the
 garbage collector runs."""
+
+
+LONG_STEP_SECONDS = 0.001
+"""Steps on the event loop that are shorter than this are not charged: there the connections take turns."""
+
+
+class Measured(Coroutine[Any, Any, T]):
+    """A coroutine that runs another and reports each long step that it takes on the event loop."""
+
+    __slots__ = ("_on_time", "_work")
+
+    def __init__(self, work: Coroutine[Any, Any, T], on_time: Callable[[float], None]) -> None:
+        self._work = work
+        self._on_time = on_time
+
+    def send(self, value: Any) -> Any:
+        """Run the next step."""
+        began = perf_counter()
+        try:
+            return self._work.send(value)
+        finally:
+            self._report(perf_counter() - began)
+
+    def throw(self, *error: Any) -> Any:
+        """Run the next step with an exception, such as a cancellation."""
+        began = perf_counter()
+        try:
+            return self._work.throw(*error)
+        finally:
+            del error  # its traceback has this frame: see `forget_frames`
+            self._report(perf_counter() - began)
+
+    def close(self) -> None:
+        """Close the other coroutine."""
+        self._work.close()
+
+    def _report(self, took: float) -> None:
+        if took > LONG_STEP_SECONDS:
+            self._on_time(took)
+
+    def __await__(self) -> Measured[T]:
+        return self
+
+    def __next__(self) -> Any:
+        return self.send(None)
+
+    def __iter__(self) -> Measured[T]:
+        return self
 
 
 class FairThreads(ThreadPoolExecutor):

@@ -14,7 +14,7 @@ from bridgehead.mcp.changes import SUBSCRIPTION_BYTES
 from bridgehead.mcp.errors import INVALID_PARAMS
 from bridgehead.mcp.features.tools import TASKS_EXTENSION, TaskSupport
 from bridgehead.mcp.http import application
-from bridgehead.mcp.http.accounts import OTHERS, Accounts, ThreadTime
+from bridgehead.mcp.http.accounts import OTHERS, Accounts, WorkTime
 from bridgehead.mcp.http.events import EventStream
 from bridgehead.mcp.http.rejection import Rejection
 from bridgehead.mcp.tasks.run import TaskRun
@@ -406,7 +406,7 @@ async def test_memory_is_looked_at_while_it_is_charged() -> None:
 
 
 def test_time_in_threads_is_kept_for_a_bounded_number_of_callers() -> None:
-    threads = ThreadTime(30.0)
+    threads = WorkTime(30.0)
     for number in range(1500):
         threads.add(f"caller {number}", 0.5)
     threads.add("caller 0", 0.25)
@@ -417,7 +417,7 @@ def test_time_in_threads_is_kept_for_a_bounded_number_of_callers() -> None:
 
 
 def test_a_caller_that_computes_alone_is_never_refused() -> None:
-    threads = ThreadTime(30.0, Clock(1000.0).now)
+    threads = WorkTime(30.0, Clock(1000.0).now)
     threads.add("eve", 100.0)
     threads.add("", 5.0)  # the process itself
 
@@ -426,7 +426,7 @@ def test_a_caller_that_computes_alone_is_never_refused() -> None:
 
 def test_a_caller_over_its_part_of_a_minute_is_refused_while_others_need_threads_until_it_is_below() -> None:
     clock = Clock(1000.0)
-    threads = ThreadTime(30.0, clock.now)
+    threads = WorkTime(30.0, clock.now)
     threads.add("eve", 20.0)
     clock.set(1020.0)
     threads.add("eve", 15.0)
@@ -448,7 +448,7 @@ def test_a_caller_over_its_part_of_a_minute_is_refused_while_others_need_threads
 async def test_a_caller_over_its_thread_time_gets_429_for_calls_alone() -> None:
     async with serving(Limits(thread_seconds_per_caller=1.0)) as server:
         session = await server.session()
-        threads = server.app.accounts.threads
+        threads = server.app.accounts.work
         threads.add("127.0.0.1", 2.0)
         asked = request("tools/call", call("echo", {"text": "x"}))
         await server.json(await server.post(asked, session))  # alone

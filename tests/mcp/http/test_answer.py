@@ -97,7 +97,7 @@ async def test_a_response_has_no_place_in_the_stateless_era(server: Server) -> N
         (b"", -32700),
         (b"not JSON", -32700),
         (b"\xff", -32700),
-        (b"[" * 100_000, -32700),
+        (b"[" * 40_000, -32700),
         (b"7", -32600),
         (b"{}", -32600),
         (b"[]", -32600),

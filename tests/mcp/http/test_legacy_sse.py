@@ -253,7 +253,7 @@ async def test_a_caller_over_its_thread_time_is_told_to_come_again() -> None:
     async with serving(Limits(thread_seconds_per_caller=1.0)) as server:
         client = await connected(server)
         for caller in ("127.0.0.1", "another"):
-            server.app.accounts.threads.add(caller, 2.0)
+            server.app.accounts.work.add(caller, 2.0)
 
         await client.post(request("tools/call", call("echo", {"text": "x"})), 429)
         await client.post(request("ping"))

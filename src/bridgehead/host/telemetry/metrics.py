@@ -113,8 +113,8 @@ class HostMetrics:
         )
         metrics.total(
             "bridgehead_client_thread_seconds_total",
-            "CPU seconds that blocking work took in threads, by the name of the caller.",
-            lambda: {(name or OWN,): seconds for name, seconds in accounts.threads.by_caller.copy().items()},
+            "Seconds of work for each caller: CPU time in threads, and long steps of the event loop.",
+            lambda: {(name or OWN,): seconds for name, seconds in accounts.work.by_caller.copy().items()},
             "client",
         )
 

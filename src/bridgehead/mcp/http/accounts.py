@@ -1,7 +1,7 @@
 """Accounts: what each caller has open and how much memory it holds, across one process.
 
-Memory held for a caller is charged here and released: sessions, streams, requests in progress, time in
-threads, and bytes (bodies that arrive, answers that are not read yet, events kept for resuming, batches,
+Memory held for a caller is charged here and released: sessions, streams, requests in progress, time of
+work, and bytes (bodies that arrive, answers that are not read yet, events kept for resuming, batches,
 arguments and results of tasks, subscriptions). A caller is a token or, if none is needed, an address
 (`Request.caller`).
 
@@ -28,7 +28,7 @@ from .rejection import Rejection, reject_session
 _LOOK_BYTES = 8 * 1024 * 1024
 """Charged bytes after which the memory of the process is read again (about 20 µs)."""
 _MAX_CALLERS = 1000
-"""Callers whose thread time is counted separately; any others share one entry."""
+"""Callers whose time is counted separately; any others share one entry."""
 OTHERS = "(others)"
 _RETRY_SECONDS = 5
 _MINUTE, _PART_SECONDS = 60.0, 10.0
@@ -73,11 +73,11 @@ class Share:
             del self.by_caller[caller]
 
 
-class ThreadTime:
-    """CPU seconds that the blocking work of each caller took in threads.
+class WorkTime:
+    """Seconds that the work of each caller took: CPU time in threads, and long steps on the event loop.
 
     A caller whose work took more than `limit` of the last 60 seconds is refused until it is below that again,
-    but only if another caller also needed a thread in that minute. A caller that is alone is never refused.
+    but only if another caller also worked in that minute. A caller that is alone is never refused.
     """
 
     def __init__(self, limit: float, clock: Callable[[], float] = monotonic) -> None:
@@ -88,29 +88,26 @@ class ThreadTime:
         self.over: set[str] = set()
         """Callers that were over the limit when last checked; others need no check."""
         self._lock = threading.Lock()
-        """Protects the attributes of this class: `add` is called by the threads themselves."""
+        """Protects the attributes of this class: `add` is called by threads too."""
         self._minute: deque[tuple[float, dict[str, float]]] = deque()
         """The last minute in parts of `_PART_SECONDS`, each with its beginning."""
 
     def add(self, caller: str, seconds: float) -> None:
-        """Count time that a caller's work took in a thread."""
+        """Count time that a caller's work took."""
         with self._lock:
             known, now = self.by_caller, self._clock()
             name = caller if caller in known or len(known) < _MAX_CALLERS else OTHERS
             known[name] = known.get(name, 0.0) + seconds
-            self._forget(now)
-            if not self._minute or self._minute[-1][0] <= now - _PART_SECONDS:
-                self._minute.append((now, {}))
-            part = self._minute[-1][1]
+            part = self._part(now)
             part[name] = part.get(name, 0.0) + seconds
             if name and sum(part.get(name, 0.0) for _, part in self._minute) > self._limit:
                 self.over.add(name)
 
     def check(self, caller: str) -> None:
-        """Reject a caller over its limit while others need threads too."""
+        """Reject a caller over its limit while others work too; any caller that asks is one of these."""
         with self._lock:
             now = self._clock()
-            self._forget(now)
+            self._part(now).setdefault(caller, 0.0)
             used = sum(part.get(caller, 0.0) for _, part in self._minute)
             if used <= self._limit:
                 self.over.discard(caller)
@@ -130,9 +127,13 @@ class ThreadTime:
         )
         raise Rejection(429, message, code=OVERLOADED, headers=headers)
 
-    def _forget(self, now: float) -> None:
+    def _part(self, now: float) -> dict[str, float]:
+        """Return the current part of the minute; forget those that are older than that."""
         while self._minute and self._minute[0][0] <= now - _MINUTE:
             self._minute.popleft()
+        if not self._minute or self._minute[-1][0] <= now - _PART_SECONDS:
+            self._minute.append((now, {}))
+        return self._minute[-1][1]
 
 
 class OpenSession(Protocol):
@@ -161,7 +162,7 @@ class Accounts(Ledger):
         self.streams = Share("streams", limits.streams_per_caller, 5)
         self.requests = Share("requests", limits.http_requests_per_caller, 1)
         self.bytes = Share("bytes", limits.bytes_per_caller, _RETRY_SECONDS)
-        self.threads = ThreadTime(limits.thread_seconds_per_caller)
+        self.work = WorkTime(limits.thread_seconds_per_caller)
         self.is_full = False
         """Whether the memory of the process has reached its limit."""
         self._limits = limits
@@ -171,6 +172,10 @@ class Accounts(Ledger):
         """By caller, the streams that keep events, the oldest first."""
         self._charged = 0
         """Bytes charged since memory was last read."""
+
+    def spend(self, caller: str, seconds: float) -> None:
+        """Charge time that a step of a caller's work took on the event loop."""
+        self.work.add(caller, seconds)
 
     # --- bytes ---------------------------------------------------------------------------------------------
 

@@ -23,13 +23,14 @@ from ..calls.multi_round import Keys
 from ..calls.params import CallToolParams, GetPromptParams, ReadResourceParams, TaskParams
 from ..connection import Connection, NullOutlet, overload
 from ..coroutines import settle
-from ..dispatch import Dispatcher
+from ..dispatch import AnyMessage, Dispatcher
 from ..errors import HEADER_MISMATCH, ProtocolError
 from ..features.tools import TASKS_EXTENSION, Tool
 from ..jsonrpc import UNDECODABLE
 from ..limits import Limits
 from ..requests import RpcRequest, read
 from ..revisions import HANDSHAKE, STATELESS, V2026_07_28
+from ..threads import Measured
 from . import authentication
 from .accounts import Accounts, Share
 from .answer import PostAnswer
@@ -91,7 +92,8 @@ class Endpoint:
             accounts.requests.check(caller)
         if accounts.bytes.by_caller or accounts.is_full:
             accounts.check(caller)
-        if request.is_complete:
+        was_complete = request.is_complete
+        if was_complete:
             body = whole_body(request, self._limits)
         else:
             check_length(request.headers, self._limits)
@@ -102,9 +104,10 @@ class Endpoint:
                 accounts.requests.give_back(caller)
             request.body = body  # the access log looks for the trace context in it
         if len(body) <= _SMALL_BODY:
-            return await self._handle_body(request, body)
+            return await self._handle_message(request, jsonrpc.decode(body))
         with accounts.holding(caller, len(body)):
-            return await self._handle_body(request, body)
+            message = jsonrpc.decode(body) if was_complete else jsonrpc.decode_counted(body)
+            return await self._handle_message(request, message)
 
     def end_streams(self) -> None:
         """End the streams that would never end by themselves, because the server is stopping."""
@@ -172,10 +175,9 @@ class Endpoint:
 
     # --- POST ----------------------------------------------------------------------------------------------
 
-    async def _handle_body(self, request: Request, body: bytes) -> AnyResponse:
-        message = jsonrpc.decode(body)
-        if self._accounts.threads.over and is_work(message):  # empty unless threads are busy
-            self._accounts.threads.check(request.caller)
+    async def _handle_message(self, request: Request, message: AnyMessage) -> AnyResponse:
+        if self._accounts.work.over and is_work(message):  # empty unless somebody works much
+            self._accounts.work.check(request.caller)
         if isinstance(message, jsonrpc.Batch):
             return await self._handle_batch(request, message)
         if isinstance(message, jsonrpc.Malformed):
@@ -270,7 +272,8 @@ class Endpoint:
             session.in_use += 1
         request.when_gone(answer.on_client_gone)
         try:
-            return await answer.finish(await work)
+            spend = partial(self._accounts.spend, caller)
+            return await answer.finish(await Measured(work, spend))
         except ProtocolError as failure:
             if rpc_request is None:
                 raise

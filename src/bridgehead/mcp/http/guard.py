@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from .. import jsonrpc
 from ..limits import Limits
+from ..shape import TOO_MUCH, Shape
 from .accounts import Accounts
 from .message import Request
 from .rejection import Rejection
@@ -133,8 +134,11 @@ def whole_body(request: Request, limits: Limits) -> bytes:
 
 
 async def read_body(request: Request, limits: Limits, accounts: Accounts | None = None) -> bytes:
-    """Read the rest of a body, within `message_bytes` and `body_seconds`, on the caller's account."""
-    body, caller = bytearray(), request.caller
+    """Read the rest of a body, within `message_bytes` and `body_seconds`, on the caller's account.
+
+    Its shape is counted as it arrives, so that nobody waits for the count of a large body.
+    """
+    body, caller, shape = bytearray(), request.caller, Shape()
     try:
         async with asyncio.timeout(limits.body_seconds):
             while piece := await request.read():
@@ -144,6 +148,8 @@ async def read_body(request: Request, limits: Limits, accounts: Accounts | None 
                 body += piece
                 if len(body) > limits.message_bytes:
                     raise _too_large(limits)
+                if not shape.add(piece):
+                    raise Rejection(400, f"Invalid request: {TOO_MUCH}")
     except TimeoutError:
         raise Rejection(408, f"The body did not arrive within {limits.body_seconds:g} s") from None
     finally:

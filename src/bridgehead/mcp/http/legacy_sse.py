@@ -9,12 +9,14 @@ import asyncio
 import secrets
 from collections.abc import Coroutine
 from contextlib import suppress
+from functools import partial
 from typing import Any
 from urllib.parse import parse_qs
 
 from .. import jsonrpc
 from ..connection import Connection
 from ..dispatch import AnyMessage, Dispatcher
+from ..threads import Measured
 from .accounts import Accounts
 from .events import HEADERS, KEEP_ALIVE, event
 from .guard import Guard, is_work, read_body, whole_body
@@ -164,12 +166,11 @@ class LegacyTransport:
             raise Rejection(404, "The session is unknown or has expired: open the stream again")
         self._accounts.check(request.caller)
         if request.is_complete:
-            body = whole_body(request, self._limits)
+            message = jsonrpc.decode(whole_body(request, self._limits))
         else:
-            body = await read_body(request, self._limits, self._accounts)
-        message = jsonrpc.decode(body)
-        if self._accounts.threads.over and is_work(message):
-            self._accounts.threads.check(request.caller)
+            message = jsonrpc.decode_counted(await read_body(request, self._limits, self._accounts))
+        if self._accounts.work.over and is_work(message):
+            self._accounts.work.check(request.caller)
         if stream.is_busy and jsonrpc.is_request(message):
             raise reject_busy()
         stream.spawn(self._answer(stream, message))
@@ -177,7 +178,8 @@ class LegacyTransport:
 
     async def _answer(self, stream: _Stream, message: AnyMessage) -> None:
         had_listener = stream.connection.listener is not None
-        answer = await self._dispatcher.answer_message(message, stream.connection, stream)
+        work = self._dispatcher.answer_message(message, stream.connection, stream)
+        answer = await Measured(work, partial(self._accounts.spend, stream.connection.caller))
         if answer is not None:
             await stream.answer(answer)
         listener = stream.connection.listener

@@ -14,6 +14,7 @@ import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
 from msgspec import Struct
@@ -22,6 +23,7 @@ from ..calls.context import Context
 from ..coroutines import close_unstarted
 from ..errors import INTERNAL_ERROR, OVERLOADED, ProtocolError
 from ..limits import Ledger, Limits
+from ..threads import Measured
 from .record import TaskRecord, TooManyTasks, unknown_task
 from .run import Conclude, TaskRun
 from .store import MemoryTaskStore, TaskStore
@@ -98,7 +100,7 @@ class Tasks:
 
     async def _call_for_a_while(self, run: TaskRun, work: Coroutine[Any, Any, Any], terms: TaskTerms) -> Any:
         """Begin as a call; turn it into a task after the grace time, or when the handler asks for it."""
-        doing = run.work = asyncio.create_task(work)
+        doing = run.work = asyncio.create_task(self._measured(work, terms))
         try:
             await asyncio.wait(
                 {doing, run.wanted}, timeout=terms.grace_seconds, return_when=asyncio.FIRST_COMPLETED
@@ -130,9 +132,12 @@ class Tasks:
                 raise
             run.stay()
         else:
-            run.work = asyncio.create_task(work)
+            run.work = asyncio.create_task(self._measured(work, terms))
             return self._detach(run, record, run.work)
         return await work
+
+    def _measured(self, work: Coroutine[Any, Any, Any], terms: TaskTerms) -> Coroutine[Any, Any, Any]:
+        return Measured(work, partial(self.ledger.spend, terms.caller))
 
     async def _create(self, run: TaskRun, terms: TaskTerms) -> TaskRecord:
         store = await self._open()

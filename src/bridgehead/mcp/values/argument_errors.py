@@ -18,6 +18,8 @@ import msgspec
 Schema = dict[str, Any]
 
 _LONGEST_SHOWN = 60
+_LONGEST_MEANT = 1000
+"""A longer text is not read to find out what it would be without quotes."""
 _MAX_PROBLEMS = 10
 _WHOLE = "the arguments"
 _PATH = re.compile(r" - at `\$\.?(.*)`$")
@@ -158,11 +160,11 @@ def _wrong_kind(value: Any, schema: Schema, path: str) -> str:
 
 def _how_to_send(value: Any, options: list[Schema]) -> str:
     """Say how to send a value that is right except for its quotes: models often quote numbers and lists."""
-    if not isinstance(value, str):
+    if not isinstance(value, str) or len(value) > _LONGEST_MEANT:
         return ""
     try:
         meant = msgspec.json.decode(value)
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, RecursionError):
         return ""
     if not any(_has_kind(meant, option) for option in options):
         return ""
