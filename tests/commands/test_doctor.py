@@ -130,14 +130,14 @@ def test_the_hosts_settings_are_shown_with_where_they_come_from(person: Person) 
 
 
 def test_a_host_that_would_not_start_without_a_token_is_told_of_it(person: Person) -> None:
-    team = {"MCP_SERVER_HOST": "0.0.0.0", "BRIDGEHEAD_WORKERS": "2"}  # noqa: S104 - it is only looked at
+    team = {"MCP_SERVER_HOST": "0.0.0.0"}  # noqa: S104 - it is only looked at
     before = person.run("doctor", "host", "--json", **team)
     assert person.run("token", "add", "alice").returncode == 0
     after = findings(person.run("doctor", "host", "--json", **team))["host"]
 
     assert before.returncode == 0
     assert "bridgehead token add NAME" in findings(before)["host"]["tokens"]["advice"]
-    assert after["would serve"]["text"] == "all bridges at http://0.0.0.0:3000/mcp, 2 processes"
+    assert after["would serve"]["text"] == "all bridges at http://0.0.0.0:3000/mcp"
     assert after["tokens"]["text"].startswith("everyone needs one; 1 in ")
 
 

@@ -93,16 +93,31 @@ def test_what_cannot_be_served_is_said_in_one_line(
     assert len(done.stderr.splitlines()) == 1
 
 
-def test_a_bridge_of_which_there_is_one_is_not_served_by_several_workers(tmp_path: Path) -> None:
-    done = run(tmp_path, "--workers", "2")
+def test_a_bridge_of_which_there_is_one_does_not_share_its_port(tmp_path: Path) -> None:
+    shared = {"BRIDGEHEAD_REDIS_URL": "redis://127.0.0.1:1", "BRIDGEHEAD_STATE_KEYS": "k" * 32}
+    done = run(tmp_path, BRIDGEHEAD_REUSE_PORT="1", **shared)
 
     assert done.returncode == 2
-    assert "gamma cannot be served by 2 workers: There is one gamma in the world." in done.stderr
+    assert "gamma cannot share its port between processes: There is one gamma in the world." in done.stderr
+    assert "bridgehead serve alpha beta" in done.stderr
+
+
+@pytest.mark.parametrize(("arguments", "set_"), [(("--workers", "2"), {}), ((), {"BRIDGEHEAD_WORKERS": "4"})])
+def test_who_asks_for_workers_is_told_of_replicas(
+    tmp_path: Path, arguments: tuple[str, ...], set_: dict[str, str]
+) -> None:
+    done = run(tmp_path, *arguments, **set_)
+
+    assert done.returncode == 2
+    assert (
+        "--workers and BRIDGEHEAD_WORKERS are gone. To use several cores, run several replicas" in done.stderr
+    )
 
 
 def test_a_port_is_not_shared_where_the_system_cannot_share_one(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delattr(socket, "SO_REUSEPORT", raising=False)  # as on Windows
-    settings = HostSettings({"BRIDGEHEAD_REUSE_PORT": "1", "MCP_SERVER_PORT": "0"})
+    shared = {"BRIDGEHEAD_REDIS_URL": "redis://127.0.0.1:1", "BRIDGEHEAD_STATE_KEYS": "k" * 32}
+    settings = HostSettings({"BRIDGEHEAD_REUSE_PORT": "1", "MCP_SERVER_PORT": "0", **shared})
 
     with pytest.raises(BridgeError, match=r"cannot share a port between processes\. Unset"):
         open_listener(settings, {})

@@ -26,12 +26,9 @@ async def test_on_loopback_nobody_needs_a_token(tmp_path: Path) -> None:
 
 async def test_with_tokens_it_counts_them(tmp_path: Path) -> None:
     add_token(tmp_path, "alice")
-    findings = await find_all(
-        tmp_path, BRIDGEHEAD_AUTH="on", BRIDGEHEAD_WORKERS="2", BRIDGEHEAD_BRIDGES="aoc"
-    )
+    findings = await find_all(tmp_path, BRIDGEHEAD_AUTH="on", BRIDGEHEAD_BRIDGES="aoc")
 
     assert findings["tokens"][1].startswith("everyone needs one; 1 in ")
-    assert findings["would serve"][1].endswith(", 2 processes")
 
 
 async def test_where_people_sign_in_with_oauth_it_names_the_redirect_uri(tmp_path: Path) -> None:

@@ -49,7 +49,7 @@ WRONG = {
     "BRIDGEHEAD_WEBHOOK_SECRET": "whsec_not base64!",
     "BRIDGEHEAD_WEBHOOK_URL": "http://hooks.example",
     "BRIDGEHEAD_AUTH": "yes please",
-    "BRIDGEHEAD_WORKERS": "0",
+    "BRIDGEHEAD_CONNECTIONS": "0",
     "BRIDGEHEAD_STATE_KEYS": "short",
     "MCP_SERVER_HOST": "unix:/run/bridgehead.sock",
     "MCP_SERVER_PORT": "70000",
@@ -163,8 +163,7 @@ def test_a_host_says_at_its_start_what_has_no_effect(tmp_path: Path) -> None:
         assert "Did you mean BRIDGEHEAD_AUTH?" in line["problem"]
 
 
-def test_a_prefix_that_is_too_long_for_a_bridge_is_refused_before_workers_start(tmp_path: Path) -> None:
-    """Each worker would fail with it, and be started again for ever."""
+def test_a_prefix_that_is_too_long_for_a_bridge_is_refused_before_anything_is_served(tmp_path: Path) -> None:
     file = tmp_path / "long.py"
     file.write_text(
         "from bridgehead.mcp import Bridge\n"
@@ -174,7 +173,7 @@ def test_a_prefix_that_is_too_long_for_a_bridge_is_refused_before_workers_start(
         "    return ''\n"
     )
     done = subprocess.run(
-        [sys.executable, "-m", "bridgehead", "serve", str(file), "--workers", "2", "--port", "0"],
+        [sys.executable, "-m", "bridgehead", "serve", str(file), "--port", "0"],
         env={**os.environ, "BRIDGEHEAD_TOOL_PREFIX": "team_", "BRIDGEHEAD_STATE_DIR": str(tmp_path)},
         capture_output=True,
         text=True,

@@ -61,9 +61,10 @@ def test_what_only_this_machine_can_reach_needs_none(environment: dict[str, str]
         ),
         ({"BRIDGEHEAD_TRUSTED_PROXIES": "the proxy"}, "BRIDGEHEAD_TRUSTED_PROXIES"),
         ({"MCP_SERVER_PORT": "http"}, "MCP_SERVER_PORT"),
-        ({"BRIDGEHEAD_WORKERS": "0"}, "BRIDGEHEAD_WORKERS"),
         ({"BRIDGEHEAD_MEMORY_LIMIT": "1kb"}, "BRIDGEHEAD_MEMORY_LIMIT"),
-        ({"BRIDGEHEAD_MEMORY_LIMIT": "127mib", "BRIDGEHEAD_WORKERS": "2"}, "BRIDGEHEAD_MEMORY_LIMIT"),
+        ({"BRIDGEHEAD_MEMORY_LIMIT": "63mib"}, "BRIDGEHEAD_MEMORY_LIMIT"),
+        ({"BRIDGEHEAD_REUSE_PORT": "1"}, "BRIDGEHEAD_REDIS_URL"),
+        ({"BRIDGEHEAD_REUSE_PORT": "1", "BRIDGEHEAD_REDIS_URL": "redis://r"}, "BRIDGEHEAD_STATE_KEYS"),
     ],
 )
 def test_what_does_not_go_together_is_refused_by_name(environment: dict[str, str], named: str) -> None:

@@ -18,16 +18,14 @@ def receive_state(listening: socket.socket) -> str:
     return listening.recv(100).decode()
 
 
-@pytest.mark.parametrize("workers", ["1", "2"])
-async def test_it_hears_that_the_host_is_ready_lives_and_ends(tmp_path: Path, workers: str) -> None:
+async def test_it_hears_that_the_host_is_ready_lives_and_ends(tmp_path: Path) -> None:
     path = tmp_path / "notify"
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as listening:
         listening.bind(str(path))
-        arguments = ("--bridges", "alpha", "--workers", workers)
         with serving(
             tmp_path,
-            *arguments,
-            workers=int(workers),
+            "--bridges",
+            "alpha",
             cwd=Path.cwd(),
             NOTIFY_SOCKET=str(path),
             WATCHDOG_USEC="400000",

@@ -1,4 +1,4 @@
-"""Tasks of a host: known to all its workers, to their owner alone, and after a restart."""
+"""Tasks of a host: known to all replicas, to their owner alone, and after a restart."""
 
 import asyncio
 import signal
@@ -103,18 +103,6 @@ async def test_one_caller_cannot_take_the_room_of_all(tmp_path: Path, dial: Dial
     assert not is_answered
 
 
-async def test_every_worker_answers_for_the_tasks_of_the_others(tmp_path: Path, dial: Dial) -> None:
-    with serving(tmp_path, "--bridges", "alpha", "--workers", "2", workers=2) as host:
-        http = dial(host.port)  # each request has a connection of its own, and so any worker
-        task_ids = [await make(http) for _ in range(8)]
-        seen = [await get(http, task_id) for task_id in task_ids for _ in range(8)]
-        for task_id in task_ids:
-            await ask(http, "tasks/cancel", {"taskId": task_id})
-            await reach(http, task_id, "cancelled")
-
-    assert {answer["result"]["status"] for answer in seen} == {"working"}
-
-
 @pytest.mark.parametrize("number", [signal.SIGTERM, KILL])
 async def test_a_task_that_a_restart_interrupts_has_failed_with_the_reason(
     tmp_path: Path, number: signal.Signals, dial: Dial
@@ -154,7 +142,7 @@ def _ended(host: Host) -> int:
 async def test_every_replica_answers_for_the_tasks_of_the_others(
     tmp_path: Path, dial: Dial, redis_server: RedisServer
 ) -> None:
-    with replicas(tmp_path, {}, {"BRIDGEHEAD_WORKERS": "2"}, **sharing(redis_server)) as hosts:
+    with replicas(tmp_path, {}, {}, **sharing(redis_server)) as hosts:
         one, other = (dial(host.port) for host in hosts)
         for here, there in ((one, other), (other, one)):
             task_id = await make(here)

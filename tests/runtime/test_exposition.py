@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from bridgehead.runtime.exposition import join_pages, to_openmetrics, write_metrics
+from bridgehead.runtime.exposition import to_openmetrics, write_metrics
 from bridgehead.runtime.metrics import Metrics
 from tests.host.telemetry.test_metrics import samples
 from tests.support.host_server import hosting
@@ -33,17 +33,6 @@ def test_a_metric_of_another_kind_under_the_same_name_is_left_out() -> None:
     found = samples(write_metrics([((("bridge", "one"),), one), ((("bridge", "other"),), other)]).decode())
 
     assert found == {'same{bridge="one"}': 1}
-
-
-def test_the_texts_of_several_processes_become_one() -> None:
-    def text(worker: str, value: int) -> bytes:
-        metrics = Metrics()
-        metrics.counter("calls_total", "Calls.").add(by=value)
-        return write_metrics([((("worker", worker),), metrics)])
-
-    joined = join_pages([text("0", 3), b"", text("1", 4)]).decode()
-
-    assert samples(joined) == {'calls_total{worker="0"}': 3, 'calls_total{worker="1"}': 4}
 
 
 def test_a_separator_in_a_label_begins_no_line_of_openmetrics() -> None:

@@ -12,6 +12,7 @@ import msgspec
 from bridgehead.host.app import HostApplication
 from bridgehead.host.auth.tokens import TokenFile, create_token
 from bridgehead.host.factory import ApplicationFactory, limits_of
+from bridgehead.host.replicas.replica import open_replica
 from bridgehead.host.settings import HostSettings
 from bridgehead.mcp.http.server import Server
 from bridgehead.runtime import logs
@@ -157,6 +158,7 @@ async def hosting(
         clock or Clock(runs=True),
         limits=msgspec.structs.replace(limits_of(settings), **(limits or {})),
         state_keys=(b"k" * 32,),
+        replica=open_replica(settings),
     )
     app = factory.make()
     server = Server(

@@ -9,7 +9,7 @@ from xdist.scheduler import LoadFileScheduling  # type: ignore[import-untyped]  
 from xdist.workermanage import WorkerController  # type: ignore[import-untyped]
 
 BEGIN_FIRST = (
-    "tests/host/workers/test_supervision.py",
+    "tests/host/test_replicas_on_one_port.py",
     "tests/test_run_settings.py",
     "tests/aoc/database/test_faults.py",
     "tests/release/test_dist.py",

@@ -25,7 +25,7 @@ def test_every_skipped_test_exists_and_has_a_reason() -> None:
 @pytest.mark.parametrize(
     ("test", "fixtures", "is_skipped"),
     [
-        ("tests/host/workers/test_process.py::test_x[1]", [], True),
+        ("tests/host/test_replicas_on_one_port.py::test_x[1]", [], True),
         ("tests/aoc/ranking/test_plot.py::test_y", [], True),
         ("tests/aoc/test_kills.py::test_z", ["data", "breakable_postgres"], True),
         ("tests/aoc/test_kills.py::test_z", ["data"], False),

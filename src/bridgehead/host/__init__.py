@@ -2,6 +2,6 @@
 
 `app` is the application: it identifies the caller (`auth/`) and passes the request to the view of the bridges
 that the caller may use (`views`). `pages` has health, metrics and events for operators, `dashboard/` has
-the pages for people. `workers/` runs the application in one process or several. The host depends only on a
+the pages for people. `process` runs the application. The host depends only on a
 bridge's `runtime.manifest`.
 """

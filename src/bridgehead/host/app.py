@@ -28,7 +28,7 @@ from .auth.tokens import Tokens
 from .dashboard.dashboard import Dashboard
 from .database import HostDatabase
 from .events.webhook import Webhook
-from .ownership.forwarding import OWN_EVENTS, OWN_METRICS, OWN_TASK
+from .ownership.forwarding import OWN_TASK
 from .pages import Pages
 from .proxies import UNKNOWN, TrustedProxies
 from .registry import Registry
@@ -231,7 +231,7 @@ class HostApplication:
             "The token that made the task has been revoked or has expired.",
         )
 
-    # --- called by the server and by other workers ----------------------------------------------------------
+    # --- called by the server and by other replicas --------------------------------------------------------
 
     async def reject_by_head(self, http: Request) -> Response | None:
         """Return the rejection of a request whose head is enough to reject it, before its body is read."""
@@ -267,15 +267,8 @@ class HostApplication:
     @property
     def own_answers(self) -> dict[str, Handler]:
         """Handlers of the paths that only other processes may call."""
-        own: dict[str, Handler] = {
-            OWN_METRICS: self._answer_metrics,
-            OWN_EVENTS: self.pages.events.serve_own,
-            OWN_TASK: self._answer_about_task,
-        }
+        own: dict[str, Handler] = {OWN_TASK: self._answer_about_task}
         return own if self.dashboard is None else own | self.dashboard.own_answers
-
-    async def _answer_metrics(self, _http: Request) -> Response:
-        return Response(200, self.pages.own_metrics())
 
     async def _answer_about_task(self, http: Request) -> Response:
         record = await self._views.tasks.read(unquote(http.query.decode("latin-1")))
@@ -303,7 +296,7 @@ class HostApplication:
         if self._webhook is not None:
             self._webhook.start(events.feed)
         if self._telemetry is not None:
-            self._tasks.append(create_task(self._telemetry.send_metrics(self.pages.own_sources)))
+            self._tasks.append(create_task(self._telemetry.send_metrics(self.pages.sources)))
 
     def end_streams(self) -> None:
         """Fail readiness and end the open streams, which would never end by themselves; calls go on."""

@@ -1,7 +1,8 @@
-"""Command: `bridgehead serve`. Reads the settings, binds the port, and lets one process or several serve."""
+"""Command: `bridgehead serve`. Reads the settings, binds the port and serves."""
 
 from __future__ import annotations
 
+import argparse
 import os
 import socket
 import sys
@@ -14,15 +15,13 @@ from bridgehead.runtime.command_line import Parser, completed_by
 from bridgehead.runtime.errors import BridgeError
 from bridgehead.runtime.manifest import Manifest
 
-from . import tls
+from . import process, tls
 from .auth.token_stores import open_tokens
-from .ownership.owners import bind_peer_socket, local_address, make_host_name
+from .ownership.owners import make_name
+from .process import Job
 from .registry import installed
 from .setting_checks import check_prefix, find_problems
 from .settings import HostSettings
-from .systemd import ServiceManager
-from .workers import process, supervision
-from .workers.process import Job, WorkerPlace
 
 log = logs.logger("host.settings")
 
@@ -42,6 +41,12 @@ Everything else is a setting; `bridgehead doctor host` shows what is set.
 """
 
 
+_INSTEAD_OF_WORKERS = (
+    "To use several cores, run several replicas: start `bridgehead serve` once for each core, all with the "
+    "same BRIDGEHEAD_REUSE_PORT=1, BRIDGEHEAD_REDIS_URL and BRIDGEHEAD_STATE_KEYS (docs/scale.md)."
+)
+
+
 def main(
     arguments: list[str],
     environment: Mapping[str, str],
@@ -50,6 +55,8 @@ def main(
     """Serve until a signal ends it, and return the exit status."""
     command = parser()
     options = command.parse_args(arguments)
+    if vars(options).pop("workers") or environment.get("BRIDGEHEAD_WORKERS", "1") != "1":
+        raise BridgeError("--workers and BRIDGEHEAD_WORKERS are gone.", next_step=_INSTEAD_OF_WORKERS)
     named: list[str] = vars(options).pop("bridge")  # an argument, not a setting: a path may contain a comma
     if named and options.bridges:
         command.error("name the bridges either as arguments or with --bridges")
@@ -61,8 +68,7 @@ def main(
     settings = HostSettings.of(environment, **vars(options))
     settings.configure_logs()
     served = manifests(named or settings.bridges)
-    # Each process reads tokens and certificate itself. Reading them here too reports a missing token or a
-    # broken file once, before the port is bound and workers start.
+    # Read here too, to report a missing token or a broken file before the port is bound.
     tokens = open_tokens(settings)
     tls.certificate(settings)
     check_prefix(environment, settings, served)
@@ -76,11 +82,9 @@ def main(
             address=settings.shown_host,
             next_step="set BRIDGEHEAD_AUTH=on to require them",
         )
-    if settings.workers > 1:
-        supervision.check_bridges(served, settings.workers)
+    if settings.reuse_port:
+        _check_shared_port(served)
     with open_listener(settings, environment) as listening:
-        # Once, before the workers start: without BRIDGEHEAD_STATE_KEYS the keys are random, and all workers
-        # need the same ones.
         job = Job(
             settings,
             served,
@@ -88,7 +92,7 @@ def main(
             listening,
             state_keys=settings.derive_keys("request state"),
             peer_keys=settings.derive_keys("forwarding"),
-            name=make_host_name(),
+            name=make_name(),
         )
         if sys.stderr.isatty():
             token = "" if settings.needs_auth else " --no-token"
@@ -110,10 +114,7 @@ def main(
                 f"{here}"
                 "Press Ctrl+C to stop.\n"
             )
-        if settings.workers > 1:
-            _serve_together(job)
-        else:
-            process.serve(job)
+        process.serve(job)
     return 0
 
 
@@ -129,7 +130,7 @@ def parser() -> Parser:
     command.add_argument("--port", help="the port (default: 3000; 0 chooses a free one)")
     about = "the same, separated by commas"
     completed_by(command.add_argument("--bridges", metavar="NAMES", help=about), lambda *_: plugins.names())
-    command.add_argument("--workers", metavar="N", help="how many processes serve (default: 1)")
+    command.add_argument("--workers", help=argparse.SUPPRESS)  # removed in 0.4; `main` names the replacement
     command.add_argument("--tls-cert", metavar="FILE", help="certificate chain, to serve https")
     command.add_argument("--tls-key", metavar="FILE", help="the certificate's key")
     # A string, not True: options go through the same parser as environment variables.
@@ -164,16 +165,13 @@ def open_listener(settings: HostSettings, environment: Mapping[str, str]) -> soc
         ) from failure
 
 
-def _serve_together(job: Job) -> None:
-    """Serve with several processes, each with an inner port at which the others reach it."""
-    # Replicas on other machines must reach the inner ports too; without replicas, loopback is enough.
-    is_replica = bool(job.settings.redis_url and job.settings.state_keys)
-    numbers = range(job.settings.workers)
-    inner = [bind_peer_socket(job.settings, n) if is_replica else listen("127.0.0.1", 0) for n in numbers]
-    addresses = tuple(local_address(listener) for listener in inner)
-
-    def serve(index: int, beat: Callable[[], None]) -> None:
-        process.serve(job, WorkerPlace(index, addresses, inner[index], beat))
-
-    manager = ServiceManager(job.environment)
-    supervision.run(job.listening, len(inner), serve, manager)
+def _check_shared_port(served: Mapping[str, Manifest]) -> None:
+    """Refuse to share the port of a bridge that only one process can serve."""
+    for name, manifest in served.items():
+        if manifest.single_process:
+            others = " ".join(other for other in served if other != name)
+            leave_out = f"serve the others: bridgehead serve {others}; or unset" if others else "unset"
+            raise BridgeError(
+                f"{name} cannot share its port between processes: {manifest.single_process}",
+                next_step=f"To go on, {leave_out} BRIDGEHEAD_REUSE_PORT.",
+            )

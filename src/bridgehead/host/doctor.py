@@ -38,7 +38,6 @@ async def examine(environment: Mapping[str, str]) -> list[Finding]:
     scheme = "https" if settings.tls_cert else "http"
     address = f"{scheme}://{settings.shown_host}:{settings.port}/mcp"
     named = ", ".join(settings.bridges) or "all bridges"
-    processes = f", {settings.workers} processes" if settings.workers > 1 else ""
     if settings.probe_seconds:
         far_sides = Finding("connections", "right", f"checked every {settings.probe_seconds:g} s")
     else:
@@ -46,7 +45,7 @@ async def examine(environment: Mapping[str, str]) -> list[Finding]:
     return [
         settings_finding(settings, environment),
         *(Finding("settings", "wrong", problem) for problem in problems),
-        Finding("would serve", "right", f"{named} at {address}{processes}"),
+        Finding("would serve", "right", f"{named} at {address}"),
         await asyncio.to_thread(_tokens, settings),
         *await _sign_in(settings, f"{scheme}://{settings.shown_host}:{settings.port}"),
         await _database(settings),

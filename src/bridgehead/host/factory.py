@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import hmac
+import secrets
 from collections.abc import Mapping
 from functools import cached_property, partial
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from bridgehead.mcp import Limits, MemoryNonces, Tasks
+from bridgehead.mcp import Limits, MemoryNonces, NonceStore, Tasks
 from bridgehead.mcp.http.guard import Guard
 from bridgehead.mcp.http.memory import available_bytes
-from bridgehead.runtime import directories, events, logs
+from bridgehead.runtime import events, logs
 from bridgehead.runtime.http import Proxies
 from bridgehead.runtime.manifest import Manifest
 from bridgehead.runtime.tasks import open_task_store
@@ -33,7 +34,7 @@ from .dashboard.sign_in import SignIn
 from .dashboard.snapshot import SnapshotCollector
 from .events.webhook import Webhook
 from .ownership.forwarding import Peers
-from .ownership.nonces import RedisNonces, SqliteNonces
+from .ownership.nonces import RedisNonces
 from .pages import Pages
 from .proxies import TrustedProxies
 from .registry import Registry
@@ -52,14 +53,14 @@ if TYPE_CHECKING:
     from .database import HostDatabase
     from .telemetry.otlp import Telemetry
 
-
+_KEY_BYTES = 32
 BODY_SECONDS = 30.0
 """How long a client may take to send a body: 16 MiB, the largest by default, arrive in time at 4.5 Mbit/s."""
 
 
 def limits_of(settings: HostSettings) -> Limits:
     """Return the engine's limits: from the settings, the machine's memory, and its own defaults."""
-    memory = (settings.memory_limit or available_bytes() * 3 // 4) // settings.workers
+    memory = settings.memory_limit or available_bytes() * 3 // 4
     return Limits(
         memory_bytes=memory,
         bytes_per_caller=min(Limits().bytes_per_caller, memory // 4),
@@ -118,7 +119,6 @@ class ApplicationFactory:
                 self._registry,
                 self._metrics,
                 None if self._oauth is None else self._oauth.describe_resource,
-                self._peers,
                 self._replica,
                 self._database,
             ),
@@ -251,23 +251,11 @@ class ApplicationFactory:
         )
 
     @cached_property
-    def _nonces(self) -> RedisNonces | SqliteNonces | MemoryNonces:
-        """The nonce store that all processes of this host share: Redis, a file of all workers, or memory."""
+    def _nonces(self) -> NonceStore:
+        """The nonces of confirmations and sign-ins: those of all replicas, or our own."""
         if self._replica is not None:
             return RedisNonces(self._replica.redis, self._clock.now)
-        if self._peers is None:
-            return MemoryNonces()
-        return SqliteNonces(directories.open_state(self._settings, "host"), self._clock.now)
-
-    @cached_property
-    def _ended_sessions(self) -> RedisNonces | SqliteNonces | MemoryNonces:
-        """The nonce store of ended browser sessions, shared by all processes that accept their cookies."""
-        if self._replica is not None:
-            return RedisNonces(self._replica.redis, self._clock.now)
-        # With keys of the operator's own, cookies survive a restart, so the ends of sessions must as well.
-        if self._peers is not None or self._settings.state_keys:
-            return SqliteNonces(directories.open_state(self._settings, "host"), self._clock.now)
-        return MemoryNonces(self._clock.now)
+        return MemoryNonces()
 
     # --- metrics, logs, events, dashboard ------------------------------------------------------------------
 
@@ -311,8 +299,10 @@ class ApplicationFactory:
 
     @cached_property
     def _page_keys(self) -> tuple[bytes, ...]:
-        # Keys for this purpose alone, equal in all processes that have the same state keys.
-        return tuple(hmac.digest(key, b"dashboard", "sha256") for key in self._state_keys)
+        # A cookie outlives the process only where the nonces of ended sessions do too. Keys for this purpose
+        # alone, equal in all replicas that have the same state keys.
+        keys = self._state_keys if self._replica is not None else (secrets.token_bytes(_KEY_BYTES),)
+        return tuple(hmac.digest(key, b"dashboard", "sha256") for key in keys)
 
     @cached_property
     def _oauth_sign_in(self) -> OAuthSignIn | None:
@@ -325,7 +315,8 @@ class ApplicationFactory:
     def _make_dashboard(self) -> Dashboard:
         public_url = self._settings.public_url
         issuer = f"{self._settings.oauth_issuer} {self._settings.oauth_audience}" if self._oauth else ""
-        worker = 0 if self._peers is None else self._peers.owners.index
+        now = self._clock.now
+        ended = MemoryNonces(now) if self._replica is None else RedisNonces(self._replica.redis, now)
         return Dashboard(
             self._registry,
             self._views,
@@ -334,7 +325,7 @@ class ApplicationFactory:
                 self._tokens,
                 self._page_keys,
                 self._clock,
-                ended=self._ended_sessions,
+                ended=ended,
                 public_url=public_url,
                 issuer=issuer,
             ),
@@ -344,7 +335,6 @@ class ApplicationFactory:
                 self._views,
                 self._history,
                 self._clock,
-                worker,
                 tokens=self._tokens,
             ),
             self._history,

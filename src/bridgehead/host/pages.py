@@ -6,7 +6,6 @@ callers who may use that bridge.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -19,7 +18,6 @@ from bridgehead.runtime.exposition import (
     OPENMETRICS,
     OPENMETRICS_TYPE,
     SourceLabels,
-    join_pages,
     to_openmetrics,
     write_metrics,
 )
@@ -29,7 +27,6 @@ from .auth.grants import Grant
 from .auth.rejection import reject_method
 from .database import HostDatabase
 from .events.stream import EventStreams
-from .ownership.forwarding import OWN_METRICS, Peers
 from .registry import BridgeStatus, Registry
 from .replicas.replica import Replica
 from .request import HostRequest
@@ -47,17 +44,13 @@ class Pages:
         registry: Registry,
         metrics: HostMetrics,
         describe_resource: Callable[[HostRequest, str | None], Response] | None = None,
-        peers: Peers | None = None,
         replica: Replica | None = None,
         database: HostDatabase | None = None,
     ) -> None:
         self._registry = registry
         self._metrics = metrics
-        self._peers = peers
         self.events = EventStreams(events.feed)
         self.events.declare_metrics(metrics.metrics)
-        if peers is not None and peers.owners.siblings:
-            self.events.follow = peers.follow_events
         self._replica = replica
         self._database = database
         self.is_ending = False
@@ -75,7 +68,7 @@ class Pages:
         if route.name == READY:
             return self._ready(request, route)
         if route.name == METRICS:
-            return await self._all_metrics(request)
+            return self._write_metrics(request)
         if route.name == RESOURCE and self._describe_resource is not None:
             return self._describe_resource(request, route.bridge)
         return await self.events.serve(request.http)
@@ -124,38 +117,23 @@ class Pages:
 
     # --- metrics -------------------------------------------------------------------------------------------
 
-    def own_metrics(self) -> bytes:
-        """Render the metrics of this process."""
-        return write_metrics(self.own_sources())
-
-    def own_sources(self) -> Iterator[tuple[SourceLabels, Metrics]]:
-        """Yield `sources`, labelled with this worker's number if there are several."""
-        if self._peers is None or not self._peers.owners.siblings:
-            return self.sources()
-        return self.sources((("worker", str(self._peers.owners.index)),))
-
-    def sources(self, labels: SourceLabels = ()) -> Iterator[tuple[SourceLabels, Metrics]]:
+    def sources(self) -> Iterator[tuple[SourceLabels, Metrics]]:
         """Yield every metric set with its labels: the host's, the stores', and each bridge's."""
-        yield labels, self._metrics.metrics
-        yield labels, self._registry.metrics
+        yield (), self._metrics.metrics
+        yield (), self._registry.metrics
         if self._replica is not None:
-            yield labels, self._replica.metrics
+            yield (), self._replica.metrics
         if self._database is not None:
-            yield labels, self._database.metrics
+            yield (), self._database.metrics
         for name, status in self._registry.statuses.items():
             if status.bridge is not None:
-                yield (*labels, ("bridge", name)), status.metrics
+                yield (("bridge", name),), status.metrics
 
-    async def _all_metrics(self, request: HostRequest) -> Response:
-        texts = [self.own_metrics()]
-        # A scrape reaches one worker of several, so that worker asks the others for their metrics.
-        if self._peers is not None:
-            pages = (self._peers.ask(name, OWN_METRICS) for name in self._peers.owners.siblings)
-            texts += await asyncio.gather(*pages)
+    def _write_metrics(self, request: HostRequest) -> Response:
+        page = write_metrics(self.sources())
         if OPENMETRICS in request.headers.get(b"accept", b""):
-            page = to_openmetrics(join_pages(texts))
-            return Response(200, page, ((b"content-type", OPENMETRICS_TYPE),))
-        return Response(200, join_pages(texts), ((b"content-type", CONTENT_TYPE),))
+            return Response(200, to_openmetrics(page), ((b"content-type", OPENMETRICS_TYPE),))
+        return Response(200, page, ((b"content-type", CONTENT_TYPE),))
 
 
 # The body has the fields of an OAuth error (RFC 6749, section 5.2), which is what clients look for here.

@@ -49,10 +49,7 @@ def find_problems(
 def check_prefix(
     environment: Mapping[str, str], settings: HostSettings, manifests: Mapping[str, Manifest]
 ) -> None:
-    """Raise SettingError for a prefix that makes the name of a tool too long.
-
-    Called before workers start: each would fail and be restarted for ever.
-    """
+    """Raise SettingError for a prefix that makes the name of a tool too long."""
     for manifest in manifests.values() if settings.tool_prefix else ():
         try:
             bridge = manifest.make(read_settings(manifest, environment), None)

@@ -156,6 +156,7 @@ class HostSettings(OAuthSettings, ToolFilterSettings, StateSettings, DatabaseSet
         "BRIDGEHEAD_TASKS_PER_CLIENT",
         "BRIDGEHEAD_TASK_BYTES",
         "BRIDGEHEAD_TASK_BYTES_PER_CLIENT",
+        "BRIDGEHEAD_WORKERS",
     )
 
     host = Setting(
@@ -168,9 +169,6 @@ class HostSettings(OAuthSettings, ToolFilterSettings, StateSettings, DatabaseSet
         TOOL_PREFIX,
         "",
         "Put this before the name of every tool at `/mcp`, instead of the prefixes that the bridges have.",
-    )
-    workers = Setting(
-        "BRIDGEHEAD_WORKERS", whole(1, 256), 1, "The number of worker processes. Some bridges allow only one."
     )
     auth = Setting(
         "BRIDGEHEAD_AUTH",
@@ -244,7 +242,7 @@ class HostSettings(OAuthSettings, ToolFilterSettings, StateSettings, DatabaseSet
         "BRIDGEHEAD_MEMORY_LIMIT",
         BYTES,
         None,
-        "The memory that all processes of the host may use. Above it, events kept for resuming are dropped, "
+        "The memory that the process may use. Above it, events kept for resuming are dropped, "
         "then large requests are refused.",
         shown="three quarters of the memory of the container or machine",
     )
@@ -264,7 +262,8 @@ class HostSettings(OAuthSettings, ToolFilterSettings, StateSettings, DatabaseSet
         "BRIDGEHEAD_REUSE_PORT",
         FLAG,
         default=False,
-        about="Share the port with another process, so that a new host can take over from an old one.",
+        about="Share the port with other replicas on this machine. Needs `BRIDGEHEAD_REDIS_URL` and "
+        "`BRIDGEHEAD_STATE_KEYS`.",
     )
     probe_seconds = Setting(
         "BRIDGEHEAD_PROBE_SECONDS",
@@ -329,9 +328,16 @@ class HostSettings(OAuthSettings, ToolFilterSettings, StateSettings, DatabaseSet
         if self.auth == "off" and not self.is_loopback:
             expected = "auto or on where others can reach MCP_SERVER_HOST"
             raise SettingError("BRIDGEHEAD_AUTH", "off", expected)
-        if self.memory_limit and self.memory_limit < _PROCESS_BYTES * self.workers:
-            expected = f"{_PROCESS_BYTES // 1024 // 1024}mib or more for each of BRIDGEHEAD_WORKERS"
+        if self.memory_limit and self.memory_limit < _PROCESS_BYTES:
+            expected = f"{_PROCESS_BYTES // 1024 // 1024}mib or more"
             raise SettingError("BRIDGEHEAD_MEMORY_LIMIT", str(self.memory_limit), expected)
+        # The system gives each connection to any of the processes. Without these, a session would reach a
+        # process that does not know it.
+        if self.reuse_port and not (self.redis_url and self.state_keys):
+            name = "BRIDGEHEAD_STATE_KEYS" if self.redis_url else "BRIDGEHEAD_REDIS_URL"
+            raise SettingError(
+                name, "", "set where BRIDGEHEAD_REUSE_PORT is, so that replicas share sessions"
+            )
         if self.tls_key and not self.tls_cert:
             raise SettingError("BRIDGEHEAD_TLS_CERT", "", "set where BRIDGEHEAD_TLS_KEY is")
         if bool(self.oauth_issuer) != bool(self.oauth_audience):

@@ -206,7 +206,7 @@ class _Line:
     """A partly typed command line; knows which arguments may follow."""
 
     def __init__(self, actions: Iterable[argparse.Action], environment: Mapping[str, str]) -> None:
-        actions = list(actions)
+        actions = [action for action in actions if action.help is not argparse.SUPPRESS]
         self._environment = environment
         self._positionals = [action for action in actions if not action.option_strings]
         self._options = {

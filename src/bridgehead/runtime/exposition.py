@@ -16,8 +16,6 @@ CONTENT_TYPE = b"text/plain; version=0.0.4; charset=utf-8"
 OPENMETRICS = b"application/openmetrics-text"
 OPENMETRICS_TYPE = OPENMETRICS + b"; version=1.0.0; charset=utf-8"
 
-_HELP = b"# HELP "
-
 SourceLabels = tuple[tuple[str, str], ...]
 """Labels that a source adds to all its metrics, such as `bridge`."""
 
@@ -70,16 +68,3 @@ def _line(name: str, source_labels: SourceLabels, labels: Iterable[tuple[str, st
 def _escaped(text: str, *, quotes: bool = True) -> str:
     plain = text.replace("\\", r"\\").replace("\n", r"\n")
     return plain.replace('"', r"\"") if quotes else plain
-
-
-def join_pages(texts: Iterable[bytes]) -> bytes:
-    """Join the pages of several workers: each family once, with the values of all."""
-    families: dict[bytes, bytes] = {}
-    for text in texts:
-        for family in text.split(_HELP)[1:]:
-            name = family.split(b" ", 1)[0]
-            head = families.get(name)
-            # The first two lines are HELP and TYPE, which a family has once.
-            values = family.split(b"\n", 2)[2]
-            families[name] = _HELP + family if head is None else head + values
-    return b"".join(families.values())

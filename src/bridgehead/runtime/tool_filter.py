@@ -28,7 +28,7 @@ def _parse_prefix(text: str) -> str:
     if not (text.isascii() and text.replace("-", "_").isidentifier()) or text.startswith("-"):
         raise ValueError(text)
     # A name may have 64 characters, and ours have up to 25: so the settings refuse a longer prefix, before a
-    # host starts its workers. `add_prefix` checks the tools of third-party bridges.
+    # host starts. `add_prefix` checks the tools of third-party bridges.
     if len(text) > MAX_PREFIX:
         raise ValueError(text)
     return text

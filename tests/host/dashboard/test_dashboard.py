@@ -1,18 +1,17 @@
 """Dashboard: what a person sees at `/`, and who sees it; other clients find what they always found there."""
 
-import asyncio
 from pathlib import Path
 
 import pytest
 
 from tests.host.conftest import Dial
 from tests.host.dashboard.browsing import Browser
+from tests.host.replicas.test_replica import replicas, sharing
 from tests.support.host_bridges import StandIns
-from tests.support.host_command import serving
 from tests.support.host_server import bearer, hosting
 from tests.support.http_server import JSON_POST
 from tests.support.messages import encode, request
-from tests.support.waiting import PATIENCE
+from tests.support.redis_server import RedisServer
 
 START = {"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "c", "version": "1"}}
 PAGES = ("/", "/dashboard/bridge?name=alpha", "/dashboard/tools", "/dashboard/clients", "/dashboard/failures")
@@ -156,32 +155,19 @@ async def test_a_bridge_that_cannot_be_made_is_shown_with_its_reason(tmp_path: P
         assert "No space left on device" in text
 
 
-async def test_several_workers_are_added_up_and_a_session_of_any_of_them_is_ended(
-    tmp_path: Path, dial: Dial
+async def test_a_session_is_ended_from_whichever_replica_answers_the_browser(
+    tmp_path: Path, dial: Dial, redis_server: RedisServer
 ) -> None:
-    with serving(tmp_path, "--bridges", "alpha", "--workers", "2", workers=2) as host:
-        http, browser = dial(host.port), Browser(dial(host.port))
-        opened, text = 0, ""
-        async with asyncio.timeout(PATIENCE):
-            while set(find_workers(browser)) != {"0", "1"}:
-                await (
-                    await http.request("POST", "/mcp", {**JSON_POST}, encode(request("initialize", START)))
-                ).body()
-                opened += 1
-                text = await browser.open("/dashboard/clients")
-        assert text.count("c 1127.0.0.1") == opened
-        for worker in ("0", "1"):
-            handle = find_handle(browser, worker)
-            text = await browser.submit("/dashboard/end-session", {"handle": handle, "worker": worker})
-        assert text.count("c 1127.0.0.1") == opened - 2
-        for path in ("/", "/?range=day"):
-            assert "2 workers" in await browser.open(path)
+    with replicas(tmp_path, {}, {}, **sharing(redis_server)) as (one, other):
+        opened = await dial(one.port).request("POST", "/mcp", JSON_POST, encode(request("initialize", START)))
+        await opened.body()
+        browser, elsewhere = Browser(dial(one.port)), Browser(dial(other.port))
+        assert "c 1127.0.0.1" in await browser.open("/dashboard/clients")
+        shown = {str(a["name"]): str(a["value"]) for _, a in browser.page.elements if a.get("value")}
+        # Cookies are named after the port, which is the balancer's for both.
+        for name, value in browser.cookies.items():
+            elsewhere.cookies[name.replace(str(one.port), str(other.port))] = value
 
+        await elsewhere.submit("/dashboard/end-session", shown)
 
-def find_workers(browser: Browser) -> list[str]:
-    return [str(a["value"]) for _, a in browser.page.elements if a.get("name") == "worker"]
-
-
-def find_handle(browser: Browser, worker: str) -> str:
-    handles = [str(a["value"]) for _, a in browser.page.elements if a.get("name") == "handle"]
-    return handles[find_workers(browser).index(worker)]
+        assert "c 1127.0.0.1" not in await browser.open("/dashboard/clients")

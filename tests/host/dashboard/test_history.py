@@ -14,7 +14,6 @@ from bridgehead.host.dashboard.history import (
     Counts,
     History,
     Range,
-    add_slots,
     describe_failure,
 )
 from bridgehead.mcp import CallResult, Outcome, Text, ToolError
@@ -90,14 +89,6 @@ def test_a_quantile_is_as_exact_as_the_buckets() -> None:
     assert Counts().quantile(0.5) is None
     observe(1000.0, "echo", "ok")
     assert counts.quantile(1.0) == 60.0
-
-
-def test_the_counts_of_several_processes_are_added_up() -> None:
-    one, other = Counts(2, 1, [2] + [0] * 15), Counts(3, 0, [1, 2] + [0] * 14)
-    total = add_slots([{7: {"aoc": one}}, {7: {"aoc": other}, 8: {"aoc": other}}])
-
-    assert (total[7]["aoc"].calls, total[7]["aoc"].errors, total[7]["aoc"].buckets[:2]) == (5, 1, [3, 2])
-    assert (one.calls, other.calls) == (2, 3)
 
 
 @pytest.mark.parametrize(

@@ -3,12 +3,12 @@
 import pytest
 
 from bridgehead.host.auth.grants import ANYONE, Grant
-from bridgehead.host.dashboard.history import DAY, HOUR, Failure, Notice
+from bridgehead.host.dashboard.history import DAY, HOUR, QUARTER, Counts, Failure, Notice
 from bridgehead.host.dashboard.overview import write_bridge, write_failures, write_notices, write_overview
+from bridgehead.host.dashboard.snapshot import BridgeState, ProcessState, SessionState, Snapshot
 from bridgehead.runtime.events import TYPES
 from bridgehead.runtime.findings import Chart, ChartBar, Fact, Report, ReportTable
 from tests.host.dashboard.test_html import HOSTILE, read
-from tests.host.dashboard.test_snapshot import snapshot
 
 EVIL = HOSTILE[1]
 REPORT = Report(
@@ -22,6 +22,36 @@ REPORT = Report(
         ReportTable("None", ("a",), ()),
     ),
 )
+
+
+def snapshot(*, is_far_side_up: bool = True, calls: int = 1) -> Snapshot:
+    counts = Counts(calls, 0, [calls] + [0] * 15)
+    return Snapshot(
+        taken=1_000_000.0,
+        version="1",
+        process=ProcessState(999_000.0, 1.0, 2.0**20),
+        bridges=[
+            BridgeState(
+                "aoc",
+                "Advent",
+                serves=True,
+                is_far_side_up=is_far_side_up,
+                detail="0",
+                in_flight=1,
+                tools={"x": counts},
+            )
+        ],
+        slots={QUARTER.name: {199_999: {"aoc": counts}}, DAY.name: {3_332: {"aoc": counts}}},
+        failures=[Failure(0.0, "aoc", "x", "ann", "Problem 0.")],
+        notices=[],
+        sessions=[SessionState("h0", "ann", "client", "2025-11-25", "", 3.0, is_busy=False)],
+        open={"sessions": 1},
+        clients={"ann": {"made": 5, "sessions": 1}},
+        limits={"sessions": 10},
+        tasks={"working": 1},
+        rejections={"path": 2},
+        token_uses={"ab": 100.0, "c0": 1.0},
+    )
 
 
 def test_the_first_page_tells_of_calls_bridges_and_failures() -> None:
@@ -42,7 +72,7 @@ def test_the_first_page_tells_of_calls_bridges_and_failures() -> None:
 
 def test_the_charts_show_the_range_that_was_chosen_and_offer_the_others() -> None:
     made = snapshot()
-    made.processes[0].started = made.taken - 2 * 86_400
+    made.process.started = made.taken - 2 * 86_400
     page = read(write_overview(made, {}, ANYONE, DAY).body)
 
     assert "24 h ago" in page.text
@@ -60,7 +90,7 @@ def test_the_charts_show_the_range_that_was_chosen_and_offer_the_others() -> Non
 
 def test_charts_say_since_when_they_know_and_draw_no_zero_before() -> None:
     made = snapshot()
-    made.processes[0].started = made.taken - 1000  # three slots of five minutes, and a part of one
+    made.process.started = made.taken - 1000  # three slots of five minutes, and a part of one
     page = read(write_overview(made, {}, ANYONE, DAY).body)
 
     assert "Recorded since the start of the server, 1970-01-12 13:30 UTC; one point every 5 min." in page.text

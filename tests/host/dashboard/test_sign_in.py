@@ -11,6 +11,7 @@ from tests.support.clock import Clock
 from tests.support.host_authority import guarded
 from tests.support.host_server import Host, bearer, hosting
 from tests.support.http_client import Headers
+from tests.support.redis_server import RedisServer
 from tests.support.waiting import until
 
 TOKENS: dict[str, dict[str, Any]] = {
@@ -58,8 +59,10 @@ async def test_a_copy_of_the_cookie_opens_nothing_after_signing_out(tmp_path: Pa
         assert "The far side of alpha is there." in await browser.sign_in(host.secrets["ann"])
 
 
-async def test_a_session_that_was_signed_out_stays_ended_when_the_host_starts_again(tmp_path: Path) -> None:
-    settings = {"BRIDGEHEAD_STATE_KEYS": "k" * 32}
+async def test_a_session_that_was_signed_out_stays_ended_when_the_host_starts_again(
+    tmp_path: Path, redis_server: RedisServer
+) -> None:
+    settings = {"BRIDGEHEAD_STATE_KEYS": "k" * 32, "BRIDGEHEAD_REDIS_URL": redis_server.url}
     async with hosting(tmp_path, settings, tokens=TOKENS) as host:
         browser, thief = Browser(host), Browser(host)
         await browser.sign_in(host.secrets["ann"])
@@ -77,8 +80,7 @@ async def test_a_session_that_was_signed_out_stays_ended_when_the_host_starts_ag
 
 
 async def test_signing_out_that_cannot_be_stored_says_that_the_session_goes_on(tmp_path: Path) -> None:
-    (tmp_path / "host" / "nonces.sqlite3").mkdir(parents=True)  # a file cannot be there
-    settings = {"BRIDGEHEAD_STATE_KEYS": "k" * 32}
+    settings = {"BRIDGEHEAD_STATE_KEYS": "k" * 32, "BRIDGEHEAD_REDIS_URL": "redis://127.0.0.1:1"}
     async with hosting(tmp_path, settings, tokens=TOKENS) as host:
         browser = Browser(host)
         await browser.sign_in(host.secrets["ann"])

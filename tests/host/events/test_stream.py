@@ -1,4 +1,4 @@
-"""Stream: what happens, read by operators; bounded, of all workers, and only with the right to."""
+"""Stream: what happens, read by operators; bounded, and only with the right to."""
 
 import asyncio
 from pathlib import Path
@@ -9,14 +9,9 @@ import pytest
 
 from bridgehead.host.events import stream as module
 from bridgehead.runtime import events
-from tests.host.conftest import Dial
 from tests.host.telemetry.test_metrics import scraped
-from tests.host.test_command import post
-from tests.support.host_command import serving
 from tests.support.host_server import Host, bearer, hosting
 from tests.support.http_client import Response
-from tests.support.http_server import mirrored
-from tests.support.messages import call, stateless
 from tests.support.waiting import PATIENCE
 
 
@@ -100,25 +95,3 @@ async def test_streams_end_with_the_host(tmp_path: Path) -> None:
         host.app.end_streams()
         async with asyncio.timeout(PATIENCE):
             assert b"data" not in await response.body()
-
-
-async def test_one_stream_has_the_events_of_all_workers(tmp_path: Path, dial: Dial) -> None:
-    with serving(tmp_path, "--bridges", "alpha", "--workers", "2", workers=2) as host:
-        reader = dial(host.port)
-        response = await reader.request("GET", "/events", {"Content-Length": None})
-        assert response.status == 200
-        seen: set[str] = set()
-
-        async def read() -> None:
-            while len(seen) < 2:
-                kind, event = await next_event(response)
-                assert kind == "call.ended"
-                seen.add(event["id"].split("_")[1])
-
-        reading = asyncio.create_task(read())
-        async with asyncio.timeout(PATIENCE):
-            while not reading.done():  # connections go to either worker
-                message = stateless("tools/call", call("alpha_echo", {"text": "hi"}))
-                await (await post(dial(host.port), message, mirrored(message))).body()
-        await reading
-        await response.hang_up()

@@ -16,9 +16,6 @@ from bridgehead.host.ownership.forwarding import (
     CLIENT,
     END_SESSION,
     HOST,
-    OWN_EVENTS,
-    OWN_METRICS,
-    OWN_STATE,
     OWN_TASK,
     PEER,
     SIGNATURE_SECONDS,
@@ -27,11 +24,10 @@ from bridgehead.host.ownership.forwarding import (
     PeerEndpoint,
     Peers,
 )
-from bridgehead.host.ownership.owners import Owners
+from bridgehead.host.ownership.owners import PROTOCOL, Owners, node_key
 from bridgehead.mcp import TaskRecord
 from bridgehead.mcp.http.message import ClientGone, HeaderPairs, Request, Response, ResponseStream
 from bridgehead.mcp.http.server import Server
-from bridgehead.runtime.events import Event
 from bridgehead.runtime.http import ConnectionBroken
 from tests.host.conftest import Dial
 from tests.support.tcp import serving
@@ -39,7 +35,7 @@ from tests.support.waiting import PATIENCE, until
 
 
 class Client(Request):
-    """A request as the first worker got it, and what its client is sent."""
+    """A request as the first replica got it, and what its client is sent."""
 
     def __init__(self, method: str = "POST", *more: tuple[bytes, bytes]) -> None:
         headers = [
@@ -106,38 +102,51 @@ class Echo:
         return stream
 
 
-US, SIBLING = "aaaaaaaaaaaa.0", "aaaaaaaaaaaa.1"
+US, SIBLING = "aaaaaaaaaaa0-2", "aaaaaaaaaaa1-2"
 KEY, OTHER = b"k" * 32, b"o" * 32
 
 
-def worker(index: int, *ports: int) -> Peers:
-    return Peers(Owners("aaaaaaaaaaaa", index, [f"127.0.0.1:{port}" for port in ports]), (KEY,))
+class Directory:
+    """What Redis holds of the replicas: the address of each, by its number."""
+
+    def __init__(self, ports: tuple[int, ...]) -> None:
+        self._entries = {
+            node_key(f"aaaaaaaaaaa{number}-2"): b"127.0.0.1:%d" % port for number, port in enumerate(ports)
+        }
+
+    async def call(self, _command: str, key: str) -> bytes | None:
+        return self._entries.get(key)
+
+
+def replica(index: int, *ports: int) -> Peers:
+    directory: Any = Directory(ports)
+    return Peers(Owners(f"aaaaaaaaaaa{index}-2", directory), (KEY,))
 
 
 async def answer_ok(_: Request) -> Response:
     return Response(200)
 
 
-async def own_metrics(_: Request) -> Response:
+async def own_task(_: Request) -> Response:
     return Response(200, b"# HELP x X.\n")
 
 
 @asynccontextmanager
 async def pair() -> AsyncIterator[tuple[Peers, Echo, int]]:
-    """Run the second of two workers; gives what the first one reaches it with, and its port."""
+    """Run the second of two replicas; gives what the first one reaches it with, and its port."""
     app = Echo()
     with socket.create_server(("127.0.0.1", 0)) as listener, socket.create_server(("127.0.0.1", 0)) as closed:
         ports = (closed.getsockname()[1], listener.getsockname()[1])
         closed.close()
         endpoint = PeerEndpoint(
-            worker(1, *ports),
+            replica(1, *ports),
             app,
-            {OWN_METRICS: own_metrics},
+            {OWN_TASK: own_task},
             lambda *what: app.rejected.append(what),
         )
         server = Server(endpoint, shutdown_seconds=1)
         await server.start(listener)
-        peers = worker(0, *ports)
+        peers = replica(0, *ports)
         try:
             yield peers, app, ports[1]
         finally:
@@ -147,8 +156,8 @@ async def pair() -> AsyncIterator[tuple[Peers, Echo, int]]:
 
 async def test_a_request_is_forwarded_on_behalf_of_its_client() -> None:
     client = Client()
-    async with pair() as (workers, app, _port):
-        assert await workers.forward(SIBLING, client, b"body") is client.sent
+    async with pair() as (replicas, app, _port):
+        assert await replicas.forward(SIBLING, client, b"body") is client.sent
 
     assert client.sent.status == 201
     assert (b"x-own", b"1") in client.sent.headers
@@ -161,28 +170,28 @@ async def test_a_request_is_forwarded_on_behalf_of_its_client() -> None:
 
 async def test_a_response_to_head_is_returned_without_a_body() -> None:
     client = Client("HEAD")
-    async with pair() as (workers, app, _port):
+    async with pair() as (replicas, app, _port):
         app.length = 5
         async with asyncio.timeout(PATIENCE):
-            await workers.forward(SIBLING, client, b"")
+            await replicas.forward(SIBLING, client, b"")
 
     assert (b"content-length", b"5") in client.sent.headers
     assert client.sent.data == b""
 
 
-async def test_a_client_that_leaves_leaves_the_worker_too() -> None:
+async def test_a_client_that_leaves_leaves_the_replica_too() -> None:
     client = Client()
 
-    async def forward(workers: Peers) -> int:
+    async def forward(replicas: Peers) -> int:
         with pytest.raises(ClientGone):
-            await workers.forward(SIBLING, client, b"body")
+            await replicas.forward(SIBLING, client, b"body")
         task = asyncio.current_task()
         assert task is not None
         return task.cancelling()  # whoever awaits it goes on
 
-    async with pair() as (workers, app, _port):
+    async with pair() as (replicas, app, _port):
         app.waits = True
-        forwarding = asyncio.create_task(forward(workers))
+        forwarding = asyncio.create_task(forward(replicas))
         await until(client.sent.begun.is_set)
         client.hang_up()
         await until(forwarding.done)
@@ -192,9 +201,9 @@ async def test_a_client_that_leaves_leaves_the_worker_too() -> None:
 
 async def test_a_request_that_is_given_up_here_is_not_taken_for_a_client_that_left() -> None:
     client = Client()
-    async with pair() as (workers, app, _port):
+    async with pair() as (replicas, app, _port):
         app.waits = True
-        forwarding = asyncio.create_task(workers.forward(SIBLING, client, b"body"))
+        forwarding = asyncio.create_task(replicas.forward(SIBLING, client, b"body"))
         await until(client.sent.begun.is_set)
         forwarding.cancel()
         with pytest.raises(asyncio.CancelledError):
@@ -213,7 +222,7 @@ async def test_headers_that_are_for_one_connection_end_there() -> None:
         writer.write(b"transfer-encoding: chunked\r\n\r\n2\r\nhi\r\n0\r\n\r\n")
 
     async with serving(answer) as port:
-        await worker(0, 0, port).forward(SIBLING, client, b"body")
+        await replica(0, 0, port).forward(SIBLING, client, b"body")
 
     lines = set(asked[0].lower().split(b"\r\n"))
     assert {b"x-kept: 1", b"content-length: 4", b"x-bridgehead-host: team.example"} <= lines
@@ -223,52 +232,52 @@ async def test_headers_that_are_for_one_connection_end_there() -> None:
 
 
 async def test_a_response_that_breaks_off_is_not_taken_for_a_whole_one() -> None:
-    async with pair() as (workers, app, _port):
+    async with pair() as (replicas, app, _port):
         app.breaks = True
         with pytest.raises(ConnectionBroken):
-            await workers.forward(SIBLING, Client(), b"body")
+            await replicas.forward(SIBLING, Client(), b"body")
 
 
-async def test_a_worker_that_is_gone_is_told_from_one_that_answers() -> None:
-    async with pair() as (workers, _app, _port):
+async def test_a_replica_that_is_gone_is_told_from_one_that_answers() -> None:
+    async with pair() as (replicas, _app, _port):
         with pytest.raises(OwnerGone):
-            await workers.forward(US, Client(), b"")
-        assert await workers.ask(US, OWN_METRICS) == b""
-        assert await workers.ask(SIBLING, OWN_METRICS) == b"# HELP x X.\n"
-        assert await workers.ask(SIBLING, "/unknown") == b""
+            await replicas.forward(US, Client(), b"")
+        assert await replicas.ask(US, OWN_TASK) == b""
+        assert await replicas.ask(SIBLING, OWN_TASK) == b"# HELP x X.\n"
+        assert await replicas.ask(SIBLING, "/unknown") == b""
 
 
 @pytest.mark.parametrize("is_there", [False, True])
 async def test_the_address_of_a_process_that_is_gone_is_forgotten(*, is_there: bool) -> None:
     """Whether nobody is there any more, or another process, which does not answer in its place."""
-    async with pair() as (workers, app, port):
-        known = workers.owners._known  # noqa: SLF001 - otherwise Redis tells it
+    async with pair() as (replicas, app, port):
+        known = replicas.owners._known  # noqa: SLF001 - otherwise Redis tells it
         known[THEIRS] = f"127.0.0.1:{port if is_there else 1}"
         with pytest.raises(OwnerGone):
-            await workers.forward(THEIRS, Client(), b"")
+            await replicas.forward(THEIRS, Client(), b"")
 
         assert app.request is None
-        assert await workers.owners.find(THEIRS) is None
+        assert await replicas.owners.find(THEIRS) is None
         with pytest.raises(OwnerGone) as nobody:
-            await workers.forward(THEIRS, Client(), b"")
+            await replicas.forward(THEIRS, Client(), b"")
         assert nobody.value.__cause__ is None  # nobody was asked
-        assert await workers.ask(THEIRS, OWN_METRICS) == b""
+        assert await replicas.ask(THEIRS, OWN_TASK) == b""
 
 
-async def test_a_worker_that_was_restarted_is_reached_again() -> None:
+async def test_a_replica_that_was_restarted_is_reached_again() -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         ports = (0, listener.getsockname()[1])
-        workers = worker(0, *ports)
+        replicas = replica(0, *ports)
         for _ in range(2):
-            server = Server(PeerEndpoint(worker(1, *ports), Echo(), {}), shutdown_seconds=1)
+            server = Server(PeerEndpoint(replica(1, *ports), Echo(), {}), shutdown_seconds=1)
             await server.start(listener.dup())
             client = Client()
-            await workers.forward(SIBLING, client, b"body")
+            await replicas.forward(SIBLING, client, b"body")
             assert client.sent.data == b"body!"
             await server.stop()
 
 
-async def test_a_worker_that_dies_upon_a_request_is_gone_and_got_it_once() -> None:
+async def test_a_replica_that_dies_upon_a_request_is_gone_and_got_it_once() -> None:
     requests = 0
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -279,19 +288,19 @@ async def test_a_worker_that_dies_upon_a_request_is_gone_and_got_it_once() -> No
             writer.write(answer)
 
     async with serving(serve) as port:
-        workers = worker(0, 0, port)
-        await workers.forward(SIBLING, Client(), b"")
+        replicas = replica(0, 0, port)
+        await replicas.forward(SIBLING, Client(), b"")
         with pytest.raises(OwnerGone):
-            await workers.forward(SIBLING, Client(), b"")
+            await replicas.forward(SIBLING, Client(), b"")
 
     assert requests == 2
 
 
 async def test_without_a_signature_nobody_is_answered(dial: Dial) -> None:
-    async with pair() as (_workers, app, port):
+    async with pair() as (_replicas, app, port):
         http = dial(port)
         for shown in (None, "", "wrong"):
-            response = await http.request("GET", OWN_METRICS, {"x-bridgehead-peer": shown})
+            response = await http.request("GET", OWN_TASK, {"x-bridgehead-peer": shown})
             assert response.status == 403
         assert app.request is None
         assert app.rejected == [("peer", "127.0.0.1", 403)] * 3
@@ -300,19 +309,19 @@ async def test_without_a_signature_nobody_is_answered(dial: Dial) -> None:
 async def test_a_client_never_gets_what_is_for_processes_alone() -> None:
     """However its request is forwarded: it is answered as any other of its path."""
     client = Client("GET")
-    client.raw_path, client.path, client.query = OWN_METRICS.encode(), OWN_METRICS, b""
-    async with pair() as (workers, app, _port):
-        await workers.forward(SIBLING, client, b"")
+    client.raw_path, client.path, client.query = OWN_TASK.encode(), OWN_TASK, b""
+    async with pair() as (replicas, app, _port):
+        await replicas.forward(SIBLING, client, b"")
 
     assert app.request is not None
-    assert app.request.path == OWN_METRICS
+    assert app.request.path == OWN_TASK
     assert b"HELP" not in client.sent.data
 
 
 # --- signatures --------------------------------------------------------------------------------------------
 
 
-OURS, THEIRS = "aaaaaaaaaaaa.0", "bbbbbbbbbbbb.0"
+OURS, THEIRS = "aaaaaaaaaaaa-2", "bbbbbbbbbbbb-2"
 
 
 class Asked(Request):
@@ -324,7 +333,8 @@ class Asked(Request):
 
 
 def peers(name: str = OURS, keys: tuple[bytes, ...] = (KEY,), now: float = 1e9) -> Peers:
-    return Peers(Owners(name.removesuffix(".0")), keys, lambda: now)
+    redis: Any = None  # it is not asked: nothing is forwarded
+    return Peers(Owners(name, redis), keys, lambda: now)
 
 
 def forwarded(by: Peers, owner: str = OURS) -> Asked:
@@ -363,8 +373,8 @@ async def test_what_a_replica_forwarded_is_answered_for_its_client() -> None:
         forwarded(peers(THEIRS, (OTHER,), now=1e9 - SIGNATURE_SECONDS - 1)),
         forwarded(peers(THEIRS, (OTHER, KEY))),
         Asked("POST", b"/mcp", "/mcp", b"", []),
-        Asked("POST", b"/mcp", "/mcp", b"", [(PEER, b"aaaaaaaaaaaa.0 x y")]),
-        Asked("POST", b"/mcp", "/mcp", b"", [(PEER, b"aaaaaaaaaaaa.0 1000000000 ")]),
+        Asked("POST", b"/mcp", "/mcp", b"", [(PEER, b"aaaaaaaaaaaa-2 x y")]),
+        Asked("POST", b"/mcp", "/mcp", b"", [(PEER, b"aaaaaaaaaaaa-2 1000000000 ")]),
     ],
 )
 async def test_anything_else_is_turned_away(arrived: Asked) -> None:
@@ -420,18 +430,16 @@ async def test_a_process_that_asks_for_what_we_do_not_know_hears_so() -> None:
     assert await PeerEndpoint(peers(), answer_ok, {})(asked) == Response(404)
 
 
-def test_processes_of_two_versions_ask_each_other_at_the_same_paths() -> None:
-    """While a service is updated, both run at once."""
-    paths = (OWN_METRICS, OWN_EVENTS, OWN_STATE, OWN_TASK, END_SESSION)
-
-    assert paths == ("/own-metrics", "/own-events", "/own-state", "/own-task", "/end-session")
+def test_releases_with_one_protocol_ask_each_other_at_the_same_paths() -> None:
+    """While a service is updated, both run at once. Whoever changes a path raises the number."""
+    assert (PROTOCOL, OWN_TASK, END_SESSION) == ("-2", "/own-task", "/end-session")
 
 
 async def test_who_forwards_to_a_process_with_another_clock_is_told_by_how_much_it_differs() -> None:
-    async with pair() as (workers, app, _port):
-        workers._now = lambda: time.time() - 400  # noqa: SLF001 - the clock of a replica that lags
+    async with pair() as (replicas, app, _port):
+        replicas._now = lambda: time.time() - 400  # noqa: SLF001 - the clock of a replica that lags
         with pytest.raises(ClocksDiffer, match=r"differ by 40[01] s; 300 s are allowed"):
-            await workers.forward(SIBLING, Client(), b"body")
+            await replicas.forward(SIBLING, Client(), b"body")
 
     assert app.request is None
     assert [what[0] for what in app.rejected] == ["clock"]
@@ -475,10 +483,10 @@ async def test_the_connections_to_a_process_that_was_not_asked_for_longest_are_c
     second = await asyncio.start_server(answer, "127.0.0.1", 0)
     async with first, second:
         ports = [server.sockets[0].getsockname()[1] for server in (first, second)]
-        peers = worker(0, 1, *ports)
-        assert await peers.ask("aaaaaaaaaaaa.1", OWN_METRICS) == b"hi"
+        peers = replica(0, 1, *ports)
+        assert await peers.ask("aaaaaaaaaaa1-2", OWN_TASK) == b"hi"
         assert not has_left.is_set()
-        assert await peers.ask("aaaaaaaaaaaa.2", OWN_METRICS) == b"hi"
+        assert await peers.ask("aaaaaaaaaaa2-2", OWN_TASK) == b"hi"
 
         async with asyncio.timeout(PATIENCE):
             await has_left.wait()
@@ -503,9 +511,9 @@ async def test_the_connections_to_a_process_that_was_asked_lately_are_kept(
 
             return await stack.enter_async_context(serving(answer))
 
-        peers = worker(0, 1, *[await serve(number) for number in connections])
+        peers = replica(0, 1, *[await serve(number) for number in connections])
         for number in (1, 2, 1, 3, 1, 2):
-            assert await peers.ask(f"aaaaaaaaaaaa.{number}", OWN_METRICS) == b"hi"
+            assert await peers.ask(f"aaaaaaaaaaa{number}-2", OWN_TASK) == b"hi"
         await peers.close()
 
     assert connections == {1: 1, 2: 2, 3: 1}
@@ -524,10 +532,10 @@ async def test_an_answer_may_have_16_mebibytes(monkeypatch: pytest.MonkeyPatch) 
 
     monkeypatch.setattr(forwarding, "ASK_SECONDS", PATIENCE)
     async with serving(answer) as port:
-        workers = worker(0, 0, port)
+        replicas = replica(0, 0, port)
         for size in (2 << 20, (16 << 20) + 1):
-            assert len(await workers.ask(SIBLING, OWN_METRICS)) == (size if size == 2 << 20 else 0)
-        await workers.close()
+            assert len(await replicas.ask(SIBLING, OWN_TASK)) == (size if size == 2 << 20 else 0)
+        await replicas.close()
 
 
 async def test_a_task_is_fetched_from_the_process_that_owns_it() -> None:
@@ -543,64 +551,13 @@ async def test_a_task_is_fetched_from_the_process_that_owns_it() -> None:
 
     with socket.create_server(("127.0.0.1", 0)) as listener:
         ports = (0, listener.getsockname()[1])
-        server = Server(PeerEndpoint(worker(1, *ports), app, {OWN_TASK: own_task}), shutdown_seconds=1)
+        server = Server(PeerEndpoint(replica(1, *ports), app, {OWN_TASK: own_task}), shutdown_seconds=1)
         await server.start(listener)
-        workers = worker(0, *ports)
-        assert await workers.fetch_task(record.id) == record
-        assert await workers.fetch_task(record.id) is None  # it is not known there any more
-        assert await workers.fetch_task(f"{US}~1") is None
-        await workers.close()
+        replicas = replica(0, *ports)
+        assert await replicas.fetch_task(record.id) == record
+        assert await replicas.fetch_task(record.id) is None  # it is not known there any more
+        assert await replicas.fetch_task(f"{US}~1") is None
+        await replicas.close()
         await server.stop()
 
-    assert queries == [b"aaaaaaaaaaaa.1~1%2F2"] * 2
-
-
-async def test_the_events_of_a_worker_are_followed_and_asked_for_again_when_they_break_off(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(forwarding, "FOLLOW_SECONDS", 0.001)
-    asked, seen = list[bytes](), list[Event]()
-
-    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        asked.append(await reader.readuntil(b"\r\n\r\n"))
-        writer.write(b"HTTP/1.1 200 OK\r\nconnection: close\r\n\r\n")
-        number = len(asked)
-        text = b': "type"\n\ndata: {"dropped":3}\n\ndata: {"id":"%d","type":"a.b","time":1.0}\n\n' % number
-        for piece in (text[:50], text[50:]):  # in the middle of a line
-            writer.write(piece)
-            await writer.drain()
-            await asyncio.sleep(0.001)
-        if number == 2:
-            await reader.read()
-
-    async with serving(answer) as port:
-        workers = worker(0, 0, port)
-        following = asyncio.create_task(workers.follow_events(seen.append))
-        await until(lambda: len(seen) == 2 or following.done())
-        following.cancel()
-        await asyncio.wait({following})
-        await workers.close()
-
-    assert seen == [Event("1", "a.b", 1.0), Event("2", "a.b", 1.0)]
-    assert all(one.startswith(b"GET /own-events HTTP/1.1\r\n") for one in asked)
-
-
-async def test_a_worker_that_cannot_be_reached_is_not_asked_for_events_again_at_once(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    asked: list[None] = []
-
-    async def answer(_reader: asyncio.StreamReader, _writer: asyncio.StreamWriter) -> None:
-        asked.append(None)
-
-    monkeypatch.setattr(forwarding, "FOLLOW_SECONDS", 3600.0)
-    async with serving(answer) as port:
-        workers = worker(0, 0, port)
-        following = asyncio.create_task(workers.follow_events(lambda _: None))
-        await until(lambda: asked)
-        for _ in range(50):
-            await asyncio.sleep(0.001)
-        following.cancel()
-        await asyncio.wait({following})
-
-    assert len(asked) == 1
+    assert queries == [b"aaaaaaaaaaa1-2~1%2F2"] * 2

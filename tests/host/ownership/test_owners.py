@@ -1,8 +1,8 @@
 """Owners: which processes there are, where each is reached, and what becomes of entries in Redis."""
 
 import re
-from contextlib import ExitStack, suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -11,8 +11,8 @@ from bridgehead.host.ownership.owners import (
     LEASE_SECONDS,
     Owners,
     bind_peer_socket,
-    local_address,
-    make_host_name,
+    is_of_other_version,
+    make_name,
     node_key,
     own_address,
 )
@@ -22,14 +22,13 @@ from bridgehead.runtime.errors import BridgeError
 from bridgehead.runtime.settings import SettingError
 from bridgehead.runtime.stores import StoreUnavailable
 from tests.runtime.stores.test_redis import connected
-from tests.support.ports import free_port
 from tests.support.redis_server import RedisServer, running_redis
 from tests.support.waiting import until
 
 
 async def test_a_process_is_found_from_its_start_to_its_end(redis_server: RedisServer) -> None:
     async with connected(redis_server.url) as redis:
-        one, other = Owners(make_host_name(), redis=redis), Owners(make_host_name(), redis=redis)
+        one, other = Owners(make_name(), redis), Owners(make_name(), redis)
         assert await other.find(one.name) is None
 
         await one.announce("10.0.0.1:3001")
@@ -45,7 +44,7 @@ async def test_a_process_is_found_from_its_start_to_its_end(redis_server: RedisS
 async def test_a_redis_that_forgot_is_told_at_once(tmp_path: Path) -> None:
     with running_redis(tmp_path) as server:
         async with connected(server.url) as redis:
-            owners = Owners(make_host_name(), redis=redis)
+            owners = Owners(make_name(), redis)
             await owners.announce("10.0.0.1:3001")
             await until(lambda: b"10.0.0.1" in server.command("GET", node_key(owners.name)))
             server.kill()
@@ -61,7 +60,7 @@ async def test_an_entry_that_is_lost_is_written_again_with_the_next_beat_until_t
     redis_server: RedisServer,
 ) -> None:
     async with connected(redis_server.url) as redis:
-        owners = Owners(make_host_name(), redis=redis)
+        owners = Owners(make_name(), redis)
         key = node_key(owners.name)
         await owners.announce("10.0.0.1:3001")
         assert int(redis_server.command("PTTL", key)[1:]) > LEASE_SECONDS * 900
@@ -80,8 +79,9 @@ async def test_an_entry_that_is_lost_is_written_again_with_the_next_beat_until_t
 
 async def test_a_process_that_was_never_announced_withdraws_nothing(redis_server: RedisServer) -> None:
     async with connected(redis_server.url) as redis:
-        await Owners("cccccccccccc", redis=redis).withdraw()
-    await Owners("cccccccccccc").withdraw()
+        await Owners("cccccccccccc-2", redis).withdraw()
+
+        assert redis_server.command("KEYS", "*cccccccccccc*") == b"*0\r\n"
 
 
 async def test_addresses_of_many_processes_are_kept_up_to_a_limit_the_oldest_goes_first(
@@ -89,8 +89,8 @@ async def test_addresses_of_many_processes_are_kept_up_to_a_limit_the_oldest_goe
 ) -> None:
     monkeypatch.setattr(owners_module, "_MAX_KNOWN", 2)
     async with connected(redis_server.url) as redis:
-        owners = Owners(make_host_name(), redis=redis)
-        names = [f"{make_host_name()}.0" for _ in range(3)]
+        owners = Owners(make_name(), redis)
+        names = [make_name() for _ in range(3)]
         for name in names:
             redis_server.command("SET", node_key(name), "10.0.0.2:1")
             assert await owners.find(name) == "10.0.0.2:1"
@@ -100,69 +100,78 @@ async def test_addresses_of_many_processes_are_kept_up_to_a_limit_the_oldest_goe
         assert [await owners.find(name) for name in names] == [None, "10.0.0.2:1", "10.0.0.2:1"]
 
 
-def test_a_host_has_a_name_of_its_own_that_begins_the_ids_of_its_sessions() -> None:
-    name = make_host_name()
+def test_a_process_has_a_name_of_its_own_that_begins_the_ids_of_its_sessions() -> None:
+    name = make_name()
 
-    assert re.fullmatch("[0-9a-f]{12}", name)
-    assert name != make_host_name()
-    prefix = Owners(name, 3).id_prefix
-    assert Owners("aaaaaaaaaaaa").owner_of(prefix.encode()) == f"{name}.3"
+    assert re.fullmatch("[0-9a-f]{12}-2", name)
+    assert name != make_name()
+    assert named(make_name()).owner_of(named(name).id_prefix.encode()) == name
 
 
-async def test_without_redis_siblings_and_cached_addresses_are_still_found(tmp_path: Path) -> None:
+async def test_without_redis_cached_addresses_are_still_found(tmp_path: Path) -> None:
     with running_redis(tmp_path) as server:
         async with connected(server.url) as redis:
-            server.command("SET", node_key("aaaaaaaaaaaa.0"), "10.0.0.2:1")
-            owners = Owners("cccccccccccc", 0, ("127.0.0.1:1", "127.0.0.1:2"), redis)
-            assert await owners.find("aaaaaaaaaaaa.0") == "10.0.0.2:1"
+            server.command("SET", node_key("aaaaaaaaaaaa-2"), "10.0.0.2:1")
+            owners = Owners("cccccccccccc-2", redis)
+            assert await owners.find("aaaaaaaaaaaa-2") == "10.0.0.2:1"
             server.kill()
 
-            assert await owners.find("aaaaaaaaaaaa.0") == "10.0.0.2:1"
-            assert await owners.find("cccccccccccc.1") == "127.0.0.1:2"
+            assert await owners.find("aaaaaaaaaaaa-2") == "10.0.0.2:1"
             with pytest.raises(StoreUnavailable):
-                await owners.find("bbbbbbbbbbbb.0")
-
-
-async def test_workers_know_each_other_without_redis() -> None:
-    owners = Owners("cccccccccccc", 1, ("127.0.0.1:1", "127.0.0.1:2"))
-
-    assert (owners.name, owners.siblings) == ("cccccccccccc.1", ["cccccccccccc.0"])
-    assert await owners.find("cccccccccccc.0") == "127.0.0.1:1"
-    assert await owners.find("cccccccccccc.2") is None
+                await owners.find("bbbbbbbbbbbb-2")
 
 
 @pytest.mark.parametrize(
     ("identifier", "owner"),
     [
-        (b"bbbbbbbbbbbb.0~x", "bbbbbbbbbbbb.0"),
-        (b"aaaaaaaaaaaa.12~x", "aaaaaaaaaaaa.12"),
-        (b"aaaaaaaaaaaa.0~x", None),
-        (b"bbbbbbbbbbb.0~x", None),
-        (b"BBBBBBBBBBBB.0~x", None),
-        (b"bbbbbbbbbbbb.0", None),
+        (b"bbbbbbbbbbbb-2~x", "bbbbbbbbbbbb-2"),
+        (b"aaaaaaaaaaaa-2~x", None),
+        (b"bbbbbbbbbbb-2~x", None),
+        (b"BBBBBBBBBBBB-2~x", None),
+        (b"bbbbbbbbbbbb-2", None),
+        (b"bbbbbbbbbbbb-3~x", None),
+        (b"bbbbbbbbbbbb.2~x", None),
         (b"", None),
     ],
 )
 def test_an_id_names_its_owner(identifier: bytes, owner: str | None) -> None:
-    assert Owners("aaaaaaaaaaaa").owner_of(identifier) == owner
+    assert named("aaaaaaaaaaaa-2").owner_of(identifier) == owner
 
 
 @pytest.mark.parametrize(
-    ("environment", "shown", "inside"),
+    ("identifier", "is_other"),
     [
-        ({}, "127.0.0.1:", "127.0.0.1:"),
-        ({"MCP_SERVER_HOST": "0.0.0.0"}, "127.0.0.1:", "127.0.0.1:"),  # noqa: S104 - Redis is on this machine
-        ({"BRIDGEHEAD_REPLICA_ADDRESS": "replica-7.example"}, "replica-7.example:", "127.0.0.1:"),
-        ({"BRIDGEHEAD_REPLICA_ADDRESS": "[::1]"}, "[::1]:", "[::1]:"),
+        (b"bbbbbbbbbbbb.0~x", True),
+        (b"bbbbbbbbbbbb.12~x", True),
+        (b"bbbbbbbbbbbb-3~x", True),
+        (b"bbbbbbbbbbbb-2~x", False),
+        (b"bbbbbbbbbbbb~x", False),
+        (b"x", False),
     ],
 )
-def test_others_are_told_an_address_that_they_can_reach(
-    environment: dict[str, str], shown: str, inside: str
-) -> None:
+def test_an_id_of_another_version_is_recognized(identifier: bytes, *, is_other: bool) -> None:
+    assert is_of_other_version(identifier) == is_other
+
+
+def named(name: str) -> Owners:
+    """Make owners that never ask Redis."""
+    redis: Any = None
+    return Owners(name, redis)
+
+
+@pytest.mark.parametrize(
+    ("environment", "shown"),
+    [
+        ({}, "127.0.0.1:"),
+        ({"MCP_SERVER_HOST": "0.0.0.0"}, "127.0.0.1:"),  # noqa: S104 - Redis is on this machine
+        ({"BRIDGEHEAD_REPLICA_ADDRESS": "replica-7.example"}, "replica-7.example:"),
+        ({"BRIDGEHEAD_REPLICA_ADDRESS": "[::1]"}, "[::1]:"),
+    ],
+)
+def test_others_are_told_an_address_that_they_can_reach(environment: dict[str, str], shown: str) -> None:
     settings = HostSettings({"BRIDGEHEAD_REDIS_URL": "redis://127.0.0.1:6379/0", **environment})
     with bind_peer_socket(settings) as listening:
         assert own_address(settings, listening).startswith(shown)
-        assert local_address(listening).startswith(inside)
 
 
 @pytest.mark.parametrize(
@@ -188,23 +197,6 @@ def test_the_address_follows_from_where_the_host_listens_and_where_redis_is(
         assert own_address(settings, another) != own_address(settings, listening)
 
 
-def free_ports_in_a_row(count: int) -> int:
-    """Find ports that nobody has right now, and return the first."""
-    while True:
-        first = free_port()
-        with suppress(OSError), ExitStack() as taken:
-            for port in range(first, first + count):
-                taken.enter_context(listen("127.0.0.1", port))
-            return first
-
-
-def test_each_worker_of_a_host_takes_a_port_of_its_own_beginning_with_the_configured_one() -> None:
-    port = free_ports_in_a_row(2)
-    settings = HostSettings({"BRIDGEHEAD_REPLICA_ADDRESS": f"127.0.0.1:{port}"})
-    with bind_peer_socket(settings) as first, bind_peer_socket(settings, 1) as second:
-        assert [sock.getsockname()[1] for sock in (first, second)] == [port, port + 1]
-
-
 @pytest.mark.parametrize(
     ("address", "everywhere"),
     [("192.0.2.1", "0.0.0.0"), ("[2001:db8::1]", "::")],  # noqa: S104
@@ -216,7 +208,6 @@ def test_an_address_of_another_machine_is_announced_and_every_address_of_this_on
     with bind_peer_socket(settings) as listening:
         assert listening.getsockname()[0] == everywhere
         assert own_address(settings, listening).startswith(f"{address}:")
-        assert local_address(listening).startswith("[::1]:" if everywhere == "::" else "127.0.0.1:")
 
 
 def test_a_port_that_is_taken_is_refused_with_the_setting_that_changes_it() -> None:

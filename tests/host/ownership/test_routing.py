@@ -6,25 +6,33 @@ from typing import Any
 import pytest
 
 from bridgehead.host.ownership.forwarding import ClocksDiffer, OwnerGone, Peers
-from bridgehead.host.ownership.owners import Owners
+from bridgehead.host.ownership.owners import Owners, node_key
 from bridgehead.host.ownership.routing import OwnerRouter
 from bridgehead.mcp import Limits
 from bridgehead.mcp.http.accounts import Accounts
 from bridgehead.mcp.http.message import Response
 from bridgehead.runtime.stores import StoreUnavailable
 
-HOST = "aaaaaaaaaaaa"
-ELSEWHERE = b"bbbbbbbbbbbb.0~x"
+OTHER, US, SILENT = "aaaaaaaaaaa0-2", "aaaaaaaaaaa1-2", "aaaaaaaaaaa2-2"
+ELSEWHERE = b"bbbbbbbbbbbb-2~x"
 
 
-class Workers(Peers):
-    """Three workers, of which we are the second; the last one does not answer."""
+class Directory:
+    """What Redis holds: the addresses of three replicas."""
+
+    async def call(self, _command: str, key: str) -> bytes | None:
+        return b"a:1" if key in {node_key(name) for name in (OTHER, US, SILENT)} else None
+
+
+class Replicas(Peers):
+    """Three replicas, of which we are the second; the last one does not answer."""
 
     def __init__(self) -> None:
-        super().__init__(Owners(HOST, 1, ("a:1", "b:1", "c:1")), (b"key",))
+        directory: Any = Directory()
+        super().__init__(Owners(US, directory), (b"key",))
 
     async def forward(self, owner: str, request: Any, body: bytes) -> Any:
-        if owner != f"{HOST}.0":
+        if owner != OTHER:
             raise OwnerGone
         return f"{owner}: {body.decode()}"
 
@@ -50,7 +58,7 @@ class OwnApplication:
 async def answer(headers: dict[bytes, bytes], query: bytes = b"") -> Any:
     request: Any = SimpleNamespace(headers=headers, query=query, is_complete=True, body=b"{}")
     application: Any = OwnApplication()
-    answering: Any = OwnerRouter(application, Workers(), Limits())(request)
+    answering: Any = OwnerRouter(application, Replicas(), Limits())(request)
     return await answering
 
 
@@ -66,10 +74,10 @@ def task(identifier: bytes, method: bytes = b"tasks/get") -> dict[bytes, bytes]:
     "identifier",
     [
         b"",
-        b"aaaaaaaaaaaa.1~x",
+        b"aaaaaaaaaaa1-2~x",
         b"aaaaaaaaaaaa~x",
-        b"AAAAAAAAAAAA.0~x",
-        b"aaaaaaaaaaaa.0",
+        b"AAAAAAAAAAA0-2~x",
+        b"aaaaaaaaaaa0-2",
         b"0~x",
         b".0~x",
         b"\xb2~a",
@@ -82,25 +90,34 @@ async def test_what_names_no_other_process_is_answered_here(identifier: bytes) -
 
 
 async def test_a_session_of_another_process_is_forwarded() -> None:
-    owned = b"aaaaaaaaaaaa.0~x"
-    assert await answer(session(owned)) == "aaaaaaaaaaaa.0: {}"
-    assert await answer({}, b"session_id=" + owned) == "aaaaaaaaaaaa.0: {}"
+    owned = b"aaaaaaaaaaa0-2~x"
+    assert await answer(session(owned)) == "aaaaaaaaaaa0-2: {}"
+    assert await answer({}, b"session_id=" + owned) == "aaaaaaaaaaa0-2: {}"
     assert await answer({}, b"other=" + owned) == "here"
-    assert await answer(session(b"aaaaaaaaaaaa.1~x"), b"session_id=" + owned) == "here"
+    assert await answer(session(b"aaaaaaaaaaa1-2~x"), b"session_id=" + owned) == "here"
 
 
 @pytest.mark.parametrize("method", [b"tasks/get", b"tasks/update", b"tasks/cancel"])
 async def test_what_concerns_a_task_of_another_process_is_forwarded(method: bytes) -> None:
-    assert await answer(task(b"aaaaaaaaaaaa.0~x", method)) == "aaaaaaaaaaaa.0: {}"
+    assert await answer(task(b"aaaaaaaaaaa0-2~x", method)) == "aaaaaaaaaaa0-2: {}"
 
 
 async def test_a_tool_that_is_named_like_a_task_is_called_here() -> None:
-    assert await answer(task(b"aaaaaaaaaaaa.0~x", b"tools/call")) == "here"
+    assert await answer(task(b"aaaaaaaaaaa0-2~x", b"tools/call")) == "here"
 
 
 async def test_a_session_is_gone_with_its_process() -> None:
-    assert await answer(session(b"aaaaaaaaaaaa.2~x")) == "rejected: 404"
+    assert await answer(session(b"aaaaaaaaaaa2-2~x")) == "rejected: 404"
     assert await answer(session(ELSEWHERE)) == "rejected: 404"
+
+
+@pytest.mark.parametrize("other_version", [b"aaaaaaaaaaaa.0~x", b"aaaaaaaaaaaa-3~x"])
+async def test_a_session_of_another_version_begins_anew_and_the_log_says_why(other_version: bytes) -> None:
+    rejection = await rejection_of(session(other_version), Replicas())
+
+    assert (rejection.response.status, rejection.reason) == (404, "version")
+    assert "another version of this server" in rejection.error.message
+    assert await answer(task(other_version)) == "here", "the store knows how it ended"
 
 
 async def test_a_task_whose_process_has_gone_is_looked_for_in_the_store() -> None:
@@ -116,22 +133,22 @@ async def rejection_of(headers: dict[bytes, bytes], peers: Peers) -> Any:
 
 
 async def test_a_task_whose_process_does_not_answer_is_asked_for_again() -> None:
-    rejection = await rejection_of(task(b"aaaaaaaaaaaa.2~x"), Workers())
+    rejection = await rejection_of(task(b"aaaaaaaaaaa2-2~x"), Replicas())
 
     assert (rejection.response.status, rejection.reason) == (503, "task")
     assert (b"retry-after", b"1") in rejection.response.headers
-    gone = await rejection_of(session(b"aaaaaaaaaaaa.2~x"), Workers())
+    gone = await rejection_of(session(b"aaaaaaaaaaa2-2~x"), Replicas())
     assert (gone.response.status, gone.reason) == (404, "session")
 
 
-class Unreachable(Workers):
+class Unreachable(Replicas):
     async def forward(self, owner: str, request: Any, body: bytes) -> Any:
         raise StoreUnavailable("Redis is away")
 
 
 @pytest.mark.parametrize(("named", "subject"), [(task, "task"), (session, "session")])
 async def test_without_redis_a_client_is_asked_to_try_again(named: Any, subject: str) -> None:
-    rejection = await rejection_of(named(b"aaaaaaaaaaaa.0~x"), Unreachable())
+    rejection = await rejection_of(named(b"aaaaaaaaaaa0-2~x"), Unreachable())
 
     assert (rejection.response.status, rejection.reason) == (503, "store")
     assert (b"retry-after", b"1") in rejection.response.headers
@@ -155,24 +172,24 @@ class Arriving:
 
 async def route(request: Any, limits: Limits) -> Any:
     application: Any = OwnApplication()
-    answering: Any = OwnerRouter(application, Workers(), limits)(request)
+    answering: Any = OwnerRouter(application, Replicas(), limits)(request)
     return await answering
 
 
 async def test_a_body_on_its_way_is_read_before_it_is_forwarded_unless_its_head_is_refused() -> None:
-    owned = session(b"aaaaaaaaaaaa.0~x")
+    owned = session(b"aaaaaaaaaaa0-2~x")
 
-    assert await route(Arriving(owned, b"la", b"te"), Limits()) == "aaaaaaaaaaaa.0: late"
+    assert await route(Arriving(owned, b"la", b"te"), Limits()) == "aaaaaaaaaaa0-2: late"
     assert await route(Arriving({**owned, b"unknown": b""}, b"late"), Limits()) == Response(401)
     assert await route(Arriving(owned, b"late"), Limits(message_bytes=3)) == "rejected: 413"
 
 
 async def test_clocks_that_differ_are_the_operators_to_set_and_no_lost_session() -> None:
-    class LateWorkers(Workers):
+    class LateReplicas(Replicas):
         async def forward(self, owner: str, request: Any, body: bytes) -> Any:
             raise ClocksDiffer(400.0)
 
-    rejection = await rejection_of(session(b"aaaaaaaaaaaa.2~x"), LateWorkers())
+    rejection = await rejection_of(session(b"aaaaaaaaaaa2-2~x"), LateReplicas())
 
     assert (rejection.response.status, rejection.reason) == (503, "clock")
     assert "differ by 400 s" in rejection.error.message

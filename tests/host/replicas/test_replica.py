@@ -104,7 +104,7 @@ async def test_a_session_of_one_replica_is_served_by_all(
     tmp_path: Path, dial: Dial, redis_server: RedisServer
 ) -> None:
     shared = sharing(redis_server)
-    with replicas(tmp_path, {}, {"BRIDGEHEAD_WORKERS": "2"}, **shared) as hosts:
+    with replicas(tmp_path, {}, {}, **shared) as hosts:
         one, other = (dial(host.port) for host in hosts)
         for first, second in ((one, other), (other, one)):
             own = await shake_hands(first)
@@ -132,12 +132,11 @@ async def test_when_its_replica_dies_a_session_is_gone_at_once(
         assert "start again with initialize" in (await answer.json())["error"]["message"]
 
 
-@pytest.mark.parametrize("workers", ["1", "2"])
 async def test_when_its_replica_comes_back_at_the_same_address_a_session_is_gone_at_once(
-    tmp_path: Path, dial: Dial, redis_server: RedisServer, workers: str
+    tmp_path: Path, dial: Dial, redis_server: RedisServer
 ) -> None:
     """As a container does that is started again: its address stays, its sessions do not."""
-    fixed = {"BRIDGEHEAD_REPLICA_ADDRESS": f"127.0.0.1:{free_port()}", "BRIDGEHEAD_WORKERS": workers}
+    fixed = {"BRIDGEHEAD_REPLICA_ADDRESS": f"127.0.0.1:{free_port()}"}
     shared = sharing(redis_server)
     (tmp_path / "again").mkdir()
     with replicas(tmp_path, fixed, {}, **shared) as (owner, other):

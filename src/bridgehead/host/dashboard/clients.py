@@ -24,11 +24,13 @@ def write_clients(
     proof: str,
     *,
     connect: Html = NOTHING,
+    owner: str = "",
     may_act: bool,
     may_ask: bool = False,
 ) -> Page:
     """Write the page of tokens, limits and sessions. `tokens` is None if callers need none.
 
+    `owner` is the name of this process among the replicas, which the forms that end a session carry.
     `connect` is the section with the commands for clients. With `may_ask` the page offers to sign in again
     for the right to act.
     """
@@ -40,7 +42,7 @@ def write_clients(
             lead,
             section("Tokens", _write_tokens(snapshot, tokens, may_act=may_act), name="tokens"),
             section("Open now, by caller", _write_limits(snapshot), name="limits"),
-            section("Sessions", _write_sessions(snapshot, proof, may_act=may_act), name="sessions"),
+            section("Sessions", _write_sessions(snapshot, proof, owner, may_act=may_act), name="sessions"),
             connect,
         ]
     )
@@ -144,17 +146,15 @@ def _write_limits(snapshot: Snapshot) -> Html:
     return table(heads, rows, caption="What each caller has open, and its limit in each process")
 
 
-def _write_sessions(snapshot: Snapshot, proof: str, *, may_act: bool) -> Html:
+def _write_sessions(snapshot: Snapshot, proof: str, owner: str, *, may_act: bool) -> Html:
     if not snapshot.sessions:
         return empty("No session is open. Clients of the newest protocol revision do not need one.")
-    has_workers = len(snapshot.processes) > 1
     heads = [
         ("Client", False),
         ("Caller", False),
         ("Bridge", False),
         ("Revision", False),
         ("Idle", True),
-        *([("Worker", True)] if has_workers else []),
         *([("Action", False)] if may_act else []),
     ]
     rows: list[list[Child]] = []
@@ -164,7 +164,7 @@ def _write_sessions(snapshot: Snapshot, proof: str, *, may_act: bool) -> Html:
             layout.END_SESSION,
             proof,
             hidden("handle", session.handle),
-            hidden("worker", session.worker),
+            hidden("owner", owner),
             tag(
                 "button", "End", class_="danger", aria_label=f"End the session of {client}, {session.caller}"
             ),
@@ -176,7 +176,6 @@ def _write_sessions(snapshot: Snapshot, proof: str, *, may_act: bool) -> Html:
                 session.bridge or "all",
                 tag("span", session.revision, class_="whole"),
                 "busy" if session.is_busy else duration(session.idle_seconds),
-                *([str(session.worker)] if has_workers else []),
                 *([action] if may_act else []),
             ]
         )
@@ -192,7 +191,7 @@ def ask_to_revoke(name: str, proof: str) -> Page:
                 "p",
                 "The token of ",
                 tag("b", name),
-                " stops working within a second, on every worker and replica. "
+                " stops working within a second, on every replica. "
                 "Its responses in progress are cut off. This cannot be undone.",
             ),
             form(
@@ -245,7 +244,8 @@ _REASONS = {
     "bridge": "The bridge does not serve right now.",
     "token_ended": "The token was revoked or expired during the request.",
     "tokens": "The database was down at the start, so the tokens are not known yet.",
-    "session": "The session is unknown, or the worker that had it is gone.",
+    "version": "The session is of a replica that runs another version.",
+    "session": "The session is unknown, or the process that had it is gone.",
     "store": "Redis is unavailable, so the owner of the session or task cannot be found.",
     "task": "The process that runs the task does not answer.",
     "method": "The path does not take the method.",
@@ -260,8 +260,8 @@ _REASONS = {
     "slow_reader": "A client did not read its answer.",
     "descriptors": "The process is out of file descriptors. Raise ulimit -n.",
     "tls": "A client could not agree on TLS.",
-    "peer": "A caller other than a worker or replica used their port.",
-    "clock": "The clock of a worker or replica differs by more than five minutes.",
+    "peer": "A caller other than a replica used the port between replicas.",
+    "clock": "The clock of another replica differs by more than five minutes.",
     "csrf": "A form was too old, or another page sent it.",
     "form": "A form could not be read.",
 }

@@ -1,4 +1,4 @@
-"""Dashboard: answers browsers. Identifies the visitor, collects the state of all workers, runs actions.
+"""Dashboard: answers browsers. Identifies the visitor, collects the state of this process, runs actions.
 
 State is collected only for a page that is requested; the history reads the counters every few seconds. The
 pages themselves are written in `overview`, `clients` and `tools`.
@@ -8,11 +8,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from contextlib import suppress
 from typing import Any
 from urllib.parse import parse_qsl, quote
-
-import msgspec
 
 from bridgehead.mcp.http.message import Handler, Request, Response
 from bridgehead.mcp.http.rejection import Rejection
@@ -25,7 +22,7 @@ from ..auth.grants import Grant
 from ..auth.rejection import HostRejection, reject_method, reject_path
 from ..auth.tokens import Tokens, TokenStore
 from ..ownership.forwarding import END_SESSION as PEER_END_SESSION
-from ..ownership.forwarding import OWN_STATE, Peers
+from ..ownership.forwarding import Peers
 from ..registry import BridgeStatus, Registry
 from ..request import HostRequest
 from ..views import Views
@@ -36,7 +33,7 @@ from .html import Html, link, mount, tag
 from .layout import Page
 from .oauth_sign_in import OAuthSignIn, read_answer, write_landing
 from .sign_in import BrowserSession, Form, SignIn, is_cross_site
-from .snapshot import Snapshot, SnapshotCollector, merge
+from .snapshot import SnapshotCollector
 
 REPORT_SECONDS = 3.0
 """Longest wait for a bridge's report on its far side."""
@@ -101,7 +98,7 @@ class Dashboard:
             layout.END_SESSION: self._end_session,
         }
 
-    # --- background and other workers ----------------------------------------------------------------------
+    # --- background and other replicas ----------------------------------------------------------------------
 
     async def run(self) -> None:
         """Record calls and notices in the history until cancelled."""
@@ -114,19 +111,13 @@ class Dashboard:
 
     @property
     def own_answers(self) -> dict[str, Handler]:
-        """Handlers of the paths that only other workers may call."""
-
-        async def collect(request: Request) -> Response:
-            return Response(200, self._collector.collect(request.query.decode("latin-1")).encode())
+        """Handlers of the paths that only other replicas may call."""
 
         async def end_session(request: Request) -> Response:
             has_ended = self._collector.end_session(request.query.decode("latin-1"))
             return Response(200, b"ended" if has_ended else b"")
 
-        return {
-            OWN_STATE: collect,
-            PEER_END_SESSION: end_session,
-        }
+        return {PEER_END_SESSION: end_session}
 
     # --- requests ------------------------------------------------------------------------------------------
 
@@ -234,19 +225,6 @@ class Dashboard:
 
     # --- pages ---------------------------------------------------------------------------------------------
 
-    async def _collect(self, shown: Range = QUARTER) -> Snapshot:
-        """Collect the state of all workers; one that does not answer is left out."""
-        snapshots = [self._collector.collect(shown.name)]
-        if self._peers is not None:
-            requests = (
-                self._peers.ask(name, f"{OWN_STATE}?{shown.name}") for name in self._peers.owners.siblings
-            )
-            answers = await asyncio.gather(*requests)
-            for answer in answers:
-                with suppress(msgspec.MsgspecError):  # the worker has ended (an empty answer)
-                    snapshots.append(msgspec.json.decode(answer, type=Snapshot))
-        return merge(snapshots)
-
     async def _report(self, status: BridgeStatus) -> Report | None:
         """Return a bridge's report on its far side, cached for `KEEP_SECONDS`; None if it has none."""
         make_report, bridge = status.manifest.report, status.bridge
@@ -277,7 +255,7 @@ class Dashboard:
             if report is not None
         }
         shown = _read_range(request)
-        return overview.write_overview(await self._collect(shown), by_bridge, grant, shown)
+        return overview.write_overview(self._collector.collect(shown.name), by_bridge, grant, shown)
 
     async def _show_bridge(self, request: HostRequest, _session: BrowserSession, grant: Grant) -> Page:
         name = read_query(request).get("name", "")
@@ -285,7 +263,7 @@ class Dashboard:
         if status is None or not grant.may_read(name):
             raise HostRejection(404, "There is no such bridge, or your token does not open it.", "path")
         shown = _read_range(request)
-        snapshot = await self._collect(shown)
+        snapshot = self._collector.collect(shown.name)
         state = next(bridge for bridge in snapshot.bridges if bridge.name == name)
         return overview.write_bridge(snapshot, state, await self._report(status), shown)
 
@@ -299,12 +277,13 @@ class Dashboard:
             message = f"There is no client {client!r}. Use one of: {', '.join(connect.CLIENTS)}."
             raise HostRejection(400, message, "request")
         return clients.write_clients(
-            await self._collect(),
+            self._collector.collect(),
             listed,
             session.proof,
             connect=connect.write_connect(
                 self._list_endpoints(request), client, needs_token=self._sign_in.is_needed
             ),
+            owner="" if self._peers is None else self._peers.owners.name,
             may_act=grant.admin,
             may_ask=may_ask,
         )
@@ -325,7 +304,7 @@ class Dashboard:
         ]
 
     async def _show_failures(self, _request: HostRequest, _session: BrowserSession, grant: Grant) -> Page:
-        return clients.write_problems(await self._collect(), grant)
+        return clients.write_problems(self._collector.collect(), grant)
 
     # --- tools ---------------------------------------------------------------------------------------------
 
@@ -395,14 +374,12 @@ class Dashboard:
         self, request: HostRequest, _session: BrowserSession, grant: Grant, form: Form
     ) -> Response:
         _check_act(grant)
-        handle, worker = form.get("handle", ""), form.get("worker", "")
+        handle, owner = form.get("handle", ""), form.get("owner", "")
         has_ended = handle.isalnum() and self._collector.end_session(handle)
-        # The session may be another worker's, whose number the form has. The number only selects one of the
-        # known workers, so a form cannot choose the port or the path of our request.
+        # The form may reach another replica than the page's. The name only selects one that Redis knows, so a
+        # form cannot choose the address or the path of our request.
         if self._peers is not None and not has_ended and handle.isalnum():
-            for other in (name for name in self._peers.owners.siblings if name.endswith(f".{worker}")):
-                path = f"{PEER_END_SESSION}?{quote(handle)}"
-                has_ended = bool(await self._peers.ask(other, path))
+            has_ended = bool(await self._peers.ask(owner, f"{PEER_END_SESSION}?{quote(handle)}"))
         if not has_ended:
             raise HostRejection(404, "Session not found. It may have ended.", "session")
         log.info("a session was ended", session=handle, client=grant.name, address=request.address)

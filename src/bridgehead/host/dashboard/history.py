@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
 from msgspec import Struct, field
 
@@ -229,16 +229,6 @@ def count_tools(metrics: Metrics) -> dict[str, Counts]:
                 ended = Counts(calls, calls if outcome == "error" else 0, list(buckets))
                 by_tool.setdefault(tool, Counts()).add(ended)
     return by_tool
-
-
-def add_slots(histories: Iterable[Slots]) -> Slots:
-    """Add up the slots of several processes."""
-    total: Slots = {}
-    for slots in histories:
-        for slot, bridges in slots.items():
-            for name, counts in bridges.items():
-                total.setdefault(slot, {}).setdefault(name, Counts()).add(counts)
-    return total
 
 
 def describe_failure(outcome: Outcome) -> tuple[str, str]:

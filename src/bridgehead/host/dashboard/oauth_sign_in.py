@@ -4,7 +4,7 @@ Our cookies are SameSite=Strict, so a browser does not send them when another si
 the redirect URI answers with a page that forwards to another address of ours, and that request has them.
 
 No state is stored in between. `state` is sealed with a key of ours over the browser's cookie; PKCE's verifier
-and the nonce are derived from the same, so they never leave the server, and any worker or replica can finish
+and the nonce are derived from the same, so they never leave the server, and any replica can finish
 a sign-in that another began. Each state is used once.
 """
 

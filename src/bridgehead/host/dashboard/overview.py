@@ -44,11 +44,9 @@ def write_overview(
     """Write the first page; `shown` is the range of its charts."""
     failures = [failure for failure in snapshot.failures if grant.may_read(failure.bridge)]
     all_failures = tag("a", "All failures", href=layout.FAILURES) if failures else NOTHING
-    processes = snapshot.processes
-    up = snapshot.taken - min(process.started for process in processes)
-    memory = sum(process.memory_bytes for process in processes)
-    workers = "1 process" if len(processes) == 1 else f"{len(processes)} workers"
-    about = [f"Bridgehead {snapshot.version}", f"up for {duration(up)}", workers]
+    memory = snapshot.process.memory_bytes
+    up = snapshot.taken - snapshot.process.started
+    about = [f"Bridgehead {snapshot.version}", f"up for {duration(up)}"]
     if memory:  # not known on every platform
         about.append(f"{size(memory)} of memory")
     body = join(
@@ -119,7 +117,7 @@ def _write_traffic(snapshot: Snapshot, shown: Range, bridge: str | None = None) 
     """Draw calls, latency and failures, of all bridges or of one, and offer the other ranges."""
     names = [state.name for state in snapshot.bridges if bridge in {None, state.name}]
     titles = {state.name: state.title for state in snapshot.bridges}
-    started = min(process.started for process in snapshot.processes)
+    started = snapshot.process.started
     # The whole range, or the time since the start. The current slot is left out: it is not complete and would
     # look like a drop.
     now, first = shown.slot(snapshot.taken), shown.slot(started)

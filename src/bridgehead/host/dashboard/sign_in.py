@@ -3,7 +3,7 @@
 A browser sends a token once, in a form or through the authorisation server. The cookie never contains it. For
 one of ours the cookie has its id and a seal (HMAC) that expires after some hours, or with the token. For an
 access token it has the grant and its expiry, sealed as well. Each cookie has an id of its own. Signing out
-stores that id in the nonce store of the host's processes, so a copy of the cookie opens nothing afterwards.
+stores that id in a nonce store, shared by all replicas, so a copy of the cookie opens nothing afterwards.
 
 A form carries a proof made from two cookies and a key of ours. No other site can read or make one, and the
 cookies are SameSite=Strict, so no other site can act for a person who is signed in.
@@ -32,7 +32,7 @@ from ..auth.authenticator import Authenticator
 from ..auth.grants import ANYONE, DASHBOARD_SCOPE, Grant
 from ..auth.rejection import HostRejection
 from ..auth.tokens import Tokens
-from ..ownership.nonces import RedisNonces, SqliteNonces
+from ..ownership.nonces import RedisNonces
 from ..request import HostRequest
 
 SESSION_SECONDS = 12 * 3600.0
@@ -80,7 +80,7 @@ class SignIn:
         keys: tuple[bytes, ...],
         clock: Clock,
         *,
-        ended: RedisNonces | SqliteNonces | MemoryNonces,
+        ended: RedisNonces | MemoryNonces,
         public_url: str | None = None,
         issuer: str = "",
     ) -> None:

@@ -1,4 +1,4 @@
-"""Snapshot: the state of one process as plain data, and the sum over all workers.
+"""Snapshot: the state of one process as plain data.
 
 Collected only while a dashboard page is open. The numbers come from the metrics, which are counted anyway.
 """
@@ -7,10 +7,8 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
-import msgspec
 from msgspec import Struct
 
 from bridgehead import __version__
@@ -21,7 +19,7 @@ from ..auth.tokens import Tokens
 from ..registry import Registry
 from ..telemetry.metrics import HostMetrics
 from ..views import Views
-from .history import QUARTER, RANGES, Counts, Failure, History, Notice, Slots, add_slots, count_tools
+from .history import QUARTER, RANGES, Counts, Failure, History, Notice, Slots, count_tools
 
 MAX_SESSIONS = 200
 """Limit of the sessions of one process in a snapshot; the last used come first."""
@@ -46,7 +44,6 @@ class SessionState(Struct):
 
     handle: str
     """Replaces the session id, which is a secret of the client."""
-    worker: int
     caller: str
     client: str
     """Name and version from the client's `clientInfo`."""
@@ -59,18 +56,17 @@ class SessionState(Struct):
 class ProcessState(Struct):
     """One process: its start (seconds since 1970), CPU time and memory."""
 
-    worker: int
     started: float
     cpu_seconds: float
     memory_bytes: float
 
 
 class Snapshot(Struct):
-    """The state of one process, or of all of them."""
+    """The state of one process."""
 
     taken: float
     version: str
-    processes: list[ProcessState]
+    process: ProcessState
     bridges: list[BridgeState]
     slots: dict[str, Slots]
     """Calls by range: the last quarter of an hour, and the range that the page shows."""
@@ -97,10 +93,6 @@ class Snapshot(Struct):
                 total.add(counts)
         return total
 
-    def encode(self) -> bytes:
-        """Encode it for another worker."""
-        return msgspec.json.encode(self)
-
 
 class SnapshotCollector:
     """Collects the snapshots of one process."""
@@ -112,7 +104,6 @@ class SnapshotCollector:
         views: Views,
         history: History,
         clock: Clock,
-        worker: int = 0,
         *,
         tokens: Tokens | None = None,
     ) -> None:
@@ -121,7 +112,6 @@ class SnapshotCollector:
         self._views = views
         self._history = history
         self._clock = clock
-        self._worker = worker
         self._tokens = tokens
 
     def collect(self, shown: str = QUARTER.name) -> Snapshot:
@@ -135,7 +125,6 @@ class SnapshotCollector:
         for (client,), seconds in read(host, "bridgehead_client_thread_seconds_total").items():
             clients.setdefault(client, {})["thread_ms"] = int(seconds * 1000)
         process = ProcessState(
-            self._worker,
             total(host, "process_start_time_seconds"),
             total(host, "process_cpu_seconds_total"),
             total(host, "process_resident_memory_bytes"),
@@ -143,7 +132,7 @@ class SnapshotCollector:
         return Snapshot(
             taken=self._clock.now(),
             version=__version__,
-            processes=[process],
+            process=process,
             bridges=self._bridges(),
             slots={name: self._history.slots(name) for name in {QUARTER.name, shown} & RANGES.keys()},
             failures=self._history.failures,
@@ -198,7 +187,6 @@ class SnapshotCollector:
             states.append(
                 SessionState(
                     make_handle(session.id),
-                    self._worker,
                     session.caller,
                     " ".join(word for word in words if word),
                     "" if client is None else client.revision.name,
@@ -234,61 +222,3 @@ def read(metrics: Metrics, name: str) -> dict[tuple[str, ...], float]:
 def total(metrics: Metrics, name: str) -> float:
     """Return the sum of a metric's values."""
     return sum(read(metrics, name).values())
-
-
-def merge(snapshots: Iterable[Snapshot]) -> Snapshot:
-    """Add up the snapshots of all workers; the first is the one that serves the page."""
-    parts = list(snapshots)
-    first = parts[0]
-    if len(parts) == 1:
-        return first
-    return Snapshot(
-        taken=first.taken,
-        version=first.version,
-        processes=sorted(
-            (process for part in parts for process in part.processes), key=lambda process: process.worker
-        ),
-        bridges=[_merge_bridge(bridge, parts) for bridge in first.bridges],
-        slots={name: add_slots(part.slots.get(name, {}) for part in parts) for name in first.slots},
-        failures=sorted((failure for part in parts for failure in part.failures), key=lambda item: -item.at),
-        notices=sorted((notice for part in parts for notice in part.notices), key=lambda item: -item.at),
-        sessions=[session for part in parts for session in part.sessions],
-        open=_add(part.open for part in parts),
-        clients={
-            client: _add(part.clients.get(client, {}) for part in parts)
-            for client in sorted({name for part in parts for name in part.clients})
-        },
-        limits=first.limits,  # not added up: each process has these limits for itself
-        tasks=_add(part.tasks for part in parts),
-        rejections=_add(part.rejections for part in parts),
-        token_uses={
-            token: max(part.token_uses.get(token, 0.0) for part in parts)
-            for token in {token for part in parts for token in part.token_uses}
-        },
-    )
-
-
-def _merge_bridge(first: BridgeState, parts: list[Snapshot]) -> BridgeState:
-    """Add up one bridge; it serves if every worker's does, otherwise the first one's problem is shown."""
-    states = [bridge for part in parts for bridge in part.bridges if bridge.name == first.name]
-    worst = next((state for state in states if not (state.serves and state.is_far_side_up)), first)
-    tools: dict[str, Counts] = {}
-    for state in states:
-        for tool, counts in state.tools.items():
-            tools.setdefault(tool, Counts()).add(counts)
-    return BridgeState(
-        first.name,
-        first.title,
-        all(state.serves for state in states),
-        all(state.is_far_side_up for state in states),
-        worst.detail,
-        sum(state.in_flight for state in states),
-        tools,
-    )
-
-
-def _add(parts: Iterable[Mapping[str, int]]) -> dict[str, int]:
-    sums: Counter[str] = Counter()
-    for counts in parts:
-        sums.update(counts)
-    return dict(sums)

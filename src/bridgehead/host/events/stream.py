@@ -1,4 +1,4 @@
-"""Stream: `/events`, the events of all workers as server-sent events for operators.
+"""Stream: `/events`, the events of this process as server-sent events for operators.
 
 A slow reader loses the oldest events and gets an `event: dropped` with their number; the server ends the
 stream of one that reads nothing, like any stream. The number of readers is limited.
@@ -7,12 +7,11 @@ stream of one that reads nothing, like any stream. The number of readers is limi
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
 from urllib.parse import parse_qs
 
 from bridgehead.mcp import OVERLOADED
 from bridgehead.mcp.http.message import Request, Response, ResponseStream
-from bridgehead.runtime.events import Event, Feed, Listener
+from bridgehead.runtime.events import Feed, Listener
 from bridgehead.runtime.metrics import Metrics
 
 from ..auth.rejection import HostRejection
@@ -32,8 +31,6 @@ class EventStreams:
 
     def __init__(self, feed: Feed) -> None:
         self._feed = feed
-        self.follow: Callable[[Callable[[Event], None]], Awaitable[None]] | None = None
-        """Passes events of other workers to a function until cancelled; None for a single worker."""
         self._readers: set[Listener] = set()
         self._sending: set[asyncio.Future[None]] = set()
 
@@ -46,7 +43,7 @@ class EventStreams:
         )
 
     async def serve(self, request: Request) -> Response | ResponseStream:
-        """Send the events of all workers to an operator until it disconnects."""
+        """Send events to an operator until it disconnects."""
         if request.method == "HEAD":  # HEAD has no body, so it must not take a reader's place
             return Response(200, b"", _HEADERS)
         if len(self._readers) >= MAX_READERS:
@@ -55,19 +52,11 @@ class EventStreams:
         # Which types a reader wants: `?types=call.failed,budget.*`; all without it.
         types = parse_qs(request.query.decode("latin-1")).get("types", [])
         listener = Listener(tuple(word for text in types for word in text.split(",") if word))
-        # This worker's own events come from its feed, those of the others from `follow`, into one queue.
-        others = asyncio.ensure_future(self.follow(listener.put)) if self.follow else None
         self._readers.add(listener)
         try:
             return await self._send_until_gone(request, listener)
         finally:
             self._readers.discard(listener)
-            if others is not None:
-                others.cancel()
-
-    async def serve_own(self, request: Request) -> Response | ResponseStream:
-        """Send the events of this process to another worker."""
-        return await self._send_until_gone(request, Listener())
 
     async def _send_until_gone(self, request: Request, listener: Listener) -> ResponseStream:
         self._feed.join(listener)

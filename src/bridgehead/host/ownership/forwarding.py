@@ -13,7 +13,6 @@ import hmac
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from urllib.parse import quote
 
 import msgspec
@@ -22,7 +21,6 @@ from bridgehead.mcp import TaskRecord
 from bridgehead.mcp.http.message import AnyResponse, ClientGone, Handler, Request, Response, ResponseStream
 from bridgehead.mcp.http.server.connections import OnReject, log_rejection
 from bridgehead.runtime import logs
-from bridgehead.runtime.events import Event
 from bridgehead.runtime.http import BodyTooLarge, ConnectFailed, ConnectionBroken, Pool
 from bridgehead.runtime.stores import StoreUnavailable
 
@@ -37,17 +35,12 @@ CLOCK = b"clock "
 CLIENT = b"x-bridgehead-client"
 """Scheme and address of the client that a request is forwarded for; absent if a process asks for itself."""
 HOST = b"x-bridgehead-host"
-OWN_METRICS = "/own-metrics"
-OWN_EVENTS = "/own-events"
-OWN_STATE = "/own-state"
 OWN_TASK = "/own-task"
 END_SESSION = "/end-session"
 SIGNATURE_SECONDS = 300.0
 """How old a signature may be, or how far ahead: the clocks of two machines need not agree."""
 CONNECT_SECONDS = 2.0
 ASK_SECONDS = 2.0
-FOLLOW_SECONDS = 1.0
-"""Pause before reconnecting to a worker whose event stream broke."""
 _HOP_BY_HOP = {b"connection", b"keep-alive", b"transfer-encoding", b"expect", b"upgrade", b"te"}
 _NOT_FORWARDED = frozenset({*_HOP_BY_HOP, b"host", b"content-length", PEER, CLIENT, HOST})
 _NOT_RETURNED = frozenset({b"connection", b"transfer-encoding", b"date"})
@@ -151,24 +144,6 @@ class Peers:
             return None
 
         return msgspec.msgpack.decode(answer, type=TaskRecord)
-
-    async def follow_events(self, put: Callable[[Event], None]) -> None:
-        """Pass on the events of the other workers until cancelled; reconnect to a worker that dies."""
-        await asyncio.gather(*(self._follow(name, put) for name in self.owners.siblings))
-
-    async def _follow(self, name: str, put: Callable[[Event], None]) -> None:
-        while True:
-            address = await self.owners.find(name) or ""  # a sibling is found without asking Redis
-            asking = (await self._pool(address)).request("GET", OWN_EVENTS, self._sign_own(name, OWN_EVENTS))
-            with suppress(ConnectFailed, ConnectionBroken, TimeoutError):
-                async with asking as response:
-                    rest = b""
-                    while piece := await response.read():
-                        *lines, rest = (rest + piece).split(b"\n")
-                        for line in lines:
-                            if line.startswith(b"data: {") and b'"type"' in line:
-                                put(msgspec.json.decode(line[len(b"data: ") :], type=Event))
-            await asyncio.sleep(FOLLOW_SECONDS)
 
     async def close(self) -> None:
         """Close the connections to others."""

@@ -1,9 +1,8 @@
 """Owners: the processes that sessions and tasks belong to, and where each is reached.
 
-A process is named after its host and its number there, for example `5f0c9a3b21d7.0`. The workers of one host
-know each other's addresses from the start. The processes of other machines are found in Redis, where each
-renews its entry every two seconds. An address is cached without expiry: a process that has taken over a dead
-one's port says so, and host names are never reused.
+A process has a random name that ends with the version of what processes send each other, for example
+`5f0c9a3b21d7-2`. The others find its address in Redis, where it renews its entry every two seconds. It is
+cached without expiry: a process that has taken over a dead one's port says so, and names are never reused.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ import re
 import secrets
 import socket
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
@@ -31,13 +30,19 @@ if TYPE_CHECKING:
 BEAT_SECONDS = 2.0
 LEASE_SECONDS = 10.0
 _MAX_KNOWN = 1000
-_OWNED = re.compile(rb"([0-9a-f]{12}\.[0-9]{1,3})~")
+PROTOCOL = "-2"
+"""Ends the name of a process. Raised when processes of two versions cannot forward to each other.
+
+Until version 0.3, the number of a worker stood here (`.0`), so neither version takes the other's ids for its
+own.
+"""
+_OWNED = re.compile(rb"([0-9a-f]{12}([.-][0-9]{1,3}))~")
 _NAME_BYTES = 6
 
 
-def make_host_name() -> str:
-    """Make the name of a host: new at each start, so that an id never leads to a successor by mistake."""
-    return secrets.token_hex(_NAME_BYTES)
+def make_name() -> str:
+    """Make the name of a process: new at each start, so that an id never leads to a successor by mistake."""
+    return secrets.token_hex(_NAME_BYTES) + PROTOCOL
 
 
 def node_key(name: str) -> str:
@@ -48,12 +53,8 @@ def node_key(name: str) -> str:
 class Owners:
     """The owners of sessions and tasks, from the view of one process."""
 
-    def __init__(
-        self, host: str, index: int = 0, addresses: Sequence[str] = (), redis: Redis | None = None
-    ) -> None:
-        self.index = index
-        self.name = f"{host}.{index}"
-        self._workers = {f"{host}.{number}": address for number, address in enumerate(addresses)}
+    def __init__(self, name: str, redis: Redis) -> None:
+        self.name = name
         self._redis = redis
         self._address = ""
         self._known: OrderedDict[str, str] = OrderedDict()
@@ -65,22 +66,16 @@ class Owners:
         """Begins the ids of our sessions and tasks."""
         return f"{self.name}~"
 
-    @property
-    def siblings(self) -> list[str]:
-        """The names of the other workers of this host."""
-        return [name for name in self._workers if name != self.name]
-
     def owner_of(self, identifier: bytes) -> str | None:
         """Return the other process that a session or task belongs to; None if it is this one, or unknown."""
         match = _OWNED.match(identifier)
         name = "" if match is None else match[1].decode()
-        return None if name in {"", self.name} else name
+        return None if name in {"", self.name} or not name.endswith(PROTOCOL) else name
 
     async def find(self, name: str) -> str | None:
         """Return the address of a process; None if there is no such process. Raises StoreUnavailable."""
-        address = self._workers.get(name) or self._known.get(name)
-        if address is not None or self._redis is None:
-            return address
+        if name in self._known:
+            return self._known[name]
         entry: bytes | None = await self._redis.call("GET", node_key(name))
         if not entry:
             return None
@@ -97,8 +92,6 @@ class Owners:
 
     async def announce(self, address: str) -> None:
         """Publish this process's address in Redis, and renew the entry until `withdraw`."""
-        if self._redis is None:
-            return
         self._address = address
         with suppress(StoreUnavailable):  # before the first session, so that others can find it
             await self._redis.call(*self._entry())
@@ -108,15 +101,14 @@ class Owners:
 
     async def withdraw(self) -> None:
         """Remove this process's entry from Redis."""
-        if self._beating is not None and self._leave is not None and self._redis is not None:
+        if self._beating is not None and self._leave is not None:
             self._beating.cancel()
             self._leave()
             with suppress(StoreUnavailable, StoreError):
                 await self._redis.call("DEL", node_key(self.name))
 
     def _renew(self) -> None:
-        if self._redis is not None:
-            self._redis.tell(*self._entry())
+        self._redis.tell(*self._entry())
 
     def _entry(self) -> tuple[str | int, ...]:
         # Expires by itself after a crash. Four renewals may be lost before that.
@@ -128,13 +120,18 @@ class Owners:
             self._renew()
 
 
-def bind_peer_socket(settings: HostSettings, index: int = 0) -> socket.socket:
+def is_of_other_version(identifier: bytes) -> bool:
+    """Tell whether a session or task belongs to a process to which this version cannot forward."""
+    match = _OWNED.match(identifier)
+    return match is not None and match[2].decode() != PROTOCOL
+
+
+def bind_peer_socket(settings: HostSettings) -> socket.socket:
     """Listen for other processes: on the configured address, or on all if it is not one of ours.
 
     Behind NAT or in a container, the address that others use may not exist on this machine.
     """
     host, port = _peer_address(settings)
-    port += index if port else 0
     for place in (host, "::" if ":" in host else "0.0.0.0"):  # noqa: S104 - every request must be signed
         with suppress(OSError):
             return listen(place, port)
@@ -142,14 +139,6 @@ def bind_peer_socket(settings: HostSettings, index: int = 0) -> socket.socket:
         f"Cannot listen for other replicas on {host}:{port}.",
         next_step="Set BRIDGEHEAD_REPLICA_ADDRESS to an address of this machine and a free port.",
     )
-
-
-def local_address(listening: socket.socket) -> str:
-    """Return the address by which this machine itself reaches a socket, as it stands in a URL."""
-    host, port = listening.getsockname()[:2]
-    if ipaddress.ip_address(host).is_unspecified:
-        host = "::1" if ":" in host else "127.0.0.1"
-    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
 def own_address(settings: HostSettings, listening: socket.socket) -> str:

@@ -11,6 +11,7 @@ from bridgehead.runtime.stores import StoreUnavailable
 from ..app import HostApplication
 from ..auth.rejection import HostRejection
 from .forwarding import ClocksDiffer, OwnerGone, Peers
+from .owners import is_of_other_version
 
 _SESSION = b"mcp-session-id"
 _SESSION_QUERY = b"session_id="
@@ -40,6 +41,10 @@ class OwnerRouter:
             # The engine refuses a request whose Mcp-Name is not its taskId.
             identifier, is_task = headers.get(b"mcp-name"), True
         owner = None if identifier is None else self._peers.owners.owner_of(identifier)
+        if identifier is not None and not is_task and is_of_other_version(identifier):
+            # During a rolling upgrade. 404 makes the client open a new session at once, and the log says why.
+            problem = "The session belongs to another version of this server: start again with initialize"
+            return self._app.reject(request, HostRejection(404, problem, "version"))
         if owner is None:
             return await self._app(request)
         return await self._forward(owner, request, is_task=is_task)

@@ -10,8 +10,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-import pytest
-
 from tests.host.conftest import Dial
 from tests.support.host_command import PATIENCE, Command, environment, serving
 from tests.support.http_server import mirrored
@@ -121,13 +119,3 @@ async def test_while_it_drains_it_answers_and_is_not_ready(tmp_path: Path, dial:
         alive = await dial(host.port).request("GET", "/healthz")
         assert (ready.status, alive.status) == (503, 200)
         host.process.kill()
-
-
-@pytest.mark.skipif(not hasattr(socket, "SO_REUSEPORT"), reason="this system cannot share a port")
-async def test_a_new_host_can_share_the_port_of_the_old_one(tmp_path: Path, dial: Dial) -> None:
-    (tmp_path / "new").mkdir()
-    with serving(tmp_path, BRIDGEHEAD_REUSE_PORT="1") as old:
-        port = ("--port", str(old.port))
-        with serving(tmp_path / "new", *port, BRIDGEHEAD_REUSE_PORT="1") as new:
-            assert await asyncio.to_thread(old.end) == 0
-            assert (await dial(new.port).request("GET", "/readyz")).status == 200

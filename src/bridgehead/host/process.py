@@ -1,4 +1,4 @@
-"""Process: one process that serves, alone or as a worker, until a signal ends it."""
+"""Process: serves bridges over HTTP until a signal ends it, alone or as one of several replicas."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import gc
 import signal
 import socket
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
 
@@ -22,17 +22,16 @@ from bridgehead.runtime import logs
 from bridgehead.runtime.manifest import Manifest
 from bridgehead.runtime.timing import SystemClock
 
-from .. import tls
-from ..app import HostApplication
-from ..factory import ApplicationFactory, limits_of
-from ..ownership.forwarding import PeerEndpoint, Peers
-from ..ownership.owners import Owners, bind_peer_socket, own_address
-from ..ownership.routing import OwnerRouter
-from ..replicas.replica import Replica, open_replica
-from ..settings import HostSettings
-from ..systemd import ALIVE, READY, STOPPING, ServiceManager
-from ..telemetry.exporting import open_telemetry
-from .supervision import BEAT_SECONDS, ignore_signals
+from . import tls
+from .app import HostApplication
+from .factory import ApplicationFactory, limits_of
+from .ownership.forwarding import PeerEndpoint, Peers
+from .ownership.owners import Owners, bind_peer_socket, own_address
+from .ownership.routing import OwnerRouter
+from .replicas.replica import Replica, open_replica
+from .settings import HostSettings
+from .systemd import ALIVE, READY, STOPPING, ServiceManager
+from .telemetry.exporting import open_telemetry
 from .watchdog import Watchdog
 
 RENEW_SECONDS = 60.0
@@ -59,7 +58,7 @@ log = logs.logger("host")
 
 
 class Job(Struct, frozen=True):
-    """The settings and keys that all processes of one host share."""
+    """What a process serves, where, and the keys that it shares with other replicas."""
 
     settings: HostSettings
     manifests: Mapping[str, Manifest]
@@ -70,7 +69,7 @@ class Job(Struct, frozen=True):
     peer_keys: tuple[bytes, ...]
     """Sign the requests that processes forward to each other."""
     name: str
-    """The host's name, which the ids of sessions and tasks begin with."""
+    """The name of the process, which the ids of sessions and tasks begin with."""
 
     @property
     def address(self) -> str:
@@ -79,28 +78,16 @@ class Job(Struct, frozen=True):
         return f"{scheme}://{self.settings.shown_host}:{self.listening.getsockname()[1]}"
 
 
-class WorkerPlace(Struct, frozen=True):
-    """One worker's place among the workers of a host."""
-
-    index: int
-    addresses: tuple[str, ...]
-    """Where each worker is reached by the others."""
-    listening: socket.socket
-    """The socket of this worker's own address."""
-    beat: Callable[[], None]
-    """Signals the parent that this worker is alive."""
-
-
-def serve(job: Job, place: WorkerPlace | None = None) -> None:
+def serve(job: Job) -> None:
     """Serve until a signal ends it."""
     settings = job.settings
     _raise_file_limit()
     _return_large_blocks()
-    ignore_signals()
+    _ignore_signals()
     telemetry = open_telemetry(job.environment)
     certificate = tls.certificate(settings)
     replica = open_replica(settings)
-    peers = _make_peers(job, place, replica)
+    peers = _make_peers(job, replica)
     app = ApplicationFactory(
         settings,
         job.manifests,
@@ -113,24 +100,22 @@ def serve(job: Job, place: WorkerPlace | None = None) -> None:
         certificate=certificate,
         replica=replica,
     ).make()
-    run_to_end(_serve(job, place, app, peers, certificate), socket_loop, settings.shutdown_seconds)
+    run_to_end(_serve(job, app, peers, certificate), socket_loop, settings.shutdown_seconds)
     if telemetry is not None:
         telemetry.close()
     log.info("ended")
 
 
-def _make_peers(job: Job, place: WorkerPlace | None, replica: Replica | None) -> Peers | None:
-    """Make the client for the processes that share sessions and tasks; None if this one is alone."""
-    # Without keys of its own, each host signs with random ones, which only its own workers know.
-    redis = replica.redis if replica is not None and job.settings.state_keys else None
-    if place is not None:
-        return Peers(Owners(job.name, place.index, place.addresses, redis), job.peer_keys)
-    return None if redis is None else Peers(Owners(job.name, redis=redis), job.peer_keys)
+def _make_peers(job: Job, replica: Replica | None) -> Peers | None:
+    """Make the client for the other replicas; None if this process shares no sessions and tasks."""
+    # Without keys from the settings each process signs with random ones, which no other knows.
+    if replica is None or not job.settings.state_keys:
+        return None
+    return Peers(Owners(job.name, replica.redis), job.peer_keys)
 
 
 async def _serve(
     job: Job,
-    place: WorkerPlace | None,
     app: HostApplication,
     peers: Peers | None,
     certificate: tls.Certificate | None,
@@ -143,24 +128,22 @@ async def _serve(
         inner = None
         if peers is not None:
             handler = OwnerRouter(app, peers, limits_of(job.settings))
-            listening = bind_peer_socket(job.settings) if place is None else place.listening
+            listening = bind_peer_socket(job.settings)
             inner = _server(job, app, PeerEndpoint(peers, app, app.own_answers, app.record_early_rejection))
             await inner.start(listening)
             await peers.owners.announce(own_address(job.settings, listening))
         server = _server(job, app, handler)
         watchdog = Watchdog(app.metrics.blocked.add)
-        # A worker's parent notifies systemd.
-        manager = ServiceManager(job.environment if place is None else {})
-        beating = asyncio.create_task(_beat(manager if place is None else place))
+        manager = ServiceManager(job.environment)
+        beating = asyncio.create_task(_beat(manager))
         await server.start(job.listening, None if certificate is None else certificate.context)
         manager.notify(READY)
         watchdog.start()
         watching = asyncio.create_task(_watch_memory(app.accounts))
         _freeze_loaded_modules()
         sys.setswitchinterval(_SWITCH_SECONDS)
-        about: dict[str, object] = {} if place is None else {"worker": place.index}
         auth = "on" if job.settings.needs_auth else "off"
-        log.info("serving", url=f"{job.address}/mcp", bridges=list(job.manifests), auth=auth, **about)
+        log.info("serving", url=f"{job.address}/mcp", bridges=list(job.manifests), auth=auth)
         while not await _within(RENEW_SECONDS, end_requested):
             if certificate is not None:
                 certificate.renew()
@@ -192,15 +175,18 @@ def _handle_other_signals(app: HostApplication) -> None:
         loop.add_signal_handler(signal.SIGQUIT, signal.raise_signal, signal.SIGTERM)
 
 
-async def _beat(listener: ServiceManager | WorkerPlace) -> None:
-    """Send heartbeats to the parent or to systemd from the event loop: a blocked loop sends none."""
-    if isinstance(listener, WorkerPlace):
-        while True:
-            listener.beat()
-            await asyncio.sleep(BEAT_SECONDS)
-    while listener.watchdog_seconds:
-        await asyncio.sleep(listener.watchdog_seconds / 3)
-        listener.notify(ALIVE)
+def _ignore_signals() -> None:
+    """Ignore SIGUSR1 and SIGUSR2, which log rotation and others send."""
+    for name in ("SIGUSR1", "SIGUSR2"):
+        if hasattr(signal, name):  # not on Windows
+            signal.signal(getattr(signal, name), signal.SIG_IGN)
+
+
+async def _beat(manager: ServiceManager) -> None:
+    """Send heartbeats to systemd from the event loop: a blocked loop sends none, and is restarted."""
+    while manager.watchdog_seconds:
+        await asyncio.sleep(manager.watchdog_seconds / 3)
+        manager.notify(ALIVE)
 
 
 async def _within(seconds: float, event: asyncio.Event) -> bool:

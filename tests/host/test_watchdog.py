@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from bridgehead.host.workers.watchdog import Watchdog
+from bridgehead.host.watchdog import Watchdog
 from tests.host.conftest import Dial
 from tests.host.telemetry.test_metrics import samples
 from tests.host.test_command import post
@@ -13,7 +13,7 @@ from tests.support.host_command import serving
 from tests.support.http_server import mirrored
 from tests.support.messages import call, stateless, text
 
-BLOCKED_SECONDS = "bridgehead.host.workers.watchdog:BLOCKED_SECONDS"
+BLOCKED_SECONDS = "bridgehead.host.watchdog:BLOCKED_SECONDS"
 
 
 async def test_a_tool_that_blocks_is_named_with_its_line_and_counted(tmp_path: Path, dial: Dial) -> None:

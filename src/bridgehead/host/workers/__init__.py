@@ -1,1 +1,0 @@
-"""The serving processes: one, or several behind one port that share sessions and metrics."""
