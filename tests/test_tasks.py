@@ -80,6 +80,47 @@ def test_what_is_tested_with_the_systems_servers_exists() -> None:
     assert [path for path in tasks.STORES if not (ROOT / path).exists()] == []
 
 
+def test_what_lacks_a_program_is_a_line_and_the_rest_runs(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    verbs = {
+        "odd": tasks.Verb("", lambda: None, ("make", "no-such-program")),
+        "help": tasks.VERBS["help"],
+    }
+    monkeypatch.setattr(tasks, "VERBS", verbs)
+    monkeypatch.setenv("CI", "")
+    tasks.run_steps("odd", "help ARGS='1 2'")
+    shown = capfd.readouterr().out
+
+    assert shown.count("SKIPPED odd: this machine has no no-such-program\n") == 2
+    assert "show this list" in shown
+    assert shown.index("show this list") < shown.index("=== all passed")
+
+    monkeypatch.setenv("CI", "1")
+    with pytest.raises(SystemExit) as ended:
+        tasks.run_steps("help", "odd")
+    assert ended.value.code == "With CI set, nothing may be skipped."
+
+
+def test_the_first_step_that_fails_ends_the_gate(capfd: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        tasks.run_steps("help no-such-verb", "site")
+
+    assert ended.value.code == "help failed."
+    assert "=== site" not in capfd.readouterr().out
+
+
+def test_every_step_is_a_verb_and_every_verb_that_tests_is_a_step() -> None:
+    steps = {step.split()[0] for step in (*tasks.GATE, *tasks.NIGHTLY, *tasks.OTHERS)}
+
+    assert steps <= tasks.VERBS.keys()
+    # These test nothing, take hours, or are part of a step.
+    not_steps = (
+        "help gate nightly others setup install docs pictures dist lock clean bench compare soak coverage"
+    )
+    assert tasks.VERBS.keys() - steps == {*not_steps.split(), "mutants"}
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="needs make")
 def test_make_hands_verbs_and_variables_on(tmp_path: Path) -> None:
     (tmp_path / "docs").mkdir()

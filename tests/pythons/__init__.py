@@ -1,1 +1,1 @@
-"""Pythons: runs the engine's tests on the other versions of Python that this machine has."""
+"""Pythons: runs tests on every version of Python that the classifiers promise."""

@@ -67,6 +67,7 @@ def test_the_wheel_asks_for_nothing_that_is_not_locked(built: tuple[Path, Path])
     "needed",
     [
         ".ci/run",
+        ".github/workflows/gate.yml",
         "Dockerfile",
         "LICENSE",
         "Makefile",
