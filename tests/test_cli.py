@@ -274,6 +274,8 @@ def test_a_stdio_server_names_variables_and_tools_that_are_misspelt_or_gone(
 ) -> None:
     monkeypatch.setenv("AOC_DATA_DIR", str(tmp_path))
     monkeypatch.setenv("AOC_YEER", "2024")
+    monkeypatch.setenv("AOC_PUZZLES", "mine")
+    monkeypatch.setenv("BRIDGEHEAD_PORT", "8080")
     monkeypatch.setenv("AOC_LOCK_WAIT_MS", "100")
     monkeypatch.setenv("BRIDGEHEAD_DENY_TOOLS", "record_sped,delete_file")
 
@@ -282,8 +284,10 @@ def test_a_stdio_server_names_variables_and_tools_that_are_misspelt_or_gone(
     )
 
     assert done.returncode == 0
-    assert done.stderr.splitlines()[:3] == [
-        "bridgehead aoc: AOC_YEER is not a setting. Did you mean AOC_YEAR?",
+    assert done.stderr.splitlines()[:5] == [
         "bridgehead aoc: AOC_LOCK_WAIT_MS is no longer a setting and has no effect. See the changelog.",
+        "bridgehead aoc: AOC_PUZZLES is not a setting. It has no effect.",
+        "bridgehead aoc: AOC_YEER is not a setting. Did you mean AOC_YEAR?",
+        "bridgehead aoc: BRIDGEHEAD_PORT is not a setting. Did you mean MCP_SERVER_PORT?",
         "bridgehead: BRIDGEHEAD_DENY_TOOLS: no tool is called 'record_sped'. Did you mean 'record_speed'?",
     ]

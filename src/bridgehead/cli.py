@@ -14,9 +14,11 @@ from bridgehead import __version__
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # importing typing would take longer than this module does
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Collection, Mapping
+    from typing import Any
 
-    from bridgehead.runtime.manifest import Commands
+    from bridgehead.runtime.manifest import Commands, Manifest
+    from bridgehead.runtime.settings import Setting
 
 _HELP = """\
 usage: bridgehead BRIDGE [COMMAND ...] | COMMAND [...] | help [COMMAND] | --version
@@ -119,6 +121,8 @@ def _choose(name: str, arguments: list[str], environment: "Mapping[str, str]") -
         if name in COMMANDS:
             from importlib import import_module
 
+            if name == "install":  # what it writes does not have them
+                _name_unused_settings(environment)
             return _show(import_module(COMMANDS[name][0]), arguments, environment)
         from bridgehead.runtime import bridge_files
 
@@ -138,11 +142,31 @@ def _choose(name: str, arguments: list[str], environment: "Mapping[str, str]") -
                 f"`bridgehead call {name} TOOL` calls one.\n"
                 "Press Ctrl+C to stop.\n"
             )
-        return manifest.serve(bridge, environment)
+        return manifest.serve(bridge, environment, _host_settings(bridge, environment))
     commands = bridge.load_commands()
     if commands is None:
         return _refuse(f"The bridge {name} has no commands of its own.")
     return _show(commands, arguments, env_file.narrow(environment, bridge.settings.declared))
+
+
+def _name_unused_settings(environment: "Mapping[str, str]") -> None:
+    from bridgehead.host.setting_checks import find_unused_settings
+    from bridgehead.runtime import plugins
+
+    manifests = {manifest.name: manifest for manifest in plugins.load_usable(lambda _error: None)}
+    for unused in find_unused_settings(environment, manifests):
+        sys.stderr.write(f"bridgehead install: {unused}\n")
+
+
+def _host_settings(bridge: "Manifest", environment: "Mapping[str, str]") -> "Collection[Setting[Any]]":
+    """Return the settings of the host if a variable may be one of them, or nearly so."""
+    own = {setting.name for setting in bridge.settings.declared}
+    if not any(name.startswith("BRIDGE") and name not in own for name in environment):
+        return ()
+    # lazy: the host's settings, which no client sets; they would add 20 ms to the start of a bridge
+    from bridgehead.host.settings import HostSettings
+
+    return HostSettings.declared
 
 
 def _show(command: "Commands", arguments: list[str], environment: "Mapping[str, str]") -> int:

@@ -8,15 +8,17 @@ from itertools import permutations
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from bridgehead.aoc.settings import AocSettings
 from bridgehead.bitburner.settings import BitburnerSettings
-from bridgehead.host.doctor import examine
+from bridgehead.commands.doctor import examine
 from bridgehead.host.registry import installed
-from bridgehead.host.setting_checks import find_problems
+from bridgehead.host.setting_checks import find_problems, find_unused_settings
 from bridgehead.host.settings import HostSettings
 from bridgehead.mercury.settings import MercurySettings
-from bridgehead.runtime.settings import SettingError, closest, find_misspelt
+from bridgehead.runtime.settings import SettingError, closest
 from tests.support.host_command import serving
 from tests.support.waiting import PATIENCE
 
@@ -67,7 +69,9 @@ def problems_with(environment: Mapping[str, str]) -> list[str]:
             settings(environment)
     except SettingError as problem:
         return [str(problem)]
-    return find_problems(environment, HostSettings(environment), installed())
+    bridges = installed()
+    unused = [str(each) for each in find_unused_settings(environment, bridges)]
+    return unused + find_problems(environment, HostSettings(environment), bridges)
 
 
 @pytest.mark.parametrize(("name", "value"), WRONG.items(), ids=list(WRONG))
@@ -85,6 +89,42 @@ def test_what_was_meant_is_said() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("MERCURY_BUDGET", "MERCURY_BUDGET_USD"),
+        ("MERCURY_DAILY_BUDGET_USD", "MERCURY_BUDGET_USD"),
+        ("MERCURY_KEY", "MERCURY_API_KEY"),
+        ("MERCURY_REQUEST_TIMEOUT", "REQUEST_TIMEOUT"),
+        ("BITBURNER_PORT", "BITBURNER_LISTEN"),
+        ("BITBURNER_RPC_TIMEOUT_MS", "RPC_TIMEOUT_MS"),
+        ("BRIDGEHEAD_PORT", "MCP_SERVER_PORT"),
+        ("BRIDGEHEAD_LOG_LEVEL", "LOG_LEVEL"),
+        ("BRIDGEHED_AUTH", "BRIDGEHEAD_AUTH"),
+        ("AOC_SESSION", "AOC_SESSION_FILE"),
+        ("MERCURY_HOME", ""),
+    ],
+)
+def test_whatever_begins_like_a_setting_and_is_none_is_named_with_what_was_meant(
+    name: str, meant: str
+) -> None:
+    (unused,) = find_unused_settings({name: "2"}, installed())
+
+    assert (unused.name, unused.meant) == (name, meant)
+    assert str(unused).startswith(f"{name} is not a setting. ")
+
+
+@given(words=st.lists(st.from_regex(r"[A-Z]{1,9}", fullmatch=True), min_size=1, max_size=4))
+def test_every_variable_with_our_prefix_is_a_setting_or_is_named(words: list[str]) -> None:
+    declared = {each.name for each in HostSettings.declared}
+    declared |= {each.name for manifest in installed().values() for each in manifest.settings.declared}
+    for prefix in ("BRIDGEHEAD", "AOC", "BITBURNER", "MERCURY"):
+        name = "_".join([prefix, *words])
+        named = [each.name for each in find_unused_settings({name: "1"}, installed())]
+        is_known = name in declared or name in ("BRIDGEHEAD_TOKEN", "BRIDGEHEAD_RUN")
+        assert named == ([] if is_known or "_TEST_" in name or "_SERVICE_" in name else [name])
+
+
 def test_a_setting_of_an_earlier_version_is_not_ignored_silently() -> None:
     (problem,) = problems_with({"AOC_LOCK_WAIT_MS": "100"})
 
@@ -96,8 +136,11 @@ def test_a_removed_name_is_said_once_and_is_not_taken_for_another() -> None:
     declared = {each.name for settings in classes for each in settings.declared}
     removed = {name for settings in classes for name in settings.removed}
 
+    said = find_unused_settings(dict.fromkeys(removed, "1"), installed())
+
     assert declared & removed == set()
-    assert find_misspelt(dict.fromkeys(removed, "1"), declared, ("aoc", "bitburner", "mercury")) == []
+    assert [each.name for each in said] == sorted(removed)
+    assert all(each.is_removed and not each.meant for each in said)
 
 
 def test_a_pattern_for_nothing_is_reported_although_a_bridge_has_wrong_settings() -> None:
@@ -118,8 +161,9 @@ def test_variables_of_others_and_settings_that_work_raise_no_alarm(tmp_path: Pat
         "HOME": "/root",
         "LOGLEVEL": "debug",
         "HTTP_PROXIES": "x",
-        "AOC_SESSION": "53616c",
-        "MERCURY_HOME": "/opt",
+        "BRIDGEHEAD_SERVICE_HOST": "10.0.0.7",
+        "BRIDGEHEAD_PORT": "tcp://10.0.0.7:3000",
+        "BRIDGEHEAD_PORT_3000_TCP_ADDR": "10.0.0.7",
         "BRIDGEHEAD_TOKEN": "bh_1_2",
         "OTEL_SERVICE_NAME": "team",
         "LC_ALL": "C",
@@ -151,7 +195,8 @@ def test_no_setting_is_taken_for_another() -> None:
 
 async def test_doctor_lists_what_has_no_effect(tmp_path: Path) -> None:
     environment = {"BRIDGEHEAD_STATE_DIR": str(tmp_path), "BRIDGEHED_AUTH": "on"}
-    wrong = [finding.text for finding in await examine(environment) if finding.verdict == "wrong"]
+    report = await examine(["host"], environment)
+    wrong = [finding.text for finding in report["bridgehead"] if finding.verdict == "wrong"]
 
     assert wrong == ["BRIDGEHED_AUTH is not a setting. Did you mean BRIDGEHEAD_AUTH?"]
 

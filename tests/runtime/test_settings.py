@@ -22,7 +22,7 @@ from bridgehead.runtime.settings import (
     Settings,
     choice,
     count_edits,
-    find_misspelt,
+    find_unused,
     hide_credentials,
     number,
     whole,
@@ -388,22 +388,31 @@ def test_letters_that_are_missing_added_wrong_or_swapped_are_counted_up_to_a_lim
     assert (count_edits(one, other, 2), count_edits(other, one, 2)) == (edits, edits)
 
 
+def unused(environment: dict[str, str], *declared: str) -> dict[str, str]:
+    settings = [Setting(name, TEXT, "", "A setting.") for name in declared]
+    return {each.name: each.meant for each in find_unused(environment, settings, (), ("AOC_", "BRIDGEHEAD_"))}
+
+
 def test_one_letter_may_be_wrong_in_a_short_name_and_two_in_a_long_one() -> None:
-    declared = ("AOC_YEAR", "BRIDGEHEAD_READ_ONLY", "LOG_LEVEL")
     environment = {"AOC_YAAR": "1", "AOC_YAIR": "1", "BRIDGEHED_REDONLY": "1", "BRIDGEHEAD_READ_NLY": ""}
     environment |= {"BRIDGEHEAD_REED_ONL": "1", "LOG_LEVEl": "x", "LOG_LEVL": "x", "AOC_YEAR": "2024"}
 
-    found = {each.word: each.meant for each in find_misspelt(environment, declared, ("aoc",))}
-    assert found == {"AOC_YAAR": "AOC_YEAR", "BRIDGEHEAD_REED_ONL": "BRIDGEHEAD_READ_ONLY"}
+    assert unused(environment, "AOC_YEAR", "BRIDGEHEAD_READ_ONLY", "LOG_LEVEL") == {
+        "AOC_YAAR": "AOC_YEAR",
+        "AOC_YAIR": "",
+        "BRIDGEHEAD_REED_ONL": "BRIDGEHEAD_READ_ONLY",
+    }
 
 
-def test_there_may_be_words_too_many() -> None:
-    declared = ("MERCURY_BUDGET_USD", "MERCURY_CLIENT_BUDGET_USD", "AOC_SESSION_FILE", "LOG_LEVEL")
-    environment = {"MERCURY_DAILY_BUDGET_USD": "3", "MERCURY_CLIENT_DAY_BUDGET_USD": "3", "MERCURY_USD": "3"}
-    environment |= {"AOC_SESSION": "x", "MERCURY": "1", "BUDGET_USD": "3", "MY_LOG_LEVEL": "x"}
+def test_there_may_be_words_too_many_or_too_few() -> None:
+    environment = {"AOC_DAILY_BUDGET_USD": "3", "AOC_CLIENT_DAY_BUDGET_USD": "3", "AOC_USD": "3"}
+    environment |= {"AOC_SESSION": "x", "AOC": "1", "BUDGET_USD": "3", "MY_LOG_LEVEL": "x"}
 
-    found = {each.word: each.meant for each in find_misspelt(environment, declared, ("aoc", "mercury"))}
-    assert found == {
-        "MERCURY_DAILY_BUDGET_USD": "MERCURY_BUDGET_USD",
-        "MERCURY_CLIENT_DAY_BUDGET_USD": "MERCURY_CLIENT_BUDGET_USD",
+    assert unused(
+        environment, "AOC_BUDGET_USD", "AOC_CLIENT_BUDGET_USD", "AOC_SESSION_FILE", "LOG_LEVEL"
+    ) == {
+        "AOC_DAILY_BUDGET_USD": "AOC_BUDGET_USD",
+        "AOC_CLIENT_DAY_BUDGET_USD": "AOC_CLIENT_BUDGET_USD",
+        "AOC_SESSION": "AOC_SESSION_FILE",
+        "AOC_USD": "AOC_BUDGET_USD",
     }

@@ -17,6 +17,7 @@ from rich.markup import escape
 
 from bridgehead import __version__
 from bridgehead.host.doctor import examine as examine_host
+from bridgehead.host.setting_checks import find_unused_settings
 from bridgehead.install.detection import DetectedClient, detect_clients
 from bridgehead.install.machine import Machine
 from bridgehead.mcp import run_on_loop
@@ -127,6 +128,7 @@ async def examine(
             Finding("version", "right", versions),
             *_examine_path(environment),
             _examine_tool_filter(environment),
+            *_examine_names(environment),
             # Plugins whose name cannot be used; the others are examined like our own bridges.
             *(
                 Finding("plugin", "wrong", plugin.problem)
@@ -176,6 +178,15 @@ def _examine_path(environment: Mapping[str, str]) -> list[Finding]:
     if sys.platform == "win32":
         advice = f"Add {folder} to Path, under Environment Variables in the settings of Windows."
     return [Finding("command", "note", "bridgehead is not on your PATH", advice)]
+
+
+def _examine_names(environment: Mapping[str, str]) -> list[Finding]:
+    """Report every variable that begins like a setting and is none: wrong if another name was meant."""
+    manifests = {manifest.name: manifest for manifest in plugins.load_usable(lambda _error: None)}
+    return [
+        Finding("settings", "wrong" if unused.meant or unused.is_removed else "note", str(unused))
+        for unused in find_unused_settings(environment, manifests)
+    ]
 
 
 def _examine_tool_filter(environment: Mapping[str, str]) -> Finding:

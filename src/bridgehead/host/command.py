@@ -20,7 +20,7 @@ from .auth.token_stores import open_tokens
 from .ownership.owners import make_name
 from .process import Job
 from .registry import installed
-from .setting_checks import check_prefix, find_problems
+from .setting_checks import check_prefix, find_problems, find_unused_settings
 from .settings import HostSettings
 
 log = logs.logger("host.settings")
@@ -72,7 +72,8 @@ def main(
     tokens = open_tokens(settings)
     tls.certificate(settings)
     check_prefix(environment, settings, served)
-    for problem in find_problems(environment, settings, served):
+    unused = map(str, find_unused_settings(environment, served))
+    for problem in (*unused, *find_problems(environment, settings, served)):
         log.warn("a setting has no effect", problem=problem)
     if tokens and not settings.needs_auth:
         # In the log and not only for a terminal: behind a proxy on this machine, everyone may call.

@@ -1,6 +1,6 @@
-"""Setting checks: settings that are valid but have no effect, such as a misspelt name.
+"""Setting checks: variables that begin like a setting and are none, and settings that name what is not there.
 
-`serve` logs them at the start, and `doctor` lists them.
+`serve` and a bridge say them at the start, `install` and `doctor` list them.
 """
 
 from __future__ import annotations
@@ -10,7 +10,14 @@ from collections.abc import Mapping
 from bridgehead.runtime import events, plugins
 from bridgehead.runtime.errors import BridgeError
 from bridgehead.runtime.manifest import Manifest, read_settings
-from bridgehead.runtime.settings import SettingError, closest, find_misspelt, find_removed
+from bridgehead.runtime.settings import (
+    PRODUCT,
+    SettingError,
+    UnusedSetting,
+    closest,
+    find_unused,
+    prefix_of_bridge,
+)
 from bridgehead.runtime.tool_filter import add_prefix, find_unmatched, prefix_of, tool_names
 
 from .settings import HostSettings
@@ -19,14 +26,9 @@ from .settings import HostSettings
 def find_problems(
     environment: Mapping[str, str], settings: HostSettings, manifests: Mapping[str, Manifest]
 ) -> list[str]:
-    """Return a sentence for each setting without effect, with the name that was probably meant."""
-    # Bridges that are not served count too: their variables are not misspellings.
-    known = {name: plugins.load(name) for name in plugins.built_in_names()} | dict(manifests)
-    declared = {setting.name for setting in HostSettings.declared}
-    declared |= {setting.name for manifest in known.values() for setting in manifest.settings.declared}
-    problems = [str(misspelling) for misspelling in find_misspelt(environment, declared, known)]
-    removed = set(HostSettings.removed).union(*(manifest.settings.removed for manifest in known.values()))
-    problems += find_removed(environment, removed)
+    """Return a sentence for each tool or event that a setting names and that does not exist."""
+    known = _known(manifests)
+    problems = []
     if settings.allow_tools or settings.deny_tools:
         problems += _check_patterns(environment, settings, known)
     for pattern in settings.webhook_events:
@@ -44,6 +46,22 @@ def find_problems(
             )
             problems.append(f"BRIDGEHEAD_WEBHOOK_EVENTS: no event is called {pattern!r}. {advice}")
     return problems
+
+
+def find_unused_settings(
+    environment: Mapping[str, str], manifests: Mapping[str, Manifest]
+) -> list[UnusedSetting]:
+    """Return every variable that begins like a setting of the host or of a bridge, and is none."""
+    known = _known(manifests).values()
+    declared = [setting for manifest in known for setting in manifest.settings.declared]
+    removed = set(HostSettings.removed).union(*(manifest.settings.removed for manifest in known))
+    prefixes = (PRODUCT, *(prefix_of_bridge(manifest.name) for manifest in known))
+    return find_unused(environment, [*HostSettings.declared, *declared], removed, prefixes)
+
+
+def _known(manifests: Mapping[str, Manifest]) -> dict[str, Manifest]:
+    """Add the built-in bridges that are not served: their variables are settings too."""
+    return {name: plugins.load(name) for name in plugins.built_in_names()} | dict(manifests)
 
 
 def check_prefix(

@@ -9,7 +9,7 @@ declared: the modules `doctor`, `demo` and `commands` of the package are importe
 from __future__ import annotations
 
 import sys
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from contextlib import AbstractContextManager
 from importlib import import_module
 from pathlib import Path
@@ -22,7 +22,7 @@ from bridgehead.mcp import Bridge, stdio
 from .directories import StateSettings
 from .env_file import narrow
 from .errors import BridgeError
-from .settings import Settings, find_misspelt, find_removed
+from .settings import PRODUCT, Setting, Settings, find_unused, prefix_of_bridge
 from .tasks import open_task_store
 from .tool_filter import offer_tools
 
@@ -190,12 +190,15 @@ def make_bridge(manifest: Manifest, environment: Mapping[str, str]) -> Bridge[An
     return offer_tools(manifest.make(settings, None), settings, environment)
 
 
-def serve(manifest: Manifest, environment: Mapping[str, str]) -> int:
-    """Serve a bridge to the client that started this process, and return the exit status."""
+def serve(manifest: Manifest, environment: Mapping[str, str], of_host: Collection[Setting[Any]] = ()) -> int:
+    """Serve a bridge to the client that started this process, and return the exit status.
+
+    With the settings of the host, variables that begin like them and are none are named as well.
+    """
     settings = read_settings(manifest, environment)
-    names = (setting.name for setting in manifest.settings.declared)
-    misspelt = find_misspelt(environment, names, (manifest.name,))
-    for problem in (*map(str, misspelt), *find_removed(environment, manifest.settings.removed)):
+    prefixes = (prefix_of_bridge(manifest.name), *([PRODUCT] if of_host else []))
+    declared = (*manifest.settings.declared, *of_host)
+    for problem in find_unused(environment, declared, manifest.settings.removed, prefixes):
         sys.stderr.write(f"bridgehead {manifest.name}: {problem}\n")
     bridge = offer_tools(manifest.make(settings, None), settings, environment)
 

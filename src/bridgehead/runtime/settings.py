@@ -92,6 +92,14 @@ class Setting(Generic[T]):
                 self.name, text, self.kind.wanted, is_secret=self.is_secret, noun=self.kind.noun
             ) from None
 
+    def accepts(self, text: str) -> bool:
+        """Tell whether a text is a valid value."""
+        try:
+            self.kind.parse(text.strip())
+        except ValueError:
+            return False
+        return True
+
     @overload
     def __get__(self, settings: None, owner: type) -> Self: ...
     @overload
@@ -233,52 +241,87 @@ def _path(text: str) -> Path:
     return path
 
 
-# --- names that are nearly ours ----------------------------------------------------------------------------
+# --- variables that look like ours and are not -------------------------------------------------------------
 
+PRODUCT = "BRIDGEHEAD_"
+_READ_ELSEWHERE = re.compile(r"BRIDGEHEAD_(TOKEN|CACHE_DIR|RUN|TEST_\w+)")
+"""Read by clients' entries, by the archive, by the sandbox and by the tests."""
+_SERVICE_LINK = re.compile(r"\w+_(SERVICE_HOST|SERVICE_PORT(_\w+)?|PORT_\d+_\w+)")
+"""What Kubernetes adds for a service that is named like a bridge; its `_PORT` is an address."""
 _LONG_NAME = 12
 """Names of at least this length may differ by two letters, shorter ones by one."""
 
 
-class Misspelling(Struct, frozen=True):
-    """An unknown word, and the known one that was probably meant."""
+class UnusedSetting(Struct, frozen=True):
+    """A variable that begins like a setting and is none, and the setting that was probably meant."""
 
-    word: str
+    name: str
     meant: str
+    is_removed: bool = False
 
     def __str__(self) -> str:
-        return f"{self.word} is not a setting. Did you mean {self.meant}?"
+        if self.is_removed:
+            return f"{self.name} is no longer a setting and has no effect. See the changelog."
+        advice = f"Did you mean {self.meant}?" if self.meant else "It has no effect."
+        return f"{self.name} is not a setting. {advice}"
 
 
-def find_misspelt(
-    environment: Mapping[str, str], declared: Iterable[str], bridges: Iterable[str]
-) -> list[Misspelling]:
-    """Return undeclared variables that look like a declared one.
+def prefix_of_bridge(name: str) -> str:
+    """Return how the variables of a bridge begin."""
+    return f"{name.upper().replace('-', '_')}_"
 
-    A letter or two is wrong, or there are further words between (MERCURY_DAILY_BUDGET_USD). Only names with
-    the prefix of the product or of a bridge count: other programs have a LOGLEVEL too.
+
+def find_unused(
+    environment: Mapping[str, str],
+    declared: Iterable[Setting[Any]],
+    removed: Iterable[str],
+    prefixes: tuple[str, ...],
+) -> list[UnusedSetting]:
+    """Return every variable that is set and begins like a setting, or nearly is one, and is not declared.
+
+    Only names that begin with one of the prefixes are ours: other programs have a LOGLEVEL too.
     """
-    known = set(declared)
-    prefixes = ("BRIDGEHEAD_", *(f"{bridge.upper().replace('-', '_')}_" for bridge in bridges))
-    own = {name: set(name.split("_")) for name in sorted(known) if name.startswith(prefixes)}
-    misspelt = []
-    for name, value in environment.items():
-        if value.strip() and name.isupper() and name not in known:
-            words = set(name.split("_"))
-            # The longest name that is in this one. A shorter variable may be another program's: AOC_SESSION.
-            within = (other for other, others in own.items() if others < words and len(others) > 1)
-            meant = closest(name, own) or max(within, key=len, default="")
-            if meant:
-                misspelt.append(Misspelling(name, meant))
-    return sorted(misspelt, key=lambda misspelling: misspelling.word)
+    known = {setting.name: setting for setting in declared}
+    own = [name for name in sorted(known) if name.startswith(prefixes)]
+    gone = frozenset(removed)
+    unused = []
+    for name, value in sorted(environment.items()):
+        is_link = _SERVICE_LINK.fullmatch(name) or value.startswith(("tcp://", "udp://"))
+        if not value.strip() or name in known or is_link or _READ_ELSEWHERE.fullmatch(name):
+            continue
+        near = closest(name, own) if name.isupper() and name not in gone else ""
+        if name in gone:
+            unused.append(UnusedSetting(name, "", is_removed=True))
+        elif near or name.startswith(prefixes):
+            unused.append(UnusedSetting(name, near or _find_meant(name, value, known)))
+    return unused
 
 
-def find_removed(environment: Mapping[str, str], removed: Iterable[str]) -> list[str]:
-    """Return a sentence for each variable that is set and is no longer a setting."""
-    return [
-        f"{name} is no longer a setting and has no effect. See the changelog."
-        for name in sorted(removed)
-        if environment.get(name, "").strip()
+def _find_meant(name: str, value: str, known: Mapping[str, Setting[Any]]) -> str:
+    """Return the setting that shares the words of a name, or whose sentence has them; empty if none does."""
+    prefix, _, rest = name.partition("_")
+    words = set(rest.split("_"))
+    names = {other: set(other.split("_")) - {prefix} for other in known}
+    # All of its words, and this name has more: MERCURY_DAILY_BUDGET_USD, MERCURY_REQUEST_TIMEOUT.
+    within = [other for other, others in names.items() if others <= words and len(others) > 1]
+    if within:
+        return max(within, key=len)
+    # A word is missing: MERCURY_BUDGET. Those of the host have no prefix of ours: BRIDGEHEAD_PORT.
+    same = f"{prefix}_"
+    near = [
+        other
+        for other, setting in known.items()
+        if (other.startswith(same) or same == PRODUCT) and setting.accepts(value)
     ]
+    around = [other for other in near if words <= names[other]]
+    if around:
+        return min(around, key=len)
+    # Another word for it: BITBURNER_PORT.
+    for other in near:
+        sentence = f"{known[other].about} {known[other].kind.wanted}".upper()
+        if other.startswith(same) and words <= set(re.findall(r"\w+", sentence)):
+            return other
+    return ""
 
 
 def closest(word: str, known: Iterable[str]) -> str:
