@@ -19,8 +19,9 @@ from bridgehead.mcp.http.accounts import Accounts
 DOCS = Path(__file__).parents[2] / "docs"
 NAMES = ("serve", "secure", "monitor", "scale", "recover")
 PAGE = "\n".join((DOCS / f"{name}.md").read_text(encoding="utf-8") for name in NAMES)
-CONSOLE = re.findall(r"```console\n(.*?)```", PAGE, re.DOTALL)
-COMMANDS = [line.removeprefix("$ ") for block in CONSOLE for line in block.splitlines()]
+CONSOLE = re.findall(r"```sh\n(.*?)```", PAGE, re.DOTALL)
+LINES = [line for block in CONSOLE for line in block.splitlines()]
+COMMANDS = [line for line in LINES if line.startswith(("bridgehead serve", "bridgehead token"))]
 ON_LINUX = {"process_resident_memory_bytes", "process_open_fds"}
 METRIC = r"(?:bridgehead|process|rpc|tool|ws)_[a-z_]+"
 

@@ -3,7 +3,7 @@
 from bridgehead.mcp import Bridge
 from bridgehead.runtime.directories import StateSettings
 from bridgehead.runtime.manifest import FarSide, FormField, Manifest
-from bridgehead.runtime.settings import PATH, TEXT, Setting, Settings, choice, whole
+from bridgehead.runtime.settings import PATH, TEXT, Setting, Settings, choice, number, whole
 
 KEY = "sk-quite-secret-1234"
 
@@ -23,10 +23,13 @@ class Mercury(StateSettings):
     key_file = Setting("MERCURY_API_KEY_FILE", PATH, None, "A file with the key.")
     proxy = Setting("HTTPS_PROXY", TEXT, "", "May hold a password.", secret=True)
     model = Setting("MERCURY_MODEL", TEXT, "mercury-coder-small", "The model.")
+    budget = Setting("MERCURY_BUDGET_USD", number(0, 1e9), None, "Dollars a day.")
     transport = Setting("MCP_TRANSPORT", choice("stdio", "http"), "stdio", "How clients reach it.")
 
 
-def _stand_in(name: str, settings: type[Settings], *required: str, step: str = "") -> Manifest:
+def _stand_in(
+    name: str, settings: type[Settings], *required: str, step: str = "", question: str = ""
+) -> Manifest:
     return Manifest(
         name=name,
         title=name.title(),
@@ -36,12 +39,15 @@ def _stand_in(name: str, settings: type[Settings], *required: str, step: str = "
         make=lambda _settings, _metrics: Bridge(name, "1"),
         far_side=lambda _opened: FarSide(is_up=True, detail="Here."),
         first_step=(lambda _settings: step) if step else None,
-        form=tuple(FormField(variable, variable, is_required=True) for variable in required),
+        form=(
+            *(FormField(variable, variable, is_required=True) for variable in required),
+            *([FormField("MERCURY_BUDGET_USD", "Budget", question=question)] if question else []),
+        ),
     )
 
 
 BRIDGES = {
     "bitburner": _stand_in("bitburner", Bitburner, step="Press Connect in the game."),
     "aoc": _stand_in("aoc", Aoc, "AOC_DATA_DIR"),
-    "mercury": _stand_in("mercury", Mercury, "MERCURY_API_KEY"),
+    "mercury": _stand_in("mercury", Mercury, "MERCURY_API_KEY", question="How many dollars a day?"),
 }

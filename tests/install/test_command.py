@@ -107,6 +107,25 @@ def test_at_a_terminal_the_bridges_are_asked_for(desk: Desk, monkeypatch: pytest
     assert [*servers(desk.cursor)] == ["aoc"]
 
 
+def test_at_a_terminal_a_budget_is_asked_for_once_and_put_into_the_entry(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answers = ["much", "2"]
+    monkeypatch.setattr("sys.stdin.isatty", lambda: True)
+    monkeypatch.setattr("builtins.input", lambda _question: answers.pop(0))
+
+    said = desk.type("cursor", "mercury")
+    desk.type("cursor", "mercury")  # it is in the file now
+    desk.type("codex", "mercury", environment={"MERCURY_BUDGET_USD": "5"})
+    monkeypatch.setattr("builtins.input", lambda _question: "")
+    desk.type("gemini", "mercury")
+
+    assert answers == []
+    assert "Expected a number" in said.out
+    assert servers(desk.cursor)["mercury"]["env"] == {"MERCURY_BUDGET_USD": "2"}
+    assert "BUDGET" not in (desk.home / ".gemini/settings.json").read_text(encoding="utf-8")
+
+
 def test_a_client_that_does_not_get_a_secret_is_not_called_ready(desk: Desk) -> None:
     said = desk.type("claude-desktop", "mercury", environment={"MERCURY_API_KEY": "sk_1"})
 

@@ -11,8 +11,8 @@ from .desk import Desk
 
 DOCUMENT = (Path(__file__).parents[2] / "docs" / "install.md").read_text(encoding="utf-8")
 COMMANDS = [
-    line.removeprefix("$ ")
-    for block in DOCUMENT.split("```console\n")[1:]
+    line
+    for block in DOCUMENT.split("```sh\n")[1:]
     for line in block.split("```")[0].splitlines()
     if "bridgehead install" in line
 ]

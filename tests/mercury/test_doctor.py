@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import pytest
+
 from bridgehead.mercury.doctor import examine
 from bridgehead.mercury.simulator import Simulator
 from tests.mercury.process import sharing
@@ -51,6 +53,15 @@ async def test_what_is_wrong_is_named(tmp_path: Path) -> None:
     verdict, text = findings[f"API at {api.url}"]
     assert verdict == "wrong"
     assert "sk_test" not in text
+
+
+@pytest.mark.parametrize("key", ["sk_your_key", "YOUR-API-KEY", "sk-xxxxxxxx", "changeme"])
+async def test_a_placeholder_is_no_key_and_nothing_is_asked_with_it(tmp_path: Path, key: str) -> None:
+    async with Simulator() as api:
+        findings = await examine_with(environment(api, tmp_path, MERCURY_API_KEY=key))
+        assert len(api.requests) == 0
+
+    assert findings["key"] == ("wrong", "it is a placeholder from an example, not a key")
 
 
 async def test_what_replicas_share_is_named(tmp_path: Path, redis_server: RedisServer) -> None:

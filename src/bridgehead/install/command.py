@@ -14,14 +14,16 @@ from datetime import UTC, datetime
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from bridgehead.runtime import bridge_files, plugins
+import msgspec
+
+from bridgehead.runtime import bridge_files, env_file, plugins
 from bridgehead.runtime.command_line import WRONG_USAGE, Parser, completed_by
 from bridgehead.runtime.errors import BridgeError
 from bridgehead.runtime.lines import split_lines
 from bridgehead.runtime.manifest import Manifest, read_settings
 from bridgehead.runtime.settings import SettingError
 
-from . import files, plan
+from . import entries, files, plan
 from .clients import BY_ID, Client
 from .detection import detect_clients
 from .errors import InstallError, Malformed
@@ -30,7 +32,6 @@ from .machine import Machine, installed_command, named_command
 _ABOUT = """\
 Write bridges into the configuration of an MCP client. The rest of the file is not changed.
 
-examples:
 Ask for client and bridges; list the clients and their bridges:
   bridgehead install
   bridgehead install --list
@@ -88,6 +89,8 @@ def run(arguments: list[str], machine: Machine, load_manifest: Callable[[str], M
         # of ours.
         if not (options.bridge or is_every or options.remove or options.url):
             options.bridge = _ask_for_bridges(command, options.client, machine.environment)
+        if not (options.remove or options.url):
+            machine = _ask_for_settings(options, machine, load_manifest)
         # Reading, planning and writing are one step: two installations would overwrite each other's entries.
         with files.install_lock(machine.home):
             return _apply(options, machine, load_manifest)
@@ -219,6 +222,36 @@ def _ask_for_bridges(parser: Parser, client: str, environment: Mapping[str, str]
     if not chosen:
         parser.error("no bridge given", step="Nothing was written.")
     return [] if ALL in chosen else chosen
+
+
+def _ask_for_settings(
+    options: argparse.Namespace, machine: Machine, load_manifest: Callable[[str], Manifest]
+) -> Machine:
+    """Ask at a terminal for what a bridge should not run without, such as a budget, unless it is set."""
+    if not sys.stdin.isatty():
+        return machine
+    added: dict[str, str] = {}
+    for name in options.bridge or plugins.names():
+        in_files = {
+            variable
+            for detected in detect_clients(machine)
+            if detected.client.id == options.client
+            for variable in entries.variables_of(detected.entries.get(options.name or name))
+        }
+        try:
+            manifest = load_manifest(name)
+        except plugins.PluginError:  # the plan's notes say it
+            continue
+        settings = {setting.name: setting for setting in manifest.settings.declared}
+        for field in manifest.form:
+            if not field.question or field.variable in in_files or machine.environment.get(field.variable):
+                continue
+            while answer := _ask(f"{field.question} "):
+                if settings[field.variable].accepts(answer):
+                    added[field.variable] = answer
+                    break
+                sys.stdout.write(f"Expected {settings[field.variable].kind.wanted}.\n")
+    return msgspec.structs.replace(machine, environment=env_file.extend(machine.environment, added))
 
 
 def _apply(options: argparse.Namespace, machine: Machine, load_manifest: Callable[[str], Manifest]) -> int:

@@ -251,6 +251,10 @@ manifest = Manifest(
     form=(
         FormField("MERCURY_API_KEY", "API key", is_required=True),
         FormField("MERCURY_MODEL", "Model"),
-        FormField("MERCURY_BUDGET_USD", "Budget a day in US dollars"),
+        FormField(
+            "MERCURY_BUDGET_USD",
+            "Budget a day in US dollars",
+            question="How many US dollars a day may Mercury cost? (empty: no limit)",
+        ),
     ),
 )

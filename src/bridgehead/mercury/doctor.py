@@ -9,6 +9,7 @@ from bridgehead.runtime.errors import BridgeError
 from bridgehead.runtime.findings import Finding, settings_finding
 from bridgehead.runtime.stores import migrations
 
+from .calling.keys import KEY_PAGE
 from .calling.service import Service
 from .errors import MercuryError
 from .settings import MercurySettings
@@ -36,7 +37,10 @@ async def examine(environment: Mapping[str, str], *, offline: bool = False) -> l
             findings.append(Finding("state", "wrong", error.message, error.next_step))
         findings.append(await migrations.examine(settings.database_url, read_schema, "usage and budgets"))
         findings.append(await examine_redis(settings, SHARED, APART))
-        if service.keys.count:
+        if service.keys.has_placeholder:
+            advice = f"Set MERCURY_API_KEY to a key of your own{KEY_PAGE}."
+            findings.append(Finding("key", "wrong", "it is a placeholder from an example, not a key", advice))
+        elif service.keys.count:
             findings.append(Finding("key", "right", f"{service.keys.count} found, in a valid form"))
             if not offline:
                 findings += [*await _check_api(service), *await _check_providers(service)]

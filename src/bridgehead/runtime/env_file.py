@@ -78,6 +78,13 @@ def merge(environment: Mapping[str, str], file_values: Mapping[str, str]) -> Env
     return merged
 
 
+def extend(environment: Mapping[str, str], values: Mapping[str, str]) -> Environment:
+    """Add what a person typed; the rest keeps its origin."""
+    extended = Environment({**environment, **values})
+    extended.from_file = getattr(environment, "from_file", frozenset()) - frozenset(values)
+    return extended
+
+
 def reread(environment: Mapping[str, str]) -> Environment:
     """Read the file again, under the same environment."""
     from_file: frozenset[str] = getattr(environment, "from_file", frozenset())

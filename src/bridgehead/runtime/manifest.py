@@ -63,6 +63,8 @@ class FormField(Struct, frozen=True):
     variable: str
     title: str
     is_required: bool = False
+    question: str = ""
+    """What `install` asks at a terminal if it is not set; empty if it does not ask."""
 
 
 class Trial(Struct, frozen=True):

@@ -6,6 +6,7 @@ when the file changes. Every key is registered as a secret: neither the log nor 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from hashlib import sha256
 
@@ -20,8 +21,10 @@ COOLDOWN_SECONDS = {401: 3600.0, 402: 600.0, 429: 60.0}
 
 SHORTEST_SECRET = 8
 """A shorter key (`EMPTY`, `ollama`) may occur in any text, so it is hidden only where it is a credential."""
+_PLACEHOLDER = re.compile(r"(?i)(^|[-_ ])your([-_ ]|$)|placeholder|change[-_]?me|replace[-_]|x{4,}")
+"""What documents and .env files write in place of a key: `sk_your_key`, `sk-xxxx`."""
 _NEVER_READ = (-1, -1)
-_KEY_PAGE = " (keys are made at platform.inceptionlabs.ai)"
+KEY_PAGE = " (keys are made at platform.inceptionlabs.ai)"
 _log = logs.logger("mercury.keys")
 
 
@@ -52,6 +55,12 @@ class Keys:
         self._refresh()
         return len(self._until)
 
+    @property
+    def has_placeholder(self) -> bool:
+        """Whether a key was copied from a document."""
+        self._refresh()
+        return any(map(_PLACEHOLDER.search, self._until))
+
     def pick(self) -> str:
         """Return the first usable key, or the one whose cool-down ends first."""
         if self._file is not None:
@@ -63,7 +72,7 @@ class Keys:
             raise MercuryError(
                 "MISSING_API_KEY",
                 f"There is no API key for {'Mercury' if is_mercury else 'a provider of the routes file'}.",
-                next_step=f"Put a key {where}{_KEY_PAGE if is_mercury else ''}"
+                next_step=f"Put a key {where}{KEY_PAGE if is_mercury else ''}"
                 f"{'' if file else ', restart the server,'} and check it with `bridgehead mercury doctor`.",
             )
         if len(self._until) == 1:  # an only key never cools down
