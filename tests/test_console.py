@@ -36,7 +36,7 @@ SHELL = re.compile(r"^```sh\n(.*?)^```", re.MULTILINE | re.DOTALL)
 OURS = re.compile(
     r"(?:(?:sudo --user=\w+ )?env )?(?P<settings>(?:[A-Z_]+=\S+ )*)"
     r"(?:uvx |python3 |docker compose run --rm |docker run (?:--\S+ (?:\S*:\S+ )?)*|\S*bridgehead/bin/)?"
-    r"bridgehead(?:\.pyz|:[\d.]+)?(?P<arguments>(?: .+)?)"
+    r"bridgehead(?:\.pyz|:[\d.]+)?(?P<arguments>(?: [^&]+)?)"
 )
 FORMS = [
     re.compile(form)
@@ -51,6 +51,7 @@ FORMS = [
         r"kubectl (?:--namespace bridgehead )?(?:create|apply|exec) .+",
         r"docker compose --file compose\.yaml --file (?P<file>\S+) up --build",
         r"cd \S+",
+        r"(?:bridgehead serve [a-z]+ [a-z]+ & ?)+",
         r"python (?P<file>examples/\S+\.py)",
         r"(?:sudo )?python3 -m venv \S+",
         r"(?:sudo )?\S+/bin/pip install (?:--no-deps )?(?:bridgehead|dist/bridgehead-\*\.whl)",
