@@ -12,8 +12,8 @@ from bridgehead.runtime.timing import Clock, SystemClock
 
 from .errors import BitburnerDialect
 from .game.counters import GameCounters
-from .game.report import report
 from .game.setup_steps import WITHOUT_GAME, describe_connect
+from .report import report
 from .session import Session, open_session
 from .settings import OFF, TOOLSETS, BitburnerSettings
 from .tools import (

@@ -19,7 +19,6 @@ from .game.setup_steps import WITHOUT_GAME
 from .game.sharing import peer_auth
 from .session import Session, open_session
 from .settings import BitburnerSettings
-from .tools import saves
 
 WAIT_SECONDS = 2.0
 """How long `bridgehead doctor` waits for a game; `bridgehead bitburner doctor --wait` waits longer."""
@@ -37,7 +36,7 @@ async def examine(environment: Mapping[str, str], wait: float = WAIT_SECONDS) ->
         backups = History(settings, SystemClock())
         if backups.is_on:
             findings.append(_check_folder("backups", backups.folder))
-            findings.append(_check_folder("saves", saves.folder(settings)))
+            findings.append(_check_folder("saves", settings.open_saves_folder()))
         else:
             advice = "Unset BITBURNER_BACKUP_DIR to have previous contents kept."
             findings.append(Finding("backups", "note", "off: an overwritten file is lost", advice))

@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 
 from msgspec import Struct
 
+from bridgehead.runtime import directories
 from bridgehead.runtime.directories import StateSettings
 from bridgehead.runtime.logs import LogSettings
 from bridgehead.runtime.settings import (
@@ -223,6 +224,12 @@ class BitburnerSettings(StateSettings, LogSettings):
         """The address that is dialled, without a user name and password."""
         scheme, _, rest = (self.rpc_url or "").partition("://")
         return f"{scheme}://{rest.rpartition('@')[2]}"
+
+    def open_saves_folder(self) -> Path:
+        """Return the folder of save files: inside BITBURNER_BACKUP_DIR if that is a path."""
+        if isinstance(self.backup_dir, Path):
+            return directories.make_private(self.backup_dir / "saves")
+        return directories.open_state(self, "bitburner/saves")
 
     def check(self) -> None:
         """Refuse combinations of values that are invalid."""

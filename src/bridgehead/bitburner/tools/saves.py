@@ -12,13 +12,13 @@ from time import gmtime, strftime
 from msgspec import Struct
 
 from bridgehead.mcp import Answer, Context, NoArguments
-from bridgehead.runtime import directories, durable
+from bridgehead.runtime import durable
 from bridgehead.runtime.errors import StorageError
 
 from ..errors import InvalidReply
 from ..game.remote import Save
 from ..session import Session
-from ..settings import OFF, BitburnerSettings
+from ..settings import BitburnerSettings
 from .declaring import ToolDeclarer
 
 _GZIP = b"\x1f\x8b"
@@ -75,16 +75,8 @@ def packed(save: Save) -> bytes:
     return data
 
 
-def folder(settings: BitburnerSettings) -> Path:
-    """Return the folder of saves: in BITBURNER_BACKUP_DIR if that is set to a path."""
-    chosen = settings.backup_dir
-    if chosen is None or chosen == OFF or isinstance(chosen, str):
-        return directories.open_state(settings, "bitburner/saves")
-    return directories.make_private(chosen / "saves")
-
-
 def _store(settings: BitburnerSettings, name: str, data: bytes) -> Path:
-    place = folder(settings)
+    place = settings.open_saves_folder()
     try:
         durable.replace(place / name, data)
         # Names begin with the UTC time, so they sort by age.

@@ -7,10 +7,10 @@ from contextlib import suppress
 from bridgehead.runtime.errors import BridgeError
 from bridgehead.runtime.findings import Fact, Report, ReportTable
 
-from ..errors import UnsupportedByGame
-from ..session import Session
-from . import timestamps
-from .remote import Metadata
+from .errors import UnsupportedByGame
+from .game import timestamps
+from .game.remote import Metadata
+from .session import Session
 
 HOME = "home"
 MAX_FILES = 25

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from bridgehead.bitburner.game.report import report
+from bridgehead.bitburner.report import report
 from bridgehead.bitburner.simulator import Faults
 from bridgehead.runtime.findings import Report
 from tests.bitburner.playing import FILES, Play, bridged, played
