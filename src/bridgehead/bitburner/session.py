@@ -213,10 +213,15 @@ class Session:
         if link is None or link.is_shared:
             return
 
+        self.differences.is_checked.clear()
+
         async def check() -> None:
-            # First: an unfinished batch must not count as a difference.
-            await self.batches.take_back_all(self._notify_all)
-            differences = await self.differences.check_all(self.remote)
+            try:
+                # First: an unfinished batch must not count as a difference.
+                await self.batches.take_back_all(self._notify_all)
+                differences = await self.differences.check_all(self.remote)
+            finally:
+                self.differences.is_checked.set()
             self._differing = {
                 (difference.server, difference.filename): difference for difference in differences
             }

@@ -235,7 +235,7 @@ async def test_a_full_disk_is_told_and_made_up_for_later(
             def refuse(*_: object, **__: object) -> None:
                 raise OSError(28, "No space left on device")
 
-            full.setattr(one.folder, "_replace", refuse)
+            full.setattr(one.folder, "replace", refuse)
             await one.sync.run_once()
             assert sorted(one.told("failed")) == sorted(HOME)
         await one.sync.run_once()

@@ -48,6 +48,9 @@ class Differences:
         self._unreported: set[tuple[str, str]] = set()
         self._logged: set[tuple[str, str]] = set()
         self.found: dict[tuple[str, str], Difference] = {}
+        self.is_checked = asyncio.Event()
+        """Cleared when a game connects, set once it has been compared."""
+        self.is_checked.set()
 
     async def load(self) -> None:
         """Read the last writes from the history; an unreadable history means nothing is compared."""

@@ -517,11 +517,16 @@ class FileWriter:
 
     # --- sharing a game: its owner makes the changes and knows the differences ---------------------------
 
-    async def list_differences(self) -> list[Difference]:
-        """Return the files that differ from the content last written, and mark them as reported."""
+    async def list_differences(self, *, waits: bool = False) -> list[Difference]:
+        """Return the files that differ from the content last written, and mark them as reported.
+
+        With `waits`, a game that has just connected is compared first.
+        """
         link = self._connection.link
         if link is not None and link.is_shared:
-            return await self.ask_owner(link, DIFFERENCES, {}, list[Difference])
+            return await self.ask_owner(link, DIFFERENCES, {"waits": waits}, list[Difference])
+        if waits and link is not None:
+            await self._differences.is_checked.wait()
         differences = list(self._differences.found.values())
         if link is not None:
             await self._differences.acknowledge(self._remote)
@@ -542,8 +547,9 @@ class FileWriter:
         async def serve_change(params: Raw) -> bytes:
             return msgspec.json.encode(await self.apply(msgspec.json.decode(params, type=Change)))
 
-        async def serve_differences(_: Raw) -> bytes:
-            return msgspec.json.encode(await self.list_differences())
+        async def serve_differences(params: Raw) -> bytes:
+            waits = msgspec.json.decode(params, type=dict[str, bool]).get("waits", False)
+            return msgspec.json.encode(await self.list_differences(waits=waits))
 
         return {CHANGE: serve_change, DIFFERENCES: serve_differences}
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
@@ -21,8 +22,8 @@ from ..changes.file_writer import Delete, FileChange, Write
 from ..changes.history import Version, digest
 from ..errors import Conflict
 from ..session import Session
-from .folder import Folder
-from .planning import Action, Digests, Place, Rules, find_reverted, make_plan, need_consent
+from .folder import Folder, State
+from .planning import Action, Digests, Place, Rules, find_common, find_reverted, make_plan, need_consent
 
 log = logs.logger("bitburner.sync")
 
@@ -44,6 +45,20 @@ class Event(Struct, frozen=True):
     kind: str
     place: Place
     detail: str = ""
+
+
+class Send(Struct, frozen=True):
+    """A content for the game (None: a delete), and the digest of what was seen there; empty if nothing."""
+
+    place: Place
+    content: str | None
+    seen: str
+    why: str = ""
+
+    @property
+    def digest(self) -> str:
+        """The digest of the content; empty for a delete."""
+        return "" if self.content is None else digest(self.content)
 
 
 class Sync:
@@ -73,6 +88,9 @@ class Sync:
         self._show = show
         self._base: Digests = {}
         """Digests of the last content that both sides agreed on."""
+        self._sent: dict[Place, set[str]] = {}
+        """Digests sent since then; stored before they are sent, and forgotten once they are the base."""
+        self._is_loaded = False
         self._game: dict[Place, str] = {}
         """Contents of the game at its last reading."""
         self._shown: set[tuple[str, Place]] = set()
@@ -88,7 +106,8 @@ class Sync:
 
     async def plan(self) -> list[Action]:
         """Compare both sides and return the actions; nothing is changed."""
-        self._base = await asyncio.to_thread(self._folder.load_base)
+        if not self._is_loaded:
+            await asyncio.to_thread(self._load)
         # Read the game before the folder: where case is ignored, its spellings decide the local names.
         contents: dict[Place, str] = {}
         for server in self._folder.servers:
@@ -97,17 +116,15 @@ class Sync:
         chosen = await asyncio.to_thread(self._folder.choose, contents, self._base)
         self._game = {place: contents[place] for place in chosen}
         local = await asyncio.to_thread(self._folder.scan)
-        differences = await self._session.writer.list_differences()
+        differences = await self._session.writer.list_differences(waits=True)
         reverted = find_reverted(differences, is_first=not self._has_run)
         # A file that cannot be synced on one side at the moment is not changed or deleted on the other.
         skipped = self._folder.skipped | self._folder.list_oversized(self._game)
+        held = {place: digest(content) for place, content in self._game.items()}
+        self._base = find_common(self._base, self._sent, held)
         base, local, game = (
             {place: known for place, known in digests.items() if place not in skipped}
-            for digests in (
-                self._base,
-                local,
-                {place: digest(content) for place, content in self._game.items()},
-            )
+            for digests in (self._base, local, held)
         )
         self._local = local
         return make_plan(base, local, game, self._rules, reverted)
@@ -144,34 +161,87 @@ class Sync:
             for (_, filename), known in local.items():
                 if existing.get(filename) == known:
                     continue
-                content = await asyncio.to_thread(
-                    self._folder.read, self._folder.path_of((self._folder.servers[0], filename))
-                )
+                path = self._folder.path_of((self._folder.servers[0], filename))
+                content = await asyncio.to_thread(self._folder.read, path)
                 if content is not None:
-                    await self._session.writer.apply(Write(server, filename, content, "sync"))
-                    self._show_done("push", (server, filename), "")
+                    await self._copy(server, filename, content)
         self._copied = local
 
     async def carry_out(self, actions: list[Action]) -> None:
         """Carry out a plan; a failure is shown and stops only its own file."""
+        actions = [self._settle(action) for action in actions]
+        sends = [send for action in actions if (send := await self._prepare(action)) is not None]
         limit = asyncio.Semaphore(_PARALLEL)
 
         async def carry_out(action: Action) -> None:
             async with limit:
                 try:
-                    await self._carry_out_one(action)
-                except Conflict:
-                    self._show_once(
-                        "conflict", action.place, "changed in the game meanwhile; compared again soon"
-                    )
-                    self._wake.set()
+                    await self._carry_out_here(action)
                 except (BridgeError, OSError) as failure:
                     self._show_once("failed", action.place, str(failure))
 
-        await asyncio.gather(*(carry_out(action) for action in actions))
-        # Stored after each pass: an interrupted sync would otherwise take these changes for new ones.
-        if any(action.kind in ("agree", "push", "pull", "delete_game", "delete_local") for action in actions):
-            await asyncio.to_thread(self._folder.store_base, self._base)
+        await asyncio.gather(*(carry_out(action) for action in actions), self._send_all(sends))
+        if any(action.kind in ("agree", "pull", "delete_local") for action in actions):
+            with contextlib.suppress(OSError):  # a full disk: the next start compares everything again
+                await self._store()
+
+    async def _send_all(self, sends: list[Send]) -> bool:
+        """Send changes to the game; return whether all arrived."""
+        if not sends:
+            return True
+        for send in sends:
+            self._sent.setdefault(send.place, set()).add(send.digest)
+        limit = asyncio.Semaphore(_PARALLEL)
+
+        async def deliver(send: Send) -> bool:
+            async with limit:
+                try:
+                    await self._deliver(send)
+                except Conflict:
+                    self._show_once("conflict", send.place, "changed in the game meanwhile; compared again")
+                    self._wake.set()
+                except (BridgeError, OSError) as failure:
+                    self._show_once("failed", send.place, str(failure))
+                else:
+                    return True
+            return False
+
+        try:
+            await self._store()  # before the first is sent: see `find_common`
+        except OSError as failure:
+            for send in sends:
+                self._show_once("failed", send.place, f"The sync's state cannot be stored: {failure}")
+            return False
+        try:
+            return all(await asyncio.gather(*(deliver(send) for send in sends)))
+        finally:
+            with contextlib.suppress(OSError):  # what is stored already says that they were sent
+                await self._store()
+
+    async def _deliver(self, send: Send) -> None:
+        """Change a file of the game, if it holds what was seen there: otherwise its owner refuses."""
+        place, content = send.place, send.content
+        if content is None:
+            await self._session.writer.apply(Delete(*place, "sync", if_match=send.seen))
+            self._base.pop(place, None)
+        else:
+            await self._session.writer.apply(Write(*place, content, "sync", if_match=send.seen))
+            self._base[place] = send.digest
+        self._sent.pop(place, None)
+        self._show_done("push" if content is not None else "delete_game", place, send.why)
+
+    def _load(self) -> None:
+        state, servers = self._folder.load_state(), self._folder.servers
+        self._base = {(server, name): known for server, name, known in state.agreed if server in servers}
+        for server, name, known in state.sent:
+            if server in servers:
+                self._sent.setdefault((server, name), set()).add(known)
+        self._is_loaded = True
+
+    async def _store(self) -> None:
+        agreed = [(*place, known) for place, known in sorted(self._base.items())]
+        sent = [(*place, known) for place, digests in sorted(self._sent.items()) for known in sorted(digests)]
+        await asyncio.to_thread(self._folder.store_state, State(agreed, sent))
 
     async def run(self) -> None:
         """Sync until cancelled; wait while the game is disconnected."""
@@ -210,30 +280,33 @@ class Sync:
                 await self._step()
 
     async def _push_edits(self, changed: set[Path]) -> bool:
-        """Push edited files without reading the whole game; return False if a full comparison is needed.
+        """Push new and edited files without reading the whole game; return False if that is needed too.
 
         Safe because the owner of the game compares with the last common content before it writes.
         """
-        if self._rules.mode == "pull" or self._session.connection.link is None:
+        if self._rules.mode == "pull" or self._session.connection.link is None or not self._is_loaded:
             return False
         async with self._pass_lock:
+            sends, is_complete = [], True
             for path in changed:
                 place = self._folder.place_of(path)
-                content = await asyncio.to_thread(self._folder.read, path)
-                if place is None or content is None or self._base.get(place) is None:
-                    return False
-                if digest(content) == self._base[place]:
-                    # An event of our own write, or a save without a change.
+                content = await asyncio.to_thread(self._folder.read_to_send, path)
+                if place is None or content is None:
+                    is_complete = False  # deleted, a folder, or not for the game
                     continue
-                try:
-                    await self._send(place, content, self._base[place], "")
-                    for server in self._copies:
-                        await self._session.writer.apply(Write(server, place[1], content, "sync"))
-                        self._show_done("push", (server, place[1]), "")
-                except (BridgeError, OSError):
-                    return False
-            await asyncio.to_thread(self._folder.store_base, self._base)
-        return True
+                known = self._base.get(place, "")
+                # Equal: an event of our own write, or a save without a change.
+                if digest(content) != known:
+                    sends.append(Send(place, content, known))
+            is_complete = await self._send_all(sends) and is_complete
+            for send in sends:
+                for server in self._copies if is_complete else ():
+                    await self._copy(server, send.place[1], send.content or "")
+        return is_complete
+
+    async def _copy(self, server: str, filename: str, content: str) -> None:
+        await self._session.writer.apply(Write(server, filename, content, "sync"))
+        self._show_done("push", (server, filename), "")
 
     async def _watch_game(self) -> None:
         loop = asyncio.get_running_loop()
@@ -255,8 +328,33 @@ class Sync:
         except BridgeError as error:
             log.warn("not in step", problem=error.message)
 
-    async def _carry_out_one(self, action: Action) -> None:
-        place, why, folder = action.place, action.why, self._folder
+    def _settle(self, action: Action) -> Action:
+        """Return the push for a conflict that the user has settled by deleting the game's copy."""
+        copied = ("copied", action.place)
+        is_settled = copied in self._shown and not self._folder.beside(action.place).exists()
+        if action.kind != "conflict" or not is_settled:
+            return action
+        self._shown.discard(copied)
+        return Action("push", action.place, "the conflict was settled here")
+
+    async def _prepare(self, action: Action) -> Send | None:
+        """Return what an action sends to the game; None if nothing, or no longer."""
+        place = action.place
+        seen = self._game.get(place)
+        path = self._folder.path_of(place)
+        if action.kind == "push":
+            content = await asyncio.to_thread(self._folder.read_to_send, path)
+            if content is not None:
+                return Send(place, content, "" if seen is None else digest(seen), action.why)
+        if action.kind == "delete_game" and seen is not None:
+            is_back = await asyncio.to_thread(os.path.lexists, path)
+            return None if is_back else Send(place, None, digest(seen), action.why)
+        return None
+
+    async def _carry_out_here(self, action: Action) -> None:
+        """Carry out what an action changes on this machine."""
+        place, folder = action.place, self._folder
+        path = folder.path_of(place)
         match action.kind:
             case "agree":
                 content = self._game.get(place)
@@ -264,63 +362,34 @@ class Sync:
                     self._base.pop(place, None)
                 else:
                     self._base[place] = digest(content)
+                self._sent.pop(place, None)
                 # Both sides are equal, so the copy from an earlier conflict is no longer needed.
-                beside = folder.find_beside(place)
-                if beside is not None:
-                    durable.remove(beside)
-            case "push":
-                await self._push(place, why)
-            case "pull":
-                content = self._game[place]
-                # A file that is new here needs one turn in a thread instead of several; at the first pull all
-                # are new.
-                if not await asyncio.to_thread(folder.write_new, place, content):
+                durable.remove(folder.beside(place))
+            case "pull" | "delete_local":
+                content = self._game[place] if action.kind == "pull" else None
+                scanned = self._local.get(place)
+                if scanned is not None:
                     await self._keep_local(place)
-                    await asyncio.to_thread(folder.write, place, content)
-                self._base[place] = digest(content)
-                self._show_done("pull", place, why)
+                if not await asyncio.to_thread(folder.replace, path, content, scanned):
+                    self._wake.set()  # changed here meanwhile: compared again
+                    return
+                if content is None:
+                    self._base.pop(place, None)
+                else:
+                    self._base[place] = digest(content)
+                self._sent.pop(place, None)
+                self._show_done(action.kind, place, action.why)
             case "conflict":
-                await self._keep_both(place)
-            case "delete_game":
-                # Write only over the content seen here: if the file changed since, the owner refuses, and it
-                # is compared again.
-                delete = Delete(*place, "sync", if_match=digest(self._game[place]))
-                await self._session.writer.apply(delete)
-                self._base.pop(place, None)
-                self._show_done("delete_game", place, why)
-            case "delete_local":
-                await self._keep_local(place)
-                await asyncio.to_thread(folder.delete, place)
-                self._base.pop(place, None)
-                self._show_done("delete_local", place, why)
-            case _:
-                self._show_once(action.kind, place, why)
-
-    async def _push(self, place: Place, why: str) -> None:
-        content = await asyncio.to_thread(self._folder.read, self._folder.path_of(place))
-        if content is None:
-            # Deleted again, or still being written: the next change event pushes it.
-            return
-        seen = self._game.get(place)
-        await self._send(place, content, "" if seen is None else digest(seen), why)
-
-    async def _send(self, place: Place, content: str, match: str, why: str) -> None:
-        await self._session.writer.apply(Write(*place, content, "sync", if_match=match))
-        self._base[place] = digest(content)
-        self._show_done("push", place, why)
-
-    async def _keep_both(self, place: Place) -> None:
-        """Write the game's content beside the local file; deleting that copy chooses the local content."""
-        copies = ("copied", place)
-        if copies in self._shown and self._folder.find_beside(place) is None:
-            self._shown.discard(copies)
-            await self._push(place, "the conflict was settled here")
-            return
-        if copies not in self._shown or self._folder.find_beside(place) is None:
-            await self._keep_local(place)
-            beside = await asyncio.to_thread(self._folder.write_beside, place, self._game[place])
-            self._shown.add(copies)
-            self._show_once("conflict", place, f"the game's is {beside.name}; delete that file to send yours")
+                beside = folder.beside(place)
+                await asyncio.to_thread(folder.replace, beside, self._game[place], None)
+                self._shown.add(("copied", place))
+                self._show_once(
+                    "conflict", place, f"the game's is {beside.name}; delete that file to send yours"
+                )
+            case "held" | "skip":
+                self._show_once(action.kind, place, action.why)
+            case "push" | "delete_game":
+                pass  # see `_prepare`
 
     async def _keep_local(self, place: Place) -> None:
         """Record a local file's content in the history before it is overwritten or deleted."""

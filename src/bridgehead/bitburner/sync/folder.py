@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import os
 import re
+import secrets
 import sys
 import unicodedata
 from collections.abc import Collection, Iterable, Iterator, Mapping
@@ -16,6 +17,7 @@ from pathlib import Path
 
 import msgspec
 from filelock import FileLock, Timeout
+from msgspec import Struct
 
 from bridgehead.runtime import durable
 from bridgehead.runtime.errors import BridgeError, InvalidArgument, StorageError
@@ -57,6 +59,19 @@ _TSCONFIG = {
     },
     "include": ["**/*"],
 }
+
+
+_Rows = list[tuple[str, str, str]]
+"""Server, path and digest."""
+
+
+class State(Struct, omit_defaults=True):
+    """What a sync has to know of the ones before it."""
+
+    agreed: _Rows = []
+    """The last content that both sides had."""
+    sent: _Rows = []
+    """What was sent since then without an answer; an empty digest is a delete."""
 
 
 class Folder:
@@ -311,69 +326,71 @@ class Folder:
         # Still being written; the next change event reads it again.
         return None
 
-    def write(self, place: Place, content: str) -> None:
-        """Write a file atomically."""
-        self._replace(self.path_of(place), content)
+    def read_to_send(self, path: Path) -> str | None:
+        """Return the content of a file; None if it is not for the game: missing, too large, or elsewhere."""
+        content = None if self.leads_out(path) else self.read(path)
+        return content if content is not None and len(content.encode()) <= self._max_bytes else None
 
-    def write_new(self, place: Place, content: str) -> bool:
-        """Write a new file; return False, and change nothing, if it exists."""
-        path = self.path_of(place)
-        if os.path.lexists(path):
-            return False
-        self._replace(path, content)
+    def replace(self, path: Path, content: str | None, scanned: str | None) -> bool:
+        """Replace a file (None: delete it) only if it still is what was scanned; return whether it was.
+
+        `scanned` is its digest, None if there was no file. Every write of sync goes through here.
+        """
+        if content is None:
+            is_same = self._is_still(path, scanned)
+            if is_same:
+                durable.remove(path)
+            return is_same
+        mode = path.stat().st_mode & 0o777 if path.exists() else 0o644
+        # Written elsewhere first: only a rename is left to do between the comparison and the new content.
+        staged = self.root / OWN / f"staged-{secrets.token_hex(8)}"
+        durable.replace(staged, content.encode(), mode=mode)
+        try:
+            if not self._is_still(path, scanned):
+                return False
+            path.parent.mkdir(parents=True, exist_ok=True)
+            durable.retry_while_locked(staged.replace, path)
+            durable.flush_folder(path.parent)
+        finally:
+            durable.remove(staged)
         return True
 
-    def write_beside(self, place: Place, content: str) -> Path:
-        """Write the game's content beside a file that has changed on both sides."""
+    def _is_still(self, path: Path, scanned: str | None) -> bool:
+        if scanned is None:
+            return not os.path.lexists(path)
+        content = self.read(path)
+        return content is not None and digest(content) == scanned
+
+    def beside(self, place: Place) -> Path:
+        """Return where the game's content goes if a file has changed on both sides."""
         path = self.path_of(place)
-        beside = path.with_name(f"{path.stem}{FROM_GAME}{path.suffix}")
-        self._replace(beside, content)
-        return beside
-
-    def find_beside(self, place: Place) -> Path | None:
-        """Return the copy of the game's content beside a file, if there is one."""
-        path = self.path_of(place)
-        beside = path.with_name(f"{path.stem}{FROM_GAME}{path.suffix}")
-        return beside if beside.exists() else None
-
-    def delete(self, place: Place) -> None:
-        """Delete a file."""
-        durable.remove(self.path_of(place))
-
-    def _replace(self, path: Path, content: str) -> None:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        mode = path.stat().st_mode & 0o777 if path.exists() else 0o644
-        durable.replace(path, content.encode(), mode=mode)
+        return path.with_name(f"{path.stem}{FROM_GAME}{path.suffix}")
 
     # --- stored state --------------------------------------------------------------------------------------
 
-    def load_base(self) -> Digests:
-        """Return the digests that both sides last agreed on."""
+    def load_state(self) -> State:
+        """Return what the last sync stored; empty without one."""
         try:
-            rows = msgspec.json.decode(
-                durable.read(self.root / OWN / "state.json"), type=list[tuple[str, str, str]]
-            )
+            # Version 0.3 stored the agreed digests alone.
+            stored = msgspec.json.decode(durable.read(self.root / OWN / "state.json"), type=State | _Rows)
         except (OSError, msgspec.DecodeError):
-            return {}
-        return {(server, name): known for server, name, known in rows if server in self.servers}
+            return State()
+        return stored if isinstance(stored, State) else State(agreed=stored)
 
-    def store_base(self, base: Digests) -> None:
-        """Store the digests that both sides agree on."""
-        rows = [(server, name, known) for (server, name), known in sorted(base.items())]
-        with contextlib.suppress(OSError):  # a full disk: the next start compares everything again
-            durable.replace(self.root / OWN / "state.json", msgspec.json.encode(rows))
+    def store_state(self, state: State) -> None:
+        """Store what the next sync has to know."""
+        durable.replace(self.root / OWN / "state.json", msgspec.json.encode(state))
 
     def write_definitions(self, text: str) -> None:
         """Put the game's definitions beside the scripts, and a tsconfig.json if there is none."""
         with contextlib.suppress(OSError, BridgeError):
             path = self.root / DEFINITIONS
             if not path.exists() or path.read_text(encoding="utf-8") != text:
-                self._replace(path, text)
+                durable.replace(path, text.encode(), mode=0o644)
             # The user's own tsconfig.json is never overwritten.
             if not (self.root / CONFIG).exists():
-                self._replace(
-                    self.root / CONFIG, msgspec.json.format(msgspec.json.encode(_TSCONFIG)).decode()
-                )
+                config = msgspec.json.format(msgspec.json.encode(_TSCONFIG)).decode()
+                self.replace(self.root / CONFIG, config, None)
 
 
 def fits_windows(name: str) -> bool:

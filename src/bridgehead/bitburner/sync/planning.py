@@ -6,6 +6,7 @@ changed, both are kept. Deletes are carried over only with `Rules.deletes`.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Literal
 
 from msgspec import Struct
@@ -43,6 +44,17 @@ class Rules(Struct, frozen=True):
     mode: Mode = "both"
     deletes: bool = False
     """Whether deletes are carried over; held back otherwise."""
+
+
+def find_common(base: Digests, sent: Mapping[Place, set[str]], game: Digests) -> Digests:
+    """Return the last content that both sides had.
+
+    What the folder sent is common as soon as the game holds it, whether or not the answer arrived. Otherwise
+    a sync that ended in between would take the folder's own text for a change in the game, and pull it over
+    what the folder holds by now.
+    """
+    arrived = {place: held for place in sent if (held := game.get(place, "")) in sent[place]}
+    return {place: known for place, known in (base | arrived).items() if known}
 
 
 def make_plan(
