@@ -16,6 +16,6 @@ def data(tmp_path: Path) -> Data:
 @pytest.fixture
 def filled(data: Data) -> Data:
     """Two models on one day, the slower one with a name that Markdown and CSV must quote."""
-    times = {"fast": (990, 1000, 1010), "slow|model": (2500, 2550, 2600)}
+    times = {"fast": (990, 995, 1000, 1005, 1010), "slow|model": (2500, 2525, 2550, 2575, 2600)}
     data.put_speeds(1, [entry(llm, time) for llm, of_model in times.items() for time in of_model])
     return data

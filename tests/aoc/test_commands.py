@@ -29,7 +29,7 @@ def test_the_leaderboard_takes_filters(filled: Data) -> None:
 
 
 def test_a_board_of_one_puzzle_says_so_and_an_empty_one_too(filled: Data) -> None:
-    assert "this is about these puzzles alone" in " ".join(typed(filled, "leaderboard").stdout.split())
+    assert "this is about these puzzles only" in " ".join(typed(filled, "leaderboard").stdout.split())
     assert "No runs are recorded" in typed(filled, "leaderboard", "--day", "9").stdout
 
 
@@ -94,10 +94,10 @@ def test_history_and_export_give_every_run(filled: Data) -> None:
     run, record = history[0].split(", id ")
     assert run == "2025-12-02T00:00:00.000Z Day 2 Phase 2 fast: 5ms (execution, withdrawn)"
     assert record == as_json[0]["id"]
-    assert (len(history), newest) == (7, history[:1])
+    assert (len(history), newest) == (11, history[:1])
     assert [(row["llm"], row["speed_ms"], row["withdrawn"]) for row in as_csv[:1]] == [("fast", "5", "True")]
-    assert len(as_csv) == 7
-    assert [(run["day"], run["measure"]) for run in as_json] == [(2, "execution"), *[(1, "solving")] * 3]
+    assert len(as_csv) == 11
+    assert [(run["day"], run["measure"]) for run in as_json] == [(2, "execution"), *[(1, "solving")] * 5]
 
 
 def test_boards_histories_and_exports_can_be_of_one_grade(data: Data) -> None:
@@ -170,7 +170,7 @@ def test_plot_draws_pictures(filled: Data, tmp_path: Path) -> None:
     svg = typed(filled, "plot", str(tmp_path / "board.svg"), "--day", "2", "--theme", "dark")
     pdf = typed(filled, "plot", str(tmp_path / "board.Pdf"))
 
-    assert png.stdout == f"{tmp_path / 'board.PNG'}: 2 models, 6 runs\n", png.stderr
+    assert png.stdout == f"{tmp_path / 'board.PNG'}: 2 models, 10 runs\n", png.stderr
     assert (tmp_path / "board.PNG").read_bytes().startswith(b"\x89PNG")
     assert svg.stdout == f"{tmp_path / 'board.svg'}: 25 models, 25 runs\n", svg.stderr
     assert "<svg" in (tmp_path / "board.svg").read_text()

@@ -69,7 +69,7 @@ def test_a_right_program_is_timed_until_its_time_is_known_and_recorded(data: Dat
     assert all(("cpu_ms" in e["details"]) is has_cpu_time for e in entries)
     (row,) = board(data)["rows"]
     assert (row["n"], row[GRADE], row["claimed"]) == (len(entries), len(entries), 0)
-    assert (row["attempts"], row["solved"], row["solve_rate"]) == (1, 1, 1.0)
+    assert (row["solved"], row["failed"], row["solve_rate"]) == (len(entries), 0, 1.0)
 
 
 @pytest.mark.parametrize("option", ["--runs", "--max-runs"])
@@ -173,7 +173,7 @@ def test_a_program_that_fails_leaves_no_time_but_counts_as_not_solved(
     assert str(ANSWER1) not in done.stdout + done.stderr
     assert not data.speeds.exists()
     (row,) = board(data)["rows"]
-    assert (row["n"], row["attempts"], row["solve_rate"]) == (0, 1, 0.0)
+    assert (row["n"], row["failed"], row["solve_rate"]) == (0, 1, 0.0)
 
 
 def test_an_answer_that_nobody_knows_is_recorded_unchecked(data: Data) -> None:
@@ -183,7 +183,7 @@ def test_an_answer_that_nobody_knows_is_recorded_unchecked(data: Data) -> None:
 
     assert "not checked: no answer is known" in done.stderr
     (row,) = board(data)["rows"]
-    assert (row["n"], row["attempts"], row["solved"], row["solve_rate"]) == (5, 1, 0, None)
+    assert (row["n"], row["solved"], row["failed"], row["solve_rate"]) == (5, 0, 0, None)
 
 
 def test_at_the_limit_a_program_is_ended(data: Data) -> None:

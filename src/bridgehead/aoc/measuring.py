@@ -88,6 +88,7 @@ def measure(
     if bubblewrap is None:
         report(NOT_ISOLATED)
     solver = Solver(workspace, measurement, path, environment, hidden, bubblewrap)
+    best: Grade = MEASURED if bubblewrap is None else VERIFIED
     verdict: Verdict = "unknown"
     ends: list[EndedProgram] = []
     until = time.monotonic() + MAX_SECONDS
@@ -105,7 +106,7 @@ def measure(
         report(f"{label}: {_milliseconds(ended)} ms{cpu}, {problem or _VERDICTS[verdict]}")
         if problem:
             workspace.stopwatch.record_run(
-                measurement.day, measurement.phase, measurement.llm, "failed", _milliseconds(ended), EXECUTION
+                measurement.day, measurement.phase, measurement.llm, "failed", _milliseconds(ended), best
             )
             return MeasuredRuns(
                 "failed", [], f"{problem} No time was recorded; the attempt counts as not solved."
@@ -113,7 +114,7 @@ def measure(
         if number >= 0:
             ends.append(ended)
         number += 1
-    grade: Grade = CLAIMED if verdict != "right" else MEASURED if bubblewrap is None else VERIFIED
+    grade: Grade = best if verdict == "right" else CLAIMED
     host, batch = socket.gethostname(), token_hex(6)
     workspace.recorder.record_now(
         [
@@ -135,7 +136,7 @@ def measure(
     times = [_milliseconds(ended) for ended in ends]
     typical = sorted(times)[len(times) // 2]
     workspace.stopwatch.record_run(
-        measurement.day, measurement.phase, measurement.llm, outcome, typical, EXECUTION
+        measurement.day, measurement.phase, measurement.llm, outcome, typical, grade
     )
     width = half_width(ends)
     margin = f" ± {100 * width:.0f} %" if width < math.inf else ""

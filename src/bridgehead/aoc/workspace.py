@@ -342,8 +342,7 @@ class Workspace:
             return cached[1]
         groups = {day: runs.groups for day, runs in records.items()}
         name_of = merge_spellings(aliases, _count_names(groups))
-        counts = self.attempts.counts(filters, name_of, self.clock.now())
-        board = rank(groups, filters, name_of, counts)
+        board = rank(groups, filters, name_of, self.attempts.ends(filters.day), self.clock.now())
         names = sorted({row.llm for row in board.rows})  # a model may have ranked and claimed times
         view = BoardView(board, board.rows, skipped, self.records.days(), names)
         # Boards are made in threads, but without a lock: at worst one is computed twice.

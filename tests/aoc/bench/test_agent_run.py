@@ -194,7 +194,7 @@ def test_tries_in_other_attempts_count_until_the_first_is_solved() -> None:
     beyond = judge([*guesses, step("solved", "b"), solved], 1, 5000, is_isolated=True)
 
     assert (within.outcome, within.wrong, within.grade) == ("solved", 4, "verified")
-    assert (beyond.outcome, beyond.wrong, beyond.grade) == ("failed", 4, "claimed")
+    assert (beyond.outcome, beyond.wrong, beyond.grade) == ("failed", 4, "verified")
 
 
 @pytest.mark.parametrize(

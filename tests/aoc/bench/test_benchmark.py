@@ -129,7 +129,7 @@ def test_a_crash_between_the_journal_and_the_records_loses_nothing(context: Benc
     run_benchmark(plan([1]), context, Silent())
 
     rows = context.workspace.board_now(Filters()).rows
-    assert {row.llm: (row.n, row.attempts) for row in rows} == {"fox": (1, 2), "owl": (1, 2)}
+    assert {row.llm: (row.solved, row.failed) for row in rows} == {"fox": (1, 1), "owl": (1, 1)}
 
 
 @pytest.mark.usefixtures("played")
@@ -152,9 +152,9 @@ def test_each_year_has_its_own_runs_in_a_folder_that_they_share(context: BenchCo
     assert watchers[0].begun == watchers[1].begun == [("fox", 1, 1), ("owl", 1, 1)]
 
 
-@pytest.mark.parametrize(("status", "attempts"), [(0, 1), (1, 0)])
+@pytest.mark.parametrize(("status", "failed"), [(0, 1), (1, 0)])
 def test_an_agent_that_does_not_begin_has_not_solved_unless_it_is_broken(
-    context: BenchContext, status: int, attempts: int
+    context: BenchContext, status: int, failed: int
 ) -> None:
     """Else an agent could look at a puzzle first, and begin only what it can solve."""
     phases = [NOT_STARTED, replace(NOT_STARTED, phase=2)]
@@ -162,7 +162,7 @@ def test_an_agent_that_does_not_begin_has_not_solved_unless_it_is_broken(
     record(context.workspace, result(day=2, phases=phases, status=status))
 
     rows = context.workspace.board_now(Filters(day=2)).rows
-    assert sum(row.attempts for row in rows) == attempts
+    assert sum(row.failed for row in rows) == failed
 
 
 @pytest.mark.usefixtures("played")
@@ -191,7 +191,7 @@ def test_recording_a_run_again_changes_nothing(context: BenchContext) -> None:
         record(context.workspace, result())
 
     (row,) = context.workspace.board_now(Filters()).rows
-    assert (row.n, row.verified, row.attempts, row.solved, row.wrong) == (1, 1, 2, 1, 7)
+    assert (row.n, row.verified, row.solved, row.failed, row.wrong) == (1, 1, 1, 1, 7)
     assert (row.tokens, row.cost_usd) == (500, 0.25)
     (run,), _ = context.workspace.runs_now(Filters())
     assert (run.grade, run.speed_ms, run.llm) == ("verified", 1500, "fox")

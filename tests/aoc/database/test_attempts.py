@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from bridgehead.aoc.files.attempts import MAX_TRIES, AttemptCounts, AttemptOutcome, AttemptStep, Tries
-from bridgehead.aoc.files.filters import Filters
+from bridgehead.aoc.files.attempts import MAX_TRIES, AttemptOutcome, AttemptStep
 from bridgehead.aoc.workspace import Workspace
 from tests.aoc.database_data import DatabaseData, faulty_replica, replica
 from tests.support.postgres_server import PostgresServer
@@ -47,30 +46,25 @@ async def test_the_last_step_of_an_attempt_counts_and_only_on_the_day_that_is_as
     data: DatabaseData,
 ) -> None:
     async with replica(data) as workspace:
-        await append(workspace, 1, step("a", "started"), step("a", "wrong"), step("a", "solved", tokens=10))
+        await append(
+            workspace,
+            1,
+            step("a", "started", grade="measured"),
+            step("a", "wrong"),
+            step("a", "solved", tokens=10),
+        )
         await append(workspace, 2, step("b", "failed"), step("c", "started"))
 
-        def count(**filters: Any) -> Any:
-            return workspace.attempts.counts(Filters(**filters), lambda name: name, NOW)
+        everything = await asyncio.to_thread(workspace.attempts.ends, None)
+        second = await asyncio.to_thread(workspace.attempts.ends, 2)
 
-        everything = await asyncio.to_thread(count)
-        second = await asyncio.to_thread(count, day=2)
-
-    assert everything == {
-        "solving": {
-            "gpt4": AttemptCounts(
-                attempts=2,
-                solved=1,
-                failed=1,
-                wrong=1,
-                tokens=10.0,
-                by_puzzle={(1, 1): Tries(1, 1), (2, 1): Tries(0, 1)},
-            )
-        }
-    }
-    assert second == {
-        "solving": {"gpt4": AttemptCounts(attempts=1, failed=1, by_puzzle={(2, 1): Tries(0, 1)})}
-    }
+    assert [(e.day, e.step.attempt, e.step.outcome, e.wrong, e.grade) for e in everything] == [
+        (1, "a", "solved", 1, "measured"),
+        (2, "b", "failed", 0, "claimed"),
+        (2, "c", "started", 0, "claimed"),
+    ]
+    assert everything[0].step.tokens == 10
+    assert second == everything[1:]
 
 
 async def test_the_identity_changes_with_every_step(data: DatabaseData) -> None:

@@ -11,16 +11,13 @@ from bridgehead.aoc.files import attempts as attempts_module
 from bridgehead.aoc.files.attempts import (
     MAX_TRIES,
     OPEN_SECONDS,
-    AttemptCounts,
     AttemptOutcome,
     Attempts,
     AttemptStep,
     Stopwatch,
-    Tries,
     find_wrong_lines,
 )
 from bridgehead.aoc.files.entries import CLAIMED, MEASURED
-from bridgehead.aoc.files.filters import Filters
 from bridgehead.aoc.files.seals import Seals
 from bridgehead.runtime.errors import NotFound, StorageError
 from tests.aoc.data import SECONDS
@@ -41,10 +38,6 @@ def attempts(tmp_path: Path) -> Attempts:
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
     return tmp_path / "attempts" / "day01.jsonl"
-
-
-def count(attempts: Attempts, now: float = NOW, **filters: Any) -> Any:
-    return attempts.counts(Filters(**filters), lambda name: name, now)
 
 
 # --- on the disk -------------------------------------------------------------------------------------------
@@ -118,41 +111,37 @@ def test_a_folder_that_cannot_be_written_to_is_a_clear_error(tmp_path: Path) -> 
 
 
 def test_the_last_step_of_an_attempt_says_what_became_of_it(attempts: Attempts) -> None:
-    attempts.append(1, [step("a", "started"), step("a", "wrong"), step("a", "solved", tokens=10)])
-    attempts.append(2, [step("b", "failed", tokens=30, cost_usd=0.5), step("c", "unchecked")])
-    attempts.append(2, [step("d", "started"), step("e", "solved", "o1")])
+    start, end = step("a", "started", grade="measured"), step("a", "solved", tokens=10)
+    attempts.append(1, [start, step("a", "wrong"), end])
+    attempts.append(2, [step("b", "failed"), step("d", "started")])
 
-    assert count(attempts) == {
-        "solving": {
-            "gpt4": AttemptCounts(
-                attempts=3,
-                solved=1,
-                failed=1,
-                wrong=1,
-                tokens=20.0,
-                cost_usd=0.5,
-                by_puzzle={(1, 1): Tries(1, 1), (2, 1): Tries(0, 1)},
-            ),
-            "o1": AttemptCounts(attempts=1, solved=1, by_puzzle={(2, 1): Tries(1, 1)}),
-        }
-    }
+    ends = {found.step.attempt: found for found in attempts.ends(None)}
+
+    assert [(e.day, e.step.outcome, e.wrong) for e in ends.values()] == [
+        (1, "solved", 1),
+        (2, "failed", 0),
+        (2, "started", 0),
+    ]
+    assert [found.step.attempt for found in attempts.ends(2)] == ["b", "d"]
+    assert ends["a"].step.tokens == 10
 
 
-def test_only_the_day_and_the_phase_that_are_asked_for_count(attempts: Attempts) -> None:
-    attempts.append(1, [step("a", "solved"), step("b", "solved", phase=2)])
-    attempts.append(2, [step("c", "solved"), step("d", "solved", measure="execution")])
+def test_an_attempt_keeps_the_grade_that_it_could_reach_when_it_began(tmp_path: Path) -> None:
+    sealed = Attempts(str(tmp_path), SECONDS, Seals(lambda: tmp_path / "key"))
+    sealed.append(1, [step("a", "started", grade="measured")])
+    sealed.append(1, [step("a", "failed", time=5)])
 
-    assert count(attempts, day=1, phase=2)["solving"]["gpt4"].attempts == 1
-    assert count(attempts, day=2).keys() == {"solving", "execution"}
-    assert count(attempts, day=3) == {}
+    ((_, last, _, grade),) = sealed.ends(1)
+
+    assert (grade, last.grade) == ("measured", "claimed")
 
 
-def test_an_open_attempt_counts_as_failed_only_after_a_day(attempts: Attempts) -> None:
+def test_an_open_attempt_is_over_only_after_a_day(attempts: Attempts) -> None:
     attempts.append(1, [step("a", "started"), step("a", "wrong")])
+    (end,) = attempts.ends(1)
 
-    assert count(attempts, NOW + OPEN_SECONDS) == {}
-    late = count(attempts, NOW + OPEN_SECONDS + 1)["solving"]["gpt4"]
-    assert late == AttemptCounts(attempts=1, failed=1, wrong=1, by_puzzle={(1, 1): Tries(0, 1)})
+    assert not end.is_over(NOW + OPEN_SECONDS)
+    assert end.is_over(NOW + OPEN_SECONDS + 1)
 
 
 def test_reading_a_puzzle_is_never_an_attempt_and_is_stored_once(attempts: Attempts) -> None:
@@ -160,7 +149,7 @@ def test_reading_a_puzzle_is_never_an_attempt_and_is_stored_once(attempts: Attem
         Stopwatch(attempts, Clock()).record_handout(1, [1, 2], "token:ann")
 
     assert [(one.caller, one.phase) for one in attempts.steps(1)] == [("token:ann", 1), ("token:ann", 2)]
-    assert count(attempts, NOW + OPEN_SECONDS + 1) == {}
+    assert not any(end.is_over(NOW + OPEN_SECONDS + 1) for end in attempts.ends(1))
 
 
 # --- timed -------------------------------------------------------------------------------------------------

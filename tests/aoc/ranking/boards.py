@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from bridgehead.aoc.files.attempts import AttemptCounts, Tries
-from bridgehead.aoc.files.entries import SOLVING, Grade, Group, Measure
+from bridgehead.aoc.files.attempts import AttemptEnd, AttemptStep
+from bridgehead.aoc.files.entries import MEASURED, SOLVING, Grade, Group
 from bridgehead.aoc.files.figures import Runs
 from bridgehead.aoc.files.filters import Filters
 from bridgehead.aoc.ranking.board import Board
@@ -11,11 +11,12 @@ from bridgehead.aoc.ranking.standings import rank
 
 Times = dict[str, dict[int, list[int]]]
 """The times of each model by day."""
+NOW = 2_000_000_000.0
 
 
 def board(
     times: Times,
-    attempts: dict[str, AttemptCounts] | None = None,
+    ends: list[AttemptEnd] | None = None,
     *,
     claimed: Times | None = None,
     verified: Times | None = None,
@@ -32,20 +33,15 @@ def board(
         for llm, days in of_grade.items():
             for day, of_day in days.items():
                 records.setdefault(day, {})[Group(llm, 1, SOLVING, grade)] = Runs(sorted(of_day))
-    counts: dict[Measure, dict[str, AttemptCounts]] = {"solving": attempts or {}}
-    return rank(records, Filters(**filters), str, counts)
+    return rank(records, Filters(**filters), str, ends or [], NOW)
 
 
-def tried(solved: dict[int, int], attempts: int, wrong: int = 0) -> AttemptCounts:
-    """Count attempts: how many of `attempts` were solved on each day."""
-    total = sum(solved.values())
-    return AttemptCounts(
-        attempts=attempts * len(solved),
-        solved=total,
-        failed=attempts * len(solved) - total,
-        wrong=wrong,
-        by_puzzle={(day, 1): Tries(count, attempts) for day, count in solved.items()},
-    )
+def failed(llm: str, day: int, milliseconds: int | None, grade: Grade = MEASURED, **more: Any) -> AttemptEnd:
+    """Make an attempt that failed after a time; without one it was abandoned long ago."""
+    outcome: Any = "started" if milliseconds is None else "failed"
+    wrong = more.pop("wrong", 0)
+    step = AttemptStep(f"{llm}{day}", outcome, llm, 1, "", 0.0, time=milliseconds, **more)
+    return AttemptEnd(day, step, wrong, grade)
 
 
 def rank_ranges(found: Board) -> list[tuple[str, str]]:

@@ -1,115 +1,51 @@
-"""Standings: which runs count, who is compared with whom, and who is not ranked."""
+"""Standings: which runs and failures count, who is compared with whom, and who is not ranked."""
 
 import random
 import time
 
 import pytest
 
-from bridgehead.aoc.files.attempts import AttemptCounts
 from bridgehead.aoc.ranking.standings import MAX_MODELS, MAX_RANKED, TOO_MANY
-from tests.aoc.ranking.boards import Times, board, rank_ranges, tried
+from tests.aoc.ranking.boards import Times, board, failed, rank_ranges
 
 
 def noisy(base: float, days: range, seed: int, runs: int = 1) -> dict[int, list[int]]:
     draw = random.Random(seed)  # noqa: S311 - the same times in each run
-    return {day: [round(base * day * draw.lognormvariate(0, 0.2)) for _ in range(runs)] for day in days}
+    return {day: [round(base * (day + 9) * draw.lognormvariate(0, 0.2)) for _ in range(runs)] for day in days}
 
 
 DAYS = range(1, 11)
 
 
-def test_the_mix_of_puzzles_does_not_decide_the_rank() -> None:
-    alice = {1: [10] * 2, 2: [1000] * 18, 3: [100] * 3, 4: [50] * 2}
-    bob = {1: [20] * 18, 2: [2000] * 2, 3: [200] * 4, 4: [100] * 9}
-
-    found = board({"alice": alice, "bob": bob})
-
-    assert rank_ranges(found) == [("alice", "1-1"), ("bob", "2-2")]
-    assert found.rows[1].slower == pytest.approx(2.0)
-
-
-def test_models_with_fewer_than_three_puzzles_are_listed_without_a_rank() -> None:
+def test_models_with_fewer_than_three_days_are_listed_without_a_rank() -> None:
     models = {"a": noisy(100, DAYS, 1), "b": noisy(110, DAYS, 2), "few": {1: [1] * 50, 2: [1] * 50}}
 
     found = board(models)
 
-    assert rank_ranges(found)[-1] == ("few", "too few puzzles")
+    assert rank_ranges(found)[-1] == ("few", "fewer than 3 days")
     assert (found.rows[-1].slower, found.rows[-1].rank, found.rows[-1].best) == (None, None, 1)
 
 
-def test_a_puzzle_that_one_model_ran_counts_for_nobody() -> None:
-    brave = {**noisy(100, DAYS, 1), 20: [90_000_000]}
+def test_models_without_a_rank_come_by_what_a_solved_answer_costs_them() -> None:
+    few = {name: {1: [base], 2: [base]} for name, base in (("a", 90_000), ("z", 10), ("m", 500))}
 
-    with_hard = board({"brave": brave, "meek": noisy(150, DAYS, 2)})
-    without = board({"brave": noisy(100, DAYS, 1), "meek": noisy(150, DAYS, 2)})
+    found = board({"x": noisy(100, DAYS, 1), "y": noisy(300, DAYS, 2), **few}, [failed("z", 3, 10_000_000)])
 
-    assert [row.slower for row in with_hard.rows] == [row.slower for row in without.rows]
-    assert with_hard.rows[0].puzzles == 11
-
-
-def test_dropping_goes_on_until_nothing_changes() -> None:
-    """Without c, puzzle 4 has b alone; without it b has two puzzles; without b, a has none."""
-    models: Times = {
-        "a": {1: [10], 2: [10], 5: [10]},
-        "b": {1: [10], 2: [10], 4: [10]},
-        "c": {4: [10], 6: [10]},
-        "d": {5: [10], 6: [10], 7: [10]},
-    }
-
-    assert {why for _, why in rank_ranges(board(models))} <= {"too few puzzles", "too few shared puzzles"}
+    assert [row.llm for row in found.rows if row.rank is None] == ["m", "a", "z"]
+    assert found.rows[2].per_solved == 500
 
 
-def test_models_that_share_no_puzzle_are_boards_of_their_own() -> None:
-    early = {name: noisy(base, range(1, 8), base) for name, base in (("a", 10), ("b", 100), ("c", 1000))}
-    late = {name: noisy(base, range(11, 18), base) for name, base in (("x", 1), ("y", 50))}
+def test_on_one_puzzle_five_attempts_each_are_compared_and_fewer_are_not() -> None:
+    same = [100, 101, 102, 103, 104]
+    found = board({"a": {1: same}, "b": {1: [9 * t for t in same]}, "c": {1: [2, 2]}, "d": {1: same, 2: [1]}})
 
-    found = board({**early, **late})
-
-    assert [(row.llm, row.group, row.rank) for row in found.rows] == [
-        ("a", 1, 1),
-        ("b", 1, 2),
-        ("c", 1, 3),
-        ("x", 2, 1),
-        ("y", 2, 2),
+    assert rank_ranges(found) == [
+        ("a", "1-2"),
+        ("d", "1-2"),
+        ("b", "3-3"),
+        ("c", "fewer than 5 attempts at a puzzle"),
     ]
-    assert [row.slower for row in found.rows if row.rank == 1] == [1.0, 1.0]
-
-
-def test_groups_that_one_model_connects_are_one() -> None:
-    early = {name: noisy(base, range(1, 8), base) for name, base in (("a", 10), ("b", 100))}
-    late = {name: noisy(base, range(11, 18), base) for name, base in (("x", 10), ("y", 100))}
-    both = {"z": {**noisy(10, range(1, 8), 5), **noisy(10, range(11, 18), 6)}}
-
-    assert {row.group for row in board({**early, **late, **both}).rows} == {1}
-
-
-def test_on_one_puzzle_three_runs_each_are_compared_and_fewer_are_not() -> None:
-    found = board({"a": {1: [100, 101, 102]}, "b": {1: [900, 905, 910]}, "c": {1: [2, 2]}})
-
-    assert rank_ranges(found) == [("a", "1-1"), ("b", "2-2"), ("c", "too few runs")]
-    assert found.unit == "runs"
-
-
-def test_one_run_has_no_rank() -> None:
-    found = board({"a": {1: [5]}, "b": {1: [500]}})
-
-    assert rank_ranges(found) == [("a", "too few runs"), ("b", "too few runs")]
-
-
-def test_a_noisy_leader_does_not_put_200_and_1600_ms_on_one_rank() -> None:
-    draw = random.Random(4)  # noqa: S311 - the same times in each run
-    wild = {day: [round(180 * day * draw.lognormvariate(0, 1.2)) for _ in range(3)] for day in range(1, 9)}
-
-    found = board(
-        {
-            "wild": wild,
-            "quick": noisy(200, range(1, 9), 1, 3),
-            "slow": noisy(1600, range(1, 9), 2, 3),
-        }
-    )
-
-    rows = {row.llm: row for row in found.rows}
-    assert (rows["quick"].rank_high or 9) < (rows["slow"].rank or 0)
+    assert found.unit == "attempts"
 
 
 def test_the_same_records_give_the_same_board_in_any_order() -> None:
@@ -126,56 +62,67 @@ def test_the_same_records_give_the_same_board_in_any_order() -> None:
 # --- failures ----------------------------------------------------------------------------------------------
 
 
-def test_a_model_that_solved_5_of_50_is_not_above_one_that_solved_6_of_6() -> None:
-    days = range(1, 7)
-    sniper = {day: times for day, times in noisy(30, days, 1).items() if day < 6}
-    attempts = {
-        "sniper": tried({day: int(day < 6) for day in range(1, 7)}, 9),
-        "sure": tried(dict.fromkeys(days, 1), 1),
-    }
+def test_a_failure_costs_its_time_and_is_counted_beside_what_was_solved() -> None:
+    models = {"a": noisy(100, DAYS, 1), "b": noisy(100, DAYS, 2)}
+    slow = [failed("b", day, 9_000_000, wrong=2) for day in range(11, 21)]
 
-    by_time = board({"sniper": sniper, "sure": noisy(100, days, 2)})
-    found = board({"sniper": sniper, "sure": noisy(100, days, 2)}, attempts)
+    found = board({**models, "a": {**models["a"], **noisy(100, range(11, 21), 3)}}, slow)
 
-    assert by_time.rows[0].llm == "sniper"
-    assert found.rows[0].llm == "sure"
-    assert found.counts_failures
-    assert [(row.solved, row.attempts) for row in found.rows] == [(6, 6), (5, 54)]
+    assert [(row.llm, row.solved, row.failed, row.wrong) for row in found.rows] == [
+        ("a", 20, 0, 0),
+        ("b", 10, 10, 20),
+    ]
+    assert (found.rows[1].solve_rate, found.rows[1].puzzles) == (0.5, 20)
+    assert (found.rows[1].slower or 0) > 1000
 
 
-def test_failures_count_for_none_if_a_ranked_model_has_no_attempts() -> None:
-    models = {"a": noisy(100, DAYS, 1), "b": noisy(300, DAYS, 2)}
-    attempts = {"a": tried(dict.fromkeys(DAYS, 1), 9)}
+def test_an_abandoned_attempt_takes_as_long_as_the_longest_failed_one() -> None:
+    models = {"a": noisy(100, DAYS, 1), "b": noisy(100, DAYS, 2), "c": noisy(100, DAYS, 3)}
+    slow = failed("a", 11, 7_000_000)
 
-    found = board(models, attempts)
+    quit_it = board(models, [slow, failed("b", 11, None)])
+    spent_it = board(models, [slow, failed("b", 11, 7_000_000)])
 
-    assert not found.counts_failures
-    assert [row.slower for row in found.rows] == [row.slower for row in board(models).rows]
+    assert quit_it == spent_it
+
+
+def test_an_attempt_counts_only_for_a_grade_that_it_could_have_reached() -> None:
+    models = {"a": noisy(100, DAYS, 1), "b": noisy(100, DAYS, 2)}
+    seen_before = failed("b", 11, 9_000_000, "claimed")
+
+    assert board(models, [seen_before]).rows[:2] == board(models).rows
+
+
+@pytest.mark.parametrize("attempt", ["bench-0a1b-1", "run"])
+def test_failures_that_version_0_3_saw_itself_count_though_it_wrote_them_as_claimed(attempt: str) -> None:
+    measure = "execution" if attempt == "run" else "solving"
+    end = failed("b", 11, 9_000_000, "claimed", measure=measure)
+    end.step.attempt = attempt
+
+    (row,) = board({}, [end]).rows
+
+    assert (row.llm, row.failed, row.unranked) == ("b", 1, "nothing solved")
 
 
 def test_a_model_that_solved_nothing_comes_last() -> None:
     models = {"a": noisy(100, DAYS, 1), "b": noisy(300, DAYS, 2)}
 
-    found = board(models, {"hopeless": tried(dict.fromkeys(DAYS, 0), 1, wrong=12)})
+    found = board(models, [failed("hopeless", day, 5000, wrong=day) for day in (1, 2, 3)])
 
     assert rank_ranges(found)[-1] == ("hopeless", "nothing solved")
-    assert (found.rows[-1].solved, found.rows[-1].attempts, found.rows[-1].wrong) == (0, 10, 12)
+    assert (found.rows[-1].solved, found.rows[-1].failed, found.rows[-1].wrong) == (0, 3, 6)
+    assert found.rows[-1].per_solved is None
 
 
 def test_by_solve_rate_the_surest_come_first_and_equals_share_their_ranks() -> None:
-    models = {name: noisy(100, DAYS, seed) for seed, name in enumerate(("fast", "sure", "safe", "new"))}
-    attempts = {
-        "fast": AttemptCounts(attempts=10, solved=5, failed=5),
-        "sure": AttemptCounts(attempts=5, solved=5),
-        "safe": AttemptCounts(attempts=9, solved=9),
-        "hopeless": AttemptCounts(attempts=3, failed=3, tokens=100.0, cost_usd=0.5),
-    }
+    models = {name: noisy(100, DAYS, seed) for seed, name in enumerate(("fast", "sure", "safe"))}
+    ends = [failed("fast", day, 5, tokens=100) for day in DAYS] + [failed("hopeless", 1, 5, cost_usd=0.5)]
 
-    found = board(models, attempts, order="solve_rate")
+    found = board(models, ends, claimed={"liar": noisy(1, DAYS, 9)}, order="solve_rate")
 
     ranks = dict(rank_ranges(found))
-    assert ranks == {"sure": "1-2", "safe": "1-2", "fast": "3-3", "hopeless": "4-4", "new": "no attempts"}
-    assert found.rows[-1].llm == "new"
+    assert ranks == {"sure": "1-2", "safe": "1-2", "fast": "3-3", "hopeless": "4-4", "liar": "claimed"}
+    assert [(row.tokens, row.cost_usd) for row in found.rows[2:4]] == [(100.0, None), (None, 0.5)]
 
 
 # --- grades ------------------------------------------------------------------------------------------------
@@ -183,7 +130,7 @@ def test_by_solve_rate_the_surest_come_first_and_equals_share_their_ranks() -> N
 
 def test_claimed_times_are_listed_and_never_ranked_beside_better_ones() -> None:
     models = {"a": noisy(100, DAYS, 1), "b": noisy(300, DAYS, 2)}
-    lies = {"liar": {day: [1] * 9 for day in DAYS}, "a": {1: [1]}}
+    lies = {"liar": {day: [3] * 9 for day in DAYS}, "a": {1: [1]}}
 
     found = board(models, claimed=lies)
 

@@ -11,9 +11,9 @@ def test_a_board_is_printed_with_its_title_and_its_notes(
 ) -> None:
     monkeypatch.setenv("COLUMNS", "200")
 
-    print_board(board({"a": {1: [100, 101, 102]}, "b": {1: [900, 905, 910]}}))
+    print_board(board({"a": {1: [100, 101, 102, 103, 104]}, "b": {1: [900, 905, 910, 915, 920]}}))
 
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == "Solving time"
     assert lines[2].split()[:3] == ["1", "a", "1.00×"]
-    assert lines[4].startswith("1.8× means 1.8 times the leader's time")
+    assert lines[4].startswith("All the time an agent took, failures included")

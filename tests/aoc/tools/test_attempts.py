@@ -89,8 +89,8 @@ async def test_giving_up_counts_as_not_solved_and_records_no_time(answered: Data
         "notes": None,
         "next": None,
     }
-    assert (row["n"], row["attempts"], row["solve_rate"]) == (0, 1, 0.0)
-    assert "– gpt4 (nothing solved); solved 0 of 1, 0 wrong answers" in text
+    assert (row["n"], row["failed"], row["solve_rate"]) == (0, 1, 0.0)
+    assert "– gpt4 (nothing solved): solved 0, failed 1, 0 wrong answers" in text
     assert not answered.speeds.exists()
 
 
@@ -101,7 +101,7 @@ async def test_without_a_known_answer_the_time_is_recorded_unchecked(data: Data)
         (row,) = (await client.call("speed_leaderboard"))["structuredContent"]["rows"]
 
     assert (done["outcome"], done["verdict"]) == ("unchecked", "unknown")
-    assert (row["n"], row["attempts"], row["solved"], row["solve_rate"]) == (1, 1, 0, None)
+    assert (row["n"], row["solved"], row["failed"], row["solve_rate"]) == (1, 0, 0, None)
 
 
 async def test_an_attempt_survives_the_server_that_began_it(answered: Data) -> None:
@@ -122,7 +122,7 @@ async def test_an_attempt_that_nobody_finished_within_a_day_counts_as_not_solved
     async with connect(make_bridge(AocSettings(answered.environment()), clock=later)) as client:
         (row,) = (await client.call("speed_leaderboard"))["structuredContent"]["rows"]
 
-    assert (row["attempts"], row["solve_rate"]) == (1, 0.0)
+    assert (row["failed"], row["solve_rate"]) == (1, 0.0)
 
 
 @pytest.mark.parametrize(

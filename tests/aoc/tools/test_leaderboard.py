@@ -7,6 +7,7 @@ import pytest
 
 from bridgehead.aoc.files.entries import NewEntry
 from bridgehead.aoc.ranking import standings
+from bridgehead.aoc.ranking.wording import METHOD
 from bridgehead.mcp.revisions import HANDSHAKE
 from tests.aoc.data import CONTRACT, ONLY_FILES, Data, entry, put_graded
 from tests.support.checked import CheckedClient, connect
@@ -61,11 +62,11 @@ async def test_a_row_has_everything_that_a_ranking_is_judged_by(data: Data) -> N
         "rank": 1,
         "rank_high": 1,
         "llm": "steady",
-        "group": 1,
         "unranked": None,
         "slower": 1.0,
         "low": 1.0,
         "high": 1.0,
+        "per_solved": 30.0,
         "puzzles": 1,
         "n": 5,
         "verified": 0,
@@ -76,8 +77,8 @@ async def test_a_row_has_everything_that_a_ranking_is_judged_by(data: Data) -> N
         "mean": 30.0,
         "stdev": pytest.approx(2.5**0.5),
         "p95": None,
-        "attempts": 0,
         "solved": 0,
+        "failed": 0,
         "wrong": 0,
         "solve_rate": None,
         "tokens": None,
@@ -115,14 +116,14 @@ async def test_models_that_cannot_be_told_apart_have_ranks_that_overlap(data: Da
 
 
 async def test_no_time_at_all_counts_as_half_a_millisecond(data: Data) -> None:
-    data.put_speeds(1, [entry(llm, time) for llm, time in (("zero", 0), ("some", 5)) for _ in range(3)])
+    data.put_speeds(1, [entry(llm, time) for llm, time in (("zero", 0), ("some", 5)) for _ in range(5)])
 
     assert [row["slower"] for row in (await board(data))["rows"]] == [1.0, pytest.approx(10.0)]
 
 
 async def test_the_board_of_one_day_and_phase_counts_only_those(data: Data) -> None:
-    data.put_speeds(1, [entry("a", 1), entry("b", 2), entry("a", 50, 2)] * 3)
-    data.put_speeds(2, [entry("c", 1), entry("b", 99)] * 3)
+    data.put_speeds(1, [entry("a", 1), entry("b", 2), entry("a", 50, 2)] * 5)
+    data.put_speeds(2, [entry("c", 1), entry("b", 99)] * 5)
 
     assert ranks(await board(data, day=1, phase=1)) == [(1, "a"), (2, "b")]
     assert ranks(await board(data, day=2)) == [(1, "c"), (2, "b")]
@@ -130,7 +131,7 @@ async def test_the_board_of_one_day_and_phase_counts_only_those(data: Data) -> N
 
 
 async def test_one_llm_keeps_the_rank_that_it_has_among_all(data: Data) -> None:
-    data.put_speeds(1, [entry("a", 1), entry("b", 3)] * 3)
+    data.put_speeds(1, [entry("a", 1), entry("b", 3)] * 5)
 
     answer = await board(data, llm="b")
 
@@ -150,7 +151,7 @@ async def test_the_board_comes_in_pages(data: Data) -> None:
 
 
 async def test_the_text_of_the_board_has_the_same_figures_and_says_how_they_came_about(data: Data) -> None:
-    data.put_speeds(1, [entry(llm, time) for llm in ("a", "b") for time in (100, 101, 102)])
+    data.put_speeds(1, [entry(llm, time) for llm in ("a", "b") for time in (100, 101, 101, 101, 102)])
     data.put_speeds(2, [*(entry("b", 168_000) for _ in range(20))])
 
     text = await call_text(data, "speed_leaderboard", day=1, limit=1)
@@ -158,14 +159,16 @@ async def test_the_text_of_the_board_has_the_same_figures_and_says_how_they_came
     beyond = await call_text(data, "speed_leaderboard", offset=9, day=2)
 
     assert text.startswith(
-        "Solving time, claimed:\n1–2. a: 1.00× the leader, median 101 ms; 3 runs on 1 puzzle, "
-        "best 100 ms, stdev 1 ms\n1.8× means 1.8 times the leader's time per solved answer, compared "
-        "puzzle by puzzle. A rank like 2–4 is as exact as the runs allow, at 95 % confidence for the whole "
-        "board.\n"
-        "Note: With fewer than 3 shared puzzles, this is about these puzzles alone.\n"
+        "Solving time, claimed:\n1–2. a: 1.00× the leader, 101 ms per solved answer, median 101 ms; 5 runs "
+        "on 1 puzzle, best 100 ms, stdev 0.707 ms\n"
+        f"{METHOD}\nNote: With fewer than 3 shared days, attempts are compared, and this is about these "
+        "puzzles only.\n"
     )
     assert text.endswith("Next: There are 2 rows in all; for more: offset 1.")
-    assert "– b (too few puzzles): median 2.8 min; 20 runs on 1 puzzle, best 2.8 min" in slow
+    assert (
+        "– b (no shared puzzle): 2.8 min per solved answer, median 2.8 min; 20 runs on 1 puzzle, best 2.8 min"
+        in slow
+    )
     assert "Nobody is ranked yet." in slow
     assert "p95 2.8 min" in slow
     assert beyond == "There is no row at this offset: the board has 1 row."
@@ -192,7 +195,7 @@ async def test_measures_never_meet_on_one_board(data: Data) -> None:
         1,
         [
             entry("a", 90_000),
-            *(entry(llm, time, measure="execution") for llm, time in (("a", 4), ("b", 9)) for _ in range(3)),
+            *(entry(llm, time, measure="execution") for llm, time in (("a", 4), ("b", 9)) for _ in range(5)),
         ],
     )
 
@@ -201,7 +204,7 @@ async def test_measures_never_meet_on_one_board(data: Data) -> None:
 
     assert (solving["measure"], ranks(solving)) == ("solving", [(None, "a")])
     assert (execution["measure"], ranks(execution)) == ("execution", [(1, "a"), (2, "b")])
-    assert "6 runs of execution time not shown: measure=execution." in text
+    assert "10 runs of execution time not shown: measure=execution." in text
 
 
 async def test_a_model_without_solving_times_is_found_on_the_other_board(data: Data) -> None:
@@ -223,7 +226,7 @@ async def test_a_model_without_a_puzzle_in_common_is_not_compared(data: Data) ->
 
     text = await call_text(data, "speed_leaderboard")
 
-    assert "– once (too few runs): median 2 ms; 1 run on 1 puzzle" in text
+    assert "– once (fewer than 5 attempts at a puzzle): 2 ms per solved answer, median 2 ms; 1 run on" in text
     assert "the leader" not in text
 
 
@@ -246,8 +249,9 @@ async def test_what_is_claimed_and_what_is_measured_is_marked(data: Data) -> Non
         ("a", 0, 1),
         ("b", 0, 2),
     ]
-    assert [row["unranked"] for row in answer["rows"]] == ["too few runs", "claimed", "claimed"]
-    assert "Claimed, not ranked:\n– a: median 4 ms" in text
+    reasons = [row["unranked"] for row in answer["rows"]]
+    assert reasons == ["fewer than 5 attempts at a puzzle", "claimed", "claimed"]
+    assert "Claimed, not ranked:\n– a: 4 ms per solved answer, median 4 ms" in text
     assert (await board(data, grade="measured"))["total"] == 1
 
 
@@ -327,7 +331,7 @@ async def test_the_leaderboard_is_a_resource_that_can_be_subscribed_to(data: Dat
         heard = await client.inbox.of("notifications/resources/updated")
 
     assert [item["uri"] for item in listed] == ["aoc://leaderboard"]
-    assert "– a (too few runs): median 100 ms" in read["contents"][0]["text"]
+    assert "– a (fewer than 5 attempts at a puzzle): 100 ms per solved answer" in read["contents"][0]["text"]
     assert heard[0]["params"]["uri"] == "aoc://leaderboard"
 
 

@@ -81,13 +81,15 @@ async def test_what_does_not_fit_is_invalid_params(data: Data, name: str, argume
 
 
 async def test_compare_models_gives_the_ranking_and_how_to_read_it(data: Data) -> None:
-    times = {"slow": (39, 40, 41), "fast": (19, 20, 21)}
+    times = {"slow": (39, 39, 40, 41, 41), "fast": (19, 19, 20, 21, 21)}
     data.put_speeds(1, [entry(llm, time) for llm, of_model in times.items() for time in of_model])
 
     text = await prompted(data, "compare_models", day="1", phase="1", llm_name="slow")
 
     assert "recorded times on day 1 in phase 1." in text
-    assert text.index("1. fast: 1.00× the leader, median 20 ms") < text.index("2. slow: 2.00× the leader (")
+    assert text.index("1. fast: 1.00× the leader, 20 ms per solved answer") < text.index(
+        "2. slow: 2.00× the leader ("
+    )
     assert "Models whose ranges overlap" in text
     assert "other" not in text
     assert "Look closely at slow." in text

@@ -220,19 +220,20 @@ def judge(steps: list[AttemptStep], phase: int, wall_ms: float, *, is_isolated: 
 
     Answers in other attempts count as tries too: an agent could guess with them.
     """
+    best: Grade = VERIFIED if is_isolated else MEASURED
     phase_steps = [step for step in steps if step.phase == phase and step.outcome != "given"]
     if not phase_steps:
-        return PhaseResult(phase, "not started", None, 0, CLAIMED)
+        return PhaseResult(phase, "not started", None, 0, best)
     first = phase_steps[0].attempt
     end = next((step for step in phase_steps if step.attempt == first and step.outcome in ENDED), None)
     until_end = phase_steps if end is None else phase_steps[: phase_steps.index(end) + 1]
     wrong = sum(step.outcome == "wrong" for step in until_end)
     tries = sum(step.outcome in ANSWERED for step in until_end)
     if end is None or end.outcome != "solved" or tries > MAX_TRIES:
-        return PhaseResult(phase, "failed", round(wall_ms) if end is None else end.time, wrong, CLAIMED)
+        # Also a failure after looking at the puzzle: else an agent could look first, and choose its puzzles.
+        return PhaseResult(phase, "failed", round(wall_ms) if end is None else end.time, wrong, best)
     # Our own bridge took the time and checked the answer; isolation rules out any other source.
-    grade: Grade = CLAIMED if end.grade != MEASURED else VERIFIED if is_isolated else MEASURED
-    return PhaseResult(phase, "solved", end.time, wrong, grade)
+    return PhaseResult(phase, "solved", end.time, wrong, best if end.grade == MEASURED else CLAIMED)
 
 
 def find_version(agent: Agent, context: BenchContext) -> str | None:

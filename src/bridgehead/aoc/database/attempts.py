@@ -12,9 +12,8 @@ import msgspec
 
 from bridgehead.runtime.errors import Unavailable
 
-from ..files.attempts import AttemptCounts, AttemptEnd, AttemptStep, count_attempts, steps_to_store
-from ..files.entries import Measure
-from ..files.filters import Filters
+from ..files.attempts import AttemptEnd, AttemptStep, steps_to_store
+from ..files.entries import CLAIMED
 from .recorder import RETRY_PAUSE, SETTLE_SECONDS
 
 if TYPE_CHECKING:
@@ -32,10 +31,11 @@ _LOCK = "select pg_advisory_xact_lock(hashtextextended('aoc attempt ' || $1, 0))
 _KEYED = "select key from aoc_steps where year = $1 and attempt = $2"
 _FIND = "select day, step::text from aoc_steps where year = $1 and attempt = $2 order by id"
 _STEPS = "select step::text from aoc_steps where year = $1 and day = $2 order by id"
-# One row per attempt: its newest step, which says how it ended, and its wrong answers.
+# One row per attempt: its newest step, which says how it ended, its wrong answers, and its first grade.
 _ENDS = """\
 select distinct on (attempt) day, step::text,
-    count(*) filter (where step->>'outcome' = 'wrong') over (partition by attempt) as wrong
+    count(*) filter (where step->>'outcome' = 'wrong') over (partition by attempt) as wrong,
+    first_value(step->>'grade') over (partition by attempt order by id) as grade
 from aoc_steps where year = $1 and ($2::smallint is null or day = $2) order by attempt, id desc"""
 # Steps are only ever added. The count is needed too: ids are assigned before the commit, so a lower one can
 # become visible after a higher one.
@@ -110,13 +110,13 @@ class DatabaseAttempts:
         """Return a value that changes when any attempt does."""
         return tuple(map(tuple, self._fetch(_IDENTITY, self._year)))
 
-    def counts(
-        self, filters: Filters, name_of: Callable[[str], str], now: float
-    ) -> dict[Measure, dict[str, AttemptCounts]]:
-        """Count attempts by measure and model; the last step of each decides."""
-        rows = self._fetch(_ENDS, self._year, filters.day)
-        ends = (AttemptEnd(row["day"], _decode(row["step"]), row["wrong"]) for row in rows)
-        return count_attempts(ends, filters, name_of, now)
+    def ends(self, day: int | None) -> list[AttemptEnd]:
+        """Return every attempt of a day, or of all days, with its last step."""
+        rows = self._fetch(_ENDS, self._year, day)
+        return [
+            AttemptEnd(row["day"], _decode(row["step"]), row["wrong"], row["grade"] or CLAIMED)
+            for row in rows
+        ]
 
     def _fetch(self, sql: str, *values: object) -> list[postgres.Record]:
         async def read(connection: postgres.Connection) -> list[postgres.Record]:

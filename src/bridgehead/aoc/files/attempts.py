@@ -16,13 +16,13 @@ from __future__ import annotations
 import os
 import secrets
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Literal, NamedTuple, Protocol
 
 import msgspec
-from msgspec import Struct, field
+from msgspec import Struct
 from msgspec.structs import astuple, replace
 
 from bridgehead.runtime import durable
@@ -30,12 +30,10 @@ from bridgehead.runtime.errors import NotFound, StorageError
 from bridgehead.runtime.timing import Clock
 
 from . import layout
-from .entries import CLAIMED, SOLVING, Grade, Measure, Name, format_timestamp
-from .filters import Filters, Puzzle
+from .entries import CLAIMED, EXECUTION, SOLVING, Grade, Measure, Name, format_timestamp
 from .instructions import Verdict
 from .layout import Identity, Phase, identify
 from .locking import FolderLock
-from .names import canonical_name
 from .seals import Seals
 from .snapshot import read_snapshot
 
@@ -81,33 +79,6 @@ class AttemptStep(Struct, omit_defaults=True):
 _decode = msgspec.json.Decoder(AttemptStep).decode
 
 
-class Tries(NamedTuple):
-    """A model's attempts at one puzzle that were checked, and how many of them it solved."""
-
-    solved: int
-    attempts: int
-
-
-class AttemptCounts(Struct, frozen=True):
-    """How a model's attempts ended."""
-
-    attempts: int = 0
-    solved: int = 0
-    failed: int = 0
-    wrong: int = 0
-    """Wrong answers, over all attempts."""
-    tokens: float | None = None
-    """Mean over the attempts that report tokens."""
-    cost_usd: float | None = None
-    by_puzzle: dict[Puzzle, Tries] = field(default_factory=dict)
-
-    @property
-    def solve_rate(self) -> float | None:
-        """Share of solved ones among the attempts whose answer was checked."""
-        checked = self.solved + self.failed
-        return self.solved / checked if checked else None
-
-
 class AttemptStore(Protocol):
     """Attempts in files (`Attempts`) or in PostgreSQL (`DatabaseAttempts`). Blocks."""
 
@@ -131,10 +102,8 @@ class AttemptStore(Protocol):
         """Return a value that changes when any attempt does."""
         ...
 
-    def counts(
-        self, filters: Filters, name_of: Callable[[str], str], now: float
-    ) -> dict[Measure, dict[str, AttemptCounts]]:
-        """Count attempts by measure and model, on the day and phase that the filters name."""
+    def ends(self, day: int | None) -> list[AttemptEnd]:
+        """Return every attempt of a day, or of all days, with its last step."""
         ...
 
 
@@ -228,24 +197,36 @@ class Attempts:
         names = map(layout.attempts_name, layout.DAYS)
         return tuple(identify(os.path.join(self._folder, name)) for name in names)
 
-    def counts(
-        self, filters: Filters, name_of: Callable[[str], str], now: float
-    ) -> dict[Measure, dict[str, AttemptCounts]]:
-        """Count attempts by measure and model, on the day and phase that the filters name."""
+    def ends(self, day: int | None) -> list[AttemptEnd]:
+        """Return every attempt of a day, or of all days, with its last step."""
         ends: dict[str, AttemptEnd] = {}
-        for day in layout.DAYS if filters.day is None else (filters.day,):
-            for step in self.steps(day):
-                wrong = ends[step.attempt].wrong if step.attempt in ends else 0
-                ends[step.attempt] = AttemptEnd(day, step, wrong + (step.outcome == "wrong"))
-        return count_attempts(ends.values(), filters, name_of, now)
+        for number in layout.DAYS if day is None else (day,):
+            for step in self.steps(number):
+                before = ends.get(step.attempt)
+                ends[step.attempt] = AttemptEnd(
+                    number,
+                    step,
+                    (0 if before is None else before.wrong) + (step.outcome == "wrong"),
+                    step.grade if before is None else before.grade,
+                )
+        return list(ends.values())
 
 
 class AttemptEnd(NamedTuple):
-    """The last step of an attempt, and how many wrong answers came before it."""
+    """The last step of an attempt, and what came before it."""
 
     day: int
     step: AttemptStep
     wrong: int
+    """Wrong answers."""
+    grade: Grade
+    """The grade that the attempt could reach when it began."""
+
+    def is_over(self, now: float) -> bool:
+        """Return whether the attempt has ended or was abandoned."""
+        return self.step.outcome in ENDED or (
+            self.step.outcome != "given" and now - self.step.seconds > OPEN_SECONDS
+        )
 
 
 def steps_to_store(steps: list[AttemptStep], step: AttemptStep) -> list[AttemptStep]:
@@ -256,40 +237,6 @@ def steps_to_store(steps: list[AttemptStep], step: AttemptStep) -> list[AttemptS
     if step.outcome == "wrong" and wrong + 1 >= MAX_TRIES:
         return [step, replace(step, outcome="failed")]
     return [step]
-
-
-def count_attempts(
-    ends: Iterable[AttemptEnd], filters: Filters, name_of: Callable[[str], str], now: float
-) -> dict[Measure, dict[str, AttemptCounts]]:
-    """Count attempts by measure and model. An open attempt does not count until it is abandoned."""
-    by_model: dict[tuple[Measure, str], list[AttemptEnd]] = {}
-    for end in ends:
-        step = end.step
-        is_over = step.outcome in ENDED or now - step.seconds > OPEN_SECONDS
-        if is_over and step.outcome != "given" and filters.phase in {None, step.phase}:
-            by_model.setdefault((step.measure, name_of(canonical_name(step.llm))), []).append(end)
-    by_measure: dict[Measure, dict[str, AttemptCounts]] = {}
-    for (measure, llm), model_ends in by_model.items():
-        by_puzzle: dict[Puzzle, Tries] = {}
-        for end in model_ends:
-            # An unchecked answer must not count in the solve rate.
-            if end.step.outcome != "unchecked":
-                puzzle = (end.day, end.step.phase)
-                solved, attempts = by_puzzle.get(puzzle, (0, 0))
-                by_puzzle[puzzle] = Tries(solved + (end.step.outcome == "solved"), attempts + 1)
-        tokens = [end.step.tokens for end in model_ends if end.step.tokens is not None]
-        costs = [end.step.cost_usd for end in model_ends if end.step.cost_usd is not None]
-        solved = sum(tries.solved for tries in by_puzzle.values())
-        by_measure.setdefault(measure, {})[llm] = AttemptCounts(
-            attempts=len(model_ends),
-            solved=solved,
-            failed=sum(tries.attempts for tries in by_puzzle.values()) - solved,
-            wrong=sum(end.wrong for end in model_ends),
-            tokens=sum(tokens) / len(tokens) if tokens else None,
-            cost_usd=sum(costs) / len(costs) if costs else None,
-            by_puzzle=by_puzzle,
-        )
-    return by_measure
 
 
 def _decode_lines(data: bytes) -> Iterable[AttemptStep]:
@@ -417,11 +364,11 @@ class Stopwatch:
             self._attempts.append(day, steps)
 
     def record_run(
-        self, day: int, phase: int, llm: str, outcome: AttemptOutcome, milliseconds: int, measure: Measure
+        self, day: int, phase: int, llm: str, outcome: AttemptOutcome, milliseconds: int, grade: Grade
     ) -> None:
-        """Store a finished attempt timed by a command."""
-        step = self._step(secrets.token_hex(6), outcome, llm, phase, measure)
-        step.time = milliseconds
+        """Store a finished run of a program timed by a command."""
+        step = self._step(secrets.token_hex(6), outcome, llm, phase, EXECUTION)
+        step.time, step.grade = milliseconds, grade
         self._attempts.append(day, [step])
 
     def _step(

@@ -1,35 +1,33 @@
-"""Board: types of a ranking; `standings` computes it.
-
-Separate because the list of tools needs the types at start-up, and `standings` is slow to import.
-"""
+"""Board: types of a ranking; `standings` computes it."""
 
 from __future__ import annotations
-
-from typing import Literal
 
 from msgspec import Struct
 
 from ..files.entries import Grade, Measure
+from .comparison import Unit
 
 
 class Row(Struct, frozen=True, kw_only=True):
     """One model on the board; times are in milliseconds."""
 
     rank: int | None
-    """The best rank that the runs allow for; None if the model is not ranked."""
+    """The best rank that the attempts allow for; None if the model is not ranked."""
     rank_high: int | None
-    """The worst rank that the runs allow for."""
+    """The worst rank that the attempts allow for."""
     llm: str
-    group: int | None
-    """Models of different groups share no puzzle, not even through others; each group has a leader."""
     unranked: str | None
     """Why the model has no rank."""
     slower: float | None
-    """Expected time for a solved answer, as a multiple of the leader's."""
+    """Time per solved answer, as a multiple of the leader's, over the puzzles that both tried."""
     low: float | None
     high: float | None
+    per_solved: float | None
+    """Time per solved answer over the model's own puzzles, failures included; None if none is solved."""
     puzzles: int
+    """Tried ones, solved or not."""
     n: int
+    """Runs that have a time."""
     verified: int
     measured: int
     claimed: int
@@ -40,26 +38,27 @@ class Row(Struct, frozen=True, kw_only=True):
     mean: float | None
     stdev: float | None
     p95: int | None
-    attempts: int
     solved: int
+    """Checked attempts that were solved. Claimed times are not checked."""
+    failed: int
     wrong: int
     """Wrong answers handed in."""
     solve_rate: float | None
     tokens: float | None
+    """Mean of an attempt, which is one phase."""
     cost_usd: float | None
+    """Mean of an attempt."""
 
 
 class Board(Struct, frozen=True):
-    """All models: ranked ones by group, then those without a rank, then claimed times."""
+    """All models: ranked ones, then others by their time per solved answer, then claimed times."""
 
     rows: list[Row]
     measure: Measure
     grade: Grade | None
     """The only grade on the board; None if verified and measured runs are ranked together."""
-    unit: Literal["puzzles", "runs"]
-    """The scope of a claim: similar puzzles or, with one or two puzzles, further runs of these."""
-    counts_failures: bool
-    """False if a ranked model has no attempts: then the ratio is of times alone."""
+    unit: Unit
+    """The scope of a claim: similar days or, with one or two days, further attempts at these puzzles."""
     left_out: int
     """Models with too few runs to be shown among so many."""
     other_runs: int

@@ -21,7 +21,7 @@ from ..files.figures import median_of
 from ..files.filters import Filters
 from ..workspace import Workspace
 from .board import Board, Row
-from .standings import ZERO_MS
+from .comparison import ZERO_MS
 from .wording import board_title, count, dollars, duration, interval, no_runs, notes, rank, ratio, solved
 
 if TYPE_CHECKING:
@@ -104,8 +104,7 @@ def draw(workspace: Workspace, filters: Filters, path: str, theme: str = "light"
             f"{path} is not a picture.", next_step="Name a file that ends with .svg, .png or .pdf."
         )
     view = workspace.board_now(filters)
-    # Other groups share no puzzle with the first one, so they cannot be drawn on its axis.
-    rows = [row for row in view.rows if row.n and row.group in {None, 1} and row.unranked != CLAIMED]
+    rows = [row for row in view.rows if row.n and row.unranked != CLAIMED]
     if not rows:
         raise Unavailable(str(no_runs(filters.llm, view.known, filters.day, view.days)))
     lines, is_relative = _lines(workspace, filters, view.board, rows)
@@ -276,9 +275,9 @@ def _columns(rows: list[Row]) -> dict[str, list[str]]:
         "slower": [ratio(row.slower) for row in rows],
         "95 %": [interval(row) or "–" for row in rows],
         "runs": [f"{row.n:,}" for row in rows],
-        "solved": [solved(row) for row in rows],
-        "wrong": [f"{row.wrong:,}" if row.attempts else "" for row in rows],
-        "cost": ["" if row.cost_usd is None else dollars(row.cost_usd) for row in rows],
+        "solved / failed": [solved(row) for row in rows],
+        "wrong": [f"{row.wrong:,}" if row.solved or row.failed else "" for row in rows],
+        "cost / attempt": ["" if row.cost_usd is None else dollars(row.cost_usd) for row in rows],
     }
     return {heading: cells for heading, cells in columns.items() if any(cells)}
 

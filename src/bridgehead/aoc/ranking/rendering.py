@@ -21,42 +21,41 @@ COLUMNS = tuple(Row.__struct_fields__)
 RUN_COLUMNS = tuple(Run.__struct_fields__)
 
 _HEADINGS = (
-    "group",
     "rank",
     "model",
     "slower",
     "95 %",
+    "per solved",
     "median",
+    "solved / failed",
     "runs",
     "puzzles",
     "best",
-    "solved",
     "wrong",
     "grade",
     "not ranked",
     "mean",
     "stdev",
     "p95",
-    "tokens",
-    "cost",
+    "tokens / attempt",
+    "cost / attempt",
 )
-_ESSENTIAL = ("rank", "model", "slower", "median")
-# The order in which columns are left out on a narrow terminal: figures about the spread first, and last the
-# grade, without which a claimed time looks like any other.
+# The order in which columns are left out on a narrow terminal: figures about the spread first. The others
+# stay: without its grade, a claimed time looks like any other.
 _DROPPED_FIRST = (
     "p95",
     "stdev",
     "mean",
     "wrong",
-    "tokens",
-    "cost",
+    "tokens / attempt",
+    "cost / attempt",
     "best",
     "puzzles",
+    "per solved",
+    "runs",
     "not ranked",
     "95 %",
-    "solved",
-    "runs",
-    "grade",
+    "solved / failed",
 )
 _NAME_WIDTH = 40
 """A longer name is folded before a column is left out for it."""
@@ -65,27 +64,27 @@ _GAP = 2
 
 def _cells(board: Board) -> list[dict[str, str]]:
     """Write the rows for people, by heading."""
-    is_split = any(row.group not in {None, 1} for row in board.rows)
+    nobody_ranked = all(row.rank is None for row in board.rows)
     return [
         {
-            "group": str(row.group or "") if is_split else "",
-            "rank": rank(row),
+            "rank": "" if nobody_ranked else rank(row),
             "model": row.llm,
-            "slower": ratio(row.slower),
+            "slower": "" if nobody_ranked else ratio(row.slower),
             "95 %": interval(row),
             "median": _time(row.median),
             "runs": f"{row.n:,}",
             "puzzles": f"{row.puzzles:,}",
             "best": _time(row.best),
-            "solved": solved(row),
-            "wrong": f"{row.wrong:,}" if row.attempts else "",
+            "per solved": _time(row.per_solved),
+            "solved / failed": solved(row),
+            "wrong": f"{row.wrong:,}" if row.solved or row.failed else "",
             "grade": grades(row),
             "not ranked": row.unranked if row.unranked and row.unranked != CLAIMED else "",
             "mean": _time(row.mean),
             "stdev": _time(row.stdev),
             "p95": _time(row.p95),
-            "tokens": "" if row.tokens is None else f"{row.tokens:,.0f}",
-            "cost": "" if row.cost_usd is None else dollars(row.cost_usd),
+            "tokens / attempt": "" if row.tokens is None else f"{row.tokens:,.0f}",
+            "cost / attempt": "" if row.cost_usd is None else dollars(row.cost_usd),
         }
         for row in board.rows
     ]
@@ -119,7 +118,7 @@ def table(board: Board, width: int | None) -> Table:
 
 def _fitting(rows: list[dict[str, str]], width: int | None) -> list[str]:
     """Choose the columns that are not empty and that fit."""
-    chosen = [name for name in _HEADINGS if name in _ESSENTIAL or any(cells[name] for cells in rows)]
+    chosen = [name for name in _HEADINGS if any(cells[name] for cells in rows)]
     if width is None:
         return chosen
     rows = [{**cells, "model": cells["model"][:_NAME_WIDTH]} for cells in rows]

@@ -8,11 +8,20 @@ from bridgehead.runtime.findings import Chart, ChartBar, Fact, Report, ReportTab
 
 from ..files.filters import Filters
 from ..workspace import Workspace
-from .wording import METHOD, board_title, interval, rank, ratio, solved
+from .wording import METHOD, board_title, duration, interval, rank, ratio, solved
 
 MAX_ROWS = 20
-_COLUMNS = ("Rank", "Model", "Slower", "Interval", "Median", "Runs", "Puzzles", "Solved", "Wrong answers")
-_SECOND, _MINUTE = 1000.0, 60_000.0
+_COLUMNS = (
+    "Rank",
+    "Model",
+    "Slower",
+    "Interval",
+    "Median",
+    "Runs",
+    "Puzzles",
+    "Solved / failed",
+    "Wrong answers",
+)
 
 
 async def report(workspace: Workspace) -> Report:
@@ -26,28 +35,23 @@ async def report(workspace: Workspace) -> Report:
         Fact("Puzzles", f"{len(days)} of {workspace.year}"),
         Fact("Runs", f"{runs:,} on {len(view.days)} day{'' if len(view.days) == 1 else 's'}"),
         Fact("Models", str(len(view.known))),
-        Fact("Leader", next((row.llm for row in view.rows if row.slower is not None), "nobody yet")),
+        Fact("Leader", next((row.llm for row in view.rows if row.rank == 1), "nobody yet")),
         Fact("Measure", "time to the right answer" if is_solving else "run of the program"),
         Fact("Stored in", "PostgreSQL" if workspace.database is not None else "files"),
         *(Fact("Left out", f"{skipped.file}: {skipped.problem}") for skipped in view.skipped),
     )
-    # One chart for one scale: other groups have a leader of their own.
-    bars = tuple(
-        ChartBar(row.llm, row.slower, ratio(row.slower))
-        for row in rows
-        if row.slower is not None and row.group == 1
-    )
+    bars = tuple(ChartBar(row.llm, row.slower, ratio(row.slower)) for row in rows if row.slower is not None)
     written = tuple(
         (
             rank(row) if row.unranked is None else row.unranked,
             row.llm,
             ratio(row.slower),
             interval(row) or "–",
-            "–" if row.median is None else format_time(row.median),
+            "–" if row.median is None else duration(row.median),
             f"{row.n:,}",
             str(row.puzzles),
             solved(row) or "–",
-            f"{row.wrong:,}" if row.attempts else "–",
+            f"{row.wrong:,}" if row.solved or row.failed else "–",
         )
         for row in rows
     )
@@ -56,12 +60,3 @@ async def report(workspace: Workspace) -> Report:
     return Report(
         facts=facts, charts=charts, tables=(ReportTable("Leaderboard", _COLUMNS, written, numbers),)
     )
-
-
-def format_time(milliseconds: float) -> str:
-    """Format a time in milliseconds, seconds or minutes."""
-    if milliseconds >= _MINUTE:
-        return f"{int(milliseconds // _MINUTE)} min {milliseconds % _MINUTE / _SECOND:.0f} s"
-    if milliseconds >= _SECOND:
-        return f"{milliseconds / _SECOND:.1f} s"
-    return f"{milliseconds:.3g} ms"

@@ -1,52 +1,67 @@
-"""Standings: choose the runs of a board, find the groups that can be compared, and rank each. Pure.
+"""Standings: choose the runs and failures of a board, rank the models, and make the rows. Pure.
 
 A board has runs of one measure only. Verified and measured runs are ranked; claimed ones are listed after
-them, or ranked among themselves if there is nothing else.
+them, or ranked among themselves if there is nothing else. A failure counts like a time: only if the attempt
+could have reached a grade of the board.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
-from typing import Literal
+from collections.abc import Callable, Iterable, Mapping
+from itertools import chain
 
+from msgspec import Struct, field
 from msgspec.structs import replace
 
-from ..files.attempts import AttemptCounts
+from ..files.attempts import AttemptEnd
 from ..files.entries import CLAIMED, EXECUTION, GRADES, MEASURED, SOLVING, VERIFIED, Grade, Group, Measure
 from ..files.figures import Runs, figures, median_of
 from ..files.filters import Filters, Puzzle
+from ..files.names import canonical_name
 from .board import Board, Row
-from .comparison import Fit, Place, count_failures, fit_puzzles, fit_runs, place_models
+from .comparison import (
+    LEAST_ATTEMPTS,
+    LEAST_DAYS,
+    ZERO_MS,
+    Place,
+    Tries,
+    Unit,
+    cost_of,
+    place_models,
+    why_unranked,
+)
 
-ENOUGH_PUZZLES = 3
-"""With fewer puzzles, a claim is about those alone, and the runs are the unit."""
-ENOUGH_RUNS = 3
-"""Fewest runs of each puzzle, where runs are the unit."""
 MAX_MODELS = 300
 """Limit of models on a board; those with the fewest runs are left out. Clients can invent names."""
 MAX_RANKED = 60
-"""Limit of models in a group: the work is cubic, 0.1 s at this size, and clients can invent names."""
-ZERO_MS = 0.5
-"""The value of 0 ms: half of the millisecond that times are rounded to."""
-TOO_FEW_PUZZLES = "too few puzzles"
-NOT_SHARED = "too few shared puzzles"
-TOO_FEW_RUNS = "too few runs"
+"""Limit of ranked models: the work is quadratic, and clients can invent names."""
 NOTHING_SOLVED = "nothing solved"
-TOO_MANY = f"not among the {MAX_RANKED} models with the most puzzles"
+TOO_MANY = f"not among the {MAX_RANKED} models with the most days"
 
 RunsByDay = Mapping[int, Mapping[Group, Runs]]
 """The runs of each day, by recorded name."""
 Times = dict[str, dict[Puzzle, Runs]]
 """The runs of each model, under all of its names, by puzzle."""
-Unit = Literal["puzzles", "runs"]
+AttemptsByGrade = Mapping[str, Mapping[Grade, "Attempted"]]
+
+
+class Attempted(Struct):
+    """What a model's attempts of one grade add to its times."""
+
+    failed: dict[Puzzle, list[int | None]] = field(default_factory=dict)
+    """How long failed attempts took; None if nobody knows, because the attempt was abandoned."""
+    wrong: int = 0
+    tokens: list[int] = field(default_factory=list)
+    costs: list[float] = field(default_factory=list)
 
 
 def rank(
     records: RunsByDay,
     filters: Filters,
     name_of: Callable[[str], str],
-    attempts: Mapping[Measure, Mapping[str, AttemptCounts]],
+    ends: Iterable[AttemptEnd],
+    now: float,
 ) -> Board:
     """Rank the models of all records that pass the filters; `name_of` resolves aliases.
 
@@ -54,46 +69,34 @@ def rank(
     out.
     """
     tallies = {measure: tally(records, filters, name_of, measure) for measure in (SOLVING, EXECUTION)}
+    attempted = count_attempts(ends, filters, name_of, now)
     measure = filters.measure
     if measure is None:
         # The contract's times are solving times; execution times are shown only if there is nothing else.
-        has_solving = any(tallies[SOLVING].values()) or attempts.get(SOLVING)
-        has_execution = any(tallies[EXECUTION].values()) or attempts.get(EXECUTION)
+        has_solving = any(tallies[SOLVING].values()) or attempted[SOLVING]
+        has_execution = any(tallies[EXECUTION].values()) or attempted[EXECUTION]
         measure = EXECUTION if has_execution and not has_solving else SOLVING
-    chosen, left_out = _leave_out(tallies[measure], filters.llm)
-    counts = attempts.get(measure, {})
+    chosen, left_out = _leave_out(tallies[measure], attempted[measure], filters.llm)
+    counts = {llm: attempted[measure][llm] for llm in attempted[measure] if llm in chosen}
+    shown: tuple[Grade, ...] = (VERIFIED, MEASURED) if filters.grade is None else (filters.grade,)
     grade = filters.grade
-    ranked, listed = merge(chosen[VERIFIED], chosen[MEASURED]), chosen[CLAIMED]
-    unsolved = {
-        llm for llm, model_counts in counts.items() if model_counts.failed and not model_counts.solved
-    }
-    if grade is None and listed and not ranked and not unsolved:
-        grade = CLAIMED
-    if grade is not None:
-        ranked, listed = chosen[grade], {}
-    # Attempts say nothing about claimed times.
-    rows, unit, counts_failures = _rank_runs(ranked, counts, is_checked=grade != CLAIMED)
-    if grade in {None, MEASURED}:
-        rows += [
-            _row(llm, {}, counts[llm], unranked=NOTHING_SOLVED) for llm in sorted(unsolved - ranked.keys())
-        ]
+    ranked = _gather(chosen, counts, shown)
+    listed = _gather(chosen, counts, (CLAIMED,)) if grade is None else {}
+    if not ranked and listed:
+        grade, shown, ranked, listed = CLAIMED, (CLAIMED,), listed, {}
+    places, reasons, unit = _place(ranked)
+    maker = _RowMaker(chosen, counts)
+    rows = [maker.row(place.llm, ranked[place.llm], shown, place=place) for place in places]
+    rows += [maker.row(llm, ranked[llm], shown, why=reasons[llm]) for llm in _by_cost(ranked, reasons)]
     if filters.order == "solve_rate":
         rows = _order_by_solve_rate(rows)
-    shown = (VERIFIED, MEASURED) if grade is None else (grade,)
-    rows = [
-        replace(row, **{shown_grade: _count(chosen[shown_grade].get(row.llm, {})) for shown_grade in shown})
-        for row in rows
-    ]
-    rows += [
-        replace(
-            _row(llm, puzzles, None if llm in ranked else counts.get(llm), unranked=CLAIMED),
-            claimed=_count(puzzles),
-        )
-        for llm, puzzles in sorted(listed.items())
-    ]
+    rows += [maker.row(llm, listed[llm], (CLAIMED,), why=CLAIMED) for llm in _by_cost(listed, listed)]
     other = tallies[EXECUTION if measure == SOLVING else SOLVING]
     other_runs = sum(_count(puzzles) for times in other.values() for puzzles in times.values())
-    return Board(rows, measure, grade, unit, counts_failures, left_out, other_runs)
+    return Board(rows, measure, grade, unit, left_out, other_runs)
+
+
+# --- what counts -------------------------------------------------------------------------------------------
 
 
 def tally(
@@ -112,20 +115,6 @@ def tally(
     return tallies
 
 
-def _leave_out(times: dict[Grade, Times], requested: str | None) -> tuple[dict[Grade, Times], int]:
-    """Keep the models with the most runs, those with better grades first; return how many are left out."""
-    sizes: dict[str, tuple[int, int]] = {}
-    for grade, models in times.items():
-        for llm, puzzles in models.items():
-            better, runs = sizes.get(llm, (0, 0))
-            sizes[llm] = better + (grade != CLAIMED), runs + _count(puzzles)
-    if len(sizes) <= MAX_MODELS:
-        return times, 0
-    kept = set(sorted(sizes, key=lambda llm: (sizes[llm], llm), reverse=True)[:MAX_MODELS]) | {requested}
-    shown = {grade: {llm: models[llm] for llm in models if llm in kept} for grade, models in times.items()}
-    return shown, len(sizes.keys() - kept)
-
-
 def merge(first: Times, second: Times) -> Times:
     """Return the runs of both; neither is changed."""
     merged = {llm: dict(puzzles) for llm, puzzles in first.items()}
@@ -136,203 +125,206 @@ def merge(first: Times, second: Times) -> Times:
     return merged
 
 
-# --- groups ------------------------------------------------------------------------------------------------
+def count_attempts(
+    ends: Iterable[AttemptEnd], filters: Filters, name_of: Callable[[str], str], now: float
+) -> dict[Measure, dict[str, dict[Grade, Attempted]]]:
+    """Collect what attempts add, by measure, model and grade; one that goes on counts once abandoned."""
+    attempted: dict[Measure, dict[str, dict[Grade, Attempted]]] = {SOLVING: {}, EXECUTION: {}}
+    for end in ends:
+        step = end.step
+        if not end.is_over(now) or filters.phase not in {None, step.phase}:
+            continue
+        is_failed = step.outcome not in {"solved", "unchecked"}
+        of_model = attempted[step.measure].setdefault(name_of(canonical_name(step.llm)), {})
+        grade = end.grade if is_failed else step.grade
+        # Version 0.3 wrote the failures of `bench` and `run` without a grade; both saw them fail.
+        if (
+            is_failed
+            and grade == CLAIMED
+            and (step.measure == EXECUTION or step.attempt.startswith("bench-"))
+        ):
+            grade = MEASURED
+        own = of_model.setdefault(grade, Attempted())
+        own.wrong += end.wrong
+        if step.tokens is not None:
+            own.tokens.append(step.tokens)
+        if step.cost_usd is not None:
+            own.costs.append(step.cost_usd)
+        if is_failed:
+            failed = own.failed.setdefault((end.day, step.phase), [])
+            failed.append(step.time if step.outcome == "failed" else None)
+    return attempted
 
 
-def find_groups(times: Times) -> tuple[list[Times], Unit]:
-    """Split the models into groups that can be ranked, the largest first; leave out the rest.
+def _leave_out(
+    tallies: dict[Grade, Times], attempted: AttemptsByGrade, requested: str | None
+) -> tuple[dict[str, dict[Grade, dict[Puzzle, Runs]]], int]:
+    """Return the times of the models with the most runs, better grades first, and how many are left out."""
+    models: dict[str, dict[Grade, dict[Puzzle, Runs]]] = {
+        llm: {} for llm, by_grade in attempted.items() if any(own.failed for own in by_grade.values())
+    }
+    for grade, times in tallies.items():
+        for llm, puzzles in times.items():
+            models.setdefault(llm, {})[grade] = puzzles
+    if len(models) <= MAX_MODELS:
+        return models, 0
 
-    With one or two shared puzzles in all, each model needs several runs of all puzzles of its group.
-    """
-    solvers: dict[Puzzle, set[str]] = {}
-    for llm, puzzles in times.items():
-        for puzzle in puzzles:
-            solvers.setdefault(puzzle, set()).add(llm)
-    shared = {puzzle: llms for puzzle, llms in solvers.items() if len(llms) > 1}
-    if len(shared) < ENOUGH_PUZZLES:
-        groups = []
-        for llms, group_puzzles in _connected(shared):
-            enough = [
-                llm
-                for llm in llms
-                if all(
-                    puzzle in times[llm] and len(times[llm][puzzle].ordered) >= ENOUGH_RUNS
-                    for puzzle in group_puzzles
-                )
-            ]
-            groups.append(
-                {llm: {puzzle: times[llm][puzzle] for puzzle in sorted(group_puzzles)} for llm in enough}
+    def size(llm: str) -> tuple[int, int, str]:
+        return len(models[llm].keys() - {CLAIMED}), sum(map(_count, models[llm].values())), llm
+
+    kept = set(sorted(models, key=size, reverse=True)[:MAX_MODELS]) | {requested}
+    return {llm: models[llm] for llm in models if llm in kept}, len(models.keys() - kept)
+
+
+def _gather(
+    chosen: Mapping[str, Mapping[Grade, Mapping[Puzzle, Runs]]],
+    counts: AttemptsByGrade,
+    grades: tuple[Grade, ...],
+) -> dict[str, dict[Puzzle, Tries]]:
+    """Return the tries of the models that have any of these grades."""
+    solved: dict[str, dict[Puzzle, list[int]]] = {}
+    failed: dict[str, dict[Puzzle, list[int | None]]] = {}
+    for llm, by_grade in chosen.items():
+        for grade in grades:
+            for puzzle, runs in by_grade.get(grade, {}).items():
+                solved.setdefault(llm, {}).setdefault(puzzle, []).extend(runs.ordered)
+            for puzzle, times in counts.get(llm, {}).get(grade, Attempted()).failed.items():
+                failed.setdefault(llm, {}).setdefault(puzzle, []).extend(times)
+    # An abandoned attempt takes as long as the longest one of the board, or quitting would be free.
+    known = [t for puzzles in failed.values() for times in puzzles.values() for t in times if t is not None]
+    known = known or [max(times) for puzzles in solved.values() for times in puzzles.values()]
+    limit = max(known, default=0)
+    return {
+        llm: {
+            puzzle: Tries(
+                solved.get(llm, {}).get(puzzle, ()),
+                [limit if t is None else t for t in failed.get(llm, {}).get(puzzle, ())],
             )
-        return [group for group in groups if len(group) > 1], "runs"
-    kept = {llm: set(model_times) & shared.keys() for llm, model_times in times.items()}
-    # Repeated: without a model a puzzle may have one model left, and without that puzzle a model too few.
-    dropped = [llm for llm, puzzles in kept.items() if len(puzzles) < ENOUGH_PUZZLES]
-    while dropped:
-        llm = dropped.pop()
-        for puzzle in kept.pop(llm, ()):
-            shared[puzzle].discard(llm)
-            if len(shared[puzzle]) == 1:
-                (last,) = shared.pop(puzzle)
-                kept[last].discard(puzzle)
-                if len(kept[last]) == ENOUGH_PUZZLES - 1:
-                    dropped.append(last)
-    groups = [
-        {llm: {puzzle: times[llm][puzzle] for puzzle in sorted(kept[llm])} for llm in sorted(llms)}
-        for llms, _ in _connected(shared)
-    ]
-    return groups, "puzzles"
-
-
-def _connected(solvers: Mapping[Puzzle, set[str]]) -> list[tuple[list[str], set[Puzzle]]]:
-    """Return the connected components of models and puzzles, most models first."""
-    ran: dict[str, list[Puzzle]] = {}
-    for puzzle, llms in solvers.items():
-        for llm in llms:
-            ran.setdefault(llm, []).append(puzzle)
-    groups = []
-    seen: set[Puzzle] = set()
-    for start in sorted(solvers):
-        if start in seen:
-            continue
-        seen.add(start)
-        puzzles, waiting = {start}, [start]
-        models: set[str] = set()
-        while waiting:
-            for llm in solvers[waiting.pop()] - models:
-                models.add(llm)
-                new = set(ran[llm]) - puzzles
-                puzzles |= new
-                waiting += new
-        seen |= puzzles
-        groups.append((sorted(models), puzzles))
-    return sorted(groups, key=lambda group: -len(group[0]))
-
-
-# --- rows --------------------------------------------------------------------------------------------------
-
-
-def _rank_runs(
-    times: Times, counts: Mapping[str, AttemptCounts], *, is_checked: bool
-) -> tuple[list[Row], Unit, bool]:
-    rows: list[Row] = []
-    groups, unit = find_groups(times)
-    # Failures count for all ranked models or for none: a model without attempts has no solve rate.
-    counts_failures = (
-        is_checked
-        and bool(groups)
-        and all(llm in counts and counts[llm].by_puzzle for group in groups for llm in group)
-    )
-    left_out: set[str] = set()
-    number = 0
-    for group in groups:
-        by_puzzles = sorted(group, key=lambda llm: (-len(group[llm]), -_count(group[llm]), llm))
-        compared = sorted(by_puzzles[:MAX_RANKED])
-        left_out.update(by_puzzles[MAX_RANKED:])
-        fit = _fit({llm: group[llm] for llm in compared}, unit)
-        if fit is None:
-            continue
-        if counts_failures:
-            fit = count_failures(fit, {llm: counts[llm].by_puzzle for llm in compared})
-        number += 1
-        rows += [
-            _row(place.llm, times[place.llm], counts.get(place.llm), place, number)
-            for place in place_models(fit)
-        ]
-    ranked = {row.llm for row in rows}
-    unranked = sorted(times.keys() - ranked, key=lambda llm: (-len(times[llm]), -_count(times[llm]), llm))
-    for llm in unranked:
-        reason = TOO_FEW_PUZZLES if len(times[llm]) < ENOUGH_PUZZLES else NOT_SHARED
-        if llm in left_out:
-            reason = TOO_MANY
-        elif unit == "runs" and any(len(runs.ordered) < ENOUGH_RUNS for runs in times[llm].values()):
-            reason = TOO_FEW_RUNS
-        rows.append(_row(llm, times[llm], counts.get(llm), unranked=reason))
-    return rows, unit, counts_failures
-
-
-def _fit(group: Times, unit: Unit) -> Fit | None:
-    if unit == "runs":
-        return fit_runs(
-            {
-                llm: {puzzle: [_log(time) for time in runs.ordered] for puzzle, runs in puzzles.items()}
-                for llm, puzzles in group.items()
-            }
-        )
-    return fit_puzzles(
-        {
-            llm: {puzzle: _middle_log(runs.ordered) for puzzle, runs in puzzles.items()}
-            for llm, puzzles in group.items()
+            for puzzle in sorted(solved.get(llm, {}).keys() | failed.get(llm, {}).keys())
         }
-    )
-
-
-def _log(milliseconds: int) -> float:
-    return math.log(milliseconds or ZERO_MS)
-
-
-def _middle_log(ordered: list[int]) -> float:
-    """Return the median of the logarithms."""
-    return (_log(ordered[(len(ordered) - 1) // 2]) + _log(ordered[len(ordered) // 2])) / 2
+        for llm in solved.keys() | failed.keys()
+    }
 
 
 def _count(puzzles: Mapping[Puzzle, Runs]) -> int:
     return sum(len(runs.ordered) for runs in puzzles.values())
 
 
-def _row(
-    llm: str,
-    puzzles: Mapping[Puzzle, Runs],
-    counts: AttemptCounts | None,
-    place: Place | None = None,
-    group: int | None = None,
-    unranked: str | None = None,
-) -> Row:
-    """Make a row; the caller fills in how many of its runs have which grade."""
-    counts = counts or AttemptCounts()
-    puzzle_runs = list(puzzles.values())
-    # Mean, deviation and percentile are meaningless over puzzles of different difficulty.
-    single = figures(puzzle_runs) if len(puzzle_runs) == 1 else None
-    medians = [median_of(runs.ordered) for runs in puzzle_runs]
-    median = medians[0] if medians else None
-    if len(medians) > 1:
-        median = round(math.exp(sum(math.log(value or ZERO_MS) for value in medians) / len(medians)), 1)
-    return Row(
-        rank=None if place is None else place.rank,
-        rank_high=None if place is None else place.rank_high,
-        llm=llm,
-        group=group,
-        unranked=unranked,
-        slower=None if place is None else place.ratio,
-        low=None if place is None else place.low,
-        high=None if place is None else place.high,
-        puzzles=len(puzzle_runs),
-        n=_count(puzzles),
-        verified=0,
-        measured=0,
-        claimed=0,
-        best=min((runs.ordered[0] for runs in puzzle_runs), default=None),
-        median=median,
-        mean=None if single is None else single.mean,
-        stdev=None if single is None else single.stdev,
-        p95=None if single is None else single.p95,
-        attempts=counts.attempts,
-        solved=counts.solved,
-        wrong=counts.wrong,
-        solve_rate=counts.solve_rate,
-        tokens=counts.tokens,
-        cost_usd=counts.cost_usd,
-    )
+# --- ranks -------------------------------------------------------------------------------------------------
+
+
+def _place(models: Mapping[str, dict[Puzzle, Tries]]) -> tuple[list[Place], dict[str, str], Unit]:
+    """Rank the models; return also why the others have no rank, and the unit of the comparison."""
+    tried_by: dict[int, set[str]] = {}
+    for llm, tries in models.items():
+        for day, _ in tries:
+            tried_by.setdefault(day, set()).add(llm)
+    shared_days = [day for day, llms in tried_by.items() if len(llms) > 1]
+    unit: Unit = "days" if len(shared_days) >= LEAST_DAYS else "attempts"
+    comparable = models
+    if unit == "attempts":
+        comparable = {
+            llm: {
+                puzzle: cell
+                for puzzle, cell in tries.items()
+                if len(cell.solved) + len(cell.failed) >= LEAST_ATTEMPTS
+            }
+            for llm, tries in models.items()
+        }
+    reasons = why_unranked(comparable, unit)
+    reasons |= {
+        llm: NOTHING_SOLVED for llm in models if not any(cell.solved for cell in models[llm].values())
+    }
+    candidates = [llm for llm in models if llm not in reasons]
+
+    def size(llm: str) -> tuple[int, int, str]:
+        return -len({day for day, _ in models[llm]}), -sum(len(c.solved) for c in models[llm].values()), llm
+
+    for llm in sorted(candidates, key=size)[MAX_RANKED:]:
+        reasons[llm] = TOO_MANY
+    kept = {llm: comparable[llm] for llm in candidates if llm not in reasons}
+    return place_models(kept, unit), reasons, unit
+
+
+def _by_cost(models: Mapping[str, dict[Puzzle, Tries]], llms: Iterable[str]) -> list[str]:
+    return sorted(llms, key=lambda llm: (cost_of(models[llm]), llm))
 
 
 def _order_by_solve_rate(rows: list[Row]) -> list[Row]:
-    """Sort by solve rate, then by speed; models with the same rate share a rank. Without a rate: no rank."""
+    """Sort by solve rate, then by cost; models with the same rate share a rank. Without a rate: no rank."""
     ordered = sorted(rows, key=lambda row: math.inf if row.solve_rate is None else -row.solve_rate)
     rates = [row.solve_rate for row in ordered]
     first = {rate: place for place, rate in reversed(list(enumerate(rates, start=1)))}
     last = {rate: place for place, rate in enumerate(rates, start=1)}
     return [
-        replace(row, rank=None, rank_high=None, unranked=row.unranked or "no attempts")
+        replace(row, rank=None, rank_high=None, unranked=row.unranked or "no checked attempts")
         if row.solve_rate is None
         else replace(row, rank=first[row.solve_rate], rank_high=last[row.solve_rate], unranked=None)
         for row in ordered
     ]
+
+
+class _RowMaker:
+    """Makes rows from the runs and attempts of all models."""
+
+    def __init__(
+        self,
+        chosen: Mapping[str, Mapping[Grade, Mapping[Puzzle, Runs]]],
+        counts: AttemptsByGrade,
+    ) -> None:
+        self._chosen = chosen
+        self._counts = counts
+
+    def row(
+        self,
+        llm: str,
+        tries: Mapping[Puzzle, Tries],
+        grades: tuple[Grade, ...],
+        *,
+        place: Place | None = None,
+        why: str | None = None,
+    ) -> Row:
+        """Make the row of one model, from runs of these grades."""
+        own = self._chosen[llm]
+        counts = self._counts.get(llm, {})
+        attempted = [counts[grade] for grade in grades if grade in counts]
+        tokens = list(chain.from_iterable(attempts.tokens for attempts in attempted))
+        costs = list(chain.from_iterable(attempts.costs for attempts in attempted))
+        puzzle_runs: dict[Puzzle, Runs] = {}
+        for puzzle, runs in chain.from_iterable(own.get(grade, {}).items() for grade in grades):
+            puzzle_runs[puzzle] = puzzle_runs[puzzle].merged(runs) if puzzle in puzzle_runs else runs
+        # Mean, deviation and percentile are meaningless over puzzles of different difficulty.
+        single = figures(list(puzzle_runs.values())) if len(puzzle_runs) == 1 else None
+        medians = [median_of(runs.ordered) for runs in puzzle_runs.values()]
+        median = medians[0] if medians else None
+        if len(medians) > 1:
+            median = round(math.exp(sum(math.log(value or ZERO_MS) for value in medians) / len(medians)), 1)
+        by_grade = {grade: _count(own.get(grade, {})) for grade in grades}
+        failed = sum(len(cell.failed) for cell in tries.values())
+        solved = sum(by_grade.get(grade, 0) for grade in (VERIFIED, MEASURED))
+        return Row(
+            rank=None if place is None else place.rank,
+            rank_high=None if place is None else place.rank_high,
+            llm=llm,
+            unranked=why,
+            slower=None if place is None else place.ratio,
+            low=None if place is None else place.low,
+            high=None if place is None else place.high,
+            per_solved=round(cost_of(tries), 1) if medians else None,
+            puzzles=len(tries),
+            n=sum(by_grade.values()),
+            verified=by_grade.get(VERIFIED, 0),
+            measured=by_grade.get(MEASURED, 0),
+            claimed=by_grade.get(CLAIMED, 0),
+            best=min((runs.ordered[0] for runs in puzzle_runs.values()), default=None),
+            median=median,
+            mean=None if single is None else single.mean,
+            stdev=None if single is None else single.stdev,
+            p95=None if single is None else single.p95,
+            solved=solved,
+            failed=failed,
+            wrong=sum(attempts.wrong for attempts in attempted),
+            solve_rate=solved / (solved + failed) if solved + failed and grades != (CLAIMED,) else None,
+            tokens=sum(tokens) / len(tokens) if tokens else None,
+            cost_usd=sum(costs) / len(costs) if costs else None,
+        )

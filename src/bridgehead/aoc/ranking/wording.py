@@ -15,11 +15,11 @@ from ..files.history import Page
 from .board import Board, Row
 
 METHOD = (
-    "1.8× means 1.8 times the leader's time per solved answer, compared puzzle by puzzle. A rank like 2–4 "
-    "is as exact as the runs allow, at 95 % confidence for the whole board."
+    "All the time an agent took, failures included, divided by the puzzles it solved. 1.8× is 1.8 times the "
+    "leader's, over the days that both tried. Leaving out each day in turn shows how much a ratio depends on "
+    "single days, and a rank like 2–4 is as exact as that allows: at most 1 board in 20 has a wrong one."
 )
-FEW_PUZZLES = "With fewer than 3 shared puzzles, this is about these puzzles alone."
-NO_FAILURES = "Failed attempts are not counted: not every ranked model has attempts."
+FEW_DAYS = "With fewer than 3 shared days, attempts are compared, and this is about these puzzles only."
 _UNITS = (("h", 3_600_000), ("min", 60_000), ("s", 1000))
 _MEASURES = {"solving": "solving time", "execution": "execution time"}
 
@@ -95,8 +95,6 @@ def rows_text(board: Board, rows: list[Row]) -> str:
     lines = [f"{board_title(board)}:"]
     before: Row | None = None
     for row in rows:
-        if row.group not in {None, 1} and (before is None or before.group != row.group):
-            lines.append(f"Group {row.group}, which shares no puzzle with the others:")
         if is_listed(board, row) and (before is None or not is_listed(board, before)):
             lines.append("Claimed, not ranked:")
         lines.append(_row_text(row))
@@ -112,17 +110,22 @@ def is_listed(board: Board, row: Row) -> bool:
 def _row_text(row: Row) -> str:
     place = f"{rank(row)}." if row.rank is not None else "–"
     why = f" ({row.unranked})" if row.unranked not in {None, CLAIMED} else ""
-    if row.best is None or row.median is None:
-        return f"{place} {row.llm}{why}{_correctness(row)}"
-    compared = "" if row.slower is None else f"{ratio(row.slower)} the leader"
-    compared += f" ({interval(row)}), " if interval(row) else ", " if compared else ""
-    spread = "" if row.stdev is None else f", stdev {duration(row.stdev)}"
-    slowest = "" if row.p95 is None else f", p95 {duration(row.p95)}"
-    return (
-        f"{place} {row.llm}{why}: {compared}median {duration(row.median)}; "
-        f"{count(row.n, 'run')} on {count(row.puzzles, 'puzzle')}, best {duration(row.best)}{spread}{slowest}"
-        f"{_correctness(row)}"
-    )
+    parts = []
+    if row.slower is not None:
+        parts.append(f"{ratio(row.slower)} the leader" + (f" ({interval(row)})" if interval(row) else ""))
+    if row.per_solved is not None:
+        parts.append(f"{duration(row.per_solved)} per solved answer")
+    if row.median is not None:
+        parts.append(f"median {duration(row.median)}")
+    lines = [", ".join(parts)] if parts else []
+    if row.best is not None:
+        spread = "" if row.stdev is None else f", stdev {duration(row.stdev)}"
+        slowest = "" if row.p95 is None else f", p95 {duration(row.p95)}"
+        on = f"{count(row.n, 'run')} on {count(row.puzzles, 'puzzle')}"
+        lines.append(f"{on}, best {duration(row.best)}{spread}{slowest}")
+    lines += [grades(row)] if row.verified else []
+    lines += _correctness(row)
+    return f"{place} {row.llm}{why}: {'; '.join(lines)}"
 
 
 def grades(row: Row) -> str:
@@ -135,19 +138,17 @@ def grades(row: Row) -> str:
 
 
 def solved(row: Row) -> str:
-    """Format how many of the attempts were solved; empty without attempts."""
-    return f"{row.solved} of {row.attempts}" if row.attempts else ""
+    """Format how many attempts were solved, and how many failed; empty without checked attempts."""
+    return f"{row.solved:,} / {row.failed:,}" if row.solved or row.failed else ""
 
 
-def _correctness(row: Row) -> str:
-    parts = [f"; {grades(row)}"] if row.verified else []
-    if row.attempts:
-        parts.append(f"; solved {solved(row)}, {count(row.wrong, 'wrong answer')}")
-    if row.tokens is not None:
-        parts.append(f", {row.tokens:,.0f} tokens")
-    if row.cost_usd is not None:
-        parts.append(f", {dollars(row.cost_usd)}")
-    return "".join(parts)
+def _correctness(row: Row) -> list[str]:
+    parts = []
+    if row.solved or row.failed:
+        parts.append(f"solved {row.solved:,}, failed {row.failed:,}, {count(row.wrong, 'wrong answer')}")
+    usage = [] if row.tokens is None else [f"{row.tokens:,.0f} tokens"]
+    usage += [] if row.cost_usd is None else [dollars(row.cost_usd)]
+    return parts + ([f"{' and '.join(usage)} an attempt"] if usage else [])
 
 
 def notes(board: Board) -> list[str]:
@@ -155,15 +156,12 @@ def notes(board: Board) -> list[str]:
     lines = []
     if any(row.slower is not None for row in board.rows):
         lines.append(METHOD)
-        if board.unit == "runs":
-            lines.append(FEW_PUZZLES)
-        if any(row.group not in {None, 1} for row in board.rows):
-            lines.append("Models of different groups share no puzzle, so nothing compares them.")
-        if not board.counts_failures and any(row.attempts for row in board.rows):
-            lines.append(NO_FAILURES)
+        if board.unit == "attempts":
+            lines.append(FEW_DAYS)
     elif board.rows:
         lines.append(
-            "Nobody is ranked yet. That takes 2 models with 3 shared puzzles, or 3 runs each of one puzzle."
+            "Nobody is ranked yet. That takes 2 models that tried the same 3 days and solved 3 answers each, "
+            "or 5 attempts each at one puzzle."
         )
     if board.left_out:
         lines.append(

@@ -57,14 +57,13 @@ class ModelCells(Struct, frozen=True):
     rank: int | None
     rank_high: int | None
     llm: str
-    group: int | None
     unranked: str | None
     slower: float | None
     low: float | None
     high: float | None
     n: int
-    attempts: int
     solved: int
+    failed: int
     wrong: int
     solve_rate: float | None
     tokens: float | None
