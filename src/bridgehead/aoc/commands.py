@@ -29,8 +29,8 @@ from .files.layout import FIRST, LAST, default_data_dir, folders_in
 from .files.names import clean_name
 from .measuring import Measurement, measure
 from .ranking import rendering, wording
-from .ranking.board import Board
 from .ranking.plot import draw
+from .ranking.standings import Board
 from .sandbox.program import MEGABYTE, Limits
 from .settings import AocSettings, find_session_file, secret_paths
 from .site import client as site

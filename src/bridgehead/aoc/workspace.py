@@ -40,8 +40,7 @@ from .files.records import DayCounts, RecordReader, Records
 from .files.seals import Seals
 from .files.timeline import RunFilter
 from .handouts import Handouts
-from .ranking.board import Board, Row
-from .ranking.standings import merge, rank, tally
+from .ranking.standings import Board, Row, merge, rank, tally
 from .settings import AocSettings
 
 if TYPE_CHECKING:

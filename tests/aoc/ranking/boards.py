@@ -6,8 +6,7 @@ from bridgehead.aoc.files.attempts import AttemptEnd, AttemptStep
 from bridgehead.aoc.files.entries import MEASURED, SOLVING, Grade, Group
 from bridgehead.aoc.files.figures import Runs
 from bridgehead.aoc.files.filters import Filters
-from bridgehead.aoc.ranking.board import Board
-from bridgehead.aoc.ranking.standings import rank
+from bridgehead.aoc.ranking.standings import Board, rank
 
 Times = dict[str, dict[int, list[int]]]
 """The times of each model by day."""

@@ -20,8 +20,8 @@ from ..files.entries import CLAIMED
 from ..files.figures import median_of
 from ..files.filters import Filters
 from ..workspace import Workspace
-from .board import Board, Row
 from .comparison import ZERO_MS
+from .standings import Board, Row
 from .wording import board_title, count, dollars, duration, interval, no_runs, notes, rank, ratio, solved
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from bridgehead.runtime.command_line import write_csv
 
 from ..files.entries import CLAIMED
 from ..files.history import Run
-from .board import Board, Row
+from .standings import Board, Row
 from .wording import dollars, duration, grades, interval, rank, ratio, solved
 
 if TYPE_CHECKING:

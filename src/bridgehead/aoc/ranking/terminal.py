@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.text import Text
 
 from . import rendering, wording
-from .board import Board
+from .standings import Board
 
 
 def print_board(board: Board) -> None:

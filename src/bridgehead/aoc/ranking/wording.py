@@ -12,7 +12,7 @@ from typing import NamedTuple
 from ..files.entries import CLAIMED, EXECUTION, Measure
 from ..files.filters import Skipped
 from ..files.history import Page
-from .board import Board, Row
+from .standings import Board, Row
 
 METHOD = (
     "All the time an agent took, failures included, divided by the puzzles it solved. 1.8× is 1.8 times the "

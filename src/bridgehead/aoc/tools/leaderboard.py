@@ -13,7 +13,7 @@ from ..files import layout
 from ..files.entries import Grade, Measure, Name
 from ..files.filters import Order, Skipped, make_filters
 from ..files.history import Run
-from ..ranking.board import Row
+from ..ranking.standings import Row
 from ..ranking.wording import (
     METHOD,
     board_text,
