@@ -111,7 +111,7 @@ def parser() -> Parser:
     )
     history = _add(commands, "history", _history, "list single runs, newest first")
     history.add_argument("--limit", type=number(int, 1, _MOST), metavar="N", help="only the newest N")
-    export = _add(commands, "export", _export, "write every run")
+    export = _add(commands, "export", _export, "write every attempt, one row each")
     export.add_argument(
         "--format", choices=("json", "csv"), default="json", help="the output format (default: json)"
     )
@@ -264,9 +264,9 @@ def _export(workspace: Workspace, options: Namespace, settings: AocSettings) -> 
         path.mkdir(parents=True, exist_ok=True)
         result = export_folder(workspace, folders_in(str(path), settings.year), database)
         return _print_transfer(result, f"to {path}")
-    runs, skipped = workspace.runs_now(_filters(options))
+    rows, skipped = workspace.attempts_now(_filters(options))
     is_json = options.format == "json"
-    sys.stdout.write(rendering.json(runs) if is_json else rendering.csv(runs, rendering.RUN_COLUMNS))
+    sys.stdout.write(rendering.json(rows) if is_json else rendering.csv(rows, rendering.ATTEMPT_COLUMNS))
     _name_skipped(skipped)
     return 0
 

@@ -28,13 +28,13 @@ from bridgehead.runtime.timing import Clock, SystemClock
 
 from .files import instructions, layout
 from .files.attempts import ANSWERED, Attempts, AttemptStep, AttemptStore, Stopwatch, TimedAttempt
-from .files.entries import CLAIMED, MEASURED, VERIFIED, Details, Group, Measure, RecordKey
+from .files.entries import CLAIMED, MEASURED, VERIFIED, Details, Entry, Group, Measure, RecordKey, moment_of
 from .files.figures import Runs
 from .files.filters import Filters, Puzzle, Skipped
-from .files.history import Page, Run, as_run, cut_page, find_runs
+from .files.history import Attempt, Page, Run, as_run, cut_page, failed_attempt, find_runs, recorded_attempt
 from .files.instructions import Instruction, Verdict
 from .files.layout import Folders, find_folders
-from .files.names import Aliases, canonical_name, match_names, merge_spellings, read_or_skip
+from .files.names import Aliases, canonical_name, fold_name, match_names, merge_spellings, read_or_skip
 from .files.recorder import NewRun, Recorder, RecordWriter
 from .files.records import DayCounts, RecordReader, Records
 from .files.seals import Seals
@@ -192,13 +192,13 @@ class Workspace:
         With an attempt in `before`, only phases handed out before it began count as given.
         """
         aliases = self._aliases([])
-        name = aliases.look_up(llm).casefold()
+        name = fold_name(aliases.look_up(llm))
         own: set[str] = set()
         past = PastAttempts(set(), Counter(), has_solved_first=False)
         is_before = True
         for step in self.attempts.steps(day):
             is_before = is_before and step.attempt != before
-            is_named = aliases.look_up(canonical_name(step.llm)).casefold() == name
+            is_named = fold_name(aliases.look_up(step.llm)) == name
             # Only the first step of an attempt names its caller.
             is_own = is_named or step.attempt in own or (step.caller is not None and step.caller in callers)
             if step.measure != "solving" or not is_own:
@@ -421,7 +421,31 @@ class Workspace:
         )
 
     def runs_now(self, filters: Filters) -> tuple[list[Run], list[Skipped]]:
-        """List every run that passes the filters. Blocks."""
+        """List every run that passes the filters, newest first. Blocks."""
+        matches, _, skipped = self._find_entries(filters)
+        return [as_run(day, entry) for day, entry in matches], skipped
+
+    def attempts_now(self, filters: Filters) -> tuple[list[Attempt], list[Skipped]]:
+        """List every attempt that passes the filters, failed ones too, newest first. Blocks."""
+        matches, is_wanted, skipped = self._find_entries(filters)
+        now = self.clock.now()
+        failures = [
+            failed_attempt(end)
+            for end in self.attempts.ends(filters.day)
+            if end.is_over(now)
+            and end.step.outcome not in {"solved", "unchecked"}
+            and filters.phase in {None, end.step.phase}
+            and filters.measure in {None, end.step.measure}
+            and filters.grade in {None, end.grade}
+            and is_wanted(end.step.llm)
+        ]
+        rows = [recorded_attempt(day, entry) for day, entry in matches] + failures
+        return sorted(rows, key=lambda row: moment_of(row.timestamp), reverse=True), skipped
+
+    def _find_entries(
+        self, filters: Filters
+    ) -> tuple[list[tuple[int, Entry]], Callable[[str], bool], list[Skipped]]:
+        """Return the records that pass the filters, a test for names, and the files that were skipped."""
         skipped: list[Skipped] = []
         aliases = self._aliases(skipped)
         days = layout.DAYS if filters.day is None else (filters.day,)
@@ -434,8 +458,11 @@ class Workspace:
         name_of = merge_spellings(aliases, canonical)
         known = sorted({name_of(name) for name in canonical})
         llms = None if filters.llm is None else match_names(aliases.look_up(filters.llm), known)
-        matches = find_runs(entries, filters, name_of, llms)
-        return [as_run(day, entry) for day, entry in matches], skipped
+
+        def is_wanted(llm: str) -> bool:
+            return llms is None or name_of(canonical_name(llm)) in llms
+
+        return find_runs(entries, filters, is_wanted), is_wanted, skipped
 
     async def changes(self) -> object:
         """Return a value that changes with the records in the database; None if they are in files."""
@@ -448,7 +475,7 @@ class Workspace:
     async def llms(self) -> list[str]:
         """List the models that have records, by their main names."""
         boards = [await self.board(Filters(measure=measure)) for measure in ("solving", "execution")]
-        return sorted({name.casefold(): name for view in boards for name in view.known}.values())
+        return sorted({fold_name(name): name for view in boards for name in view.known}.values())
 
     def _aliases(self, skipped: list[Skipped]) -> Aliases:
         if self.database is not None:

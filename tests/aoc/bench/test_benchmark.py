@@ -11,6 +11,7 @@ from bridgehead.aoc.bench.agent_run import Assignment, BenchContext
 from bridgehead.aoc.bench.benchmark import Plan, check_plan, exhausted_budget, record, run_benchmark
 from bridgehead.aoc.bench.journal import RunJournal, RunResult
 from bridgehead.aoc.files.filters import Filters
+from bridgehead.aoc.ranking.wording import notes
 from bridgehead.runtime.errors import InvalidArgument
 from tests.aoc.bench.results import FAILED, NOT_STARTED, SOLVED, result, scripted
 
@@ -210,6 +211,30 @@ def test_every_record_says_where_it_came_from(context: BenchContext) -> None:
     )
     assert (details.prompt_hash, details.transcript, details.host) == ("abc", "transcripts/x.out", "here")
     assert (details.tries, details.wrong, details.tokens, details.cost_usd) == (3, 2, 500, 0.25)
+
+
+def test_an_export_has_every_attempt_with_the_agent_that_made_it(context: BenchContext) -> None:
+    record(context.workspace, result())
+
+    rows, _ = context.workspace.attempts_now(Filters())
+
+    assert sorted((row.phase, row.outcome, row.speed_ms, row.tries, row.wrong) for row in rows) == [
+        (1, "solved", 1500, 3, 2),
+        (2, "failed", 9000, 5, 5),
+    ]
+    for row in rows:
+        assert (row.llm, row.agent, row.model, row.version) == ("fox", "fox", "fox-large", "1.2")
+        assert (row.tokens, row.cost_usd, row.withdrawn) == (500, 0.25, False)
+    assert context.workspace.attempts_now(Filters(llm="owl"))[0] == []
+
+
+def test_a_name_that_ran_with_another_model_is_noted_on_the_board(context: BenchContext) -> None:
+    for day, model in ((1, "fox-large"), (2, "fox-small")):
+        record(context.workspace, result(day=day, model=model))
+
+    board = context.workspace.board_now(Filters()).board
+
+    assert "fox ran with several models, in one row: fox-large, fox-small." in notes(board)
 
 
 def test_a_budget_is_of_all_runs_of_the_plan() -> None:

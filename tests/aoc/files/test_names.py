@@ -59,6 +59,30 @@ async def test_names_that_look_alike_are_one_name(data: Data) -> None:
     assert [(row["llm"], row["n"]) for row in answer["rows"]] == [("caf\u00e9", 3), ("o 3", 1)]
 
 
+@pytest.mark.parametrize(
+    "spelling",
+    ["gpt\u20104", "gpt\u22124", "\uff47\uff50\uff54-4", "\U0001d420\U0001d429\U0001d42d-4", "GPT-\uff14"],
+)
+async def test_spellings_that_nobody_can_tell_apart_are_one_model(data: Data, spelling: str) -> None:
+    data.put_speeds(1, [entry("gpt-4", 1), entry("gpt-4", 2), entry(spelling, 3)])
+
+    answer, found = await board(data), await board(data, llm=spelling)
+
+    assert [(row["llm"], row["n"]) for row in answer["rows"]] == [("gpt-4", 3)]
+    assert found["rows"] == answer["rows"]
+
+
+async def test_names_of_two_alphabets_that_look_alike_are_two_models_and_noted(
+    data: Data,
+) -> None:
+    data.put_speeds(1, [entry("gpt-4o", 1), entry("gpt-4\u043e", 2), entry("\u0434\u0430", 3)])
+
+    answer = await board(data)
+
+    assert sorted(row["llm"] for row in answer["rows"]) == ["gpt-4o", "gpt-4\u043e", "\u0434\u0430"]
+    assert "Different names that look alike: 'gpt-4o', 'gpt-4\\u043e'." in answer["notes"]
+
+
 async def test_aliases_make_one_llm_of_several_names(data: Data) -> None:
     put_aliases(data, {"gpt4": ["gpt-4", "gpt4agent"]})
     data.put_speeds(1, [entry("gpt4", 1), entry("gpt-4", 3), entry("gpt4agent", 5), entry("other", 2)])

@@ -83,6 +83,7 @@ async def test_a_row_has_everything_that_a_ranking_is_judged_by(data: Data) -> N
         "solve_rate": None,
         "tokens": None,
         "cost_usd": None,
+        "models": [],
     }
     assert (second["llm"], second["rank"], second["rank_high"]) == ("late", 2, 2)
     assert second["slower"] == pytest.approx(2.0)

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Protocol
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from bridgehead.runtime.errors import InvalidArgument
 
@@ -124,35 +125,34 @@ def record(workspace: Workspace, result: RunResult) -> None:
     """Store the attempts and times of a run in the workspace. Idempotent."""
     # An agent that never starts has failed phase 1; otherwise it could choose its days. Phase 2 is only
     # handed out after phase 1 is solved, so it does not count.
-    tried = [
+    begun = [
         phase
         for phase in result.phases
         if phase.outcome != "not started" or (phase.phase == 1 and not result.is_broken)
     ]
-    for phase in tried:
+    for phase in begun:
         attempt = f"bench-{result.id}-{phase.phase}"
         _, stored = workspace.attempts.find(attempt)
         # An agent reports the usage of the whole run; split it equally among the phases.
-        tokens = None if result.tokens is None else result.tokens // len(tried)
-        cost = None if result.cost_usd is None else result.cost_usd / len(tried)
+        tokens = None if result.tokens is None else result.tokens // len(begun)
+        cost = None if result.cost_usd is None else result.cost_usd / len(begun)
+        made_by = Details(
+            agent=result.agent,
+            version=result.version,
+            model=result.model,
+            language=result.language,
+            prompt_hash=result.prompt_hash,
+            transcript=result.transcript,
+            host=result.host,
+        )
         if not stored:
             steps = _steps(workspace.clock.now, attempt, result, phase)
-            steps[-1].tokens, steps[-1].cost_usd = tokens, cost
+            steps[-1].tokens, steps[-1].cost_usd, steps[-1].details = tokens, cost, made_by
             workspace.attempts.append(result.day, steps)
         if phase.outcome == "solved":
-            details = Details(
-                attempt=attempt,
-                tries=phase.wrong + 1,
-                wrong=phase.wrong,
-                tokens=tokens,
-                cost_usd=cost,
-                agent=result.agent,
-                version=result.version,
-                model=result.model,
-                language=result.language,
-                prompt_hash=result.prompt_hash,
-                transcript=result.transcript,
-                host=result.host,
+            tried = phase.wrong + 1
+            details = replace(
+                made_by, attempt=attempt, tries=tried, wrong=phase.wrong, tokens=tokens, cost_usd=cost
             )
             run = NewRun(
                 result.day,

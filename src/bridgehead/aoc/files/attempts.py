@@ -19,7 +19,7 @@ import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Literal, NamedTuple, Protocol
+from typing import Any, Literal, NamedTuple, Protocol
 
 import msgspec
 from msgspec import Struct
@@ -30,7 +30,7 @@ from bridgehead.runtime.errors import NotFound, StorageError
 from bridgehead.runtime.timing import Clock
 
 from . import layout
-from .entries import CLAIMED, EXECUTION, SOLVING, Grade, Measure, Name, format_timestamp
+from .entries import CLAIMED, EXECUTION, SOLVING, Details, Grade, Measure, Name, format_timestamp
 from .instructions import Verdict
 from .layout import Identity, Phase, identify
 from .locking import FolderLock
@@ -74,6 +74,14 @@ class AttemptStep(Struct, omit_defaults=True):
     """Only in a start: a token, an address (without authentication), or over stdio the process."""
     seal: str | None = None
     """Proves the grade in a file; nothing outside of `Attempts` sees it."""
+    details: Details | None = None
+    """Only at an end: which agent made the attempt, and with which tools."""
+
+    @property
+    def sealed_fields(self) -> tuple[Any, ...]:
+        """What a seal covers. Steps of version 0.3 have no details."""
+        fields = astuple(replace(self, seal=None))
+        return fields if self.details is not None else fields[:-1]
 
 
 _decode = msgspec.json.Decoder(AttemptStep).decode
@@ -151,7 +159,7 @@ class Attempts:
 
     def _write(self, day: int, path: str, steps: list[AttemptStep]) -> None:
         sealed = (
-            step if step.grade == CLAIMED else replace(step, seal=self._seals.sign(day, *astuple(step)))
+            step if step.grade == CLAIMED else replace(step, seal=self._seals.sign(day, *step.sealed_fields))
             for step in steps
         )
         data = b"".join(msgspec.json.encode(step) + b"\n" for step in sealed)
@@ -178,9 +186,9 @@ class Attempts:
             return []
         steps = list(_decode_lines(stored.data))
         for step in steps:
-            seal, step.seal = step.seal, None
-            if step.grade != CLAIMED and not self._seals.fits(seal, day, *astuple(step)):
+            if step.grade != CLAIMED and not self._seals.fits(step.seal, day, *step.sealed_fields):
                 step.grade = CLAIMED  # edited, or sealed with another key
+            step.seal = None
         self._read[day] = stored.identity, steps
         return steps
 

@@ -41,7 +41,7 @@ from .entries import (
 from .figures import Figures, Runs, figures
 from .layout import Identity, identify
 from .locking import FolderLock
-from .names import canonical_name
+from .names import canonical_name, fold_name
 from .records import read_day, read_journal_tail, recorded_attempts
 from .seals import Seals
 
@@ -342,7 +342,7 @@ def choose_record(day: int, wanted: Wanted, entries: list[Entry]) -> int:
         if not entry.is_withdrawn
         and wanted.phase in {None, entry.phase}
         and wanted.timestamp in {None, entry.timestamp}
-        and (wanted.llm is None or canonical_name(entry.llm).casefold() == wanted.llm.casefold())
+        and (wanted.llm is None or fold_name(canonical_name(entry.llm)) == fold_name(wanted.llm))
         and (wanted.id is None or id_of(day, entry) == wanted.id)
     ]
     if not places:

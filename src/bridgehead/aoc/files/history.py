@@ -6,13 +6,13 @@ stays right while new runs arrive.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
-from typing import NamedTuple
+from collections.abc import Callable, Mapping
+from typing import Literal, NamedTuple
 
 from msgspec import Struct
 
-from ..files.entries import Entry, Grade, Measure, id_of, moment_of
-from ..files.names import canonical_name
+from .attempts import AttemptEnd
+from .entries import CLAIMED, Details, Entry, Grade, Measure, id_of, moment_of
 from .filters import Filters
 
 
@@ -28,6 +28,36 @@ class Run(Struct, frozen=True):
     grade: Grade
     id: str
     withdrawn: bool
+
+
+class Attempt(Struct, frozen=True):
+    """One attempt, solved or not, in one flat row for tables; times are in milliseconds."""
+
+    day: int
+    phase: int
+    llm: str
+    outcome: Literal["solved", "claimed", "failed", "abandoned"]
+    """Claimed: nobody checked the answer, or it was seen before."""
+    speed_ms: int | None
+    """None if the attempt was abandoned."""
+    timestamp: str
+    measure: Measure
+    grade: Grade
+    """Of a failure: the grade that its time could have reached."""
+    id: str | None
+    """None for what is no record: a failure."""
+    withdrawn: bool
+    attempt: str | None
+    tries: int | None
+    wrong: int | None
+    tokens: int | None
+    cost_usd: float | None
+    """Like the tokens, of this phase alone."""
+    agent: str | None
+    version: str | None
+    model: str | None
+    language: str | None
+    host: str | None
 
 
 class Page(Struct, frozen=True):
@@ -50,10 +80,9 @@ class PageCut(NamedTuple):
 def find_runs(
     records: Mapping[int, list[Entry]],
     filters: Filters,
-    name_of: Callable[[str], str],
-    llms: Collection[str] | None,
+    is_wanted: Callable[[str], bool],
 ) -> list[tuple[int, Entry]]:
-    """Return the runs that pass the filters, newest first, withdrawn ones too; `llms` are main names."""
+    """Return the runs that pass the filters, newest first, withdrawn ones too."""
     matches = [
         (day, entry)
         for day, entries in records.items()
@@ -61,7 +90,7 @@ def find_runs(
         if filters.phase in {None, entry.phase}
         and filters.measure in {None, entry.measure}
         and filters.grade in {None, entry.grade}
-        and (llms is None or name_of(canonical_name(entry.llm)) in llms)
+        and is_wanted(entry.llm)
     ]
     matches.sort(key=lambda pair: moment_of(pair[1].timestamp), reverse=True)
     return matches
@@ -79,6 +108,61 @@ def as_run(day: int, entry: Entry) -> Run:
         entry.grade,
         id_of(day, entry),
         entry.is_withdrawn,
+    )
+
+
+def recorded_attempt(day: int, entry: Entry) -> Attempt:
+    """Convert a record to a row of an export."""
+    details = entry.details
+    return Attempt(
+        day=day,
+        phase=entry.phase,
+        llm=entry.llm,
+        outcome="claimed" if entry.grade == CLAIMED else "solved",
+        speed_ms=entry.time,
+        timestamp=entry.timestamp,
+        measure=entry.measure,
+        grade=entry.grade,
+        id=id_of(day, entry),
+        withdrawn=entry.is_withdrawn,
+        attempt=details.attempt,
+        tries=details.tries,
+        wrong=details.wrong,
+        tokens=details.tokens,
+        cost_usd=details.cost_usd,
+        agent=details.agent,
+        version=details.version,
+        model=details.model,
+        language=details.language,
+        host=details.host,
+    )
+
+
+def failed_attempt(end: AttemptEnd) -> Attempt:
+    """Convert an attempt that has no record to a row of an export."""
+    step, details = end.step, end.step.details or Details()
+    is_abandoned = step.outcome != "failed"
+    return Attempt(
+        day=end.day,
+        phase=step.phase,
+        llm=step.llm,
+        outcome="abandoned" if is_abandoned else "failed",
+        speed_ms=None if is_abandoned else step.time,
+        timestamp=step.timestamp,
+        measure=step.measure,
+        grade=end.grade,
+        id=None,
+        withdrawn=False,
+        attempt=step.attempt,
+        tries=end.wrong,
+        wrong=end.wrong,
+        tokens=step.tokens,
+        cost_usd=step.cost_usd,
+        agent=details.agent,
+        version=details.version,
+        model=details.model,
+        language=details.language,
+        host=details.host,
     )
 
 

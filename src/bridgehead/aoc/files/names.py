@@ -1,8 +1,10 @@
 """Names: which names mean the same LLM, by spelling or by `aliases.json`.
 
 Names are stored in one spelling: composed (NFC), without invisible characters (zero-width, direction marks),
-with plain spaces. Case is kept, and ignored in lookups, aliases and boards: `GPT4` and `gpt4` are one model,
-shown as most of its runs have it. The file with the aliases looks like this:
+with plain spaces. Lookups, aliases and boards compare names by `fold_name`: without case, and with full-width
+and mathematical letters and every hyphen as the plain one. So `GPT4` and `gpt4` are one model, shown as most
+of its runs have it. Letters of other alphabets stay what they are; a board says which of its names only look
+alike (`look_alikes`). The file with the aliases looks like this:
 
     {"gpt4": ["gpt-4", "gpt4agent"]}
 
@@ -28,6 +30,13 @@ MAX_NAME = 200
 MAX_ALIASES_BYTES = 1024 * 1024
 _DELETE, _LAST_CONTROL = 0x7F, 0x9F
 _JOINER = "\u200d"
+_HYPHENS = dict.fromkeys(map(ord, "\u2010\u2011\u2012\u2013\u2014\u2015\u2212\ufe58\ufe63\uff0d"), "-")
+# Cyrillic and Greek letters, folded, that look like a Latin one in lower or in upper case.
+_LOOKS = str.maketrans(
+    "\u0430\u0432\u0435\u043a\u043c\u043d\u043e\u0440\u0441\u0442\u0443\u0445\u0455\u0456\u0458\u04bb\u0501\u051b\u051d"
+    "\u03b1\u03b2\u03b5\u03b6\u03b7\u03b9\u03ba\u03bc\u03bd\u03bf\u03c1\u03c4\u03c5\u03c7",
+    "abekmhopctyxsijhdqwabezhikmvoptux",
+)
 
 
 def canonical_name(name: str) -> str:
@@ -47,6 +56,21 @@ def canonical_name(name: str) -> str:
         ):
             kept.append(character)
     return unicodedata.normalize("NFC", "".join(kept)).strip()
+
+
+def fold_name(name: str) -> str:
+    """Return what two spellings of one name have in common."""
+    if name.isascii():
+        return name.casefold()
+    return unicodedata.normalize("NFKC", name).translate(_HYPHENS).casefold()
+
+
+def look_alikes(names: Iterable[str]) -> list[list[str]]:
+    """Return the names that a reader cannot tell apart, because they mix alphabets."""
+    by_look: dict[str, set[str]] = {}
+    for name in names:
+        by_look.setdefault(fold_name(name).translate(_LOOKS), set()).add(name)
+    return [sorted(alike) for alike in by_look.values() if len({fold_name(name) for name in alike}) > 1]
 
 
 def clean_name(name: str) -> str:
@@ -73,13 +97,13 @@ def is_control(character: str) -> bool:
 
 
 def match_names(typed: str, known: Iterable[str]) -> list[str]:
-    """Return the known names that match: the exact one, else those that differ only in case."""
+    """Return the known names that match: the exact one, else those that are equal when folded."""
     names = list(known)
     cleaned = canonical_name(typed)
     if cleaned in names:
         return [cleaned]
-    folded = cleaned.casefold()
-    return [name for name in names if name.casefold() == folded]
+    folded = fold_name(cleaned)
+    return [name for name in names if fold_name(name) == folded]
 
 
 class Aliases(Struct, frozen=True):
@@ -88,12 +112,12 @@ class Aliases(Struct, frozen=True):
     names: dict[str, str] = {}
     identity: object = None
     folded: dict[str, str] = {}
-    """The main name for each alias without its case; `make_aliases` fills it."""
+    """The main name for each folded alias; `make_aliases` fills it."""
 
     def of(self, name: str) -> str:
-        """Return the main name for a name in its one spelling, in any case."""
+        """Return the main name for a name in its one spelling, folded or not."""
         exact = self.names.get(name)
-        return exact if exact is not None else self.folded.get(name.casefold(), name)
+        return exact if exact is not None else self.folded.get(fold_name(name), name)
 
     def look_up(self, name: str) -> str:
         """Return the main name for a typed name, in any spelling and case."""
@@ -103,14 +127,14 @@ class Aliases(Struct, frozen=True):
 def make_aliases(names: dict[str, str], identity: object) -> Aliases:
     """Build the aliases from a map of alias to main name."""
     # A main name maps to itself, whatever its case.
-    folded = {llm.casefold(): llm for llm in names.values()}
-    return Aliases(names, identity, folded | {other.casefold(): llm for other, llm in names.items()})
+    folded = {fold_name(llm): llm for llm in names.values()}
+    return Aliases(names, identity, folded | {fold_name(other): llm for other, llm in names.items()})
 
 
 def merge_spellings(aliases: Aliases, runs: Mapping[str, int]) -> Callable[[str], str]:
     """Return a function from a recorded name to the name of its model; `runs` counts each recorded name.
 
-    Names that differ only in case are one model. Its name is its alias's main name, or the most frequent
+    Names that are equal when folded are one model. Its name is its alias's main name, or the most frequent
     spelling.
     """
     totals: Counter[str] = Counter()
@@ -118,7 +142,7 @@ def merge_spellings(aliases: Aliases, runs: Mapping[str, int]) -> Callable[[str]
         totals[aliases.of(name)] += n
     shown: dict[str, str] = {}
     for name, _ in sorted(totals.items(), key=lambda pair: (-pair[1], pair[0])):
-        shown.setdefault(name.casefold(), name)
+        shown.setdefault(fold_name(name), name)
     mains: dict[str, str] = {}
 
     def name_of(name: str) -> str:
@@ -126,7 +150,7 @@ def merge_spellings(aliases: Aliases, runs: Mapping[str, int]) -> Callable[[str]
         if main is None:
             resolved = aliases.of(name)
             # A model without runs gets the spelling of its first attempt.
-            main = mains[name] = shown.setdefault(resolved.casefold(), resolved)
+            main = mains[name] = shown.setdefault(fold_name(resolved), resolved)
         return main
 
     return name_of

@@ -10,7 +10,7 @@ import msgspec
 from bridgehead.runtime.command_line import write_csv
 
 from ..files.entries import CLAIMED
-from ..files.history import Run
+from ..files.history import Attempt
 from .standings import Board, Row
 from .wording import dollars, duration, grades, interval, rank, ratio, solved
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 COLUMNS = tuple(Row.__struct_fields__)
-RUN_COLUMNS = tuple(Run.__struct_fields__)
+ATTEMPT_COLUMNS = tuple(Attempt.__struct_fields__)
 
 _HEADINGS = (
     "rank",

@@ -18,7 +18,7 @@ from ..files.attempts import AttemptEnd
 from ..files.entries import CLAIMED, EXECUTION, GRADES, MEASURED, SOLVING, VERIFIED, Grade, Group, Measure
 from ..files.figures import Runs, figures, median_of
 from ..files.filters import Filters, Puzzle
-from ..files.names import canonical_name
+from ..files.names import canonical_name, look_alikes
 from .comparison import (
     LEAST_ATTEMPTS,
     LEAST_DAYS,
@@ -85,6 +85,8 @@ class Row(Struct, frozen=True, kw_only=True):
     """Mean of an attempt, which is one phase."""
     cost_usd: float | None
     """Mean of an attempt."""
+    models: list[str]
+    """The models that agents of this name ran with, as far as the benchmark knows."""
 
 
 class Board(Struct, frozen=True):
@@ -100,6 +102,8 @@ class Board(Struct, frozen=True):
     """Models with too few runs to be shown among so many."""
     other_runs: int
     """How many runs have the other measure, which this board does not show."""
+    look_alikes: list[list[str]]
+    """Different names that a reader cannot tell apart."""
 
 
 class Attempted(Struct):
@@ -110,6 +114,8 @@ class Attempted(Struct):
     wrong: int = 0
     tokens: list[int] = field(default_factory=list)
     costs: list[float] = field(default_factory=list)
+    models: set[str] = field(default_factory=set)
+    """What the attempts were made with, as far as the benchmark knows."""
 
 
 def rank(
@@ -149,7 +155,8 @@ def rank(
     rows += [maker.row(llm, listed[llm], (CLAIMED,), why=CLAIMED) for llm in _by_cost(listed, listed)]
     other = tallies[EXECUTION if measure == SOLVING else SOLVING]
     other_runs = sum(_count(puzzles) for times in other.values() for puzzles in times.values())
-    return Board(rows, measure, grade, unit, left_out, other_runs)
+    alike = look_alikes(row.llm for row in rows)
+    return Board(rows, measure, grade, unit, left_out, other_runs, alike)
 
 
 # --- what counts -------------------------------------------------------------------------------------------
@@ -206,6 +213,8 @@ def count_attempts(
             own.tokens.append(step.tokens)
         if step.cost_usd is not None:
             own.costs.append(step.cost_usd)
+        if step.details is not None and step.details.model is not None:
+            own.models.add(step.details.model)
         if is_failed:
             failed = own.failed.setdefault((end.day, step.phase), [])
             failed.append(step.time if step.outcome == "failed" else None)
@@ -383,4 +392,5 @@ class _RowMaker:
             solve_rate=solved / (solved + failed) if solved + failed and grades != (CLAIMED,) else None,
             tokens=sum(tokens) / len(tokens) if tokens else None,
             cost_usd=sum(costs) / len(costs) if costs else None,
+            models=sorted(set().union(*(attempts.models for attempts in attempted))),
         )

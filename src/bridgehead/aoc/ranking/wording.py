@@ -163,6 +163,14 @@ def notes(board: Board) -> list[str]:
             "Nobody is ranked yet. That takes 2 models that tried the same 3 days and solved 3 answers each, "
             "or 5 attempts each at one puzzle."
         )
+    lines += [
+        f"{row.llm} ran with several models, in one row: {', '.join(row.models)}."
+        for row in board.rows
+        if len(row.models) > 1
+    ]
+    lines += [
+        f"Different names that look alike: {', '.join(map(ascii, names))}." for names in board.look_alikes
+    ]
     if board.left_out:
         lines.append(
             f"{count(board.left_out, 'model')} with fewer runs left out; llm_name shows one of them."
