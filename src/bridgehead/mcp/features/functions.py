@@ -18,18 +18,20 @@ from types import NoneType, UnionType
 from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
 
 import msgspec
-from msgspec import Meta, Struct
+from msgspec import NODEFAULT, UNSET, Meta, Struct
 
 from ..calls.context import Context
 from ..errors import DeclarationError
+from ..values.argument_errors import reword
+from ..values.custom import encode, read_custom
 from ..values.schema import flat_schema
+from .annotations import explain, find_default, has_description, show_type, understand
 from .docstrings import read_docstring
 
 STRUCT_AND_CONTEXT = 2
 MAX_NAME = 64
 _NAME_LETTERS = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-")
 """Characters that every client accepts in a tool's name; the Anthropic and OpenAI APIs reject others."""
-_SUPPORTED = "str, int, float, bool, list, dict, Literal, an enum, a dataclass or a Struct"
 
 
 def read_parameters(function: Callable[..., Any]) -> Mapping[str, Parameter]:
@@ -148,19 +150,18 @@ def input_type(function: Callable[..., Any], name: str, base: type[Struct]) -> t
             )
         if is_context(parameter, function):
             continue
-        kind: Any = hints[parameter.name]
-        if parameter.name in described:
-            metadata = get_args(kind)[1:] if get_origin(kind) is Annotated else ()
-            if not any(isinstance(item, Meta) and item.description for item in metadata):
-                kind = Annotated[kind, Meta(description=described[parameter.name])]
-        default = parameter.default
-        if default is Parameter.empty:
-            fields.append((parameter.name, kind))
-        elif isinstance(default, list | dict | set):
+        written = hints[parameter.name]
+        try:
+            kind: Any = understand(written)
+        except TypeError as problem:
+            raise refuse_type(name, parameter.name, written, problem) from problem
+        if parameter.name in described and not has_description(kind):
+            kind = Annotated[kind, Meta(description=described[parameter.name])]
+        default = find_default(written) if parameter.default is Parameter.empty else parameter.default
+        if isinstance(default, list | dict | set):
             copy = functools.partial(type(default), default)  # each call gets its own copy
-            fields.append((parameter.name, kind, msgspec.field(default_factory=copy)))
-        else:
-            fields.append((parameter.name, kind, default))
+            default = msgspec.field(default_factory=copy)
+        fields.append((parameter.name, kind) if default is NODEFAULT else (parameter.name, kind, default))
     title = "".join(word.title() for word in name.replace("-", "_").split("_"))
     return msgspec.defstruct(f"{title}Arguments", fields, bases=(base,), kw_only=True)
 
@@ -220,35 +221,30 @@ def check_description(description: str, what: str, name: str) -> None:
 
 
 def check_input(kind: type[Struct], name: str) -> None:
-    """Refuse an input that has no decoder or no schema, and name the parameter."""
+    """Refuse an input that has no decoder or no schema, or a default that does not fit, by its parameter."""
     for field in msgspec.structs.fields(kind):
         try:
-            msgspec.json.Decoder(field.type)
+            decoder = msgspec.json.Decoder(field.type, dec_hook=read_custom)
             flat_schema(field.type)
-        except (TypeError, ValueError) as problem:
+        except (TypeError, ValueError, RecursionError) as problem:
+            raise refuse_type(name, field.name, field.type, problem) from problem
+        default = field.default
+        if field.default_factory is not NODEFAULT:
+            default = field.default_factory()
+        if default is None or default is NODEFAULT or default is UNSET:  # left out
+            continue
+        try:
+            decoder.decode(encode(default))
+        except (TypeError, ValueError, OverflowError) as problem:
             raise DeclarationError(
-                f"Tool {name}: the parameter {field.name} has the type {show_type(field.type)}. "
-                f"{explain(problem)}"
+                f"Tool {name}: the parameter {field.name} has the default {default!r}, which does not fit: "
+                f"{reword(str(problem), 'it')}. Constraints and descriptions belong to the type: "
+                "Annotated[int, Meta(ge=1)] = 3."
             ) from problem
 
 
-def explain(problem: Exception) -> str:
-    """Say why msgspec refuses a type, and what to use instead."""
-    text = str(problem)
-    if "union" in text.lower():
-        return (
-            "JSON cannot tell its alternatives apart. Give each Struct a tag (tag=True), or use one "
-            "parameter for each."
-        )
-    if "contains itself" in text:
-        return f"{text}."
-    return f"It has no JSON Schema. Use {_SUPPORTED}."
-
-
-def show_type(kind: Any) -> str:
-    """Show a type roughly as its author wrote it."""
-    return (
-        kind.__qualname__
-        if isinstance(kind, type) and not get_args(kind)
-        else str(kind).replace("typing.", "")
+def refuse_type(name: str, parameter: str, kind: Any, problem: Exception) -> DeclarationError:
+    """Make the error for the type of a parameter."""
+    return DeclarationError(
+        f"Tool {name}: the parameter {parameter} has the type {show_type(kind)}. {explain(problem)}"
     )

@@ -17,6 +17,7 @@ from ..errors import INVALID_PARAMS, ProtocolError
 from ..revisions import Revision
 from ..values.argument_errors import describe_strings
 from ..values.content import Icon, PromptMessage, Text, Wire, fit, fit_block
+from ..values.custom import read_custom
 from ..values.schema import describe_fields, flat_schema
 from .bridge_base import BridgeBase
 from .docstrings import read_docstring
@@ -108,7 +109,7 @@ class Prompt:
             raw_arguments = msgspec.json.decode(EMPTY if bytes(raw) == NULL else raw)
             strings = msgspec.convert(raw_arguments, dict[str, str | None])
             present = {name: value for name, value in strings.items() if value is not None}
-            return msgspec.convert(present, self.input_type, strict=False)
+            return msgspec.convert(present, self.input_type, strict=False, dec_hook=read_custom)
         except jsonrpc.UNDECODABLE as error:
             problem = describe_strings(raw_arguments, flat_schema(self.input_type), str(error))
             message = f"Invalid arguments for prompt {self.name}: {problem}"

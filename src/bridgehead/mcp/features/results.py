@@ -30,7 +30,8 @@ from ..errors import DeclarationError, ToolError
 from ..revisions import Revision
 from ..values.content import Audio, Content, Embedded, Image, Link, Text, Wire, fit_block, json_text
 from ..values.schema import output_outline, output_schema
-from .functions import explain, read_hints, show_type
+from .annotations import explain, show_type
+from .functions import read_hints
 
 Output = TypeVar("Output")
 Body = tuple[bytes, dict[str, Any] | None]

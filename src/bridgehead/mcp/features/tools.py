@@ -21,6 +21,7 @@ from ..errors import INVALID_PARAMS, ProtocolError, ToolError, quote
 from ..revisions import Revision
 from ..values.argument_errors import describe, reword
 from ..values.content import Icon, Wire, fit
+from ..values.custom import read_custom
 from ..values.leniency import normalize
 from ..values.schema import flat_schema, input_schema, mirrored_headers
 from .apps import Visibility
@@ -180,7 +181,7 @@ class Tool:
     @cached_property
     def decode(self) -> Callable[[Raw], Any]:
         """Decode the arguments of a call strictly; raises one of `jsonrpc.UNDECODABLE`."""
-        return msgspec.json.Decoder(self.input_type).decode
+        return msgspec.json.Decoder(self.input_type, dec_hook=read_custom).decode
 
     @cached_property
     def input_schema(self) -> dict[str, Any]:
@@ -241,7 +242,7 @@ class Tool:
             raise InvalidArguments(self.name, reword(str(error))) from error
         value = normalize(value, self._argument_schema, numeric_strings=self.bridge.numeric_strings)
         try:
-            return msgspec.convert(value, self.input_type)
+            return msgspec.convert(value, self.input_type, dec_hook=read_custom)
         except msgspec.ValidationError as error:
             problem = describe(value, self._argument_schema, str(error))
             raise InvalidArguments(self.name, problem) from error

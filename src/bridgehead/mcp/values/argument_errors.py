@@ -26,6 +26,15 @@ _PATH = re.compile(r" - at `\$\.?(.*)`$")
 _MISSING = re.compile(r"Object missing required field `(.*)`")
 _EXPECTED = re.compile(r"Expected `([^`]*)`(?:, got `([^`]*)`)?")
 _UNKNOWN = re.compile(r"Invalid enum value (.*)")
+_EXAMPLES = {
+    "Invalid RFC3339 encoded datetime": "a date and time, such as 2026-03-01T12:00:00Z",
+    "Invalid RFC3339 encoded date": "a date, such as 2026-03-01",
+    "Invalid RFC3339 encoded time": "a time, such as 12:00:00",
+    "Invalid ISO8601 duration": "a duration, such as PT90S",
+    "Invalid UUID": "a UUID, such as 6b0e8d7a-2f4c-4d1b-9a53-0c1d2e3f4a5b",
+    "Invalid base64 encoded string": "base64, such as aGVsbG8=",
+}
+"""The decoder's words about formats, and what it expects."""
 _DECODER_KINDS = {"str": "string", "int": "integer", "float": "number", "bool": "boolean"}
 _NAMES = {
     "string": "a string",
@@ -90,6 +99,8 @@ def reword(refusal: str, whole: str = _WHOLE) -> str:
         return f"{path or whole} must be {_in_words(expected[1])}{got}"
     if unknown := _UNKNOWN.fullmatch(text):
         return f"{path or whole} cannot be {unknown[1]}"
+    if example := _EXAMPLES.get(text):
+        return f"{path or whole} must be {example}"
     return f"{path}: {text}" if path else text
 
 
@@ -176,6 +187,8 @@ def _problems_with(value: Any, schema: Schema, path: str) -> Iterator[str]:
     allowed = schema.get("enum")
     if allowed is not None and value not in allowed:
         yield _not_allowed(value, [item for item in allowed if item is not None], path)
+    elif "anyOf" in schema:  # a union inside of another
+        yield from _problems(value, schema, path)
     elif isinstance(value, dict):
         yield from _object_problems(value, schema, path)
     elif isinstance(value, list):

@@ -29,10 +29,12 @@ def normalize(value: Any, schema: Schema, *, numeric_strings: bool = False) -> A
         return value
     if isinstance(value, dict):
         return _object(value, options[0], numeric_strings)
-    inner = options[0].get("items")
-    if not isinstance(inner, dict):
-        return value
-    return [normalize(item, inner, numeric_strings=numeric_strings) for item in value]
+    first, rest = options[0].get("prefixItems", ()), options[0].get("items")
+    inner = [*first, *([rest] * (len(value) - len(first)))]
+    return [
+        normalize(item, schema, numeric_strings=numeric_strings) if isinstance(schema, dict) else item
+        for item, schema in zip(value, inner, strict=False)
+    ]
 
 
 def _object(value: dict[str, Any], schema: Schema, numeric_strings: bool) -> dict[str, Any]:  # noqa: FBT001

@@ -1,7 +1,7 @@
 """JSON Schema of a struct, with the few keywords that every client's converter understands.
 
-Flat, since some clients refuse `$ref` and `$defs`; so a type that contains itself is refused when its schema
-is first made. Class names (`title`) are left out: only the shape matters to a model. An `enum` has its `type`
+Flat, since some clients refuse `$ref` and `$defs`; a type that contains itself is shown two levels deep.
+Class names (`title`) are left out: only the shape matters to a model. An `enum` has its `type`
 (Vertex and Kimi refuse it without). An input schema omits null where null only means "left out" (smolagents
 turns such unions into strings, LlamaIndex loses their description); null is still accepted.
 """
@@ -14,6 +14,11 @@ from typing import Any
 
 import msgspec
 
+from .custom import describe_custom
+
+_MAX_LEVELS = 2
+"""How often a type that contains itself is shown inside itself."""
+
 
 def flat_schema(kind: Any) -> dict[str, Any]:
     """Return the JSON Schema of a type with every reference replaced by what it refers to."""
@@ -21,13 +26,15 @@ def flat_schema(kind: Any) -> dict[str, Any]:
 
 
 def _flatten(kind: Any, *, with_docstrings: bool) -> dict[str, Any]:
-    (schema,), definitions = msgspec.json.schema_components([kind], ref_template="{name}")
+    (schema,), definitions = msgspec.json.schema_components(
+        [kind], ref_template="{name}", schema_hook=describe_custom
+    )
     dropped = {"title"} if with_docstrings else {"title", "description"}
     plain = {
         name: {key: value for key, value in definition.items() if key not in dropped}
         for name, definition in definitions.items()
     }
-    flat: dict[str, Any] = _inline(schema, plain, ())
+    flat: dict[str, Any] = inline(schema, plain)
     return flat
 
 
@@ -125,19 +132,37 @@ def _change_inner(schema: dict[str, Any], change: Callable[[Any], Any]) -> dict[
     return changed
 
 
-def _inline(schema: Any, definitions: dict[str, Any], within: tuple[str, ...]) -> Any:
+def inline(schema: Any, definitions: dict[str, Any], within: tuple[str, ...] = ()) -> Any:
+    """Return a schema with each reference replaced by its definition, in the keywords that we use."""
     if isinstance(schema, list):
-        return [_inline(item, definitions, within) for item in schema]
+        return [inline(item, definitions, within) for item in schema]
     if not isinstance(schema, dict):
         return schema
     name = schema.get("$ref")
-    if name is None:
-        return {key: _inline(value, definitions, within) for key, value in schema.items()}
-    if name in within:
-        message = f"{name} contains itself; a tool's schema must be flat"
-        raise TypeError(message)
-    siblings = {key: value for key, value in schema.items() if key != "$ref"}
-    return _inline({**definitions[name], **siblings}, definitions, (*within, name))
+    if name is not None:
+        siblings = {key: value for key, value in schema.items() if key != "$ref"}
+        definition = definitions[name]
+        if within.count(name) >= _MAX_LEVELS:
+            return {"type": definition["type"], **siblings} if "type" in definition else siblings
+        return inline({**definition, **siblings}, definitions, (*within, name))
+    plain: dict[str, Any] = {}
+    for key, value in schema.items():
+        if key == "const" and not isinstance(value, dict):
+            plain["enum"] = [value]
+        elif key == "properties":  # a member may have the name of a keyword
+            plain[key] = {member: inline(inner, definitions, within) for member, inner in value.items()}
+        elif key == "default":
+            plain[key] = value
+        else:
+            plain["anyOf" if key == "oneOf" else key] = inline(value, definitions, within)
+    return plain
+
+
+def without_titles(schema: dict[str, Any]) -> dict[str, Any]:
+    """Return a schema without titles, which pydantic makes of the names of members."""
+    plain = _change_inner(schema, without_titles)
+    plain.pop("title", None)
+    return plain
 
 
 def describe_fields(kind: type[msgspec.Struct]) -> dict[str, tuple[str | None, bool]]:
