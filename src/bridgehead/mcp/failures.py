@@ -12,7 +12,7 @@ from typing import Any
 
 from .calls.context import Context
 from .errors import INTERNAL_ERROR, Dialect, Failure, ProtocolError, ToolError
-from .features.results import encode_result, error_result
+from .features.results import InvalidResult, encode_result, error_result
 from .features.tools import InvalidArguments
 
 _LONGEST_LOGGED = 300
@@ -26,7 +26,10 @@ def give_failure(context: Context[Any], error: BaseException) -> tuple[bytes, di
     try:
         dialect = dialect.for_revision(context.revision)
         failure: Failure | None = None
-        if isinstance(error, InvalidArguments):
+        if isinstance(error, InvalidResult):
+            _log.error("%s (request %r)", error, context.request_id, exc_info=error)
+            failure = ToolError(str(error))
+        elif isinstance(error, InvalidArguments):
             failure = dialect.invalid_arguments(error.tool, str(error))
         elif isinstance(error, Exception):
             failure = dialect.translate(error)

@@ -1,5 +1,6 @@
 """Results: whatever a function returns is valid in every revision, as text and as structured content."""
 
+import asyncio
 import datetime as dt
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
@@ -8,7 +9,10 @@ from typing import Annotated, Any, Literal, NamedTuple, TypedDict
 
 import jsonschema_rs
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from msgspec import Meta, Struct
+from pydantic import BaseModel, Field
 
 from bridgehead.mcp import (
     REVISIONS,
@@ -266,3 +270,118 @@ async def test_what_a_tool_error_says_reaches_the_model() -> None:
     bridge.tool(failing(ToolError("Nobody is home. Ring again.")))
     async with connect(bridge) as client:
         assert await client.text("fail") == "Nobody is home. Ring again."
+
+
+# --- what breaks its type ---------------------------------------------------------------------------------
+
+
+@dataclass
+class Partial:
+    x: int
+    y: str
+
+
+def partial() -> Partial:
+    made = Partial.__new__(Partial)
+    made.x = 1
+    return made
+
+
+class Weighed(Struct):
+    weight: float
+    tags: list[str] = []
+
+
+BROKEN: list[tuple[str, Any, Any, str]] = [
+    ("text for a number", int, "five", "the result must be an integer (got 'five')"),
+    ("a number for text", str, 5, "expected str, got int"),
+    ("nothing for text", str, None, "expected str, got NoneType"),
+    ("nothing for an object", dict, None, "the result must be an object (got null)"),
+    ("a missing member", Partial, partial(), "y is required"),
+    ("no number", Weighed, Weighed(float("nan")), "weight must be a number (got null)"),
+    ("a wrong item", list[Sum], [Sum("x")], "[0].total must be an integer (got 'x')"),  # type: ignore[arg-type]
+    ("another literal", Literal["a", "b"], "c", "the result must be one of a, b (got 'c')"),
+    ("text for a picture", Image, "nothing here", "expected Image, got str"),
+    ("data among blocks", list[Text | Image], [Text("a"), 5], "item 1 must not be of the type int"),
+    ("what JSON cannot say", dict, {"a": object()}, "object cannot be written as JSON"),
+    (
+        "an answer without its structure",
+        Answer[Sum],
+        Answer("three"),
+        "the result must be an object (got null)",
+    ),
+    (
+        "too long",
+        Annotated[str, Meta(max_length=2)],
+        "abc",
+        "the result must have at most 2 characters (got 3)",
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    ("declared", "value", "problem"), [case[1:] for case in BROKEN], ids=[c[0] for c in BROKEN]
+)
+async def test_a_result_that_breaks_its_type_is_an_error_that_names_the_tool_and_the_member(
+    declared: Any, value: Any, problem: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with connect(returning(declared, value)) as client:
+        result = await client.call("give")
+
+    expected = f"give returned a result that breaks its declared type: {problem}"
+    assert (result["isError"], result["content"][0]["text"]) == (True, expected)
+    assert "structuredContent" not in result
+    assert any(record.exc_info for record in caplog.records)
+
+
+UNIONS: list[Any] = [Sum | None, int | None, list[Sum | int], Literal["a", 3], Any, Tagged | Other]
+KINDS = st.sampled_from(
+    [str, int, float, dict, list[int], dict[str, float], Sum, Weighed, Point, Named, Colour, Level, *UNIONS]
+)
+VALUES = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers(-9, 9)
+    | st.floats(width=16)
+    | st.sampled_from(["a", "red", "five", Sum(3), Sum("x"), Weighed(1), Weighed(float("nan")), Colour.RED])  # type: ignore[arg-type]
+    | st.sampled_from([Level.HIGH, Point(1), Point(None), Tagged(1), Other(2), {"name": "n"}, {"name": 3}]),  # type: ignore[arg-type]
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.sampled_from("ab"), inner, max_size=2),
+    max_leaves=4,
+)
+
+
+@given(KINDS, VALUES)
+def test_a_client_that_checks_results_accepts_every_one(declared: Any, value: Any) -> None:
+    async def call() -> tuple[Any, Any]:
+        async with connect(returning(declared, value)) as client:
+            (tool,) = (await client.request("tools/list"))["tools"]
+            return tool.get("outputSchema"), await client.call("give")
+
+    schema, result = asyncio.run(call())
+
+    if schema is not None and not result.get("isError"):
+        jsonschema_rs.validate(schema, result["structuredContent"])
+
+
+MIXED: list[tuple[Any, Any]] = [(list[str | Image], ["a caption", PIXEL]), (list, ["a caption", PIXEL])]
+
+
+@pytest.mark.parametrize(("declared", "value"), [*MIXED, (Any, ("a caption", PIXEL))], ids=str)
+async def test_a_picture_among_texts_is_sent_once(declared: Any, value: Any) -> None:
+    async with connect(returning(declared, value)) as client:
+        result = await client.call("give")
+
+    assert [block["type"] for block in result["content"]] == ["text", "image"]
+    assert str(result).count(PIXEL.data) == 1
+
+
+class Size(BaseModel):
+    width: float = Field(serialization_alias="w")
+
+
+async def test_a_model_of_pydantic_is_a_result_as_pydantic_writes_it() -> None:
+    async with connect(returning(Size, Size(width=3))) as client:
+        assert (await client.call("give"))["structuredContent"] == {"w": 3.0}
+    async with connect(returning(Size, Size.model_construct(width="x"))) as client:
+        result = await client.call("give")
+    assert result["content"][0]["text"].endswith("w must be a number (got 'x')")

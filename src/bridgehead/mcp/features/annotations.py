@@ -30,6 +30,7 @@ from typing import (
 import msgspec
 from msgspec import NODEFAULT, Meta, Struct
 
+from ..values.argument_errors import describe
 from ..values.custom import make_custom, read_custom
 from ..values.schema import flat_schema, inline, without_titles
 
@@ -82,7 +83,8 @@ def _understand(kind: Any, direction: Direction, seen: set[Any]) -> Any:
         meanings = [meaning for item in _spread(inner[1:]) if (meaning := _read_metadata(item)) is not None]
         return _constrain(base, meanings)
     if origin in {Union, UnionType}:
-        return _understand_union([_understand(option, direction, seen) for option in inner])
+        options = [_understand(option, direction, seen) for option in inner]
+        return _understand_union(kind if options == [*inner] else _join(options), options)
     if origin is Literal or not inner:
         if direction == "argument" and isinstance(kind, type) and kind in _FORMATS:
             return Annotated[kind, Meta(extra_json_schema={"format": _FORMATS[kind]})]
@@ -218,12 +220,12 @@ class _Chosen(NamedTuple):
     by_value: dict[Any, Any]
 
 
-def _understand_union(options: list[Any]) -> Any:
+def _understand_union(kind: Any, options: list[Any]) -> Any:
     """Tell classes without a msgspec tag apart by a member whose type is a `Literal`."""
     classes = [option for option in options if _members(option) and not _has_tag(option)]
     chosen = _find_tag(classes) if len(classes) > 1 else None
     if chosen is None:
-        return _join(options)
+        return kind
     others = [option for option in options if option not in classes and option is not NoneType]
 
     def read(value: Any) -> Any:
@@ -303,6 +305,10 @@ def _through_pydantic(kind: Any, direction: Direction) -> Any:
         raise TypeError(f"pydantic refuses it: {str(problem).splitlines()[0]}") from problem
 
     def read(value: Any) -> Any:
+        if direction == "result":  # what was written may have other names than what is read
+            if problems := describe(value, schema(), ""):
+                raise ValueError(problems)
+            return value
         try:
             return adapter.validate_json(msgspec.json.encode(value))
         except ValidationError as problem:

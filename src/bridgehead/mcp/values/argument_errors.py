@@ -56,12 +56,16 @@ _KINDS: dict[type, str] = {
 }
 
 
-def describe(value: Any, schema: Schema, refusal: str) -> str:
-    """Say what is wrong with a value; `refusal` is the decoder's own message, the fallback."""
+def describe(value: Any, schema: Schema, refusal: str, whole: str = _WHOLE) -> str:
+    """Say what is wrong with a value; `refusal` is the decoder's own message, the fallback.
+
+    `whole` is what to call a value that is wrong as a whole.
+    """
     problems = list(islice(_problems(value, schema, ""), _MAX_PROBLEMS + 1))
     if len(problems) > _MAX_PROBLEMS:
         problems[_MAX_PROBLEMS:] = ["there are more problems"]
-    return "; ".join(problems) or reword(refusal)
+    text = "; ".join(problems)
+    return text.replace(_WHOLE, whole, 1) if text.startswith(_WHOLE) else text or reword(refusal, whole)
 
 
 def describe_strings(value: Any, schema: Schema, refusal: str) -> str:
@@ -197,7 +201,7 @@ def _problems_with(value: Any, schema: Schema, path: str) -> Iterator[str]:
         yield from _size_problems(len(value), schema, path, "Length", "character")
         pattern = schema.get("pattern")
         if pattern is not None and not re.search(pattern, value):
-            yield f"{path} must match the pattern {pattern} (got {_shown(value)})"
+            yield f"{path or _WHOLE} must match the pattern {pattern} (got {_shown(value)})"
     elif isinstance(value, int | float) and not isinstance(value, bool):
         yield from _number_problems(value, schema, path)
 
@@ -255,18 +259,19 @@ def _number_problems(value: float, schema: Schema, path: str) -> Iterator[str]:
         word for word, (_, holds) in _BOUNDS.items() if word in schema and not holds(value, schema[word])
     ]
     if broken and "minimum" in schema and "maximum" in schema:
-        yield f"{path} must be between {schema['minimum']} and {schema['maximum']} (got {_shown(value)})"
+        between = f"between {schema['minimum']} and {schema['maximum']}"
+        yield f"{path or _WHOLE} must be {between} (got {_shown(value)})"
     elif broken:
-        yield f"{path} must be {_BOUNDS[broken[0]][0]} {schema[broken[0]]} (got {_shown(value)})"
+        yield f"{path or _WHOLE} must be {_BOUNDS[broken[0]][0]} {schema[broken[0]]} (got {_shown(value)})"
     step = schema.get("multipleOf")
     if step is not None and value % step:
-        yield f"{path} must be a multiple of {step} (got {_shown(value)})"
+        yield f"{path or _WHOLE} must be a multiple of {step} (got {_shown(value)})"
 
 
 def _not_allowed(value: Any, allowed: list[Any], path: str) -> str:
     if len(allowed) == 1:
-        return f"{path} must be {allowed[0]} (got {_shown(value)})"
-    return f"{path} must be one of {', '.join(map(str, allowed))} (got {_shown(value)})"
+        return f"{path or _WHOLE} must be {allowed[0]} (got {_shown(value)})"
+    return f"{path or _WHOLE} must be one of {', '.join(map(str, allowed))} (got {_shown(value)})"
 
 
 def _missing(path: str, name: str) -> str:
