@@ -302,7 +302,8 @@ def _through_pydantic(kind: Any, direction: Direction) -> Any:
     try:
         adapter: Any = TypeAdapter(kind)
     except Exception as problem:
-        raise TypeError(f"pydantic refuses it: {str(problem).splitlines()[0]}") from problem
+        first, _, _ = str(problem).partition("\n")
+        raise TypeError(f"pydantic refuses it: {first}") from problem
 
     def read(value: Any) -> Any:
         if direction == "result":  # what was written may have other names than what is read
