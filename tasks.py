@@ -248,6 +248,12 @@ def fuzz() -> None:
     run("python", "-m", "tests.fuzz", "--seconds", variable("SECONDS", "120"), *shlex.split(variable("ARGS")))
 
 
+def worst() -> None:
+    """Call every tool with what is in the table, then with generated shapes."""
+    run("python", "-m", "bench.host.worst")
+    run("python", "-m", "bench.host.shapes")
+
+
 def soak() -> None:
     """Half an hour, unless SECONDS says otherwise."""
     run("python", "-m", "bench.host.soak", "--seconds", variable("SECONDS", "1800"))
@@ -436,8 +442,8 @@ VERBS = {
         soak,
     ),
     "worst": Verb(
-        "call every tool with its worst arguments beside an honest client, who must not wait for it",
-        module("bench.host.worst"),
+        "call every tool with its worst arguments and with generated ones, beside an honest client",
+        worst,
     ),
     "pythons": Verb(
         "run the tests that depend on the Python on the versions between", module("tests.pythons")

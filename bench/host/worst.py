@@ -74,7 +74,7 @@ HONEST = (
 """What the honest client does in turns: a write to the disk in a thread, and two answers from memory."""
 
 
-_META = {
+META = {
     "io.modelcontextprotocol/protocolVersion": STATELESS,
     "io.modelcontextprotocol/clientInfo": {"name": "worst", "version": "1.0.0"},
     "io.modelcontextprotocol/clientCapabilities": {},
@@ -83,7 +83,7 @@ _META = {
 
 def write_request(port: int, token: str, method: str, params: dict[str, Any]) -> bytes:
     """Write a request of the stateless era."""
-    message = {"jsonrpc": "2.0", "id": 1, "method": method, "params": {"_meta": _META, **params}}
+    message = {"jsonrpc": "2.0", "id": 1, "method": method, "params": {"_meta": META, **params}}
     headers = (
         f"Authorization: Bearer {token}\r\nMCP-Protocol-Version: {STATELESS}\r\nMcp-Method: {method}\r\n"
     )
@@ -152,8 +152,8 @@ def attack_on_demand(port: int) -> None:
 class Attacker:
     """The process of the attacks: one for all of them, because its start would take longer than an attack."""
 
-    def __init__(self, port: int) -> None:
-        command = ("nice", "-n", "10", sys.executable, "-m", "bench.host.worst", "--attack", str(port))
+    def __init__(self, port: int, module: str = "bench.host.worst") -> None:
+        command = ("nice", "-n", "10", sys.executable, "-m", module, "--attack", str(port))
         self._child = subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         assert self._child.stdin is not None
         assert self._child.stdout is not None
@@ -345,7 +345,7 @@ def _make_files(game: Path, aoc: Path) -> None:
         (game / "scripts" / f"{number:03}.js").write_text(lines)
 
 
-def _ask(port: int, request: bytes) -> bytes:
+def ask(port: int, request: bytes) -> bytes:
     """Send one request on a connection of its own; returns the answer's body."""
     with socket.create_connection(("127.0.0.1", port), 60.0) as connection:
         connection.sendall(request)
@@ -358,14 +358,14 @@ def _ask(port: int, request: bytes) -> bytes:
     return answer.partition(b"\r\n\r\n")[2]
 
 
-def _fill(port: int, token: str) -> None:
+def fill(port: int, token: str) -> None:
     """Wait for the game, let it parse its scripts once, and record something for the boards to show."""
     deadline = time.monotonic() + 30
-    while b'"state":"connected"' not in _ask(port, write_call(port, token, "connection_status", {})):
+    while b'"state":"connected"' not in ask(port, write_call(port, token, "connection_status", {})):
         if time.monotonic() > deadline:
             raise NotRunning("the simulated game did not connect")
         time.sleep(0.1)
-    _ask(port, write_call(port, token, "calculate_ram", {"filename": "scripts/001.js"}))
+    ask(port, write_call(port, token, "calculate_ram", {"filename": "scripts/001.js"}))
     for number in range(RECORDS):
         arguments: dict[str, Any] = {
             "day": number % 25 + 1,
@@ -373,12 +373,12 @@ def _fill(port: int, token: str) -> None:
             "speed_ms": 1000 + number,
         }
         arguments |= {"llm_name": f"model {number % 150}"}
-        _ask(port, write_call(port, token, "record_speed", arguments))
+        ask(port, write_call(port, token, "record_speed", arguments))
 
 
 def _list_tools(port: int, token: str) -> list[str]:
     """List the tools that a token opens."""
-    listed = json.loads(_ask(port, write_request(port, token, "tools/list", {})))
+    listed = json.loads(ask(port, write_request(port, token, "tools/list", {})))
     return [tool["name"] for tool in listed["result"]["tools"]]
 
 
@@ -416,7 +416,7 @@ def _list_rows(port: int, tokens: Tokens, only: list[str]) -> list[Row]:
 def measure(folder: Path, only: list[str], passes: int) -> Run:
     """Attack with every row in turn, several times."""
     with serving(folder) as (process, port, tokens):
-        _fill(port, tokens.secrets["honest"])
+        fill(port, tokens.secrets["honest"])
         rows = _list_rows(port, tokens, only)
         run_queue = RunQueue(process.pid, os.getpid())
         client = HonestClient(port, tokens.secrets["honest"], run_queue)

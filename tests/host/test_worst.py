@@ -2,6 +2,7 @@
 
 import pytest
 
+from bench.host import shapes
 from bench.host.worst import Row, Run, Trial, report
 from bench.host.worst_arguments import WORST
 from bridgehead.runtime import plugins
@@ -65,3 +66,41 @@ def test_calls_that_keep_every_rule_pass_the_gate() -> None:
 def test_each_broken_rule_fails_the_gate_and_is_named(run: Run, fault: str) -> None:
     assert run.list_faults() == [fault]
     assert f"**Not reached:**\n\n- {fault}" in report(run)
+
+
+# --- generated calls ----------------------------------------------------------------------------------------
+
+TOOLS = {
+    tool.name: tool.input_schema
+    for name in plugins.built_in_names()
+    for tool in make_bridge(plugins.load(name), NEEDED).tools.values()
+}
+
+
+def test_a_number_gives_the_same_call_each_time_and_another_number_another() -> None:
+    calls = [shapes.make_call(number, TOOLS, {}) for number in (7, 7, 8)]
+
+    assert calls[0] == calls[1] != calls[2]
+
+
+def test_the_generated_calls_reach_most_tools_and_every_place_of_a_message() -> None:
+    calls = [shapes.make_call(number, TOOLS, {}) for number in range(shapes.SEED, shapes.SEED + 100)]
+
+    assert len({call.tool for call in calls}) > len(TOOLS) / 2
+    assert {"arguments", "params", "id", "method", "unknown"} < {call.place for call in calls}
+    assert sum(len(call.body) > 5_000_000 for call in calls) > 20
+
+
+@pytest.mark.parametrize(
+    ("trial", "faults"),
+    [
+        (shapes.Trial(259.0, 119.0, is_answered=True), []),
+        (shapes.Trial(261.0, 0.0, is_answered=True), ["another client waited 261 ms"]),
+        (shapes.Trial(5.0, 121.0, is_answered=True), ["memory rose by 121 MB"]),
+        (shapes.Trial(5.0, 0.0, is_answered=False), ["the answer was a failure of the server"]),
+    ],
+)
+def test_a_generated_call_fails_the_gate_by_waiting_memory_or_failure(
+    trial: shapes.Trial, faults: list[str]
+) -> None:
+    assert trial.list_faults(10.0, 5_000_000) == faults
