@@ -11,6 +11,8 @@ MAX_VALUES = 50_000
 """Values of one message, with its arguments: each `[`, `{` and `,` outside of strings."""
 MAX_DIGITS = 20 * MAX_VALUES
 """Digits of one message, outside of strings: a number of 4,000 digits takes 0.2 ms."""
+VALUE_BYTES = 256
+"""Memory that a decoded value is charged for beside its bytes: an object with a member takes that much."""
 TOO_MUCH = f"a message may have {MAX_VALUES} values and {MAX_DIGITS} digits"
 
 _SLICE_BYTES = 64 * 1024
@@ -59,7 +61,19 @@ class Shape:
         """The values and digits so far."""
         return self._values, self._digits
 
+    @property
+    def memory(self) -> int:
+        """Bytes that the values so far may take once they are decoded, beside the bytes of the message."""
+        return self._values * VALUE_BYTES
+
 
 def fits(data: bytes | bytearray | memoryview) -> bool:
     """Whether a message may be decoded. A short one may: no byte builds more than one value."""
     return len(data) <= MAX_VALUES or Shape().add(data)
+
+
+def weigh(data: bytes | bytearray | memoryview) -> int:
+    """Return the memory that a message, or a part of one, may take once it is decoded."""
+    shape = Shape()
+    shape.add(data)
+    return len(data) + shape.memory

@@ -17,6 +17,7 @@ from bridgehead.mcp.http import application
 from bridgehead.mcp.http.accounts import OTHERS, Accounts, WorkTime
 from bridgehead.mcp.http.events import EventStream
 from bridgehead.mcp.http.rejection import Rejection
+from bridgehead.mcp.shape import VALUE_BYTES
 from bridgehead.mcp.tasks.run import TaskRun
 from tests.support.busy_bridge import Work
 from tests.support.clock import Clock
@@ -222,6 +223,34 @@ async def test_a_batch_reserves_what_it_may_answer() -> None:
         await until_held(server, 0)
 
 
+async def test_a_body_is_charged_for_what_it_builds_while_its_call_is_under_way() -> None:
+    async with serving() as server:
+        waiting = call("wait") | {"other": [{}] * 1000}
+        body = encode(asked := request("tools/call", waiting))
+        session = await server.session()
+        answer = asyncio.ensure_future(server.post(asked, session))
+        # The lists and objects of the message, and the commas between them: values as they are counted.
+        values = sum(map(body.decode().count, "[{,"))
+        await until_held(server, len(body) + values * VALUE_BYTES)
+        await (await server.http.request("DELETE", headers=session)).body()
+        await (await answer).body()
+        await until_held(server, 0)
+
+
+async def test_a_body_that_would_pass_the_memory_limit_is_refused_before_it_is_built(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async with serving(Limits(memory_bytes=1_000_000)) as server:
+        monkeypatch.setattr(server.app.accounts, "_read_memory", lambda: 800_000)
+        session = await server.session()
+        fits = request("tools/call", call("echo", {"text": "x"}) | {"other": [{}] * 200})
+        too_much = request("tools/call", call("echo", {"text": "x"}) | {"other": [{}] * 1000})
+
+        await server.json(await server.post(fits, session))
+        assert "no memory left" in await server.refused(await server.post(too_much, session), 503)
+        await server.json(await server.post(fits, session))  # nothing was taken
+
+
 # --- subscriptions ------------------------------------------------------------------------------------------
 
 
@@ -305,7 +334,7 @@ async def make_task(server: Server, size: int) -> str:
 async def test_a_task_is_charged_with_its_arguments_then_with_its_result_until_that_expires() -> None:
     async with serving_tasks(Limits(task_seconds=3)) as (server, door):
         await make_task(server, 100_000)
-        await until_held(server, len('{"text":""}') + 100_000)
+        await until_held(server, len('{"text":""}') + 100_000 + VALUE_BYTES)
 
         door.set()
         async with asyncio.timeout(PATIENCE):

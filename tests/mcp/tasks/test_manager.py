@@ -10,6 +10,7 @@ from bridgehead.mcp import OVERLOADED, Bridge, Context, Limits, NoArguments, Pro
 from bridgehead.mcp.dispatch import Dispatcher
 from bridgehead.mcp.http.accounts import Accounts
 from bridgehead.mcp.revisions import V2026_07_28
+from bridgehead.mcp.shape import VALUE_BYTES
 from bridgehead.mcp.tasks import manager
 from bridgehead.mcp.tasks.manager import Tasks
 from bridgehead.mcp.tasks.record import INTERRUPTED, TaskRecord, TooManyTasks
@@ -252,7 +253,7 @@ async def test_a_callers_arguments_are_charged_while_its_task_runs_and_not_where
     charged = dict(accounts.bytes.by_caller)
     with pytest.raises(ProtocolError, match="which is its limit"):
         await client.call("work")
-    assert list(charged.values()) == [len("{}")]
+    assert list(charged.values()) == [len("{}") + VALUE_BYTES]
     assert accounts.bytes.by_caller == charged
 
     workshop.open.set()

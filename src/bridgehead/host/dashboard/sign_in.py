@@ -223,7 +223,7 @@ class SignIn:
             body = whole_body(http, _FORM_LIMITS)
         else:
             check_length(http.headers, _FORM_LIMITS)
-            body = await read_body(http, _FORM_LIMITS)
+            body, _ = await read_body(http, _FORM_LIMITS)
         try:
             pairs = parse_qsl(body.decode(), keep_blank_values=True, max_num_fields=_MAX_FIELDS)
         except ValueError:

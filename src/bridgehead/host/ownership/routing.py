@@ -60,7 +60,7 @@ class OwnerRouter:
                 rejected = await self._app.reject_by_head(request)
                 if rejected is not None:
                     return rejected
-                body = await read_body(request, self._limits, self._app.accounts)
+                body, _ = await read_body(request, self._limits, self._app.accounts)
             return await self._peers.forward(owner, request, body)
         except Rejection as rejection:
             return self._app.reject(request, rejection)

@@ -27,6 +27,8 @@ from .rejection import Rejection, reject_session
 
 _LOOK_BYTES = 8 * 1024 * 1024
 """Charged bytes after which the memory of the process is read again (about 20 µs)."""
+_LARGE_BYTES = 256 * 1024
+"""For more than this at once, the memory of the process is always read."""
 _MAX_CALLERS = 1000
 """Callers whose time is counted separately; any others share one entry."""
 OTHERS = "(others)"
@@ -215,10 +217,9 @@ class Accounts(Ledger):
             )
         # Even with full memory, a caller that holds no more than an equal part may send small requests.
         if (
-            self.is_full
-            and (size or held * len(self.bytes.by_caller) > self.bytes.total)
-            and self.check_memory()
-        ):
+            (self.is_full and (size or held * len(self.bytes.by_caller) > self.bytes.total))
+            or size > _LARGE_BYTES
+        ) and self.check_memory(size):
             message = "The server has no memory left for this. Try again in a moment."
             headers = ((b"retry-after", b"%d" % _RETRY_SECONDS),)
             raise Rejection(503, message, code=OVERLOADED, headers=headers)
@@ -236,18 +237,21 @@ class Accounts(Ledger):
         """Whether a caller holds more than its share."""
         return self.bytes.by_caller.get(caller, 0) > self.bytes.limit
 
-    def check_memory(self) -> bool:
-        """Read the memory of the process; drop kept events if it is full, return whether it still is."""
+    def check_memory(self, more: int = 0) -> bool:
+        """Read the memory of the process; drop kept events if it is full, return whether it still is.
+
+        What is about to take `more` bytes is refused before it can pass the limit.
+        """
         self._charged = 0
         limit = self._limits.memory_bytes
-        used = self._read_memory() or self.bytes.total
+        used = (self._read_memory() or self.bytes.total) + more
         # The allocator may keep freed memory for a while, so subtract what was dropped.
         while used > limit and self._events:
             before = self.bytes.total
             self._drop_events(max(self._events, key=lambda caller: self.bytes.by_caller.get(caller, 0)))
             used -= before - self.bytes.total
-        self.is_full = used > limit
-        return self.is_full
+        self.is_full = used - more > limit
+        return used > limit
 
     # --- events kept for resuming --------------------------------------------------------------------------
 

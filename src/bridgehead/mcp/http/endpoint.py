@@ -30,6 +30,7 @@ from ..jsonrpc import UNDECODABLE
 from ..limits import Limits
 from ..requests import RpcRequest, read
 from ..revisions import HANDSHAKE, STATELESS, V2026_07_28
+from ..shape import Shape
 from ..threads import Measured
 from . import authentication
 from .accounts import Accounts, Share
@@ -45,7 +46,7 @@ from .sessions import Session, Sessions
 STATELESS_NAMES = {name.encode() for name in STATELESS}
 HANDSHAKE_NAMES = {name.encode() for name in HANDSHAKE}
 ACCEPTED = Response(202)
-_SMALL_BODY = 16 * 1024
+_SMALL_BODY = 2 * 1024
 """Bodies up to this size are not charged: counting them would cost every call."""
 _NUMBER = re.compile(r"-?[0-9]{1,30}(\.[0-9]{1,30})?")
 _SENTINEL, _END = "=?base64?", "?="
@@ -92,21 +93,26 @@ class Endpoint:
             accounts.requests.check(caller)
         if accounts.bytes.by_caller or accounts.is_full:
             accounts.check(caller)
-        was_complete = request.is_complete
-        if was_complete:
+        if request.is_complete:
             body = whole_body(request, self._limits)
+            if len(body) <= _SMALL_BODY:
+                return await self._handle_message(request, jsonrpc.decode(body))
+            shape = Shape()
+            is_allowed = shape.add(body)
         else:
             check_length(request.headers, self._limits)
             accounts.requests.take(caller)
             try:
-                body = await read_body(request, self._limits, accounts)
+                body, shape = await read_body(request, self._limits, accounts)
             finally:
                 accounts.requests.give_back(caller)
             request.body = body  # the access log looks for the trace context in it
-        if len(body) <= _SMALL_BODY:
-            return await self._handle_message(request, jsonrpc.decode(body))
-        with accounts.holding(caller, len(body)):
-            message = jsonrpc.decode(body) if was_complete else jsonrpc.decode_counted(body)
+            is_allowed = True
+        # What will be built is charged before it is, and until the request is answered.
+        memory = len(body) + shape.memory
+        accounts.check(caller, memory)
+        with accounts.holding(caller, memory):
+            message = jsonrpc.decode_counted(body) if is_allowed else jsonrpc.decode(body)
             return await self._handle_message(request, message)
 
     def end_streams(self) -> None:

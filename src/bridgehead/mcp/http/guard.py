@@ -133,10 +133,12 @@ def whole_body(request: Request, limits: Limits) -> bytes:
     return bytes(request.body)
 
 
-async def read_body(request: Request, limits: Limits, accounts: Accounts | None = None) -> bytes:
+async def read_body(
+    request: Request, limits: Limits, accounts: Accounts | None = None
+) -> tuple[bytes, Shape]:
     """Read the rest of a body, within `message_bytes` and `body_seconds`, on the caller's account.
 
-    Its shape is counted as it arrives, so that nobody waits for the count of a large body.
+    Its shape is counted as it arrives: nobody waits for the count of a large body.
     """
     body, caller, shape = bytearray(), request.caller, Shape()
     try:
@@ -155,7 +157,7 @@ async def read_body(request: Request, limits: Limits, accounts: Accounts | None 
     finally:
         if accounts is not None and body:
             accounts.release(caller, len(body))
-    return bytes(body)
+    return bytes(body), shape
 
 
 def _too_large(limits: Limits) -> Rejection:

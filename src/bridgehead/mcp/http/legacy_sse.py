@@ -168,7 +168,8 @@ class LegacyTransport:
         if request.is_complete:
             message = jsonrpc.decode(whole_body(request, self._limits))
         else:
-            message = jsonrpc.decode_counted(await read_body(request, self._limits, self._accounts))
+            body, _ = await read_body(request, self._limits, self._accounts)
+            message = jsonrpc.decode_counted(body)
         if self._accounts.work.over and is_work(message):
             self._accounts.work.check(request.caller)
         if stream.is_busy and jsonrpc.is_request(message):

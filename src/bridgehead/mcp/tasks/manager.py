@@ -23,6 +23,7 @@ from ..calls.context import Context
 from ..coroutines import close_unstarted
 from ..errors import INTERNAL_ERROR, OVERLOADED, ProtocolError
 from ..limits import Ledger, Limits
+from ..shape import weigh
 from ..threads import Measured
 from .record import TaskRecord, TooManyTasks, unknown_task
 from .run import Conclude, TaskRun
@@ -145,10 +146,10 @@ class Tasks:
         task_id = self._id_prefix + secrets.token_urlsafe(_ID_BYTES)
         record = TaskRecord(task_id, terms.owner, terms.caller, now, now, self.limits.task_seconds)
         # The request is answered when the task begins, and no longer pays for its arguments from then on.
-        size = run.input_bytes
+        size = run.input_bytes = weigh(memoryview(run.context.arguments))
         if not self.ledger.hold(terms.caller, size):
             raise TooManyTasks(
-                f"You have reached the memory limit for one caller, and the arguments have {size} bytes. "
+                f"You have reached the memory limit for one caller, and the arguments take {size} bytes. "
                 "Wait until some of your tasks have ended, then try again."
             )
         try:

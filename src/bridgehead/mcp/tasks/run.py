@@ -32,7 +32,8 @@ class TaskRun:
     ) -> None:
         self.context = context
         self.conclude = conclude
-        self.input_bytes = len(memoryview(context.arguments))
+        self.input_bytes = 0
+        """The memory of its arguments, once it is a task."""
         self.record: TaskRecord | None = None
         """None until it is a task."""
         self.work: asyncio.Task[Any] | None = None

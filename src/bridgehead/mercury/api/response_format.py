@@ -48,8 +48,20 @@ def check_content(expected: ResponseFormat, completion: Completion) -> None:
         raise _mismatch(f"at /{path}: {mismatch.message[:_LONGEST]}", content)
 
 
-@lru_cache(64)
+_CACHED_BYTES = 4 * 1024
+"""A larger schema is compiled for each use: one byte of it can become 100 in a compiled one that is kept."""
+
+
 def _make_validator(schema: bytes) -> Any:
+    return _make_cached(schema) if len(schema) <= _CACHED_BYTES else _compile(schema)
+
+
+@lru_cache(64)
+def _make_cached(schema: bytes) -> Any:
+    return _compile(schema)
+
+
+def _compile(schema: bytes) -> Any:
     import jsonschema_rs
 
     def refuse_reference(uri: str) -> NoReturn:

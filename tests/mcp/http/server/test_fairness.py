@@ -145,7 +145,7 @@ async def test_one_client_after_another_leaves_one_timer_that_looks_at_connectio
     class Looks(Accounts):
         times = 0
 
-        def check_memory(self) -> bool:
+        def check_memory(self, more: int = 0) -> bool:
             self.times += 1
             return False
 
