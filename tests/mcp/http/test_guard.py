@@ -9,7 +9,7 @@ from tests.mcp.http.test_sessions import by_header
 from tests.support.http_client import Headers
 from tests.support.http_server import JSON_POST, Server, serving
 from tests.support.messages import call, encode, initialize, request, stateless, text
-from tests.support.waiting import PATIENCE
+from tests.support.waiting import PATIENCE, until
 
 
 async def status(server: Server, headers: Headers) -> int:
@@ -275,6 +275,17 @@ async def test_a_caller_has_only_so_many_sessions_and_others_still_get_theirs() 
 
         assert (await server.http.request("DELETE", headers=session)).status == 204
         assert (await server.post(initialize(), EVE)).status == 200
+
+
+async def test_callers_that_leave_their_bodies_unfinished_lock_nobody_out() -> None:
+    async with serving(Limits(http_requests_in_flight=6), settings={"wrap": by_header}) as server:
+        for name in ("eve", "eve", "mallory", "mallory", "trudy", "trudy"):
+            head = server.http.head("POST", "/mcp", {**JSON_POST, "X-Caller": name, "Content-Length": "10"})
+            await server.http.begin(head + b"{")
+        await until(lambda: server.app.accounts.requests.total == 6)
+
+        assert (await server.post(initialize(), EVE)).status == 503
+        assert (await server.post(initialize(), ADA)).status == 200
 
 
 async def open_stream(server: Server, kind: str, who: Headers) -> int:

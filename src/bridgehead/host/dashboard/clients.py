@@ -257,6 +257,7 @@ _REASONS = {
     "head_size": "The head of the request is too large.",
     "slow_head": "The head of the request did not arrive in time.",
     "malformed": "The request was not valid HTTP.",
+    "displaced": "Every connection was taken, and one of the address with the most made room.",
     "slow_reader": "A client did not read its answer.",
     "descriptors": "The process is out of file descriptors. Raise ulimit -n.",
     "tls": "A client could not agree on TLS.",

@@ -55,6 +55,10 @@ class Share:
             message = f"You have {self.limit} {self._name} open, which is the limit. End one, then try again."
             raise self.reject(message)
 
+    def has_part(self, caller: str, limit: int) -> bool:
+        """Whether a caller has an equal part of what there is for all: then a full server refuses it."""
+        return self.by_caller.get(caller, 0) * (len(self.by_caller) + 1) >= limit
+
     def reject(self, message: str) -> Rejection:
         """Make the rejection of a caller that has reached the limit."""
         headers = ((b"retry-after", b"%d" % ceil(self._retry_seconds)),)

@@ -88,7 +88,8 @@ class Endpoint:
         check_json(request.headers)
         accounts, caller = self._accounts, request.caller
         if accounts.requests.by_caller:
-            if accounts.requests.total >= self._limits.http_requests_in_flight:
+            most = self._limits.http_requests_in_flight
+            if accounts.requests.total >= most and accounts.requests.has_part(caller, most):
                 raise reject_busy()
             accounts.requests.check(caller)
         if accounts.bytes.by_caller or accounts.is_full:

@@ -1,12 +1,16 @@
 """Connections: what becomes of one when its client idles, its server is full, or its application fails."""
 
 import asyncio
+from collections import Counter
 from contextlib import suppress
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from bridgehead.mcp.http import message
+from bridgehead.mcp.http.server.connections import Connections
 from bridgehead.mcp.http.server.protocol import MAX_DROPPED_BYTES
 from tests.support.http_client import Headers, HttpClient, Response
 from tests.support.http_server import JSON_POST, mirrored, serving
@@ -68,6 +72,93 @@ async def test_one_address_cannot_have_all_connections() -> None:
     async with serving(settings={"max_per_address": 1, "unlimited": {"127.0.0.1"}}) as server:
         await server.http.begin(b"")
         assert await server.is_alive()
+
+
+class Seat:
+    """A connection of an address, as far as its place among the others matters."""
+
+    running = None
+
+    def __init__(self, room: Connections, address: str, *, is_idle: bool = True) -> None:
+        self.address = address
+        self.is_idle = is_idle
+        self.is_gone = False
+        self.transport: Any = self
+        self.has_entered = room.enter(self) is None  # type: ignore[arg-type]
+
+    def abort(self) -> None:
+        self.is_gone = True
+
+
+@pytest.fixture
+async def room() -> Connections:
+    async def answer(request: Any) -> Any:
+        raise AssertionError
+
+    return Connections(answer, asyncio.get_running_loop(), limit=6, on_reject=lambda *_: None)
+
+
+async def test_a_newcomer_takes_the_oldest_unused_connection_of_the_address_with_most(
+    room: Connections,
+) -> None:
+    flood = [Seat(room, "a") for _ in range(4)] + [Seat(room, "b") for _ in range(2)]
+    room.note_use(flood[0])  # type: ignore[arg-type]
+
+    assert Seat(room, "c").has_entered
+    assert [seat.is_gone for seat in flood] == [False, True, False, False, False, False]
+
+
+async def test_of_used_connections_only_an_idle_one_makes_room(room: Connections) -> None:
+    flood = [Seat(room, "a", is_idle=number == 2) for number in range(6)]
+    for seat in flood:
+        room.note_use(seat)  # type: ignore[arg-type]
+
+    assert Seat(room, "c").has_entered
+    assert [seat.is_gone for seat in flood] == [False, False, True, False, False, False]
+    assert not Seat(room, "c").has_entered  # every other one is at work
+
+
+async def test_equals_do_not_displace_each_other(room: Connections) -> None:
+    seats = [Seat(room, name) for name in "aabbcc"]
+    for seat in seats:
+        room.note_use(seat)  # type: ignore[arg-type]
+
+    assert not Seat(room, "a").has_entered
+    assert Seat(room, "d").has_entered  # the first of an address takes one of two
+
+
+async def test_whoever_has_most_takes_only_a_place_of_its_own_that_was_never_used(room: Connections) -> None:
+    flood = [Seat(room, "a") for _ in range(5)]
+    other = Seat(room, "b")
+
+    assert Seat(room, "a").has_entered
+    assert flood[0].is_gone
+    assert not other.is_gone
+
+
+@given(moves=st.lists(st.tuples(st.sampled_from("abcde"), st.booleans(), st.booleans()), max_size=60))
+async def test_no_flood_ever_locks_out_an_address_without_connections(
+    moves: list[tuple[str, bool, bool]],
+) -> None:
+    async def answer(request: Any) -> Any:
+        raise AssertionError
+
+    room = Connections(answer, asyncio.get_running_loop(), limit=6, on_reject=lambda *_: None)
+    seats: list[Seat] = []
+    open_now: list[Seat] = []
+    for address, is_used, is_idle in moves:
+        seat = Seat(room, address, is_idle=is_idle or not is_used)
+        if seat.has_entered:
+            seats.append(seat)
+            if is_used:
+                room.note_use(seat)  # type: ignore[arg-type]
+        open_now = [one for one in seats if not one.is_gone]
+        assert len(open_now) <= 6
+    counts = Counter(seat.address for seat in open_now)
+    largest = [address for address, count in counts.items() if count == max(counts.values())]
+    can_go = any(seat.is_idle for seat in open_now if seat.address in largest[:1])
+    if len(largest) == 1 and counts[largest[0]] > 1 and can_go:
+        assert Seat(room, "new").has_entered
 
 
 async def test_line_breaks_do_not_keep_an_idle_connection() -> None:

@@ -10,9 +10,11 @@ import asyncio
 import errno
 import logging
 import os
+import socket
 from collections import Counter, deque
 from collections.abc import Callable, Container
 from email.utils import formatdate
+from itertools import islice
 from time import perf_counter
 from typing import NamedTuple, Protocol
 
@@ -32,6 +34,8 @@ CROWD = 64
 """With more queued connections than this, requests are parsed only shortly before they are served."""
 _REQUEST_BYTES = 512
 """The fixed cost of a request in `TURN_BYTES`, on top of its size."""
+_LOOKED_AT = 64
+"""Connections that are looked at for an idle one, where every one of an address has been used."""
 
 
 class UnreadAnswers(Protocol):
@@ -125,15 +129,19 @@ class Connections:
         self.loop = loop
         self.on_reject = on_reject
         self.is_ending = False
-        self._limit = limit
+        self.limit = limit
         self._limit_per_address = limit_per_address
         self._unlimited = unlimited
         """Addresses of proxies, which carry many clients: `limit_per_address` does not apply to them."""
         self.by_address: Counter[str] = Counter() if by_address is None else by_address
         self.keep_alive_seconds = keep_alive_seconds
         self._open: set[OpenConnection] = set()
-        self.handshakes: set[asyncio.Task[None]] = set()
-        """TLS handshakes under way; they count towards `limit`."""
+        self._of_address: dict[str, dict[OpenConnection, None]] = {}
+        """Open connections by address, the oldest first; proxies, which carry many clients, are left out."""
+        self._unused: dict[str, dict[OpenConnection, None]] = {}
+        """Those of them that have not sent a request yet."""
+        self.handshakes: dict[asyncio.Task[None], socket.socket] = {}
+        """TLS handshakes under way, the oldest first; they count towards `limit`."""
         self._orphans: set[asyncio.Task[None]] = set()
         """Handler tasks whose client has gone."""
         self.turn_bytes = 0
@@ -154,17 +162,21 @@ class Connections:
     @property
     def is_full(self) -> bool:
         """Whether the limit is reached, counting TLS handshakes."""
-        return self._limit is not None and len(self._open) + len(self.handshakes) >= self._limit
+        return self.limit is not None and len(self._open) + len(self.handshakes) >= self.limit
 
     def enter(self, connection: OpenConnection) -> ClosingResponse | None:
         """Register a connection, or return why it is refused."""
-        if self._limit is not None and len(self._open) >= self._limit:
+        is_full = self.limit is not None and len(self._open) >= self.limit
+        if is_full and not self.make_room(connection.address):
             return _TOO_MANY
         address, limit = connection.address, self._limit_per_address
         if limit is not None and self.by_address[address] >= limit and address not in self._unlimited:
             return _TOO_MANY_FROM_ADDRESS
         self.by_address[address] += 1
         self._open.add(connection)
+        if address not in self._unlimited:
+            self._of_address.setdefault(address, {})[connection] = None
+            self._unused.setdefault(address, {})[connection] = None
         if self.is_ending:
             connection.end()
         # A single timer: otherwise a client that opens one connection after another would add one each time.
@@ -176,6 +188,8 @@ class Connections:
         """Unregister a connection; keep its task, which shutdown has to wait for."""
         if connection in self._open:  # not if `enter` refused it
             self._open.discard(connection)
+            _remove(self._of_address, connection)
+            _remove(self._unused, connection)
             self.by_address[connection.address] -= 1
             if not self.by_address[connection.address]:
                 del self.by_address[connection.address]
@@ -184,6 +198,29 @@ class Connections:
             running.add_done_callback(self._orphans.discard)
         if not self._open and self._all_closed is not None and not self._all_closed.done():
             self._all_closed.set_result(None)
+
+    def note_use(self, connection: OpenConnection) -> None:
+        """Note that a connection has sent its first request."""
+        _remove(self._unused, connection)
+
+    def make_room(self, address: str) -> bool:
+        """Close a connection of the address that has most, for a new one of this address; False if none can.
+
+        The oldest connection that never sent a request goes first, then one that is idle. Whoever has most
+        already takes only the place of a connection of its own that was never used.
+        """
+        counts = self._of_address
+        largest = max(counts, key=lambda other: len(counts[other]), default=address)
+        is_newcomer = len(counts.get(address, ())) + 1 < len(counts.get(largest, ()))
+        victim = next(iter(self._unused.get(largest if is_newcomer else address, ())), None)
+        if victim is None and is_newcomer:
+            victim = next((one for one in islice(counts[largest], _LOOKED_AT) if one.is_idle), None)
+        if victim is None:
+            return False
+        self.on_reject("displaced", victim.address, 0)
+        self.leave(victim, victim.running)  # now: the loop tells only later that it is closed
+        victim.transport.abort()
+        return True
 
     # --- turns ---------------------------------------------------------------------------------------------
 
@@ -281,3 +318,11 @@ class Connections:
         for connection in tuple(self._open):
             connection.close_if_idle(before)
         self._sweeping = self.loop.call_later(SWEEP_SECONDS, self._sweep) if self._open else None
+
+
+def _remove(by_address: dict[str, dict[OpenConnection, None]], connection: OpenConnection) -> None:
+    of_address = by_address.get(connection.address)
+    if of_address is not None:
+        of_address.pop(connection, None)
+        if not of_address:
+            del by_address[connection.address]

@@ -497,6 +497,8 @@ class Http1Protocol(asyncio.Protocol):
         self.is_reading = True
         self.closes_after_body = False
         """Whether to close when the body of a request that is already answered has arrived."""
+        self._is_used = False
+        """Whether a request has ever come."""
         self._is_serving = False
         self._has_turn = False
         """Whether it is queued for a turn."""
@@ -621,6 +623,9 @@ class Http1Protocol(asyncio.Protocol):
             self.head_since = self.loop.time()
         if self.queue:
             self.last_active = self.loop.time()
+            if not self._is_used:
+                self._is_used = True
+                connections.note_use(self)
 
     @property
     def _has_request(self) -> bool:

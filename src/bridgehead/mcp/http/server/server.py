@@ -27,6 +27,8 @@ _ACCEPT_TURNS = 4
 """Loop turns until an accepted client has its connection; asyncio takes three."""
 _MIN_HANDSHAKE_SECONDS = 0.1
 _MAX_HANDSHAKE_SECONDS = 10.0
+_HANDSHAKE_PART = 2
+"""Handshakes may be half of all connections before the oldest is given up for a new one."""
 _ACCEPT_RETRY_SECONDS = 0.5
 """Pause after `accept` failed, normally because the process has no file descriptors left."""
 
@@ -150,12 +152,22 @@ class TlsListener:
             except OSError:
                 await asyncio.sleep(_ACCEPT_RETRY_SECONDS)
                 continue
-            if connections.is_full:
+            if connections.is_full and not self._make_room(address[0]):
                 self._reject(accepted, "connections", address[0])
                 continue
             handshake = self._loop.create_task(self._shake_hands(accepted, address[0]))
-            connections.handshakes.add(handshake)
-            handshake.add_done_callback(connections.handshakes.discard)
+            connections.handshakes[handshake] = accepted
+            handshake.add_done_callback(lambda done: connections.handshakes.pop(done, None))
+
+    def _make_room(self, address: str) -> bool:
+        """Give up the oldest handshake if they are many, else a connection that may go."""
+        handshakes, limit = self._connections.handshakes, self._connections.limit
+        if limit is None or len(handshakes) * _HANDSHAKE_PART <= limit:
+            return self._connections.make_room(address)
+        # Its handshake then fails, and tells of it. Cancelling would leave the socket to the event loop.
+        with suppress(OSError):
+            next(iter(handshakes.values())).shutdown(socket.SHUT_RDWR)
+        return True
 
     async def _shake_hands(self, accepted: socket.socket, address: str) -> None:
         try:
