@@ -10,6 +10,7 @@ _HASH = re.compile(r"--hash=sha256:([0-9a-f]{64})")
 _NEEDED_BY = re.compile(r"^    # (?:via)?\s*(\S.*)?$")
 LICENCES = {
     "MIT License": "MIT",
+    "BSD License": "BSD-3-Clause",
     "3-Clause BSD License": "BSD-3-Clause",
     "Apache Software License": "Apache-2.0",
     "Mozilla Public License 2.0 (MPL 2.0)": "MPL-2.0",

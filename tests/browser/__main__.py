@@ -37,6 +37,7 @@ def main(arguments: list[str]) -> int:
             "icons": str(ICONS),
             "chromium": program,
             "images": str(IMAGES) if "--pictures" in arguments else "",
+            "shots": os.environ.get("SHOTS", ""),
         }
         only = [word for word in arguments if not word.startswith("--")]
         statuses = [

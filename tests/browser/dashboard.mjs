@@ -5,7 +5,7 @@ import { createRequire } from "node:module";
 import { eventually, startBrowser } from "./driver.mjs";
 
 const HOSTILE = "<img src=x onerror=alert(1)>";
-const PAGES = ["/", "/?range=day", "/dashboard/bridge?name=aoc&range=hour", "/dashboard/bridge?name=mercury", "/dashboard/bridge?name=bitburner", "/dashboard/tools", "/dashboard/tool?bridge=aoc&name=record_speed", "/dashboard/clients", "/dashboard/failures"];
+const PAGES = ["/", "/?range=day", "/dashboard/bridge?name=aoc&range=hour", "/dashboard/bridge?name=mercury", "/dashboard/bridge?name=bitburner", "/dashboard/clients", "/dashboard/failures"];
 const AXE = createRequire(import.meta.url).resolve("axe-core/axe.min.js");
 const places = JSON.parse(process.argv[2]);
 const only = process.argv.slice(3);
@@ -162,20 +162,26 @@ const checks = {
     await page.getByRole("link", { name: "Clients" }).click();
     assert.match(await text(), /Sessions/);
   },
-  "a tool that reads is tried at once, one that writes after a question": async () => {
-    await open(`${places.server}/dashboard/tool?bridge=aoc&name=speed_leaderboard`);
-    await page.getByRole("button", { name: "Call" }).click();
-    await page.locator("#answer").waitFor();
-    assert.match(await page.locator("#answer").innerText(), /clever-fox-4.5/);
-    assert.ok((await page.locator("#answer").innerText()).includes(HOSTILE));
-    await page.goto(`${places.server}/dashboard/tool?bridge=aoc&name=record_speed`);
-    for (const [name, value] of Object.entries({ day: "3", phase: "1", llm_name: HOSTILE, speed_ms: "1234" })) await page.locator(`[id="arg.${name}"]`).fill(value);
-    await page.getByRole("button", { name: "Continue" }).click();
-    assert.match(await text(), /It may change something/);
-    await page.getByRole("button", { name: "Yes, call it" }).click();
-    await page.locator("#answer").waitFor();
-    assert.match(await page.locator("#answer").innerText(), /answered/);
-    assertQuiet();
+  "with 50 clients, lists have pages of 50 and a filter, on a screen and on a phone": async () => {
+    await Promise.all(Array.from({ length: 52 }, (_, number) => startSession(places.server, `crowd-${number}`)));
+    for (const width of [1200, 390]) {
+      await open(`${places.server}/dashboard/clients`, { width, bypassCSP: true });
+      await page.addScriptTag({ path: AXE });
+      const { violations } = await page.evaluate(() => window.axe.run(document));
+      assert.deepEqual(violations.map((one) => one.id), []);
+      assert.equal(await page.locator("#sessions tbody tr").count(), 50);
+      const height = await page.evaluate(() => document.documentElement.scrollHeight);
+      console.log(`  clients at ${width} px: ${height} px high`);
+      assert.ok(height < 6000, String(height));
+      if (places.shots) await page.screenshot({ path: `${places.shots}/clients-50-${width}.png`, fullPage: true });
+      await page.getByRole("link", { name: "Next page of sessions" }).click();
+      await page.getByRole("link", { name: "Previous page of sessions" }).waitFor();
+      await page.getByLabel("Name of a token, caller or client").fill("CROWD-7");
+      await page.getByRole("button", { name: "Filter" }).click();
+      await page.getByRole("link", { name: "Show all" }).waitFor();
+      assert.equal(await page.locator("#sessions tbody tr").count(), 1);
+      assertQuiet();
+    }
   },
   "who has no token is refused with the reason, who may look cannot act, who may act can": async () => {
     await open(`${places.guarded}/dashboard/clients`);

@@ -319,7 +319,6 @@ class ApplicationFactory:
         ended = MemoryNonces(now) if self._replica is None else RedisNonces(self._replica.redis, now)
         return Dashboard(
             self._registry,
-            self._views,
             SignIn(
                 self._authenticator,
                 self._tokens,
@@ -340,7 +339,6 @@ class ApplicationFactory:
             self._history,
             self._clock,
             count_rejection=self._metrics.rejections.add,
-            count_call=self._admission.count,
             tokens=self._tokens,
             token_store=None if self._tokens is None else announced_tokens(self._settings),
             peers=self._peers,

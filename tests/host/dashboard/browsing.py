@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from html import unescape
 from urllib.parse import urlencode
 
-from tests.host.dashboard.test_html import Reader, read
+from tests.host.dashboard.test_templates import Reader, read
 from tests.support.host_server import Host
 from tests.support.http_client import Headers, HttpClient, Response
 

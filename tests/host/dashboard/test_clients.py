@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.host.dashboard.browsing import Browser
-from tests.host.dashboard.test_html import HOSTILE
+from tests.host.dashboard.test_templates import HOSTILE
 from tests.support.host_server import Host, bearer, hosting
 from tests.support.messages import initialize
 from tests.support.waiting import PATIENCE

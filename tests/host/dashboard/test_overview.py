@@ -4,11 +4,11 @@ import pytest
 
 from bridgehead.host.auth.grants import ANYONE, Grant
 from bridgehead.host.dashboard.history import DAY, HOUR, QUARTER, Counts, Failure, Notice
-from bridgehead.host.dashboard.overview import write_bridge, write_failures, write_notices, write_overview
+from bridgehead.host.dashboard.overview import write_bridge, write_overview
 from bridgehead.host.dashboard.snapshot import BridgeState, ProcessState, SessionState, Snapshot
 from bridgehead.runtime.events import TYPES
 from bridgehead.runtime.findings import Chart, ChartBar, Fact, Report, ReportTable
-from tests.host.dashboard.test_html import HOSTILE, read
+from tests.host.dashboard.test_templates import HOSTILE, read
 
 EVIL = HOSTILE[1]
 REPORT = Report(
@@ -132,26 +132,28 @@ def test_what_a_token_does_not_open_is_not_told_to_it() -> None:
 
 
 def test_the_same_failure_is_listed_once_with_how_often() -> None:
-    failures = [Failure(10.0 - number, "aoc", "x", "", "Away.") for number in range(3)]
-    text = read(write_failures([*failures, Failure(1.0, "aoc", "y", "", "Away.")], 10.0)).text
+    made = snapshot()
+    made.failures = [Failure(10.0 - number, "aoc", "x", "", "Away.") for number in range(3)]
+    made.failures += [Failure(1.0, "aoc", f"y{number}", "", "Away.") for number in range(9)]
+    text = read(write_overview(made, {}, ANYONE).body).text
 
-    assert text.count("Away.") == 2
+    assert text.count("Away.") == 5
     assert "× 3" in text
-    assert (
-        read(write_failures([Failure(1.0, "a", str(n), "", "p") for n in range(9)], 10.0, 5)).text.count("p")
-        == 5
-    )
+
+
+def tell(notice: Notice) -> str:
+    made = snapshot()
+    made.notices = [notice]
+    return read(write_overview(made, {}, ANYONE).body).text
 
 
 @pytest.mark.parametrize("kind", [kind for kind in TYPES if not kind.startswith("call.")])
 def test_a_notice_is_named_in_words_and_not_by_the_type_of_its_event(kind: str) -> None:
-    text = read(write_notices([Notice(1.0, kind, "aoc", "Says.")], 2.0)).text
+    text = tell(Notice(1.0, kind, "aoc", "Says."))
 
     assert kind not in text
     assert "Says." in text
 
 
 def test_a_notice_of_a_type_that_only_its_bridge_knows_is_named_by_it() -> None:
-    assert (
-        "weather.storm" in read(write_notices([Notice(1.0, "weather.storm", "weather", "Wind.")], 2.0)).text
-    )
+    assert "weather.storm" in tell(Notice(1.0, "weather.storm", "weather", "Wind."))

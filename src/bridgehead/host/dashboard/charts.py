@@ -1,7 +1,8 @@
-"""Charts: lines, bars, columns and meters as SVG within the page. Pure.
+"""Charts: computes the shapes and sentences of lines, bars, columns and meters. Pure.
 
-The SVG has only shapes, because it is stretched to the width of the page; words and numbers are HTML beside
-it, so they stay readable on a phone. Each chart has a sentence for screen readers.
+The macros in `templates/charts.html` draw them as SVG that has only shapes, because it is stretched to the
+width of the page; words and numbers are HTML beside it, so they stay readable on a phone. Each chart has a
+sentence for screen readers.
 """
 
 from __future__ import annotations
@@ -12,12 +13,12 @@ from msgspec import Struct
 
 from bridgehead.runtime.findings import ChartBar
 
-from .html import NOTHING, Html, tag
-
 HEIGHT = 100.0
 _STEPS = (1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0)
 _GAP = 0.25
 """Share of a column's width that is left empty."""
+_MIN_SHARE = 0.004
+"""The shortest bar, so that the smallest values are visible."""
 
 
 class Series(Struct, frozen=True):
@@ -25,6 +26,53 @@ class Series(Struct, frozen=True):
 
     name: str
     values: Sequence[float | None]
+
+
+class Line(Struct, frozen=True):
+    """One line as it is drawn."""
+
+    name: str
+    last: str
+    paths: list[tuple[str, str]]
+    """The data and the class of each path."""
+
+
+class LineChart(Struct, frozen=True):
+    """Lines over time."""
+
+    title: str
+    lines: list[Line]
+    width: float
+    top: str
+    since: str
+    until: str
+    label: str
+    """The chart in a sentence."""
+    has_values: bool
+    """Axes without a line look like a chart that failed to load."""
+
+
+class Bar(Struct, frozen=True):
+    """One bar or column; the columns' places are in the units of their chart."""
+
+    label: str
+    shown: str
+    share: float
+    """Its length, 0 to 1."""
+    x: float = 0.0
+
+
+class BarChart(Struct, frozen=True):
+    """Bars or columns."""
+
+    title: str
+    bars: list[Bar]
+    note: str = ""
+    top: str = ""
+    label: str = ""
+    width: float = 1.0
+    bar_width: float = 1 - _GAP
+    is_columns: bool = False
 
 
 def round_up(value: float) -> float:
@@ -48,33 +96,17 @@ def draw_lines(
     since: str,
     until: str = "now",
     is_filled: bool = False,
-) -> Html:
-    """Draw lines over time. `write` formats a value, `since` and `until` name the ends."""
+) -> LineChart:
+    """Compute lines over time. `write` formats a value, `since` and `until` name the ends."""
     values = [value for line in series for value in line.values if value is not None]
     top = round_up(max(values, default=0.0))
-    shapes = [
-        _draw_line(line, top, number, is_filled=is_filled) for number, line in enumerate(series, start=1)
-    ]
     length = max((len(line.values) for line in series), default=1)
-    picture = tag(
-        "svg",
-        _draw_grid(length),
-        shapes,
-        viewBox=f"0 0 {max(1, length - 1)} {HEIGHT:g}",
-        preserveAspectRatio="none",
-        role="img",
-        aria_label=_describe_lines(title, series, write, since, until),
-    )
-    # Hidden from screen readers: the label of the picture says the same.
-    ends = tag("div", tag("span", since), tag("span", until), class_="axis", aria_hidden="true")
-    plot = tag("div", picture, tag("span", write(top), class_="top", aria_hidden="true"), class_="plot")
-    legend = [
-        tag("li", tag("span", class_=f"key s{number}"), line.name, " ", tag("b", _last(line, write)))
+    lines = [
+        Line(line.name, _last(line, write), _draw_line(line, top, number, is_filled=is_filled))
         for number, line in enumerate(series, start=1)
     ]
-    # Axes without a line look like a chart that failed to load.
-    body = [plot, ends] if values else tag("p", "Nothing yet.", class_="hint")
-    return tag("figure", tag("figcaption", title), tag("ul", legend, class_="legend"), body, class_="chart")
+    label = _describe_lines(title, series, write, since, until)
+    return LineChart(title, lines, max(1, length - 1), write(top), since, until, label, bool(values))
 
 
 def _last(line: Series, write: Callable[[float], str]) -> str:
@@ -82,14 +114,7 @@ def _last(line: Series, write: Callable[[float], str]) -> str:
     return "–" if value is None else write(value)
 
 
-def _draw_grid(length: int) -> list[Html]:
-    return [
-        tag("line", x1="0", x2=max(1, length - 1), y1=f"{at:g}", y2=f"{at:g}", class_="grid")
-        for at in (HEIGHT / 2, HEIGHT)
-    ]
-
-
-def _draw_line(line: Series, top: float, number: int, *, is_filled: bool) -> list[Html]:
+def _draw_line(line: Series, top: float, number: int, *, is_filled: bool) -> list[tuple[str, str]]:
     # A gap ends one path and begins the next: each run has its start and its values.
     runs: list[tuple[int, list[float]]] = []
     is_within = False
@@ -101,9 +126,9 @@ def _draw_line(line: Series, top: float, number: int, *, is_filled: bool) -> lis
         else:
             runs.append((index, [value]))
             is_within = True
-    paths: list[Html] = []
+    paths: list[tuple[str, str]] = []
     for start, values in runs:
-        points = [(start + index, _height(value, top)) for index, value in enumerate(values)]
+        points = [(start + index, HEIGHT - HEIGHT * _share(value, top)) for index, value in enumerate(values)]
         path = "M" + "L".join(f"{x:g} {y:.4g}" for x, y in points)
         shape = "line"
         if len(points) == 1:
@@ -111,13 +136,13 @@ def _draw_line(line: Series, top: float, number: int, *, is_filled: bool) -> lis
             path, shape = f"{path}h.01", "line dot"
         if is_filled:
             area = f"{path}L{points[-1][0]:g} {HEIGHT:g}L{start:g} {HEIGHT:g}Z"
-            paths.append(tag("path", d=area, class_=f"area s{number}"))
-        paths.append(tag("path", d=path, class_=f"{shape} s{number}"))
+            paths.append((area, f"area s{number}"))
+        paths.append((path, f"{shape} s{number}"))
     return paths
 
 
-def _height(value: float, top: float) -> float:
-    return HEIGHT - HEIGHT * min(1.0, max(0.0, value / top))
+def _share(value: float, top: float) -> float:
+    return min(1.0, max(0.0, value / top)) if top > 0 else 0.0
 
 
 def _describe_lines(
@@ -131,73 +156,36 @@ def _describe_lines(
     return f"{title}, since {since}. {'; '.join(sentences) or 'Nothing yet'}."
 
 
-def draw_bars(title: str, bars: Sequence[ChartBar], note: str = "") -> Html:
-    """Draw horizontal bars as a list of labels and values, which screen readers read without the bars."""
+def draw_bars(title: str, bars: Sequence[ChartBar], note: str = "") -> BarChart:
+    """Compute horizontal bars with their labels and values."""
     top = max((bar.value for bar in bars), default=0.0)
-    rows = [
-        tag(
-            "li",
-            tag("span", bar.label, class_="label"),
-            tag(
-                "svg",
-                tag(
-                    "rect",
-                    # A minimum width, so that the smallest values are visible.
-                    width=f"{100 * min(1.0, max(0.004, bar.value / top if top > 0 else 0.0)):.4g}%",
-                    height="100%",
-                    rx="2",
-                    class_="bar",
-                ),
-                class_="track",
-                aria_hidden="true",
-            ),
-            tag("b", bar.shown, class_="number"),
-        )
-        for bar in bars
-    ]
-    about = tag("p", note, class_="hint") if note else NOTHING
-    return tag("figure", tag("figcaption", title), tag("ol", rows, class_="bars"), about, class_="chart")
+    drawn = [Bar(bar.label, bar.shown, max(_MIN_SHARE, _share(bar.value, top))) for bar in bars]
+    return BarChart(title, drawn, note)
 
 
-def draw_meter(label: str, value: float, limit: float, shown: str) -> Html:
-    """Draw the share of a limit that is used."""
-    share = value / limit if limit > 0 else 0.0
-    level = "high" if share >= 0.9 else "middle" if share >= 0.7 else "low"  # noqa: PLR2004 - as alerts have it
-    bar = tag("rect", width=f"{100 * min(1.0, max(0.0, share)):.4g}%", height="100%", rx="2", class_=level)
-    picture = tag("svg", bar, class_="track", role="img", aria_label=f"{label}: {shown}")
-    return tag("span", picture, tag("span", shown, class_="number", aria_hidden="true"), class_="meter")
-
-
-def draw_columns(title: str, bars: Sequence[ChartBar]) -> Html:
-    """Draw columns, such as one for each day."""
+def draw_columns(title: str, bars: Sequence[ChartBar]) -> BarChart:
+    """Compute columns, such as one for each day."""
     top = round_up(max((bar.value for bar in bars), default=0.0))
-    columns = [
-        tag(
-            "rect",
-            tag("title", f"{bar.label}: {bar.shown}"),
-            x=f"{index + _GAP / 2:g}",
-            y=f"{_height(bar.value, top):.4g}",
-            width=f"{1 - _GAP:g}",
-            height=f"{HEIGHT - _height(bar.value, top):.4g}",
-            class_="bar",
-        )
-        for index, bar in enumerate(bars)
+    drawn = [
+        Bar(bar.label, bar.shown, _share(bar.value, top), index + _GAP / 2) for index, bar in enumerate(bars)
     ]
     values = "; ".join(f"{bar.label}: {bar.shown}" for bar in bars if bar.value) or "Nothing yet"
-    picture = tag(
-        "svg",
-        _draw_grid(len(bars) + 1),
-        columns,
-        viewBox=f"0 0 {max(1, len(bars))} {HEIGHT:g}",
-        preserveAspectRatio="none",
-        role="img",
-        aria_label=f"{title}. {values}.",
-    )
-    ends = [tag("span", bars[0].label), tag("span", bars[-1].label)] if bars else []
-    return tag(
-        "figure",
-        tag("figcaption", title),
-        tag("div", picture, tag("span", f"{top:g}", class_="top", aria_hidden="true"), class_="plot"),
-        tag("div", ends, class_="axis", aria_hidden="true"),
-        class_="chart",
-    )
+    label, width = f"{title}. {values}.", max(1, len(bars))
+    return BarChart(title, drawn, top=f"{top:g}", label=label, width=width, is_columns=True)
+
+
+class Meter(Struct, frozen=True):
+    """The share of a limit that is used."""
+
+    label: str
+    shown: str
+    share: float
+    level: str = ""
+    """Empty if there is no limit."""
+
+
+def draw_meter(label: str, value: float, limit: float, shown: str) -> Meter:
+    """Compute the share of a limit that is used."""
+    share = value / limit if limit > 0 else 0.0
+    level = "high" if share >= 0.9 else "middle" if share >= 0.7 else "low"  # noqa: PLR2004 - as alerts have it
+    return Meter(label, shown, _share(value, limit), level)

@@ -1,14 +1,13 @@
 """Dashboard: answers browsers. Identifies the visitor, collects the state of this process, runs actions.
 
 State is collected only for a page that is requested; the history reads the counters every few seconds. The
-pages themselves are written in `overview`, `clients` and `tools`.
+pages are computed in `overview` and `clients` and rendered from `templates/`.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from typing import Any
 from urllib.parse import parse_qsl, quote
 
 from bridgehead.mcp.http.message import Handler, Request, Response
@@ -25,15 +24,14 @@ from ..ownership.forwarding import END_SESSION as PEER_END_SESSION
 from ..ownership.forwarding import Peers
 from ..registry import BridgeStatus, Registry
 from ..request import HostRequest
-from ..views import Views
-from . import clients, connect, layout, overview, tools
-from .forms import InvalidField, fill_in_defaults, read_arguments, read_fields
+from . import clients, connect, layout, overview
 from .history import QUARTER, RANGES, History, Range
-from .html import Html, link, mount, tag
 from .layout import Page
+from .listing import Listing
 from .oauth_sign_in import OAuthSignIn, read_answer, write_landing
 from .sign_in import BrowserSession, Form, SignIn, is_cross_site
 from .snapshot import SnapshotCollector
+from .templates import link, mount
 
 REPORT_SECONDS = 3.0
 """Longest wait for a bridge's report on its far side."""
@@ -50,14 +48,12 @@ class Dashboard:
     def __init__(
         self,
         registry: Registry,
-        views: Views,
         sign_in: SignIn,
         collector: SnapshotCollector,
         history: History,
         clock: Clock,
         *,
         count_rejection: Callable[[str], None],
-        count_call: Callable[[Grant], Awaitable[None]],
         tokens: Tokens | None = None,
         token_store: TokenStore | None = None,
         peers: Peers | None = None,
@@ -65,14 +61,11 @@ class Dashboard:
         public_url: str | None = None,
     ) -> None:
         self._registry = registry
-        self._views = views
         self._sign_in = sign_in
         self._collector = collector
         self._history = history
         self._clock = clock
         self._count_rejection = count_rejection
-        self._count_call = count_call
-        """Counts a call against the caller's rate limit (`Admission.count`)."""
         self._tokens = tokens
         self._token_store = token_store
         self._peers = peers
@@ -86,14 +79,11 @@ class Dashboard:
             layout.BRIDGE: self._show_bridge,
             layout.CLIENTS: self._show_clients,
             layout.FAILURES: self._show_failures,
-            layout.TOOLS: self._show_tools,
-            layout.TOOL: self._show_tool,
             layout.REVOKE: self._ask_to_revoke,
         }
         self._actions: dict[
             str, Callable[[HostRequest, BrowserSession, Grant, Form], Awaitable[Page | Response]]
         ] = {
-            layout.CALL: self._call,
             layout.REVOKE: self._revoke,
             layout.END_SESSION: self._end_session,
         }
@@ -152,9 +142,9 @@ class Dashboard:
                 page = self._ask_to_sign_in(session, message, status)
             else:
                 title = "Not found" if status == _NOT_FOUND else "Not possible"
-                page = Page(title, _write_problem(title, message), status=status)
+                page = layout.write_problem(title, message, status)
         except BridgeError as failure:
-            page = Page("Failed", _write_problem("That did not work", str(failure)), status=500)
+            page = layout.write_problem("That did not work", str(failure), 500)
         if isinstance(page, Response):
             return page
         grant = session.grant
@@ -272,7 +262,8 @@ class Dashboard:
         listed = self._tokens.listed if self._tokens is not None and has_tokens else None
         # Signing in again can add a right only with OAuth; the rights of one of our tokens are fixed.
         may_ask = self._oauth is not None and self._sign_in.is_needed and not (grant.admin or grant.token_id)
-        client = read_query(request).get("client", connect.FIRST)
+        query = read_query(request)
+        client = query.get("client", connect.FIRST)
         if client not in connect.CLIENTS:
             message = f"There is no client {client!r}. Use one of: {', '.join(connect.CLIENTS)}."
             raise HostRejection(400, message, "request")
@@ -280,7 +271,8 @@ class Dashboard:
             self._collector.collect(),
             listed,
             session.proof,
-            connect=connect.write_connect(
+            Listing(layout.CLIENTS, query),
+            connect=connect.list_commands(
                 self._list_endpoints(request), client, needs_token=self._sign_in.is_needed
             ),
             owner="" if self._peers is None else self._peers.owners.name,
@@ -303,50 +295,9 @@ class Dashboard:
             ),
         ]
 
-    async def _show_failures(self, _request: HostRequest, _session: BrowserSession, grant: Grant) -> Page:
-        return clients.write_problems(self._collector.collect(), grant)
-
-    # --- tools ---------------------------------------------------------------------------------------------
-
-    async def _show_tools(self, _request: HostRequest, _session: BrowserSession, grant: Grant) -> Page:
-        by_bridge = {}
-        for name, status in self._registry.statuses.items():
-            if not status.problem and grant.may_read(name):
-                view = self._views.find(name, grant)
-                by_bridge[name] = (status.manifest.title, tools.list_tools(view.dispatcher.bridge))
-        return tools.write_tools(by_bridge)
-
-    async def _show_tool(self, request: HostRequest, session: BrowserSession, grant: Grant) -> Page:
-        choice = self._choose(read_query(request), grant)
-        filled_in = fill_in_defaults(read_fields(choice.tool.input_schema))
-        return tools.write_tool(choice, session.proof, filled_in)
-
-    def _choose(self, form: Form, grant: Grant) -> tools.Choice:
-        """Return the tool that a form or query names, from the visitor's own view. Raises HostRejection."""
-        # The same message for unknown and forbidden tools: a visitor must not learn which tools others have.
-        status = self._registry.statuses.get(form.get("bridge", ""))
-        if status is not None and grant.may_read(status.name):
-            if status.problem:
-                raise HostRejection(503, status.problem, "bridge")
-            dispatcher = self._views.find(status.name, grant).dispatcher
-            name = form.get("name", "")
-            tool = tools.list_tools(dispatcher.bridge).get(name)
-            if tool is not None:
-                return tools.Choice(status.name, status.manifest.title, dispatcher, name, tool)
-        raise HostRejection(404, "There is no such tool, or your token does not open it.", "path")
-
-    async def _call(self, request: HostRequest, session: BrowserSession, grant: Grant, form: Form) -> Page:
-        choice = self._choose(form, grant)
-        try:
-            arguments = read_arguments(read_fields(choice.tool.input_schema), form)
-        except InvalidField as problem:
-            return tools.write_tool(choice, session.proof, form, problem)
-        if tools.needs_confirmation(choice.tool) and form.get("confirmed") != "yes":
-            return tools.ask_to_call(choice, arguments, form, session.proof)
-        # A call from here counts against the token's rate limit like one over MCP.
-        await self._count_call(grant)
-        called = await tools.call_tool(choice, arguments, grant)
-        return tools.write_tool(choice, session.proof, form, answer=tools.write_answer(called))
+    async def _show_failures(self, request: HostRequest, _session: BrowserSession, grant: Grant) -> Page:
+        listing = Listing(layout.FAILURES, read_query(request))
+        return clients.write_problems(self._collector.collect(), grant, listing)
 
     # --- actions -------------------------------------------------------------------------------------------
 
@@ -412,9 +363,3 @@ def _check_act(grant: Grant) -> None:
     if not grant.admin:
         message = "Your token may look but not act. Ask the server's operator for one with --admin."
         raise HostRejection(403, message, "grant")
-
-
-def _write_problem(title: str, message: str) -> Html:
-    parts: list[Any] = [tag("h1", title), tag("p", message, class_="problem", role="alert")]
-    parts.append(tag("p", tag("a", "Back to the overview", href=layout.OVERVIEW)))
-    return tag("div", parts)

@@ -29,8 +29,8 @@ from ..auth.throttle import Throttle
 from ..request import HostRequest
 from ..settings import HostSettings
 from . import layout
-from .html import link
 from .sign_in import make_digest
+from .templates import link
 
 STATE_SECONDS = 600.0
 """Longest time between leaving for the authorisation server and returning."""

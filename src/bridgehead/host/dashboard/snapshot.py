@@ -21,7 +21,7 @@ from ..telemetry.metrics import HostMetrics
 from ..views import Views
 from .history import QUARTER, RANGES, Counts, Failure, History, Notice, Slots, count_tools
 
-MAX_SESSIONS = 200
+MAX_SESSIONS = 1000
 """Limit of the sessions of one process in a snapshot; the last used come first."""
 _MAX_NAME = 80
 
