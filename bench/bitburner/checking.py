@@ -1,22 +1,15 @@
 """The command `python -m bench.bitburner.checking`: the script check and the definition search, counted.
 
-With TypeScript installed by `bridgehead bitburner install-checker`, or from an archive given with --from, the
-corpus is checked with it, too. --definitions takes a definition file of the real game for the questions.
+--definitions takes a definition file of the real game for the questions.
 """
 
 import argparse
-import asyncio
-import tempfile
 from pathlib import Path
 
 from bench.bitburner.questions import SETS, count_answers
 from bridgehead.bitburner.netscript.checking import check_script
 from bridgehead.bitburner.netscript.search import Index
-from bridgehead.bitburner.settings import BitburnerSettings
 from bridgehead.bitburner.simulator.definitions import definitions
-from bridgehead.bitburner.typescript import component
-from bridgehead.bitburner.typescript.type_checker import TypeChecker
-from bridgehead.bitburner.typescript.typed_findings import find_typed
 from tests.bitburner.netscript.corpus_cases import load
 
 SCRIPT_SETS = (
@@ -33,17 +26,18 @@ SCRIPT_SETS = (
 )
 
 
-async def count_corpus(checker: TypeChecker | None) -> None:
+def count_corpus() -> None:
     """Print how many wrong scripts are named, and how many right ones are flagged."""
     index = Index(definitions())
     for kind in SCRIPT_SETS:
-        cases, found = load(kind), 0
-        for case in cases:
-            source, name = case.files[case.filename], case.filename
-            typed = await checker.diagnose(source, name, index.definitions, index.text) if checker else None
-            further = (lambda subject, typed=typed: find_typed(subject, typed)) if typed else None
-            found += bool(check_script(source, name, index.definitions, index.search, case.files, further))
-        print(f"{kind}: {found} of {len(cases)} have problems")
+        cases = load(kind)
+        checked = (
+            check_script(
+                case.files[case.filename], case.filename, index.definitions, index.search, case.files
+            )
+            for case in cases
+        )
+        print(f"{kind}: {sum(map(bool, checked))} of {len(cases)} have problems")
 
 
 def count_questions(text: str) -> None:
@@ -54,23 +48,14 @@ def count_questions(text: str) -> None:
         print(f"questions, {title}: first {first} of {asked}, among three {among} of {asked}")
 
 
-async def main() -> None:
+def main() -> None:
     """Run everything."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--from", dest="archive", type=Path)
     parser.add_argument("--definitions", type=Path)
     options = parser.parse_args()
     count_questions(options.definitions.read_text(encoding="utf-8") if options.definitions else definitions())
-    print("rules alone")
-    await count_corpus(None)
-    with tempfile.TemporaryDirectory() as state:
-        settings = BitburnerSettings({"BRIDGEHEAD_STATE_DIR": state})
-        component.install(settings, options.archive)
-        checker = TypeChecker(settings)
-        print(f"with TypeScript {component.VERSION}")
-        await count_corpus(checker)
-        await checker.close()
+    count_corpus()
 
 
 if __name__ == "__main__":
-    asyncio.run(main())
+    main()

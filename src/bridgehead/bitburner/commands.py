@@ -1,9 +1,8 @@
-"""Commands: `bridgehead bitburner doctor`, `settings`, `sync`, `install-checker` and `simulate`."""
+"""Commands: `bridgehead bitburner doctor`, `settings`, `sync` and `simulate`."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 
 from rich.console import Console
 
@@ -23,7 +22,6 @@ standard input and output.
   bridgehead bitburner doctor --wait 20
   bridgehead bitburner settings
   bridgehead bitburner sync scripts
-  bridgehead bitburner install-checker
   bridgehead bitburner simulate
 """
 
@@ -41,8 +39,6 @@ def main(arguments: list[str], environment: Mapping[str, str]) -> int:
     if options.command == "settings":
         Console(highlight=False).print(settings_table(BitburnerSettings(environment), environment))
         return 0
-    if options.command == "install-checker":
-        return install_checker(options.archive, environment)
     console = Console()
     with console.status(f"Waiting up to {options.wait:g} s for a game to dial in …"):
         report = run_on_loop(doctor.examine(environment, options.wait))
@@ -64,28 +60,5 @@ def parser() -> Parser:
     )
     commands.add_parser("settings", help="list every setting with its current value")
     sync.add_parser(commands)
-    checker = commands.add_parser("install-checker", help="install TypeScript, for a closer check of scripts")
-    checker.add_argument(
-        "--from",
-        dest="archive",
-        type=Path,
-        metavar="FILE",
-        help="the package's .tgz file, instead of fetching it with npm",
-    )
     commands.add_parser("simulate", help="run a simulated game, to try things without the real one")
     return root
-
-
-def install_checker(archive: Path | None, environment: Mapping[str, str]) -> int:
-    """Install the TypeScript checker and return the exit status."""
-    from .typescript import component
-
-    console = Console(highlight=False, soft_wrap=True)
-    try:
-        program = component.install(BitburnerSettings(environment), archive)
-    except component.ComponentError as problem:
-        Console(stderr=True, highlight=False, soft_wrap=True).print(f"{problem}", style="red")
-        return 1
-    console.print(f"TypeScript {component.VERSION} is installed in {program.parent.parent}.")
-    console.print("Bridges that start from now on check scripts with it.")
-    return 0

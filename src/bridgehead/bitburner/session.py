@@ -33,7 +33,6 @@ from .game.sharing.relay import Relay
 from .game.websocket_client import WebSocketClient
 from .game.wire import Reply
 from .settings import BitburnerSettings
-from .typescript.type_checker import TypeChecker
 
 if TYPE_CHECKING:
     from .netscript.search import Index
@@ -85,7 +84,6 @@ class Session:
         # For calls that keep all files of a server while scripts are parsed. Taken before the files are read:
         # otherwise each call waiting for the parser would hold a whole server.
         self.checks = Turns(4)
-        self.type_checker = TypeChecker(settings)
         self._index: Index | None = None
         # Held while the index is built, so that concurrent calls build it once.
         self._index_lock = asyncio.Lock()
@@ -245,7 +243,6 @@ class Session:
         for task in self._background:
             task.cancel()
         await asyncio.gather(*self._background, return_exceptions=True)
-        await self.type_checker.close()
         await self.writer.close()
         self.history.close()
 

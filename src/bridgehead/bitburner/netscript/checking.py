@@ -7,7 +7,7 @@ problems: a false alarm costs more than a missed problem.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import closing
 from functools import cached_property
 from typing import Literal
@@ -103,11 +103,10 @@ def check_script(
     definitions: Definitions,
     search: DefinitionSearch,
     files: Mapping[str, str] | None = None,
-    further: Callable[[Subject], Iterable[Finding]] | None = None,
 ) -> list[Problem]:
     """Return the problems of a script in order; if it cannot be parsed, only the syntax error.
 
-    `files` are the scripts that it can import; None if they are not known. `further` finds more in it.
+    `files` are the scripts that it can import; None if they are not known.
     """
     if len(source) > MAX_CHARACTERS:
         return [_not_checked(f"it is longer than {MAX_CHARACTERS:,} characters")]
@@ -124,9 +123,6 @@ def check_script(
             # Rules about the API find nothing in a script that does not use it.
             rules = (*(_USE_RULES if subject.uses else ()), *_RULES)
             findings = [finding for rule in rules for finding in rule(subject)]
-            if further is not None:
-                known = {finding.start for finding in findings}
-                findings += [finding for finding in further(subject) if finding.start not in known]
     except TooMuchWork:
         return [_not_checked("following its values would take too long")]
     finally:

@@ -15,7 +15,7 @@ import re
 from msgspec import Struct
 
 from .definitions import Definitions
-from .parsing import FUNCTIONS, Node, TooLarge, Tree, string_value
+from .parsing import Node, TooLarge, Tree, string_value
 from .scopes import Binding, Scopes, list_pattern
 
 _WRAPPERS = frozenset(
@@ -97,22 +97,6 @@ class Script:
                 if parent is not None and name_node is not None:
                     uses.append(ApiUse(parent, member, node, name_node.start))
         return uses
-
-    def list_untyped_ns(self) -> list[Node]:
-        """Return the parameters that certainly are ns and have no type, as names or patterns."""
-        patterns: dict[Binding, Node] = {}
-        for node in self.tree.nodes:
-            if node.type not in FUNCTIONS:
-                continue
-            single, parameters = node.field("parameter"), node.field("parameters")
-            listed = [single] if single is not None else parameters.named if parameters is not None else []
-            for parameter in listed:
-                pattern = parameter.field("pattern") or parameter
-                binding = self.scopes.parameters.get(pattern)
-                is_typed = parameter.field("type") is not None or bool(_documented(node))
-                if binding is not None and not is_typed and self._resolve_binding(binding, 0) == "":
-                    patterns[binding] = pattern
-        return list(patterns.values())
 
     def resolve(self, node: Node | None, depth: int = 0) -> str | None:
         """Return the namespace that an expression certainly is ("" is ns); None for everything else."""

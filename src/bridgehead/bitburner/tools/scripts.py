@@ -19,7 +19,6 @@ from bridgehead.runtime.errors import BridgeError
 from ..errors import RemoteFailure
 from ..game import paths
 from ..session import Session
-from ..typescript.type_checker import Diagnostic
 from .declaring import Filename, Server, ToolDeclarer
 
 if TYPE_CHECKING:
@@ -176,29 +175,13 @@ async def check_one(
     session: Session, index: Index, name: str, files: Mapping[str, str], *, is_draft: bool
 ) -> list[ScriptProblem]:
     """Check one script among others. In a draft, a missing import is no problem: it may still be written."""
-    typed = await session.type_checker.diagnose(files[name], name, index.definitions, index.text)
-    return await session.parsing.run_in_thread(partial(_check, index, name, files, typed, is_draft=is_draft))
+    return await session.parsing.run_in_thread(partial(_check, index, name, files, is_draft=is_draft))
 
 
-def _check(
-    index: Index,
-    name: str,
-    files: Mapping[str, str],
-    typed: list[Diagnostic] | None,
-    *,
-    is_draft: bool,
-) -> list[ScriptProblem]:
+def _check(index: Index, name: str, files: Mapping[str, str], *, is_draft: bool) -> list[ScriptProblem]:
     from ..netscript.checking import check_script  # lazy: the script check, 8 ms
-    from ..typescript.typed_findings import find_typed  # lazy: the script check, 8 ms
 
-    problems = check_script(
-        files[name],
-        name,
-        index.definitions,
-        index.search,
-        files,
-        (lambda subject: find_typed(subject, typed)) if typed else None,
-    )
+    problems = check_script(files[name], name, index.definitions, index.search, files)
     return [
         ScriptProblem(
             problem.code,
