@@ -98,6 +98,8 @@ class Session:
         self.batches = BatchWriter(connection, self.writer, self.last_seen, Journal(settings))
         self.batches.on_unfinished = lambda: self._start(self.batches.take_back_all(self._notify_all))
         relay.operations = {**self.writer.operations, BATCH: self.batches.serve}
+        self.dropped_versions = 0
+        """How many versions were dropped for space, as far as this process was told."""
         self._notices: list[str] = []
         """Added to this process's next answer, whoever gets it."""
         self.writer.on_change.append(self._handle_change)

@@ -191,6 +191,36 @@ async def test_what_someone_else_wrote_meanwhile_is_left_alone(tmp_path: Path) -
         assert play.game.servers["home"] == {**HOME, "a.txt": "the player's"}
 
 
+async def test_game_that_lost_half_a_batch_is_not_said_to_have_lost_anything(tmp_path: Path) -> None:
+    async with played(tmp_path, game=Game(3, home())) as play:
+        await play.ok("write_file", filename="a.txt", content="first a")
+        await break_in_the_middle(play)
+        play.game.faults = Faults()
+        await reload(play, {**HOME, "a.txt": "first a"})
+        await until(lambda: unfinished(tmp_path) == 0 and play.session.differences.is_checked.is_set())
+
+        _, status = await play.ok("connection_status")
+        assert status["differences"] == []
+        assert status["next_step"] == "Nothing; go ahead."
+    async with played(tmp_path, game=play.game) as play:
+        await until(play.session.differences.is_checked.is_set)
+        assert (await play.ok("connection_status"))[1]["differences"] == []
+
+
+async def test_what_a_batch_replaced_is_still_missed_if_the_game_lost_that_too(tmp_path: Path) -> None:
+    async with played(tmp_path, game=Game(3, home())) as play:
+        await play.ok("write_file", filename="a.txt", content="first a")
+        await break_in_the_middle(play)
+        play.game.faults = Faults()
+        await reload(play, HOME)
+        await until(lambda: unfinished(tmp_path) == 0 and play.session.differences.is_checked.is_set())
+
+        _, status = await play.ok("connection_status")
+        assert [one["filename"] for one in status["differences"]] == ["a.txt"]
+        await play.ok("restore_file", filename="a.txt")
+        assert play.game.servers["home"] == {**HOME, "a.txt": "first a"}
+
+
 async def test_a_write_of_another_game_is_not_taken_back_in_this_one(tmp_path: Path) -> None:
     game = Game(3, home())
     async with played(tmp_path, game=game) as play:

@@ -54,18 +54,23 @@ def test_an_error_that_cannot_be_read_is_an_error_all_the_same() -> None:
     ],
 )
 def test_half_a_surrogate_pair_has_a_stand_in_and_goes_back_as_it_came(escaped: bytes, expected: str) -> None:
-    reply = wire.decode_reply(b'{"jsonrpc":"2.0","id":7,"result":"' + escaped + b'"}')
+    halves: set[str] = set()
+    reply = wire.decode_reply(b'{"jsonrpc":"2.0","id":7,"result":"' + escaped + b'"}', halves)
 
     assert reply is not None
     assert reply.id == 7
     content = msgspec.json.decode(reply.result)  # type: ignore[arg-type]
     assert content == expected
-    assert json.loads(wire.encode_params(content)) == json.loads(b'"' + escaped + b'"')
+    assert json.loads(wire.encode_params(content, halves)) == json.loads(b'"' + escaped + b'"')
+
+
+def test_character_that_looks_like_a_stand_in_is_not_changed() -> None:
+    assert json.loads(wire.encode_params("\U0010d83d", {"\U0010de00"})) == "\U0010d83d"
 
 
 def test_what_is_no_json_stays_no_reply() -> None:
     for frame in (b"", b"{", rb'{"id":1,"result":"\ud83d', rb"\ud83d"):
-        assert wire.decode_reply(frame) is None
+        assert wire.decode_reply(frame, set()) is None
 
 
 @pytest.mark.parametrize(

@@ -224,12 +224,39 @@ async def test_half_a_character_in_one_file_spoils_no_other_and_is_named(play: P
     found = await play.client.call("search_files", {"pattern": "half|two"})
     assert len(found["structuredContent"]["matches"]) == 2
     assert "cut.js holds half a character" in found["content"][1]["text"]
+    # Notes are about the files in the answer.
+    assert "half a character" not in str(await play.client.call("get_all_files", {"glob": "*.txt"}))
+    assert "half a character" not in str(await play.client.call("search_files", {"pattern": "two"}))
     await play.ok("edit_file", filename="cut.js", old_text="half", new_text="whole")
     assert play.game.servers["home"]["cut.js"] == "// one\n// \ud83d whole\n"
     await play.ok("restore_file", filename="cut.js")
     assert play.game.servers["home"]["cut.js"] == "// one\n// \ud83d half\n"
     await play.ok("delete_file", filename="cut.js")
     assert "cut.js" not in play.game.servers["home"]
+
+
+async def test_private_character_stays_what_it_is(play: Play) -> None:
+    await play.ok("write_file", filename="icons.txt", content="\U0010d83d")
+    result = await play.client.call("read_file", {"filename": "icons.txt"})
+
+    assert play.game.servers["home"]["icons.txt"] == "\U0010d83d"
+    assert len(result["content"]) == 1
+
+
+async def test_lost_file_is_named_with_the_way_to_get_it_back(play: Play) -> None:
+    await play.ok("write_file", filename="tool.js", content="// tool\n")
+    del play.game.servers["home"]["tool.js"]
+    edit = {"filename": "tool.js", "old_text": "tool", "new_text": "x"}
+    for tool, arguments in (("read_file", {"filename": "tool.js"}), ("edit_file", edit)):
+        _, problem = await play.fails(tool, **arguments)
+        assert problem["code"] == "not_found"
+        assert problem["next_step"].startswith("It was written here at 20")
+        assert problem["next_step"].endswith("restore_file brings it back.")
+    await play.ok("restore_file", filename="tool.js")
+    await play.ok("delete_file", filename="tool.js")
+
+    _, problem = await play.fails("read_file", filename="tool.js")
+    assert "restore_file" not in problem["next_step"]
 
 
 async def test_a_replacement_character_that_the_file_really_holds_is_no_half(play: Play) -> None:
@@ -282,7 +309,7 @@ async def test_names_can_be_chosen_by_a_pattern_and_come_in_pages(tmp_path: Path
         assert listed["total"] == 1200
         assert listed["notes"] == ["This is page 3 of 3; there are 1200 files."]
         text, _ = await play.fails("list_files", page=4)
-        assert "1201 files are 3 pages" in text
+        assert "the last is 3, with 1201 files in all" in text
         empty, none = await play.ok("list_files", glob="*.ts")
         assert empty == "[]"
         assert none["notes"] == ["No file matches *.ts; there are 1201 files. list_files shows their paths."]

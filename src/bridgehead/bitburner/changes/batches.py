@@ -193,6 +193,7 @@ class BatchWriter:
             now = await self._writer.read(rollback.server, old.filename)
             # Restore only what the batch has written; later changes by others stay.
             if now is None or now == old.content or digest(now) != old.new_digest:
+                await self._writer.forget_write(rollback.server, old.filename, old.new_digest, old.content)
                 continue
             if old.content is None:
                 change = Delete(rollback.server, old.filename, "write_files, taken back")

@@ -74,6 +74,12 @@ class Differences:
         self.found.pop(place, None)
         self._unreported.discard(place)
 
+    def forget(self, place: tuple[str, str]) -> None:
+        """Expect nothing of a file any more."""
+        self._expected.pop(place, None)
+        self.found.pop(place, None)
+        self._unreported.discard(place)
+
     def is_unexpected(self, place: tuple[str, str], now: str) -> bool:
         """Return whether a file that was written through the bridge now holds something else."""
         return self._expected.get(place, now) != now

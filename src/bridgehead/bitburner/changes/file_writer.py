@@ -33,7 +33,7 @@ from ..errors import (
     ReplyTimeout,
     add_note,
 )
-from ..game import wire
+from ..game import timestamps, wire
 from ..game.connection import GameConnection
 from ..game.link import CallFailed, Link
 from ..game.remote import Remote, decode_result, to_bridge_error
@@ -336,7 +336,11 @@ class FileWriter:
         try:
             removed = await self.remove(change, content)
         except BridgeError as error:
+            is_certain = NOTHING_CHANGED in error.message
             error.message = error.message.replace(NOTHING_CHANGED, "").strip()
+            # The game keeps a script that runs, so the copy goes.
+            if is_certain and await self._take_copy_back(target, there, content):
+                raise add_note(error, NOTHING_CHANGED) from None
             raise add_note(
                 error, f"{change.to_filename} was written, and {change.filename} is still there too."
             ) from None
@@ -348,6 +352,17 @@ class FileWriter:
             overwritten=written.overwritten,
             dropped=[*written.dropped, *removed.dropped],
         )
+
+    async def _take_copy_back(self, copy: Write, before: str | None, content: str) -> bool:
+        """Undo the first half of a move; return whether that worked."""
+        try:
+            if before is None:
+                await self.remove(copy, content)
+            else:
+                await self.put(copy, content, before)
+        except BridgeError:
+            return False
+        return True
 
     async def _restore(self, change: Restore) -> ChangeResult:
         if not self._history.is_on:
@@ -493,6 +508,31 @@ class FileWriter:
             raise add_note(error, NOTHING_CHANGED) from None
         return "" if recording is None else (await recording)[1]
 
+    async def forget_write(self, server: str, filename: str, written: str, before: str | None) -> None:
+        """Expect what a file held before a write that is taken back and that the game does not hold.
+
+        `written` is the digest of the write. A later change through the bridge stays what is expected.
+        """
+        place = (server, filename)
+        if not self._differences.is_unexpected(place, "") or self._differences.is_unexpected(place, written):
+            return
+        kind: Kind = "found" if before is None else "written"
+        if self._history.is_on:
+            version = Version(server, filename, self._clock.now(), "write_files, taken back", before, kind)
+            await asyncio.to_thread(self._history.record, version)
+        self._differences.forget(place)
+        if before is not None:
+            self._differences.record_change(place, digest(before))
+
+    async def explain_missing(self, server: str, filename: str) -> str:
+        """Return when a file that the game does not have was written here; empty if it was not."""
+        if not self._history.is_on:
+            return ""
+        lost = await asyncio.to_thread(self._history.find_last_write, server, filename)
+        if lost is None:
+            return ""
+        return f"It was written here at {timestamps.format_utc(lost.at)}; restore_file brings it back."
+
     async def _drop_oldest(self) -> list[DroppedVersion]:
         dropped = await asyncio.to_thread(self._history.drop_oldest)
         return [DroppedVersion(entry.name, entry.filename, entry.server) for entry in dropped]
@@ -509,9 +549,10 @@ class FileWriter:
     async def _read_existing(self, change: EditText | Move) -> str:
         content = await self.read(change.server, change.filename)
         if content is None:
+            lost = await self.explain_missing(change.server, change.filename)
             raise NotFound(
                 f"{change.filename} is not on {change.server}. {NOTHING_CHANGED}",
-                next_step="list_files tells what is.",
+                next_step=lost or "list_files tells what is.",
             )
         return content
 

@@ -55,6 +55,8 @@ class GameConnection:
         self.on_change: list[Callable[[], None]] = []
         self.on_notice: list[Callable[[Reply], None]] = []
         """Called with the owner's notifications, except its status, if the game is shared."""
+        self.halves: set[str] = set()
+        """The characters that stood for lone surrogates in replies; a process outlives its games."""
         self._games = 0
         # Ids continue from one connection to the next and start at random, so that a late reply from an
         # earlier connection or process is never taken for an answer.
@@ -69,6 +71,7 @@ class GameConnection:
             timeouts=self.counters.timeouts,
             max_bytes=sockets.MAX_FRAME_BYTES,
             on_notice=on_notice,
+            halves=self.halves,
         )
 
     def plug(self, link: Link, game: str) -> None:

@@ -52,6 +52,7 @@ class Link:
         timeouts: Counter,
         max_bytes: int,
         on_notice: Callable[[wire.Reply], None] | None = None,
+        halves: set[str] | None = None,
     ) -> None:
         self._socket = socket
         self._outbox = Outbox(socket)
@@ -61,6 +62,7 @@ class Link:
         self._timeouts = timeouts
         self._on_notice = on_notice
         self._max_bytes = max_bytes
+        self._halves = set() if halves is None else halves
         self._end_cause = ""
         self._pending: dict[int, asyncio.Future[Raw]] = {}
         self._is_over = False
@@ -129,7 +131,7 @@ class Link:
         if len(frame) > self._max_bytes:
             self._fail_large(frame)
             return
-        reply = wire.decode_reply(frame)
+        reply = wire.decode_reply(frame, self._halves)
         if reply is None:
             self._ignore("malformed", frame)
         elif reply.method is not UNSET and self._on_notice is not None:

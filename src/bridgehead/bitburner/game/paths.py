@@ -105,7 +105,8 @@ def validate_script(text: str) -> str:
     """Return the name of a script; other files are refused."""
     name = validate_filename(text)
     if not is_script(name):
-        raise _refused(text, f"only scripts have a RAM cost ({' '.join(SCRIPTS)})", "Name a script.")
+        reason = f"text files cost nothing, only scripts have a RAM cost ({' '.join(SCRIPTS)})"
+        raise _refused(text, reason, "Name a script.")
     return name
 
 

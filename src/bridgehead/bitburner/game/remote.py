@@ -116,7 +116,8 @@ class Remote:
         began = self._clock.monotonic()
         outcome = "answered"
         try:
-            raw = await link.call(method, wire.encode_params(params), self._timeout)
+            encoded = wire.encode_params(params, self._connection.halves)
+            raw = await link.call(method, encoded, self._timeout)
         except CallFailed as failed:
             outcome = "refused"
             raise to_bridge_error(method, failed.failure) from None

@@ -7,6 +7,7 @@ reply is decoded without its result, which can be large and whose type only the 
 from __future__ import annotations
 
 import re
+from collections.abc import Set as AbstractSet
 from typing import Any
 
 import msgspec
@@ -49,7 +50,7 @@ class Failure(Struct, frozen=True):
 
 
 _PRIVATE_USE = 0x100000
-"""Replaces a lone surrogate inside this process: U+D83D becomes U+10D83D, which nothing else uses."""
+"""Replaces a lone surrogate inside this process: U+D83D becomes U+10D83D, a character for private use."""
 _HALVES = re.compile("[\U0010d800-\U0010dfff]")
 _STAND_INS = re.compile(rb"\xf4\x8d[\xa0-\xbf][\x80-\xbf]")
 _SURROGATES = re.compile(
@@ -65,13 +66,18 @@ _encode = msgspec.json.Encoder().encode
 UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
 
-def encode_params(params: Any) -> bytes:
-    """Encode parameters for the game; characters that stand for lone surrogates become those again."""
+def encode_params(params: Any, halves: AbstractSet[str] = frozenset()) -> bytes:
+    """Encode parameters for the game; `halves`, which stand for lone surrogates, become those again."""
     data = _encode(params)
     # The test costs nothing beside the encoding, and nearly no file needs the rest.
     if b"\xf4\x8d" not in data:
         return data
-    return _STAND_INS.sub(lambda match: b"\\u%04x" % (ord(match[0].decode()) - _PRIVATE_USE), data)
+
+    def restore(match: re.Match[bytes]) -> bytes:
+        character = match[0].decode()
+        return b"\\u%04x" % (ord(character) - _PRIVATE_USE) if character in halves else match[0]
+
+    return _STAND_INS.sub(restore, data)
 
 
 def encode_request(request_id: int, method: str, params: bytes) -> bytes:
@@ -79,12 +85,15 @@ def encode_request(request_id: int, method: str, params: bytes) -> bytes:
     return b'{"jsonrpc":"2.0","id":%d,"method":"%b","params":%b}' % (request_id, method.encode(), params)
 
 
-def decode_reply(frame: bytes) -> Reply | None:
-    """Decode an incoming message; None if it is not an object of the expected form."""
+def decode_reply(frame: bytes, halves: set[str]) -> Reply | None:
+    """Decode an incoming message; None if it is not an object of the expected form.
+
+    `halves` gets the characters that stand for lone surrogates in it.
+    """
     try:
         return _decode(frame)
     except UNREADABLE:
-        repaired = stand_in_for_lone_surrogates(frame)
+        repaired = stand_in_for_lone_surrogates(frame, halves)
         if repaired == frame:
             return None
     try:
@@ -93,7 +102,7 @@ def decode_reply(frame: bytes) -> Reply | None:
         return None
 
 
-def stand_in_for_lone_surrogates(frame: bytes) -> bytes:
+def stand_in_for_lone_surrogates(frame: bytes, halves: set[str]) -> bytes:
     """Replace JSON escapes of lone surrogates with characters that stand for them.
 
     The game's strings are UTF-16, and a script can cut one in the middle of an emoji. The JSON decoder
@@ -105,15 +114,16 @@ def stand_in_for_lone_surrogates(frame: bytes) -> bytes:
     for match in _SURROGATES.finditer(frame):
         if match["pair"] is None and not _is_escaped(frame, match.start()):
             stand_in = chr(_PRIVATE_USE + int(match[0].removeprefix(rb"\u"), 16))
+            halves.add(stand_in)
             parts += [frame[done : match.start()], stand_in.encode()]
             done = match.end()
     return b"".join((*parts, frame[done:])) if parts else frame
 
 
-def find_stand_in(content: str) -> tuple[int, str]:
+def find_stand_in(content: str, halves: AbstractSet[str]) -> tuple[int, str]:
     """Return the first character that stands for a lone surrogate, with its place; empty if there is none."""
-    match = None if content.isascii() else _HALVES.search(content)
-    return (match.start(), match[0]) if match else (-1, "")
+    found = () if content.isascii() or not halves else _HALVES.finditer(content)
+    return next(((match.start(), match[0]) for match in found if match[0] in halves), (-1, ""))
 
 
 def _is_escaped(frame: bytes, at: int) -> bool:

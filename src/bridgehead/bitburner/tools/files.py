@@ -14,6 +14,7 @@ from bridgehead.runtime.lines import count_lines, locate, split_lines
 
 from ..changes.differences import describe_differences
 from ..changes.history import digest
+from ..errors import MissingFile
 from ..game import paths, timestamps, wire
 from ..game.remote import decode_result
 from ..session import Session
@@ -140,7 +141,7 @@ async def list_files(args: ListFiles, ctx: Context[Session]) -> Answer[FileNames
         return Answer(_json(names), FileNames(names), next=(fewer,) if pages > 1 else ())
     if not 1 <= args.page <= pages:
         raise InvalidArgument(
-            f"There is no page {args.page}; {len(names)} files are {pages} pages.",
+            f"There is no page {args.page}; the last is {pages}, with {len(names)} files in all.",
             next_step="Ask for one of these.",
         )
     part = names[(args.page - 1) * PAGE_NAMES : args.page * PAGE_NAMES]
@@ -159,7 +160,14 @@ async def read_file(args: ReadFile, ctx: Context[Session]) -> Answer[Content]:
             f"end_line {args.end_line} is before start_line {args.start_line}.",
             next_step="Give lines in order.",
         )
-    content = await ctx.state.remote.read(name, on)
+    try:
+        content = await ctx.state.remote.read(name, on)
+    except MissingFile as missing:
+        lost = await ctx.state.writer.explain_missing(on, name)
+        if not lost:
+            raise
+        refusal = (missing.method, missing.remote_message, missing.remote_code)
+        raise MissingFile(*refusal, next_step=lost) from None
     part = _choose_lines(name, content, args)
     record_seen(ctx, on, _digest_all([File(name, content)]))
     notes = []
@@ -173,7 +181,7 @@ async def read_file(args: ReadFile, ctx: Context[Session]) -> Answer[Content]:
                 f"These are lines {part.start_line} to {part.end_line} of {part.total_lines}. "
                 f"To go on, set start_line to {part.end_line + 1}."
             )
-    notes += describe_damage([(name, content)])
+    notes += describe_damage(ctx.state, [(name, content)])
     difference = await ctx.state.differences.check(on, name, content)
     if difference is not None:
         notes.append(describe_differences([difference]))
@@ -215,13 +223,18 @@ def _choose_lines(name: str, content: str, args: ReadFile) -> Content:
     return Content("\n".join(chosen[:fitting]), total, first, first + fitting - 1, truncated=True)
 
 
-def describe_damage(files: list[tuple[str, str]]) -> list[str]:
+def _describe_all_damage(ctx: Context[Session], files: list[File]) -> list[str]:
+    damage = describe_damage(ctx.state, [(file.filename, file.content) for file in files])
+    return [" ".join(damage)] if damage else []
+
+
+def describe_damage(session: Session, files: list[tuple[str, str]]) -> list[str]:
     """Describe each file that holds half a character, with its first position."""
     return [
         f"{name} holds half a character (an unpaired surrogate) at line {line}, column {column}; "
         f"U+{ord(half):X} stands for it and becomes half a character again when you write it back."
         for name, content in files
-        for at, half in [wire.find_stand_in(content)]
+        for at, half in [wire.find_stand_in(content, session.connection.halves)]
         if half
         for line, column in [locate(content, at)]
     ]
@@ -236,8 +249,6 @@ async def get_all_files(args: GetAllFiles, ctx: Context[Session]) -> Answer[AllF
 async def _get_all_files(args: GetAllFiles, ctx: Context[Session]) -> Answer[AllFiles]:
     raw = await ctx.state.remote.call("getAllFiles", Raw, server=paths.validate_server(args.server))
     all_files = decode_result("getAllFiles", raw, list[File])
-    # For all files, including those that the glob excludes.
-    damage = " ".join(describe_damage([(file.filename, file.content) for file in all_files]))
     chosen = [file for file in all_files if paths.matches(file.filename, args.glob)]
     # Most scripts are ASCII, whose length is their size: no need to encode them.
     texts = [file.content for file in chosen]
@@ -252,7 +263,7 @@ async def _get_all_files(args: GetAllFiles, ctx: Context[Session]) -> Answer[All
         whole = str(memoryview(raw), "utf-8")
         # In a thread: 8 MB take 10 ms.
         record_seen(ctx, args.server, await asyncio.to_thread(_digest_all, all_files))
-        return Answer(whole, AllFiles(all_files), notes=(damage,) if damage else ())
+        return Answer(whole, AllFiles(all_files), notes=tuple(_describe_all_damage(ctx, all_files)))
     files: list[File] = []
     left_out: list[LeftOut] = []
     room = MAX_ALL if args.everything else min(args.max_bytes, MAX_ALL)
@@ -263,7 +274,7 @@ async def _get_all_files(args: GetAllFiles, ctx: Context[Session]) -> Answer[All
         else:
             left_out.append(LeftOut(file.filename, size))
     record_seen(ctx, args.server, _digest_all(files))
-    notes = [damage]
+    notes = _describe_all_damage(ctx, files)
     next_steps: tuple[str, ...] = ()
     if left_out:
         count, total = len(left_out), sum(file.bytes for file in left_out)
@@ -278,9 +289,7 @@ async def _get_all_files(args: GetAllFiles, ctx: Context[Session]) -> Answer[All
             )
     if not chosen:
         notes.append(describe_no_match(args.glob, len(all_files)))
-    return Answer(
-        _json(files), AllFiles(files, left_out), notes=tuple(note for note in notes if note), next=next_steps
-    )
+    return Answer(_json(files), AllFiles(files, left_out), notes=tuple(notes), next=next_steps)
 
 
 def describe_no_match(glob: str | None, count: int) -> str:

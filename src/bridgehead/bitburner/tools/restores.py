@@ -128,7 +128,7 @@ async def _restore_several(ctx: Context[Session], on: str, args: RestoreFile) ->
             # One after the other; a file that fails does not keep the others from being restored.
             outcome = await ctx.state.writer.apply(Restore(on, name), ctx.state.name_agent(ctx))
             restored.append(name)
-            notes += describe_outcome(outcome)
+            notes += describe_outcome(ctx.state, outcome)
         except BridgeError as error:
             failed.append(NotRestored(name, error.message))
             next_steps += [error.next_step] if error.next_step else []

@@ -106,7 +106,9 @@ async def search_files(args: SearchFiles, ctx: Context[Session]) -> Answer[Match
         for match in outcome.matches
     ]
     text = "\n".join(lines) or f"No line in {len(files)} files matches."
-    notes = describe_damage([(name, content) for _, name, content in files])
+    shown = {(match.server, match.filename) for match in outcome.matches}
+    in_answer = [(name, content) for on, name, content in files if (on, name) in shown]
+    notes = describe_damage(ctx.state, in_answer)
     next_steps: tuple[str, ...] = ()
     if outcome.truncated:
         notes.insert(0, f"There are more than these {len(lines)} matches.")

@@ -87,14 +87,20 @@ async def connection_status(_: NoArguments, ctx: Context[Session]) -> Answer[Con
         DifferingFile(difference.filename, difference.server, difference.state) for difference in differences
     ]
     session.forget_differences()  # reported in this answer
-    note = describe_differences(differences)
-    if note:
+    status_notes = []
+    if note := describe_differences(differences):
+        status_notes.append(note)
         # No tool names here: restore_file may not be offered. If it is, the note names it.
         step = "Bring back what the game has lost"
         if all(difference.state == "back" for difference in differences):
             step = "Delete the files again"
         status.next_step = f"{step}, or read the files as they are now."
-    return Answer(_describe_status(status), status, notes=(note,) if note else ())
+    if session.dropped_versions:
+        status_notes.append(
+            f"The store of versions is full: {session.dropped_versions} of the oldest were dropped for new "
+            "ones. BITBURNER_BACKUP_MAX_FILES sets its size."
+        )
+    return Answer(_describe_status(status), status, notes=tuple(status_notes))
 
 
 _ROLES = {

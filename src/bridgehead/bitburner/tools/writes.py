@@ -280,7 +280,9 @@ async def delete_file(args: DeleteFile, ctx: Context[Session]) -> Answer[Deleted
     outcome = await ctx.state.writer.apply(Delete(on, name), ctx.state.name_agent(ctx))
     notes = [f"{imported} These scripts no longer run."] if imported else []
     return Answer(
-        "OK", Deleted("OK", outcome.kept_version, importers), notes=(*notes, *describe_outcome(outcome))
+        "OK",
+        Deleted("OK", outcome.kept_version, importers),
+        notes=(*notes, *describe_outcome(ctx.state, outcome)),
     )
 
 
@@ -295,7 +297,7 @@ async def move_file(args: MoveFile, ctx: Context[Session]) -> Answer[Moved]:
     return Answer(
         f"OK. {name} is now {to}{f' on {to_server}' if to_server != on else ''}.",
         Moved("OK", to, to_server, outcome.kept_version, importers),
-        notes=describe_outcome(outcome),
+        notes=describe_outcome(ctx.state, outcome),
         next=next_steps,
     )
 
@@ -314,15 +316,20 @@ async def describe_written(
             # The game has parsed the script, so this may be a gap in our grammar.
             problem.when = "maybe" if problem.code == "syntax_error" else problem.when
     remarks = (describe_cost(written.ram_gb, written.ram_problem), describe_problems(written.problems))
-    return written, (*filter(None, remarks), *describe_outcome(outcome))
+    return written, (*filter(None, remarks), *describe_outcome(session, outcome))
 
 
-def describe_outcome(outcome: ChangeResult) -> tuple[str, ...]:
-    """Return notes: content that was replaced unseen or could not be kept, versions dropped for space."""
+def describe_outcome(session: Session, outcome: ChangeResult) -> tuple[str, ...]:
+    """Return notes: content that was replaced unseen or could not be kept, and that versions are dropped.
+
+    A full store drops one with every write: that is told once, and then by connection_status.
+    """
     notes = [] if outcome.overwritten is None else [describe_overwritten(outcome.overwritten)]
     if outcome.warning:
         notes.append(outcome.warning)
-    if outcome.dropped:
+    is_first = not session.dropped_versions
+    session.dropped_versions += len(outcome.dropped)
+    if outcome.dropped and is_first:
         names = ", ".join(
             f"{version.version} of {version.filename}" for version in outcome.dropped[:_MAX_NAMED]
         )
