@@ -61,6 +61,8 @@ def test_what_only_this_machine_can_reach_needs_none(environment: dict[str, str]
         ),
         ({"BRIDGEHEAD_TRUSTED_PROXIES": "the proxy"}, "BRIDGEHEAD_TRUSTED_PROXIES"),
         ({"MCP_SERVER_PORT": "http"}, "MCP_SERVER_PORT"),
+        ({"MCP_SERVER_HOST": "\udcff.example"}, "MCP_SERVER_HOST"),
+        ({"MCP_SERVER_HOST": "a" * 64}, "MCP_SERVER_HOST"),
         ({"BRIDGEHEAD_MEMORY_LIMIT": "1kb"}, "BRIDGEHEAD_MEMORY_LIMIT"),
         ({"BRIDGEHEAD_MEMORY_LIMIT": "63mib"}, "BRIDGEHEAD_MEMORY_LIMIT"),
         ({"BRIDGEHEAD_REUSE_PORT": "1"}, "BRIDGEHEAD_REDIS_URL"),

@@ -3,7 +3,10 @@
 COMMANDS: dict[str, tuple[str, str]] = {
     "install": ("bridgehead.install.command", "write bridges into an MCP client's configuration"),
     "serve": ("bridgehead.host.command", "serve bridges over HTTP, to a team"),
-    "token": ("bridgehead.host.auth.token_command", "add, list and revoke the tokens of a team"),
+    "token": (
+        "bridgehead.host.auth.token_command",
+        "add, change, rotate and revoke the tokens of a team",
+    ),
     "db": ("bridgehead.commands.db", "make and check the tables in PostgreSQL"),
     "doctor": ("bridgehead.commands.doctor", "check the installation and say how to fix what is wrong"),
     "tools": ("bridgehead.commands.tools", "list the tools of the bridges"),

@@ -20,7 +20,7 @@ from bridgehead.runtime.timing import Clock
 
 from .app import HostApplication
 from .auth.admission import Admission
-from .auth.authenticator import Authenticator, FileIssuer, Issuer
+from .auth.authenticator import Authenticator, Issuer, StoredTokenIssuer
 from .auth.discovery import fetch
 from .auth.revocation import TokenWatch
 from .auth.throttle import Throttle
@@ -173,7 +173,7 @@ class ApplicationFactory:
 
     @cached_property
     def _authenticator(self) -> Authenticator:
-        issuers: list[Issuer] = [] if self._tokens is None else [FileIssuer(self._tokens, self._clock)]
+        issuers: list[Issuer] = [] if self._tokens is None else [StoredTokenIssuer(self._tokens, self._clock)]
         if self._oauth is not None:
             issuers.append(self._oauth)
         return Authenticator(

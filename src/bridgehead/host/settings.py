@@ -89,6 +89,8 @@ def _listen_host(text: str) -> str:
         raise ValueError(text)
     if ":" in host:  # an IPv6 address: the port has its own setting
         ipaddress.IPv6Address(host.partition("%")[0])
+    else:
+        host.encode("idna")  # UnicodeError, which is a ValueError, for what cannot be a name
     return text
 
 

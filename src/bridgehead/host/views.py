@@ -18,7 +18,7 @@ from bridgehead.mcp.http.accounts import Accounts
 from bridgehead.mcp.http.endpoint import Application
 from bridgehead.mcp.http.guard import Guard
 from bridgehead.mcp.http.sessions import Session
-from bridgehead.runtime.tool_filter import add_prefix
+from bridgehead.runtime.tool_filter import ToolFilter, add_prefix
 
 from .auth.grants import Grant
 from .registry import Registry
@@ -26,9 +26,10 @@ from .settings import HostSettings
 from .telemetry.tracing import TracedDispatcher, Tracer
 
 NAME = "bridgehead"
-Key = tuple[str | None, tuple[tuple[str, bool], ...], bool]
-"""The bridge (None: all), the open bridges each with `may_write`, and `may_spend`."""
+Key = tuple[str | None, tuple[tuple[str, bool], ...], bool, tuple[str, ...]]
+"""The bridge (None: all), the open bridges each with `may_write`, `may_spend`, and the tool patterns."""
 READ_ONLY = "This token is read-only. Ask the server's operator for one that may write."
+NOT_OPEN = "This token does not open it. Ask the server's operator for one whose tools name it."
 NO_SPENDING = (
     "This token is read-only and may not call tools that cost money. "
     "Ask the server's operator for one with --may-spend."
@@ -70,28 +71,30 @@ class Views:
         self.accounts = Accounts(limits)
         """The accounts of all callers, over all views."""
         tasks.ledger = self.accounts
-        self._by_grant: dict[tuple[str | None, frozenset[str], frozenset[str], bool], Application] = {}
+        self._by_grant: dict[
+            tuple[str | None, frozenset[str], frozenset[str], bool, tuple[str, ...]], Application
+        ] = {}
 
     def find(self, bridge: str | None, grant: Grant) -> Application:
         """Return the view of one bridge, or of all, that a grant opens."""
         # Two steps, because every request comes here: a look-up by the grant's own fields and, only the
         # first time, the computation of its rights, under which other grants may share the view.
-        rights = (bridge, grant.full, grant.reading, grant.may_spend)
+        rights = (bridge, grant.full, grant.reading, grant.may_spend, grant.tools)
         view = self._by_grant.get(rights)
         if view is None:
             names = self._registry.bridges if bridge is None else (bridge,)
             readable = tuple((name, grant.may_write(name)) for name in names if grant.may_read(name))
-            key = (bridge, readable, grant.may_spend)
+            key = (bridge, readable, grant.may_spend, grant.tools)
             if key not in self._views:
                 self._views[key] = self._make(key)
             view = self._by_grant[rights] = self._views[key]
         return view
 
     def _make(self, key: Key) -> Application:
-        bridge, readable, may_spend = key
+        bridge, readable, may_spend, tools = key
         prefix = "" if bridge else self._settings.tool_prefix
         parts = [
-            self._offer(name, prefix, may_write=may_write, may_spend=may_spend)
+            self._offer(name, prefix, tools, may_write=may_write, may_spend=may_spend)
             for name, may_write in readable
         ]
         served = parts[0] if bridge else combine(NAME, __version__, parts, title="Bridgehead")
@@ -107,7 +110,7 @@ class Views:
             # Part of the owner of each task. The same in every process, so that any of them finds the task.
             # It changes with the caller's rights, so that a caller who lost some no longer finds earlier
             # tasks.
-            scope=repr(key),
+            scope=repr(key if tools else key[:3]),  # without patterns as in earlier versions
             nonces=self._nonces,
         )
         if isinstance(dispatcher, TracedDispatcher) and self._tracer is not None:
@@ -120,7 +123,9 @@ class Views:
             accounts=self.accounts,
         )
 
-    def _offer(self, name: str, prefix: str, *, may_write: bool, may_spend: bool) -> Bridge[Any]:
+    def _offer(
+        self, name: str, prefix: str, tools: tuple[str, ...], *, may_write: bool, may_spend: bool
+    ) -> Bridge[Any]:
         """Return a bridge with the tools that a caller may use; an empty `prefix` means the bridge's own."""
         bridge, settings = self._registry.bridges[name], self._settings
         own_prefix = self._registry.statuses[name].tool_prefix
@@ -130,6 +135,9 @@ class Views:
         if not may_write:
             rule = replace(rule, read_only=True, read_only_reason=READ_ONLY)
         part = bridge if rule.is_everything else restrict(bridge, rule, rule.reason)
+        if tools:  # a second restriction: the operator's list and the token's must both name a tool
+            own = ToolFilter(allow=tools, prefixes=rule.prefixes)
+            part = restrict(part, own, lambda _tool: NOT_OPEN)
         # Tools that cost money stay in the list and refuse: the message names the right that is missing.
         if not may_write and not may_spend:
             part.tools.update(

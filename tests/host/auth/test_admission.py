@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from bridgehead.host.auth.admission import Admission
-from bridgehead.host.auth.authenticator import FAILURES_PER_MINUTE, Authenticator, FileIssuer
+from bridgehead.host.auth.authenticator import FAILURES_PER_MINUTE, Authenticator, StoredTokenIssuer
 from bridgehead.host.auth.grants import ANYONE, Grant
 from bridgehead.host.auth.rejection import HostRejection
 from bridgehead.host.auth.shared_throttle import SharedThrottle
@@ -36,7 +36,7 @@ class Gate:
     def __init__(self, file: TokenFile | None = None, where: str = WHERE, **more: Any) -> None:
         self.failures: list[str] = []
         clock = Clock(NOW)
-        issuers = [] if file is None else [FileIssuer(read(file), clock)]
+        issuers = [] if file is None else [StoredTokenIssuer(read(file), clock)]
         self.admission = Admission(
             ROUTES,
             Guard(),

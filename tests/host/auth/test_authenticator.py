@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from bridgehead.host.auth.authenticator import FAILURES_PER_MINUTE, FileIssuer, InvalidToken
+from bridgehead.host.auth.authenticator import FAILURES_PER_MINUTE, InvalidToken, StoredTokenIssuer
 from bridgehead.host.auth.tokens import FileTokens, TokenFile, create_token
 from tests.support.clock import Clock
 from tests.support.host_server import bearer, hosting
@@ -108,7 +108,7 @@ async def test_when_a_token_let_its_caller_in_is_noted_and_when_it_did_not_is_no
     entry, secret = create_token("alice", clock.now(), expires=1060.0)
     file.add(entry)
     tokens = FileTokens(file)
-    issuer = FileIssuer(tokens, clock)
+    issuer = StoredTokenIssuer(tokens, clock)
 
     await issuer.check(secret)
     assert tokens.last_uses == {entry.id: 1000.0}

@@ -192,3 +192,77 @@ def test_a_default_place_is_in_the_state_directory(
     token_command.main(["add", "alice"], {"BRIDGEHEAD_STATE_DIR": str(tmp_path)})
     assert capsys.readouterr().out.startswith("bh_")
     assert (tmp_path / "host" / "tokens.json").is_file()
+
+
+def test_a_token_is_changed_and_keeps_what_is_not_named(command: Command) -> None:
+    secret = command("add", "ci", "--bridges", "aoc", "--metrics", "--days", "1").strip()
+
+    told = command("set", "ci", "--per-minute", "600", "--read-only", "--tools", "aoc_*,speed_*")
+    grant = command.tokens().grant_of(secret)
+
+    assert grant is not None
+    assert (grant.per_minute, grant.reading, grant.full) == (600, frozenset({"aoc"}), frozenset())
+    assert (grant.metrics, grant.tools) == (True, ("aoc_*", "speed_*"))
+    assert grant.expires is not None
+    assert "aoc_*,speed_*" in told
+    command("set", "ci", "--no-read-only", "--never-expires", "--bridges", "*", "--tools", "*")
+    grant = command.tokens().grant_of(secret)
+    assert grant is not None
+    assert (grant.expires, grant.tools, grant.may_write("mercury")) == (None, (), True)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("set", "ci"),
+        ("set", "ci", "--bridges", "moon"),
+        ("set", "ci", "--tools", ","),
+        ("set", "no", "--admin"),
+    ],
+)
+def test_a_change_that_says_nothing_or_names_nothing_is_refused(
+    command: Command, arguments: tuple[str, ...]
+) -> None:
+    command("add", "ci")
+    before = command.file.path.read_text()
+
+    with pytest.raises((InvalidArgument, NotFound)):
+        command(*arguments)
+
+    assert command.file.path.read_text() == before
+
+
+def test_a_rotated_token_has_a_new_secret_and_the_old_one_works_until_its_end(command: Command) -> None:
+    old = command("add", "ci").strip()
+    new = command("rotate", "ci", "--overlap", "1d").strip()
+    tokens, now = command.tokens(), Clock().now()
+
+    assert [tokens.grant_of(secret, now + 3600) is not None for secret in (old, new)] == [True, True]
+    assert tokens.grant_of(old, now + 3600) == tokens.grant_of(new, now + 3600)
+    assert [tokens.grant_of(secret, now + 86_401) is not None for secret in (old, new)] == [False, True]
+    newest = command("rotate", "ci").strip()
+    assert [command.tokens().grant_of(secret, now) is not None for secret in (old, new, newest)] == [
+        False,
+        False,
+        True,
+    ]
+
+
+@pytest.mark.parametrize("overlap", ["1", "d", "-1d", "1w", "²h", "999999d", "1.5h"])
+def test_an_overlap_that_is_no_time_is_refused(command: Command, overlap: str) -> None:
+    command("add", "ci")
+
+    with pytest.raises(SystemExit):
+        command("rotate", "ci", "--overlap", overlap)
+
+
+@pytest.mark.parametrize("expires", ["1e300", "-1", "99999999999999"])
+def test_an_absurd_time_in_the_file_is_named(command: Command, expires: str) -> None:
+    command("add", "ci", "--days", "1")
+    text = command.file.path.read_text()
+    start = text.index('"expires": ') + len('"expires": ')
+    end = min(place for place in (text.find(",", start), text.find("\n", start)) if place > 0)
+    command.file.path.write_text(text[:start] + expires + text[end:])
+
+    with pytest.raises(StorageError, match=r"expires"):
+        command("list")

@@ -42,7 +42,7 @@ class Issuer(Protocol):
         """Return the grant of a token. Raises InvalidToken."""
 
 
-class FileIssuer:
+class StoredTokenIssuer:
     """The tokens that `bridgehead token` made, in a file or in a database."""
 
     def __init__(self, tokens: Tokens, clock: Clock) -> None:
@@ -55,17 +55,17 @@ class FileIssuer:
 
     async def check(self, token: str) -> Grant:
         """Look the token up."""
-        grant = self._tokens.grant_of(token)
+        now = self._clock.now()
+        grant = self._tokens.grant_of(token, now)
         if grant is None:  # it may have been added since the file was last read
             self._tokens.refresh()
-            grant = self._tokens.grant_of(token)
+            grant = self._tokens.grant_of(token, now)
         # 503 and not 401: the token may be valid.
         if grant is None and not self._tokens.is_known:
             message = "The server cannot read its tokens yet: its database is down. Try again in a moment."
             raise HostRejection(503, message, "tokens", headers=((b"retry-after", b"1"),), code=OVERLOADED)
         if grant is None:
             raise InvalidToken("The token is not known here, or was revoked.", UNKNOWN)
-        now = self._clock.now()
         if grant.expires is not None and grant.expires <= now:
             raise InvalidToken("The token has expired. Ask the server's operator for a new one.", EXPIRED)
         self._tokens.note_use(grant.token_id, now)

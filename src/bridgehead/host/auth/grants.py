@@ -55,6 +55,8 @@ class Grant(Struct, frozen=True):
     """Whether it may view the dashboard."""
     admin: bool = False
     """Whether it may view the dashboard and act there."""
+    tools: tuple[str, ...] = ()
+    """Patterns of the tools that are open in its bridges; empty means all that the other rights open."""
 
     def may_write(self, bridge: str) -> bool:
         """Tell whether all tools of a bridge are open."""

@@ -38,6 +38,10 @@ class AnnouncedTokens:
         """Add a token. Not announced: a host that does not know a token reads the store."""
         self._store.add(token)
 
+    def change(self, name: str, change: Callable[[Token], Token]) -> Token:
+        """Change a token. Not announced: every host reads the store again within a second."""
+        return self._store.change(name, change)
+
     def revoke(self, name: str) -> Token:
         """Delete a token, announce it, and return it."""
         # The store first: a host that gets the notice reads the store at once and must not find the token

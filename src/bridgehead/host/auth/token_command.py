@@ -1,4 +1,4 @@
-"""Token command: `bridgehead token add|list|revoke`. A running host notices changes by itself."""
+"""Token command: `bridgehead token add|set|rotate|list|revoke`. A running host notices changes by itself."""
 
 from __future__ import annotations
 
@@ -6,6 +6,9 @@ import argparse
 import sys
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from msgspec.structs import replace
 
 from bridgehead.runtime import bridge_files, plugins
 from bridgehead.runtime.command_line import Parser, completed_by, number
@@ -14,13 +17,16 @@ from bridgehead.runtime.timing import Clock, SystemClock
 
 from ..settings import HostSettings
 from .token_stores import announced_tokens, token_store
-from .tokens import NO_BRIDGE, Token, TokenStore, create_token
+from .tokens import NO_BRIDGE, Token, TokenStore, create_token, rotate_token
 
 _EXAMPLES = """\
 examples:
   bridgehead token add alice
   bridgehead token add ci --bridges aoc --read-only --per-minute 600 --days 90
   bridgehead token add prometheus --bridges none --metrics
+  bridgehead token add reader --tools 'aoc_*,bitburner_read_*'
+  bridgehead token set ci --per-minute 1200 --days 365
+  bridgehead token rotate ci --overlap 1d
   bridgehead token list
   bridgehead token revoke alice
 """
@@ -29,6 +35,7 @@ Its user sets BRIDGEHEAD_TOKEN to it in the environment of their client, and run
   bridgehead install CLIENT --url https://ADDRESS
 A request by hand carries the header `Authorization: Bearer TOKEN`.
 """
+_WRITABLE_RIGHTS = ("read_only", "may_spend", "metrics", "events", "dashboard", "admin")
 _RIGHTS = ("metrics", "events", "dashboard", "admin")
 _DAY = timedelta(days=1).total_seconds()
 MAX_DAYS = 36_500
@@ -43,6 +50,10 @@ def main(arguments: list[str], environment: Mapping[str, str], clock: Clock | No
     now = (clock or SystemClock()).now()
     if options.act == "add":
         _add(store, options, now)
+    elif options.act == "set":
+        _set(store, options, now)
+    elif options.act == "rotate":
+        _rotate(store, options, now)
     elif options.act == "revoke":
         revoked = store.revoke(options.name)
         _print(f"The token of {revoked.name} is revoked. A running host stops accepting it within a second.")
@@ -58,26 +69,23 @@ def parser() -> Parser:
         description="Manage the tokens of clients that may use bridgehead serve.",
         epilog=_EXAMPLES,
     )
-    acts = command.add_subparsers(dest="act", required=True, metavar="add|list|revoke")
+    acts = command.add_subparsers(dest="act", required=True, metavar="add|set|rotate|list|revoke")
     add = acts.add_parser("add", help="make a token; it is shown once")
     add.add_argument("name", help="the client's name in limits, logs and usage")
-    about = "only these bridges, separated by commas (default: all)"
-    completed_by(add.add_argument("--bridges", metavar="NAMES", help=about), lambda *_: plugins.names())
-    add.add_argument("--read-only", action="store_true", help="only tools that change nothing")
-    add.add_argument("--may-spend", action="store_true", help="with --read-only: also tools that cost money")
-    add.add_argument("--metrics", action="store_true", help="may also read /metrics")
-    add.add_argument("--events", action="store_true", help="may also read /events, the stream of events")
-    add.add_argument("--dashboard", action="store_true", help="may also view the dashboard at /")
-    add.add_argument("--admin", action="store_true", help="may also revoke tokens and end sessions there")
-    add.add_argument(
-        "--per-minute",
-        type=number(int, 0, MAX_PER_MINUTE),
-        default=0,
-        metavar="N",
-        help="requests per minute (default: no limit)",
-    )
-    add.add_argument(
-        "--days", type=number(float, 0, MAX_DAYS), metavar="N", help="days until it expires (default: never)"
+    _take_rights(add, action="store_true")
+    change = acts.add_parser("set", help="change the limits, rights, bridges or expiry of a token")
+    completed_by(change.add_argument("name", help="the client's name"), _names)
+    # --read-only and --no-read-only; what is not given stays.
+    _take_rights(change, action=argparse.BooleanOptionalAction, default=None)
+    change.add_argument("--never-expires", action="store_true", help="remove the expiry")
+    rotate = acts.add_parser("rotate", help="give a token a new secret; it is shown once")
+    completed_by(rotate.add_argument("name", help="the client's name"), _names)
+    rotate.add_argument(
+        "--overlap",
+        type=_read_overlap,
+        default=0.0,
+        metavar="TIME",
+        help="how long the old secret still works: 30m, 12h, 1d (default: not at all)",
     )
     listing = acts.add_parser("list", help="show all tokens, without their secrets")
     listing.add_argument("--json", action="store_true", help="as JSON")
@@ -93,37 +101,114 @@ def _names(_before: list[str], environment: Mapping[str, str]) -> list[str]:
         return []
 
 
-def _add(store: TokenStore, options: argparse.Namespace, now: float) -> None:
-    words = tuple(name.strip() for name in (options.bridges or "").split(",") if name.strip())
-    if options.bridges is not None and not words:  # `--bridges "$UNSET"` must not mean all
-        raise InvalidArgument("--bridges names no bridge.", next_step="Leave it out for all bridges.")
+def _take_rights(command: argparse.ArgumentParser, **flag: Any) -> None:
+    """Add the options for what a token opens; `flag` says how a right is given."""
+    about = "only these bridges, separated by commas (default: all)"
+    completed_by(command.add_argument("--bridges", metavar="NAMES", help=about), lambda *_: plugins.names())
+    about = "only tools that match these patterns, separated by commas, such as 'aoc_*' (default: all)"
+    command.add_argument("--tools", metavar="PATTERNS", help=about)
+    command.add_argument("--read-only", help="only tools that change nothing", **flag)
+    command.add_argument("--may-spend", help="with --read-only: also tools that cost money", **flag)
+    command.add_argument("--metrics", help="may also read /metrics", **flag)
+    command.add_argument("--events", help="may also read /events, the stream of events", **flag)
+    command.add_argument("--dashboard", help="may also view the dashboard at /", **flag)
+    command.add_argument("--admin", help="may also revoke tokens and end sessions there", **flag)
+    command.add_argument(
+        "--per-minute",
+        type=number(int, 0, MAX_PER_MINUTE),
+        metavar="N",
+        help="requests per minute; 0 is no limit (default: no limit)",
+    )
+    command.add_argument(
+        "--days", type=number(float, 0, MAX_DAYS), metavar="N", help="days until it expires (default: never)"
+    )
+
+
+_UNITS = {"m": 60.0, "h": 3600.0, "d": _DAY}
+
+
+def _read_overlap(text: str) -> float:
+    count, unit = text[:-1], text[-1:]
+    if unit not in _UNITS or not count.isascii() or not count.isdigit() or len(count) > len("99999"):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a time such as 30m, 12h or 1d")
+    return min(int(count) * _UNITS[unit], MAX_DAYS * _DAY)
+
+
+def _read_list(text: str, option: str) -> tuple[str, ...]:
+    words = tuple(name.strip() for name in text.split(",") if name.strip())
+    if not words:  # `--bridges "$UNSET"` must not mean all
+        raise InvalidArgument(f"{option} names nothing.", next_step="Leave it out, or write '*' for all.")
+    return words if words != ("*",) else ()
+
+
+def _read_bridges(text: str) -> tuple[str, ...]:
     known = (*plugins.names(), NO_BRIDGE)
     bridges: tuple[str, ...] = ()
-    for name in words:
+    for name in _read_list(text, "--bridges"):
         if bridge_files.is_file(name):  # the name under which `bridgehead serve` serves its bridge
             bridges += (bridge_files.load(name).name,)
         elif name in known:
             bridges += (name,)
         else:
             raise InvalidArgument(f"Unknown bridge {name!r}.", next_step=f"Available: {', '.join(known)}.")
-    token, secret = create_token(
-        options.name,
-        now,
-        bridges=bridges,
-        read_only=options.read_only,
-        metrics=options.metrics,
-        events=options.events,
-        dashboard=options.dashboard,
-        admin=options.admin,
-        may_spend=options.may_spend,
-        per_minute=options.per_minute,
-        expires=None if options.days is None else now + options.days * _DAY,
-    )
+    return bridges
+
+
+def _read_rights(options: argparse.Namespace, now: float) -> dict[str, Any]:
+    """Return the fields of a token that the options name."""
+    fields: dict[str, Any] = {
+        name: getattr(options, name) for name in _WRITABLE_RIGHTS if getattr(options, name) is not None
+    }
+    if options.bridges is not None:
+        fields["bridges"] = _read_bridges(options.bridges)
+    if options.tools is not None:
+        fields["tools"] = _read_list(options.tools, "--tools")
+    if options.per_minute is not None:
+        fields["per_minute"] = options.per_minute
+    if options.days is not None:
+        fields["expires"] = now + options.days * _DAY
+    return fields
+
+
+def _add(store: TokenStore, options: argparse.Namespace, now: float) -> None:
+    token, secret = create_token(options.name, now, **_read_rights(options, now))
     store.add(token)
+    _show(token, secret)
+
+
+def _show(token: Token, secret: str) -> None:
     # Only the token goes to standard output, so that a script can take it.
     sys.stderr.write(f"The token of {token.name}, shown this once; the file holds only its hash:\n")
     _print(secret)
     sys.stderr.write(_HOW_TO_USE)
+
+
+def _set(store: TokenStore, options: argparse.Namespace, now: float) -> None:
+    fields = _read_rights(options, now)
+    if options.never_expires:
+        fields["expires"] = None
+    if not fields:
+        raise InvalidArgument("Nothing to change.", next_step="Name an option, such as --per-minute 600.")
+    changed = store.change(options.name, lambda token: replace(token, **fields))
+    _print(f"The token of {changed.name} is changed. A running host notices within a second.")
+    _list((changed,), {}, now, as_json=False)
+
+
+def _rotate(store: TokenStore, options: argparse.Namespace, now: float) -> None:
+    secret = ""
+
+    def rotate(token: Token) -> Token:
+        nonlocal secret
+        entry, secret = rotate_token(token, now, options.overlap)
+        return entry
+
+    rotated = store.change(options.name, rotate)
+    if options.overlap:
+        until = f"{datetime.fromtimestamp(rotated.old_until, UTC):%Y-%m-%d %H:%M} UTC"
+        sys.stderr.write(f"The old secret works until {until}.\n")
+    else:
+        sys.stderr.write("The old secret stops working within a second.\n")
+    _show(rotated, secret)
 
 
 def _list(tokens: tuple[Token, ...], uses: Mapping[str, float], now: float, *, as_json: bool) -> None:
@@ -131,7 +216,7 @@ def _list(tokens: tuple[Token, ...], uses: Mapping[str, float], now: float, *, a
         import msgspec
 
         shown = [
-            {k: v for k, v in msgspec.to_builtins(token).items() if k not in {"hash", "id"}}
+            {k: v for k, v in msgspec.to_builtins(token).items() if k not in {"hash", "old_hash", "id"}}
             | {"last_used": uses.get(token.id)}
             for token in tokens
         ]
@@ -155,7 +240,8 @@ def _row(token: Token, used: float | None, now: float) -> tuple[str, ...]:
     return (
         token.name,
         ",".join(token.bridges) or "all",
-        ", ".join([may, *(what for what in _RIGHTS if getattr(token, what))]),
+        ", ".join([may, *(what for what in _RIGHTS if getattr(token, what))])
+        + (f" ({','.join(token.tools)})" if token.tools else ""),
         str(token.per_minute or "no limit"),
         _day(token.created),
         "none recorded" if used is None else f"{datetime.fromtimestamp(used, UTC):%Y-%m-%d %H:%M}",

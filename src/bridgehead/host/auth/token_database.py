@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
-from bridgehead.runtime.errors import BridgeError, TimedOut, Unavailable
+from bridgehead.runtime.errors import BridgeError, StorageError, TimedOut, Unavailable
 from bridgehead.runtime.stores import postgres
 
 from .tokens import WATCH_SECONDS, Token, TokenList, Tokens, TokenStore, log, name_is_taken, no_such_token
@@ -42,7 +42,18 @@ select id, to_timestamp(at) from unnest($1::text[], $2::float8[]) as new (id, at
 order by id
 on conflict (id) do update set used = greatest(host_token_uses.used, excluded.used)"""
 
-_decode = msgspec.json.Decoder(Token).decode
+_decoder = msgspec.json.Decoder(Token)
+
+
+def _decode(entry: str) -> Token:
+    """Decode a stored token. Raises StorageError."""
+    try:
+        return _decoder.decode(entry)
+    except msgspec.MsgspecError as failure:
+        raise StorageError(
+            f"A token in the database cannot be read: {failure}.",
+            next_step="Correct its entry in the table host_tokens, or upgrade this host.",
+        ) from failure
 
 
 async def read_tokens(connection: Connection) -> TokenList:
@@ -78,6 +89,26 @@ class TokenDatabase:
 
         if self._do(lambda database: database.writer.run(add)) is None:
             raise name_is_taken(token.name)
+
+    def change(self, name: str, change: Callable[[Token], Token]) -> Token:
+        """Replace a token by what a function makes of it, and return that. Raises NotFound."""
+
+        async def update(connection: Connection) -> Token | None:
+            async with connection.transaction():
+                # The lock makes a second command wait, so that it changes what the first one wrote.
+                sql = "select entry::text from host_tokens where name = $1 for update"
+                entry = await connection.fetchval(sql, name)
+                if entry is None:
+                    return None
+                changed = change(_decode(entry))
+                sql = "update host_tokens set entry = $2::text::jsonb where name = $1"
+                await connection.execute(sql, name, msgspec.json.encode(changed).decode())
+                return changed
+
+        changed = self._do(lambda database: database.writer.run(update))
+        if changed is None:
+            raise no_such_token(name, self.read().tokens)
+        return changed
 
     def revoke(self, name: str) -> Token:
         """Delete a token and return it. Raises NotFound."""

@@ -13,7 +13,7 @@ import os
 import re
 import secrets
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from hashlib import sha256
 from pathlib import Path
@@ -41,6 +41,10 @@ _NOBODY = sha256(b"nobody").hexdigest()
 log = logs.logger("host.auth")
 
 Hash = Annotated[str, Meta(pattern="^[0-9a-f]{64}$")]
+_END_OF_TIME = 253_402_300_799
+"""The last second of the year 9999, beyond which there are no dates."""
+Time = Annotated[float, Meta(ge=0, le=_END_OF_TIME)]
+"""Seconds since 1970."""
 
 
 class Token(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True, kw_only=True):
@@ -49,9 +53,11 @@ class Token(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True,
     id: str
     name: str
     hash: Hash
-    created: float
+    created: Time
     bridges: tuple[str, ...] = ()
     """Empty means all bridges; `none` stands for no bridge."""
+    tools: tuple[str, ...] = ()
+    """Patterns of tool names, with or without their prefix; empty means all tools of the bridges."""
     read_only: bool = False
     metrics: bool = False
     may_spend: bool = False
@@ -61,7 +67,10 @@ class Token(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True,
     admin: bool = False
     """Whether it may act in the dashboard; `dashboard` only views it."""
     per_minute: Annotated[int, Meta(ge=0)] = 0
-    expires: float | None = None
+    expires: Time | None = None
+    old_hash: Hash | None = None
+    """The hash of the secret before the last rotation, which works until `old_until`."""
+    old_until: Time = 0.0
 
     def grant(self) -> Grant:
         """Return the rights of its caller."""
@@ -78,6 +87,7 @@ class Token(Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True,
             self.events,
             self.dashboard,
             self.admin,
+            self.tools,
         )
 
 
@@ -104,6 +114,17 @@ def create_token(name: str, now: float, **options: object) -> tuple[Token, str]:
     return entry, f"{PREFIX}_{own_id}_{secret}"
 
 
+def rotate_token(token: Token, now: float, overlap: float) -> tuple[Token, str]:
+    """Give a token a new secret; return its entry and the token itself, which is shown this once.
+
+    The old secret works for `overlap` more seconds. The id stays, so its callers keep their streams,
+    tasks and sessions.
+    """
+    secret = secrets.token_urlsafe(32)
+    entry = replace(token, hash=_hash(secret), old_hash=token.hash, old_until=now + overlap)
+    return entry, f"{PREFIX}_{token.id}_{secret}"
+
+
 def _hash(secret: str) -> str:
     # A fast hash is enough: a secret of 256 random bits cannot be guessed, unlike a password.
     return sha256(secret.encode()).hexdigest()
@@ -123,6 +144,13 @@ def no_such_token(name: str, tokens: Iterable[Token]) -> NotFound:
     return NotFound(f"There is no token for {name}.", next_step=f"There are: {known}.")
 
 
+def _named(name: str, tokens: list[Token]) -> Token:
+    for token in tokens:
+        if token.name == name:
+            return token
+    raise no_such_token(name, tokens)
+
+
 class TokenStore(Protocol):
     """A file or a database of tokens. Blocks."""
 
@@ -137,6 +165,10 @@ class TokenStore(Protocol):
 
     def add(self, token: Token) -> None:
         """Add a token. Raises InvalidArgument if its name is taken."""
+        ...
+
+    def change(self, name: str, change: Callable[[Token], Token]) -> Token:
+        """Replace a token by what a function makes of it, and return that. Raises NotFound."""
         ...
 
     def revoke(self, name: str) -> Token:
@@ -201,12 +233,17 @@ class TokenFile:
                 raise name_is_taken(token.name)
             tokens.append(token)
 
+    def change(self, name: str, change: Callable[[Token], Token]) -> Token:
+        """Replace a token by what a function makes of it, and return that. Raises NotFound."""
+        with self._changing() as tokens:
+            token = _named(name, tokens)
+            changed = tokens[tokens.index(token)] = change(token)
+        return changed
+
     def revoke(self, name: str) -> Token:
         """Delete a token and return it. Raises NotFound."""
         with self._changing() as tokens:
-            token = next((token for token in tokens if token.name == name), None)
-            if token is None:
-                raise no_such_token(name, tokens)
+            token = _named(name, tokens)
             tokens.remove(token)
         return token
 
@@ -270,6 +307,9 @@ class KnownToken(NamedTuple):
     hash: str
     grant: Grant
     created: float
+    old_hash: str | None = None
+    """The hash of the secret before the last rotation, which works until `old_until`."""
+    old_until: float = 0.0
 
 
 class Tokens(ABC):
@@ -311,7 +351,10 @@ class Tokens(ABC):
         self._ended &= {token.id for token in stored.tokens}
         tokens = [token for token in stored.tokens if token.id not in self._ended]
         before = self._by_id
-        self._by_id = {token.id: KnownToken(token.hash, token.grant(), token.created) for token in tokens}
+        self._by_id = {
+            token.id: KnownToken(token.hash, token.grant(), token.created, token.old_hash, token.old_until)
+            for token in tokens
+        }
         return before != self._by_id
 
     def end(self, token_id: str) -> None:
@@ -338,13 +381,16 @@ class Tokens(ABC):
     def __len__(self) -> int:
         return len(self._by_id)
 
-    def grant_of(self, token: str) -> Grant | None:
-        """Return the grant of a token, also an expired one; None if it is unknown or wrong."""
+    def grant_of(self, token: str, now: float = 0.0) -> Grant | None:
+        """Return the grant of a token, also an expired one; None if it is unknown, wrong or rotated out."""
         prefix, _, rest = token.partition("_")
         own_id, _, secret = rest.partition("_")
         known = self._by_id.get(own_id)
         # In constant time, so that the delay reveals nothing about the hash.
-        is_right = hmac.compare_digest(_hash(secret), _NOBODY if known is None else known.hash)
+        digest = _hash(secret)
+        is_right = hmac.compare_digest(digest, _NOBODY if known is None else known.hash)
+        if known is not None and known.old_hash is not None and now < known.old_until:
+            is_right |= hmac.compare_digest(digest, known.old_hash)
         return known.grant if known is not None and is_right and prefix == PREFIX else None
 
     def find(self, token_id: str) -> KnownToken | None:

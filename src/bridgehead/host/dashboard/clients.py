@@ -89,7 +89,8 @@ def _describe_token(token: KnownToken, snapshot: Snapshot) -> TokenRow:
     return TokenRow(
         name,
         "all" if has_all else ", ".join(bridges) or "none",
-        ", ".join(right for right, has_it in rights.items() if has_it),
+        ", ".join(right for right, has_it in rights.items() if has_it)
+        + (f" ({', '.join(grant.tools)})" if grant.tools else ""),
         grant.per_minute,
         snapshot.clients.get(name, {}).get("made", 0),
         token.created,
