@@ -5,7 +5,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -73,9 +73,10 @@ def balancing(name: str, program: str, folder: Path, replicas: tuple[int, int]) 
     try:
         wait_until_listening(front, process, log)
         yield front
-    finally:
+        # A restart, which may not wait for streams that never end by themselves.
         process.terminate()
-        try:
-            process.wait(PATIENCE)
-        except subprocess.TimeoutExpired:
+        process.wait(PATIENCE)
+    finally:
+        with suppress(ProcessLookupError):
             process.kill()
+        process.wait(PATIENCE)

@@ -70,6 +70,18 @@ def test_one_connection_carries_more_than_a_thousand_requests(client: http.clien
     assert client.sock is socket
 
 
+@pytest.mark.parametrize("path", ["/alpha/mcp", "/metrics", "/"])
+def test_a_host_that_is_not_ours_is_refused_by_the_replica(
+    client: http.client.HTTPConnection, path: str
+) -> None:
+    client.request("GET", path, headers={"Host": "evil.example", "Accept": "text/html"})
+    response = client.getresponse()
+    body = response.read()
+
+    assert response.status == 421
+    assert b"BRIDGEHEAD_ALLOWED_HOSTS" in body or b"Host" in body
+
+
 def test_events_come_as_they_happen_and_a_stream_stays_open(client: http.client.HTTPConnection) -> None:
     listen = stateless("subscriptions/listen", {"notifications": {"resourcesListChanged": True}})
     response = send(client, listen)
@@ -90,6 +102,22 @@ def test_a_call_that_takes_a_while_and_the_health_page_come_through(
 
     assert (slow, health.status) == (200, 200)
     assert b'"status":"ready"' in health.read()
+
+
+@pytest.mark.parametrize("name", list(FILES))
+def test_a_restart_does_not_wait_for_an_open_stream(
+    name: str, replicas: tuple[Command, Command], tmp_path: Path
+) -> None:
+    program = need_program(name)
+    with balancing(name, program, tmp_path, (replicas[0].port, replicas[1].port)) as port:
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE)
+        while post(connection) != 200:  # it listens before it knows the replicas
+            time.sleep(0.05)
+        listen = stateless("subscriptions/listen", {"notifications": {"resourcesListChanged": True}})
+        stream = send(connection, listen)
+        assert stream.readline()
+
+    connection.close()  # only now: `balancing` has told the balancer to end, and waited until it had
 
 
 class Callers:
