@@ -185,6 +185,8 @@ def group_entries(entries: list[Entry]) -> dict[Group, Runs]:
 
 def explain(error: Exception, data: bytes) -> CorruptDay:
     """Explain a decoder's error in the words of the file format, with its line."""
+    if isinstance(error, RecursionError):
+        return CorruptDay("it is nested too deeply")
     text = str(error)
     entry = _ENTRY_PATH.search(text)
     missing = _MISSING.search(text)
