@@ -63,7 +63,9 @@ class Turns:
         async with self.take():
             running = asyncio.ensure_future(asyncio.to_thread(run))
             try:
-                return cast("T", await asyncio.shield(running))
+                # Not `shield`: since Python 3.14 it prints a failure that comes after the cancellation.
+                await asyncio.wait([running])
+                return cast("T", running.result())
             except asyncio.CancelledError:
                 is_wanted = False  # work that still waits for a thread does not begin
                 # The thread keeps a turn of its own; the one of this block ends now.

@@ -194,8 +194,11 @@ class Catalogue:
         """Fetch the list; concurrent callers share one request."""
         if self._fetching is None:
             self._fetching = self._begin()
-        # Shielded: cancelling one caller must not cancel the fetch of the others.
-        await asyncio.shield(self._fetching)
+        fetching = self._fetching
+        # Cancelling one caller does not cancel the fetch of the others. Not `shield`: since Python 3.14 it
+        # prints a failure that comes after the cancellation.
+        await asyncio.wait([fetching])
+        fetching.result()
 
     def _begin(self) -> asyncio.Task[None]:
         self._due_at = max(self._due_at, self._clock.monotonic() + RETRY_SECONDS)

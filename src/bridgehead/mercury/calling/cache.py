@@ -157,8 +157,10 @@ class Cache:
             self.joined += 1
         shared.waiting += 1
         try:
-            # Shielded: cancelling one of the calls must not cancel the request of the others.
-            return await asyncio.shield(shared.task), is_joined
+            # Cancelling one of the calls does not cancel the request of the others. Not `shield`: since
+            # Python 3.14 it prints a failure that comes after the cancellation.
+            await asyncio.wait([shared.task])
+            return shared.task.result(), is_joined
         finally:
             shared.waiting -= 1
             if not shared.waiting and not shared.task.done():

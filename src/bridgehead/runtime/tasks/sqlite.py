@@ -92,10 +92,11 @@ class SqliteTaskStore:
         await self._do(self._connection.execute, "DELETE FROM tasks WHERE id = ?", (task_id,))
 
     async def _do(self, work: Callable[..., _T], *arguments: Any) -> _T:
-        # Shielded: a transaction that has begun is committed even if its caller is cancelled.
-        return await asyncio.shield(
-            asyncio.get_running_loop().run_in_executor(self._thread, work, *arguments)
-        )
+        # A transaction that has begun is committed even if its caller is cancelled. Not `shield`: since
+        # Python 3.14 it prints a failure that comes after the cancellation.
+        running = asyncio.get_running_loop().run_in_executor(self._thread, work, *arguments)
+        await asyncio.wait([running])
+        return running.result()
 
     # --- on the thread -------------------------------------------------------------------------------------
 
