@@ -11,7 +11,7 @@ COPY requirements/ requirements/
 RUN python -m venv /opt/bridgehead \
     && /opt/bridgehead/bin/pip install --require-hashes --requirement "requirements/${REQUIREMENTS}.txt" \
     && pip install --require-hashes --requirement requirements/build.txt
-COPY pyproject.toml README.md LICENSE ./
+COPY pyproject.toml hatch_build.py README.md LICENSE ./
 COPY src/ src/
 RUN pip wheel --no-deps --no-index --no-build-isolation --wheel-dir wheel . \
     && /opt/bridgehead/bin/pip install --no-deps --no-index wheel/*.whl \

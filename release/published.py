@@ -1,10 +1,9 @@
-"""Published: the project as a package index and the MCP registry need it, with absolute addresses.
+"""Published: the project as a package index and the MCP registry need it, with the address of its repository.
 
-In a checkout every link and picture is relative. Only a release knows the address of its repository, so only
-a release writes it: into the links of the README, the project's addresses and the registry's names.
+Only a release knows that address, so only a release writes it: into the project's addresses, from which the
+build makes the index's page (hatch_build.py), and into the registry's names.
 """
 
-import re
 import shutil
 import subprocess
 from collections.abc import Iterable, Iterator
@@ -15,8 +14,6 @@ MISSING = (
     "A release needs the address of its repository: "
     "make dist ARGS='--address https://github.com/OWNER/REPOSITORY'"
 )
-PICTURES = {".png", ".svg"}
-_LINK = re.compile(r"""(?P<before>\]\(|(?:src|srcset|href)=")(?!https?:|#|mailto:)(?P<path>[^)"#\s]+)""")
 
 
 def check_address(address: str) -> str:
@@ -37,18 +34,8 @@ def namespace(address: str) -> str:
     return f"{host}.{PurePosixPath(parts.path).parts[1]}"
 
 
-def absolute(page: str, address: str) -> str:
-    """Return a page whose relative links lead to the repository, and its pictures to their files there."""
-
-    def replace(match: re.Match[str]) -> str:
-        kind = "raw" if PurePosixPath(match["path"]).suffix in PICTURES else "blob"
-        return f"{match['before']}{address}/{kind}/main/{match['path']}"
-
-    return _LINK.sub(replace, page)
-
-
 def write_source(root: Path, target: Path, address: str, bridges: Iterable[str]) -> None:
-    """Copy the project's files, with addresses in the README and in pyproject.toml."""
+    """Copy the project's files, with names in the README and addresses in pyproject.toml."""
     for path in _files(root):
         copied = target / path.relative_to(root)
         copied.parent.mkdir(parents=True, exist_ok=True)
@@ -56,8 +43,7 @@ def write_source(root: Path, target: Path, address: str, bridges: Iterable[str])
     readme, pyproject = target / "README.md", target / "pyproject.toml"
     # The registry looks for these lines in the package's page: they show that both have one owner.
     names = "".join(f"<!-- mcp-name: {namespace(address)}/bridgehead-{name} -->\n" for name in bridges)
-    page = absolute(readme.read_text(encoding="utf-8"), address)
-    readme.write_text(f"{page}\n{names}", encoding="utf-8", newline="\n")
+    readme.write_text(f"{readme.read_text(encoding='utf-8')}\n{names}", encoding="utf-8", newline="\n")
     addresses = {
         "Homepage": address,
         "Documentation": f"{address}/tree/main/docs",

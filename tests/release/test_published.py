@@ -1,5 +1,6 @@
 """Published: a release writes the address of its repository, and cannot be made without one."""
 
+import re
 import subprocess
 import sys
 import tomllib
@@ -7,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+import hatch_build
 from release import published
 from release.dist import ROOT
 
@@ -48,13 +50,37 @@ def test_the_registrys_names_are_those_of_the_repositorys_owner(address: str, na
     ],
 )
 def test_a_relative_link_leads_to_the_repository(link: str, leads_to: str) -> None:
-    assert published.absolute(link, ADDRESS) == leads_to
+    assert hatch_build.index_page(link, ADDRESS) == leads_to
+
+
+@pytest.mark.parametrize(
+    ("link", "left"),
+    [
+        ("see [a page](docs/aoc.md#bench).", "see a page."),
+        ("one\n\n![a](docs/images/demo.svg)\n\ntwo", "one\n\ntwo"),
+        ('<picture><source srcset="docs/a.svg"><img alt="a" src="docs/b.svg"></picture>\n\ntwo', "two"),
+        ("[a](https://example.com/b)", "[a](https://example.com/b)"),
+        ("[a](#use-it)", "[a](#use-it)"),
+    ],
+)
+def test_without_an_address_a_link_becomes_its_text_and_a_picture_goes(link: str, left: str) -> None:
+    assert hatch_build.index_page(link) == left
+
+
+def test_the_page_of_the_index_installs_from_there_and_leads_nowhere_that_is_not() -> None:
+    page = hatch_build.index_page((ROOT / "README.md").read_text(encoding="utf-8"))
+
+    assert hatch_build.INSTALL in page
+    assert "make install" not in page.partition("\n## ")[0]
+    assert re.findall(r"\]\((?!https?:|#)|src(?:set)?=", page) == []
+    assert "bridgehead doctor" in page
 
 
 def test_what_is_built_has_absolute_links_addresses_and_the_registrys_names(tmp_path: Path) -> None:
     published.write_source(ROOT, tmp_path, f"{ADDRESS}", ["aoc", "mercury"])
 
-    readme = (tmp_path / "README.md").read_text(encoding="utf-8")
+    text = (tmp_path / "README.md").read_text(encoding="utf-8")
+    readme = hatch_build.index_page(text, ADDRESS)
     project = tomllib.loads((tmp_path / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     assert "](docs/" not in readme
     assert f"]({ADDRESS}/blob/main/docs/first-bridge.md)" in readme
