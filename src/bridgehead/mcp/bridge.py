@@ -25,7 +25,7 @@ from .features.bridge_base import BridgeBase, Extension, Implementation, OutputS
 from .features.functions import read_parameters
 from .features.prompts import Prompt
 from .features.resources import Resource, ResourceItem, Template, TemplateItem
-from .features.tools import GRACE_SECONDS, InputSchema, Recall, TaskSupport, Tool, ToolHints
+from .features.tools import GRACE_SECONDS, InputSchema, TaskSupport, Tool, ToolHints
 from .revisions import Revision
 from .values.content import Icon
 
@@ -162,7 +162,6 @@ class Bridge(BridgeBase, Generic[State]):
         contract_description: str | None = None,
         defaults: dict[str, Any] | None = None,
         meta: dict[str, Any] | None = None,
-        recall: Recall | None = None,
         app: str | None = None,
         visible_to: Visibility = "everyone",
         in_thread: bool = False,
@@ -189,7 +188,6 @@ class Bridge(BridgeBase, Generic[State]):
         contract_description: str | None = None,
         defaults: dict[str, Any] | None = None,
         meta: dict[str, Any] | None = None,
-        recall: Recall | None = None,
         app: str | None = None,
         visible_to: Visibility = "everyone",
         in_thread: bool = False,
@@ -211,9 +209,9 @@ class Bridge(BridgeBase, Generic[State]):
         `contract_schema`. `defaults` adds default values to the schema that are known only when the bridge
         is made.
 
-        `recall` runs first and may return the answer before the arguments are decoded. A tool whose calls
-        cost money is `paid`, even if it changes nothing. `effect` says in a few words what a call changes,
-        such as "overwrites (can be undone)", on the dashboard of a host; models do not see it.
+        A tool whose calls cost money is `paid`, even if it changes nothing. `effect` says in a few words what
+        a call changes, such as "overwrites (can be undone)", on the dashboard of a host; models do not see
+        it.
 
         With `task`, a call that takes longer than the grace time becomes a task, for clients that support
         tasks; with "required", other clients cannot call the tool. A grace time of 0 makes it a task at once.
@@ -246,7 +244,6 @@ class Bridge(BridgeBase, Generic[State]):
                 contract_description=contract_description,
                 defaults=defaults,
                 meta=meta,
-                recall=recall,
                 visible_to=visible_to,
                 task=task,
                 task_grace_seconds=task_grace_seconds,

@@ -13,7 +13,6 @@ from bridgehead.mcp import (
     Bridge,
     CallResult,
     Context,
-    Encoded,
     Invocation,
     NoArguments,
     Outcome,
@@ -28,8 +27,6 @@ from bridgehead.mcp import (
 from bridgehead.mcp.in_memory import connect
 from bridgehead.mcp.revisions import V2026_07_28
 
-RECALLED = b'{"content":[{"type":"text","text":"recalled"}]}'
-
 
 class Echo(Arguments):
     text: Annotated[str, Meta(max_length=9)]
@@ -37,10 +34,6 @@ class Echo(Arguments):
 
 class Form(Arguments):
     sure: bool
-
-
-def recall(ctx: Context[None]) -> Encoded | None:
-    return Encoded(RECALLED) if b"again" in bytes(ctx.arguments) else None
 
 
 def message(tool: str) -> bytes:
@@ -70,7 +63,7 @@ def shop() -> Bridge[None]:
 
 
 def declare_tools(bridge: Bridge[None]) -> None:
-    @bridge.tool("Answer at once.", recall=recall)
+    @bridge.tool("Answer at once.")
     def plain(args: Echo, ctx: Context[None]) -> str:
         return args.text
 
@@ -137,15 +130,6 @@ async def test_a_plain_tool_stays_plain_under_a_hook(bridge: Bridge[None]) -> No
         reply = client.dispatcher.handle_message(jsonrpc.decode(message("plain")), client.connection, client)
 
     assert isinstance(reply, bytes)
-
-
-async def test_a_remembered_answer_is_seen(bridge: Bridge[None], seen: Seen) -> None:
-    async with connect(bridge) as client:
-        answer = await client.call("plain", {"text": "again"})
-
-    assert answer["content"][0]["text"] == "recalled"
-    assert seen.brief == [("tool", "plain", "ok")]
-    assert seen[0][0].arguments is None
 
 
 @pytest.mark.parametrize("tool", ["plain", "slow"])

@@ -16,7 +16,6 @@ from bridgehead.mcp import (
     Content,
     Context,
     Embedded,
-    Encoded,
     Icon,
     Image,
     Link,
@@ -112,36 +111,6 @@ async def test_a_plain_function_may_answer_at_once_or_later() -> None:
 
     assert [answer["total"] for answer in structured] == [1, 2]
     assert listed["outputSchema"]["properties"]["total"] == {"type": "integer"}
-
-
-@pytest.mark.parametrize("revision", REVISIONS.values(), ids=str)
-async def test_a_tool_may_know_the_answer_to_the_very_same_arguments_again(revision: Revision) -> None:
-    knowing: Bridge[None] = Bridge("knowing", "1.0.0")
-    known: dict[bytes, Encoded] = {}
-    read: list[int] = []
-
-    def recall(ctx: Context[None]) -> Encoded | None:
-        return known.get(bytes(ctx.arguments))
-
-    @knowing.tool("Take an order.", recall=recall)
-    def order(args: Order, ctx: Context[None]) -> Encoded | Answer[Sum]:
-        read.append(args.count)
-        known[bytes(ctx.arguments)] = Encoded(b'{"content":[{"type":"text","text":"as ever"}]}')
-        if args.count == 9:
-            return known[bytes(ctx.arguments)]
-        return Answer("new", Sum(args.count))
-
-    async with connect(knowing, revision=revision) as client:
-        texts = [
-            (await client.call("order", {"count": count}))["content"][0]["text"] for count in (1, 1, 2, 1, 9)
-        ]
-        refused = await client.call("order", {"count": 0})
-        (listed,) = (await client.request("tools/list", {}))["tools"]
-
-    assert texts == ["new", "as ever", "new", "as ever", "as ever"]
-    assert read == [1, 2, 9]
-    assert refused["isError"]
-    assert ("outputSchema" in listed) == revision.structured_output
 
 
 @pytest.mark.parametrize("tool", ["order", "order_later"])

@@ -11,7 +11,7 @@ import pytest_asyncio
 from bridgehead.mcp.calls.params import META_PREFIX
 from bridgehead.mcp.revisions import REVISIONS, Revision
 from bridgehead.mercury.bridge import manifest
-from bridgehead.mercury.calling.cache import MAX_ARGUMENT_BYTES, Cache
+from bridgehead.mercury.calling.cache import Cache
 from bridgehead.mercury.calling.call import Call
 from bridgehead.mercury.completion import Completion, Metadata, Tokens
 from bridgehead.mercury.settings import MercurySettings
@@ -331,24 +331,6 @@ async def test_what_was_used_last_is_kept_and_what_was_not_goes_first() -> None:
 
     assert cache.lookup(("/path", b"old"), 0.0) is not None
     assert cache.lookup(("/path", b"new"), 0.0) is None
-
-
-async def test_a_call_is_recognized_by_who_made_it_and_by_every_byte_of_its_arguments() -> None:
-    cache = make_cache()
-    one = make_call("one", 10)
-    cache.remember(one, b"{}")
-
-    assert cache.calls == {("one", b"{}"): one}
-
-
-async def test_when_too_many_arguments_are_remembered_all_are_forgotten_and_learnt_anew() -> None:
-    cache = make_cache()
-    for number in range(25):
-        cache.remember(make_call("one", MAX_ARGUMENT_BYTES // 10), b"%d" % number)
-        known = [key for key in range(25) if ("one", b"%d" % key) in cache.calls]
-        assert len(known) < 10
-
-    assert ("one", b"24") in cache.calls
 
 
 async def test_equal_calls_of_two_replicas_are_sent_once_and_kept_for_both(

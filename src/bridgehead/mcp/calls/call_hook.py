@@ -1,8 +1,8 @@
 """Call hooks: code of a bridge or its host around every tool call, resource read and prompt.
 
 A hook gets the call and a function that runs it. It belongs to the bridge that declared the part, so it acts
-wherever that part is offered: in a combined bridge, in a restricted one. Remembered answers (`recall`) and
-arguments that do not fit go through it too. Only an undeclared name does not: it has no bridge.
+wherever that part is offered: in a combined bridge, in a restricted one. Arguments
+that do not fit go through it too. Only an undeclared name does not: it has no bridge.
 """
 
 from __future__ import annotations

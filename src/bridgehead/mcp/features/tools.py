@@ -36,7 +36,7 @@ from .functions import (
     make_handler,
     run_in_thread,
 )
-from .results import Body, Encoded, ReturnType, encode_result
+from .results import Body, ReturnType, encode_result
 
 TASKS_EXTENSION = "io.modelcontextprotocol/tasks"
 TaskSupport = Literal["optional", "required"]
@@ -77,8 +77,6 @@ class ToolItem(Wire, frozen=True, kw_only=True):
 
 InputSchema = dict[str, Any] | Callable[[dict[str, Any]], dict[str, Any]]
 """The schema to list, or a function that makes it from the generated one."""
-Recall = Callable[[Any], Encoded | None]
-"""Returns the known answer to an earlier call with the same `ctx.arguments`, or None."""
 
 
 class Tool:
@@ -102,7 +100,6 @@ class Tool:
         contract_description: str | None = None,
         defaults: dict[str, Any] | None = None,
         meta: dict[str, Any] | None = None,
-        recall: Recall | None = None,
         visible_to: Visibility = "everyone",
         task: TaskSupport | None = None,
         task_grace_seconds: float = GRACE_SECONDS,
@@ -116,7 +113,6 @@ class Tool:
         self.task = task
         """Whether a call may become a task, or must."""
         self.task_grace_seconds = task_grace_seconds
-        self.recall = recall
         self.reword_returned: Callable[[Any], Any] | None = None
         """Fits what the handler returned to the tools that are offered (`wording`)."""
         self.bridge = bridge
@@ -162,7 +158,7 @@ class Tool:
             raise ToolError(message)
 
         twin = copy(self)
-        twin.handler, twin.recall, twin.task = refuse, None, None
+        twin.handler, twin.task = refuse, None
         return twin
 
     def check(self) -> None:

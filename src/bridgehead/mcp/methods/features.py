@@ -18,7 +18,7 @@ from ..coroutines import settle
 from ..errors import INVALID_PARAMS, ProtocolError, quote
 from ..features.bridge_base import BridgeBase
 from ..features.prompts import PromptResult
-from ..features.results import Body, Encoded, EventualBody
+from ..features.results import Body, EventualBody
 from ..features.tools import TASKS_EXTENSION, Tool, unknown_tool
 from ..revisions import Revision
 from ..values.content import BlobResource, TextResource, fit
@@ -78,12 +78,7 @@ def _run_tool(
     params: CallToolParams,
     call: Invocation | None = None,
 ) -> Any:
-    """Return a recalled answer, or the handler's return value, or a coroutine for it."""
-    lifespan = context.lifespan
-    if tool.recall is not None and lifespan.ready:
-        recalled: Encoded | None = tool.recall(context)
-        if recalled is not None:
-            return recalled
+    """Return the handler's return value, or a coroutine for it."""
     try:
         arguments = tool.decode(params.arguments)
     except jsonrpc.UNDECODABLE:
@@ -92,7 +87,7 @@ def _run_tool(
         call.arguments = arguments
     # Only a repeated request, after a question, carries a state or answers.
     is_repeated = params.request_state is not UNSET or params.input_responses is not UNSET
-    if lifespan.ready and not is_repeated:
+    if context.lifespan.ready and not is_repeated:
         return tool.handler(arguments, context)
     return _run_when_ready(dispatcher, context, tool, params, arguments)
 

@@ -34,8 +34,8 @@ from .stream import StreamedAnswer, begins_stream
 from .tolerance import MAX_RESPONSE_BYTES, quote_bytes
 from .wire import MODELS, ApiRequest
 
-ProgressCallback = Callable[[StreamedAnswer], Awaitable[None] | None]
-"""Called when an answer has grown. The result is awaited, so a slow client slows the stream."""
+ProgressCallback = Callable[[StreamedAnswer], Awaitable[None]]
+"""Awaited when an answer has grown, so a slow client slows the stream."""
 
 CONNECT_SECONDS = 5.0
 """For TCP and TLS together. No request has been sent by then, so a retry is free."""
@@ -154,9 +154,7 @@ class ApiClient:
                         seconds = self._clock.monotonic() - started
                         completion = read_response(whole, request, seconds, self.name)
                         answer.add_whole(completion)
-                        waiting = report(answer)
-                        if waiting is not None:
-                            await waiting
+                        await report(answer)
                         return completion.add_warning(
                             "The API sent the answer in one piece, not as a stream."
                         )
@@ -206,9 +204,7 @@ class ApiClient:
                 return piece + await response.read_body(MAX_RESPONSE_BYTES, self._idle_seconds)
             while piece:
                 if answer.feed(piece, monotonic()):
-                    waiting = report(answer)
-                    if waiting is not None:
-                        await waiting
+                    await report(answer)
                 if answer.is_done:
                     # Read to the end of the body if it comes at once: only then can the pool reuse the
                     # connection. Nothing in it can change the answer, so a failure here does not matter.

@@ -20,12 +20,10 @@ from bridgehead.runtime.timing import Clock
 
 from ..completion import Completion
 from ..settings import MercurySettings
-from .call import CacheKey, Call
+from .call import CacheKey
 
 MAX_BYTES = 64 * 1024 * 1024
 """Bytes of all cached completions: 64 KiB for each, with the default of CACHE_MAX_SIZE."""
-MAX_ARGUMENT_BYTES = 1024 * 1024
-"""Limit of all remembered arguments together; above it they are dropped, and remembered anew."""
 _ENTRY_OVERHEAD = 512
 """Estimated bytes of an entry beside its texts."""
 _BYTES_PER_CHARACTER = 4
@@ -49,10 +47,8 @@ class CachedCompletion(Struct, frozen=True):
 
     def to_result(self, now: float, revision: Revision) -> Encoded:
         """Return the result of a tool."""
-        return self.encode(now) if revision.structured_output else self.at(now).to_result(revision)
-
-    def encode(self, now: float) -> Encoded:
-        """Return the result for clients that support structured content."""
+        if not revision.structured_output:
+            return self.at(now).to_result(revision)
         return Encoded((b"%b%.3f" % (_AGE, now - self.since)).join(self.parts))
 
 
@@ -75,9 +71,6 @@ class Cache:
         self._max_bytes = MAX_BYTES
         self._entries: OrderedDict[CacheKey, CachedCompletion] = OrderedDict()
         self._shared: dict[CacheKey, SharedRequest] = {}
-        self.calls: dict[tuple[str, bytes], Call] = {}
-        """Cached calls by client and encoded arguments; see `remember`."""
-        self._argument_bytes = 0
         self.size = 0
         """The estimated bytes of all entries."""
         self.hits = 0
@@ -126,18 +119,6 @@ class Cache:
         cached = self._entries.pop(key, None)
         if cached is not None:
             self.size -= cached.size
-
-    # --- calls whose arguments came before -----------------------------------------------------------------
-
-    def remember(self, call: Call, arguments: bytes) -> None:
-        """Remember a call by its encoded arguments: equal bytes need not be decoded and checked again."""
-        self._argument_bytes += len(arguments) + len(call.body)
-        # Clear everything at once: cheaper than tracking the order of use.
-        if self._argument_bytes > MAX_ARGUMENT_BYTES:
-            self.calls.clear()
-            self._argument_bytes = 0
-            return
-        self.calls[call.client, arguments] = call
 
     # --- requests under way --------------------------------------------------------------------------------
 

@@ -87,17 +87,6 @@ class Completer:
         self._note_hit(call, context, cached.completion)
         return cached
 
-    def lookup_arguments(self, context: Context[Any], client: str, now: float) -> CachedCompletion | None:
-        """Return the cached answer to arguments that this client has sent before, byte for byte."""
-        call = self._cache.calls.get((client, bytes(context.arguments)))
-        # A caller without a token can choose any name, even that of a token.
-        if call is not None and call.principal != context.connection.principal:
-            return None
-        cached = None if call is None else self._cache.lookup(call.cache_key, now)
-        if call is not None and cached is not None:
-            self._note_hit(call, context, cached.completion)
-        return cached
-
     def _note_hit(self, call: Call, context: Context[Any], completion: Completion) -> None:
         self._usage.count_hit(call.model, call.client)
         context.annotate(describe_call(call, completion))

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Coroutine
-from typing import Any
-
 from msgspec import UNSET
 
 from bridgehead.mcp import Answer, Bridge, Context, Encoded, shows_apps
 
 from ..api.stream import StreamedAnswer
 from ..api.wire import CHAT
-from ..calling.call import Call, identify_account, identify_client
+from ..calling.call import Call, identify_account
 from ..calling.service import Service
 from ..completion import Completion
 from ..settings import MercurySettings
@@ -34,7 +31,6 @@ def declare(bridge: Bridge[Service], settings: MercurySettings) -> None:
         name=COMPLETION,
         title="Mercury chat",
         settings=settings,
-        recall=recall,
     )(complete)
     completion_tool(
         bridge,
@@ -50,39 +46,16 @@ def declare(bridge: Bridge[Service], settings: MercurySettings) -> None:
     )(stream)
 
 
-def complete(
-    args: Chat, ctx: Context[Service]
-) -> Encoded | Answer[Completion] | Coroutine[Any, Any, Encoded]:
-    """Return the complete answer; without a coroutine if it is cached."""
-    if args.files:
-        return _complete_with_files(args, ctx)
+async def complete(args: Chat, ctx: Context[Service]) -> Encoded | Answer[Completion]:
+    """Return the complete answer."""
+    await add_files(args, ctx)
     service = ctx.state
     call = service.make_call(COMPLETION, CHAT, args, ctx)
     now = service.clock.monotonic()
     cached = service.completer.lookup(call, ctx, now)
-    if cached is None:
-        return _complete(call, ctx)
-    # A plain value, not a coroutine: the engine answers a cache hit in the same turn of the loop.
-    service.cache.remember(call, bytes(ctx.arguments))
-    return cached.to_result(now, ctx.revision)
-
-
-def recall(ctx: Context[Service]) -> Encoded | None:
-    """Return the cached answer to arguments that were sent before, byte for byte; None if there is none."""
-    if not ctx.revision.structured_output:
-        return None  # older revisions need another encoding than the one that is cached
-    service = ctx.state
-    if not service.cache.calls:
-        return None
-    now = service.clock.monotonic()
-    cached = service.completer.lookup_arguments(ctx, identify_client(ctx), now)
-    return None if cached is None else cached.encode(now)
-
-
-async def _complete_with_files(args: Chat, ctx: Context[Service]) -> Encoded:
-    await add_files(args, ctx)
-    call = ctx.state.make_call(COMPLETION, CHAT, args, ctx)
-    return (await complete_call(call, ctx)).to_result(ctx.revision)
+    if cached is not None:
+        return cached.to_result(now, ctx.revision)
+    return (await ask_model(call, ctx)).to_result(ctx.revision)
 
 
 async def add_files(args: Chat, ctx: Context[Service]) -> None:
@@ -98,10 +71,6 @@ async def add_files(args: Chat, ctx: Context[Service]) -> None:
         last.content = f"{last.content}\n\n{quoted}"
     else:
         args.messages.append(ChatMessage("user", quoted))
-
-
-async def _complete(call: Call, ctx: Context[Service]) -> Encoded:
-    return (await ask_model(call, ctx)).to_result(ctx.revision)
 
 
 async def complete_call(call: Call, ctx: Context[Service]) -> Completion:
@@ -140,9 +109,9 @@ async def stream(args: Chat, ctx: Context[Service]) -> Encoded | Answer[Completi
                 # The diffusion page polls the states of this run, and can stop it.
                 run = service.runs.begin(identify_account(ctx), about)
 
-                def report(text: StreamedAnswer) -> Awaitable[None] | None:
+                async def report(text: StreamedAnswer) -> None:
                     run.add_state(text.take_new_text())
-                    return progress.report(text)
+                    await progress.report(text)
 
                 completion = await run.watch(service.completer.complete(call, ctx, report))
             else:

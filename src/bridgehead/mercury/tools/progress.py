@@ -7,7 +7,6 @@ read, the caller waits, so the stream is not read either. Does nothing for calls
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable
 from contextlib import suppress
 from types import TracebackType
 from typing import Any, Self
@@ -53,23 +52,21 @@ class Progress:
             with suppress(asyncio.CancelledError):
                 await self._sending
 
-    def report(self, text: StreamedAnswer) -> Awaitable[None] | None:
-        """Report that a text has grown; await the result, if any, to keep pace with the client."""
+    async def report(self, text: StreamedAnswer) -> None:
+        """Report that a text has grown; waits for the client, so a slow one slows the stream."""
         if not self._is_wanted:
-            return None
+            return
+        now = self._loop.time()
         if self._sending is not None:
             self._news = text
-            # The caller waits for the notification under way, so a slow client slows the stream.
-            return asyncio.shield(self._sending)
-        now = self._loop.time()
-        if now - self._last >= TOGETHER_SECONDS or not self._has_begun:
+            await asyncio.shield(self._sending)
+        elif now - self._last >= TOGETHER_SECONDS or not self._has_begun:
             self._last = now
             self._has_begun = True
-            return self._send(text)
-        if self._news is None:
+            await self._send(text)
+        elif self._news is None:
             self._news = text
             self._arm(self._last + TOGETHER_SECONDS)
-        return None
 
     async def send_rest(self) -> None:
         """Send the remaining text at the end of the answer."""
