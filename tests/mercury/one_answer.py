@@ -55,6 +55,9 @@ async def answering(
             yield client
 
 
+USAGE = {"prompt_tokens": 3, "completion_tokens": 4, "total_tokens": 7}
+
+
 def completion(**more: Any) -> dict[str, Any]:
     choice = {"message": {"role": "assistant", "content": "hi"}, "finish_reason": "stop"}
-    return {"id": "1", "model": "m", "choices": [choice], "usage": {}, **more}
+    return {"id": "1", "model": "m", "choices": [choice], "usage": USAGE, **more}

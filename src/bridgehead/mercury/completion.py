@@ -30,11 +30,12 @@ class Tokens(Struct, omit_defaults=True, frozen=True):
     cached_input_tokens: int | None = None
 
 
-class Metadata(Struct, omit_defaults=True):
+class Metadata(Struct, omit_defaults=True, kw_only=True):
     """Model, usage, cost and times of an answer."""
 
     model: str
-    usage: Tokens
+    usage: Tokens | UnsetType = UNSET
+    """Left out if the API did not report it, or not so that it can be true."""
     finish_reason: str
     provider: str | None = None
     cost_usd: float | None = None

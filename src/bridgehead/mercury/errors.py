@@ -7,7 +7,7 @@ next step and the rules for retries and billing are in `CODES`.
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 from msgspec import Struct, json
 
@@ -115,7 +115,7 @@ CODES = {
     "PRICE_UNKNOWN": Row(
         "rate_limit",
         "There is a budget, and what the call can cost is not known.",
-        "Use a model that mercury_list_models lists with its price, and give max_tokens.",
+        "Use a model that mercury_list_models lists with its price, or set its price in MERCURY_ROUTES_FILE.",
     ),
     # --- the service, or the way to it, failed -------------------------------------------------------------
     "NOT_FOUND": Row(
@@ -220,6 +220,8 @@ class MercuryError(BridgeError):
         self.may_be_billed = row.may_be_billed
         self.content = content
         """The part of the answer that had arrived before the failure."""
+        self.usage: tuple[Any, ...] = ()
+        """What the API reported as usage with a refusal."""
 
     def advise(self, next_step: str) -> None:
         """Replace the next step."""

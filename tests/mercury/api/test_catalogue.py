@@ -7,7 +7,7 @@ import pytest
 from bridgehead.mercury.api.catalogue import RETRY_SECONDS, TTL_SECONDS, Catalogue
 from bridgehead.mercury.api.client import ApiClient
 from bridgehead.mercury.calling.keys import Keys
-from bridgehead.mercury.completion import Metadata, Tokens
+from bridgehead.mercury.completion import Tokens
 from bridgehead.mercury.errors import MercuryError
 from bridgehead.mercury.settings import MercurySettings
 from bridgehead.runtime.timing import SystemClock
@@ -78,7 +78,8 @@ def priced(dollars: str) -> bytes:
 
 
 def cost(catalogue: Catalogue) -> float | None:
-    return catalogue.price(Metadata("mercury", Tokens(10, 0, 10), "stop"), "mercury")
+    prices = catalogue.find_prices("mercury")
+    return None if prices is None else prices.cost(Tokens(10, 0, 10))
 
 
 async def test_prices_are_renewed_while_they_are_used() -> None:
@@ -98,25 +99,44 @@ async def test_prices_are_renewed_while_they_are_used() -> None:
     assert len(api.asked) == 2
 
 
-async def test_an_old_list_is_renewed_before_a_budget_uses_it_and_not_again_at_once_where_that_fails() -> (
-    None
-):
+async def test_an_old_list_stays_in_use_until_a_newer_one_has_arrived() -> None:
     api, clock = Api(priced("0.1")), Clock()
     catalogue = make_catalogue(api, clock)
     await catalogue.load()
     clock.advance(TTL_SECONDS)
     api.body = b"not a list"
     for _ in range(3):
-        await catalogue.load()
-        assert not catalogue.is_current
-    assert len(api.asked) == 2
+        assert await catalogue.load() is None
+        await until(lambda: catalogue._fetching is None)  # noqa: SLF001 - nothing else shows that it failed
+        assert (catalogue.has_current_price("mercury"), cost(catalogue)) == (True, 1.0)
+    assert len(api.asked) == 2  # not again at once where it fails
 
     api.body = priced("1")
     clock.advance(RETRY_SECONDS)
     await catalogue.load()
+    await until(lambda: catalogue.is_current)
 
-    assert catalogue.is_current
     assert cost(catalogue) == 10.0
+
+
+async def test_a_list_that_a_charge_has_shown_to_be_wrong_is_not_used_again() -> None:
+    api = Api(priced("0.1"))
+    catalogue = make_catalogue(api)
+    await catalogue.load()
+    catalogue.expire()
+    assert not catalogue.has_current_price("mercury")
+
+    api.body = priced("1")
+    await catalogue.load()
+
+    assert (catalogue.has_current_price("mercury"), cost(catalogue)) == (True, 10.0)
+
+
+async def test_why_there_is_no_list_is_told() -> None:
+    problem = await make_catalogue(Api(b"not a list")).load()
+
+    assert problem is not None
+    assert problem.code == "BAD_RESPONSE"
 
 
 @pytest.mark.parametrize(("length", "most"), [("1000", 1000), ("0", None), ("-5", None), ("null", None)])
@@ -127,13 +147,6 @@ async def test_an_answer_that_could_not_be_longer_than_nothing_may_have_any_leng
     await catalogue.load()
 
     assert catalogue.max_output("mercury") == most
-
-
-async def test_an_answer_that_does_not_say_what_it_used_has_an_unknown_price() -> None:
-    catalogue = make_catalogue(Api(priced("0.1")))
-    await catalogue.load()
-
-    assert catalogue.price(Metadata("mercury", Tokens(0, 0, 0), "stop"), "mercury") is None
 
 
 @pytest.mark.parametrize(

@@ -10,21 +10,16 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from bridgehead.mercury.api.catalogue import Catalogue
-from bridgehead.mercury.bridge import make_bridge
 from bridgehead.mercury.calling import budget as budget_module
-from bridgehead.mercury.calling.budget import Amounts, Budget, BudgetLimits, Cap, Reservation, Spending, State
+from bridgehead.mercury.calling.budget import Amounts, Budget, BudgetLimits, Cap, Spending, State
 from bridgehead.mercury.calling.sqlite_usage import FILE
-from bridgehead.mercury.completion import Tokens
 from bridgehead.mercury.errors import MercuryError
-from bridgehead.mercury.settings import MercurySettings
 from bridgehead.mercury.simulator import Fault, Simulator
 from bridgehead.runtime import events
 from bridgehead.runtime.events import Listener
 from tests.mercury.calling.books import DAY, NO_LIMIT, NOON, OpenBooks, Payer, open_sqlite
 from tests.mercury.calling.conftest import Open
 from tests.mercury.process import BridgeProcess, bridge_process
-from tests.support.checked import connect
 from tests.support.clock import Clock
 from tests.support.waiting import PATIENCE
 
@@ -106,15 +101,28 @@ async def test_processes_of_one_user_share_the_day(api: Simulator, tmp_path: Pat
     assert today["calls"] == 20
 
 
-async def test_without_a_price_a_budget_refuses(api: Simulator, tmp_path: Path) -> None:
-    api.faults.always(Fault(status=500, on="models"))
+@pytest.mark.parametrize(
+    ("status", "code"),
+    [
+        (404, "PRICE_UNKNOWN"),
+        (401, "INVALID_API_KEY"),
+        (402, "BILLING_REQUIRED"),
+        (429, "RATE_LIMITED"),
+        (500, "SERVICE_ERROR"),
+    ],
+)
+async def test_without_a_price_a_budget_refuses_and_the_true_cause_is_told(
+    api: Simulator, tmp_path: Path, status: int, code: str
+) -> None:
+    api.faults.always(Fault(status=status, on="models"))
     async with bridge_process(api.url, tmp_path, MERCURY_BUDGET_USD="1") as client:
         priceless = await client.error(CHAT, ASK)
         endless = await client.error(CHAT, {"messages": ASK["messages"]})
     async with bridge_process(api.url, tmp_path) as client:
         result = await client.call(CHAT, ASK)
 
-    assert [error["code"] for error in (priceless, endless)] == ["PRICE_UNKNOWN"] * 2
+    assert [error["code"] for error in (priceless, endless)] == [code] * 2
+    assert ("MERCURY_ROUTES_FILE" in priceless["message"]) == (code == "PRICE_UNKNOWN")
     assert "cost_usd" not in result["structuredContent"]["metadata"]
 
 
@@ -133,27 +141,29 @@ async def test_prices_are_waited_for_once_and_no_longer_than_a_call_may_take(
             late = await client.error(CHAT, {**ASK, "timeout_ms": 1000})
 
     assert asked == 1
-    assert late["code"] == "PRICE_UNKNOWN"
+    assert late["code"] == "TIMEOUT"
 
 
-async def test_a_budget_does_not_trust_prices_that_could_not_be_renewed(
-    api: Simulator, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("larger", ["max_tokens", "max_completion_tokens"])
+async def test_of_two_limits_of_the_answer_the_larger_one_is_reserved(
+    api: Simulator, tmp_path: Path, larger: str
 ) -> None:
-    settings = {
-        "MERCURY_API_URL": api.url,
-        "MERCURY_API_KEY": "sk_only_for_this_test",
-        "MERCURY_BUDGET_USD": "1",
-        "MERCURY_MODEL": "mercury-2",
-        "BRIDGEHEAD_STATE_DIR": str(tmp_path),
-    }
-    async with connect(make_bridge(MercurySettings(settings))) as client:
-        fresh = await client.request("tools/call", {"name": CHAT, "arguments": ASK})
-        monkeypatch.setattr(Catalogue, "is_current", False)
-        stale = await client.request("tools/call", {"name": CHAT, "arguments": ASK})
+    asked = {**ASK, "max_tokens": 20, "max_completion_tokens": 20, larger: 50_000}
+    async with bridge_process(api.url, tmp_path, MERCURY_BUDGET_USD=f"{1.2 * WORST:.9f}") as client:
+        error = await client.error(CHAT, asked)
+        await client.call(CHAT, {**asked, larger: 20})
 
-    assert "isError" not in fresh
-    assert stale["isError"]
-    assert "PRICE_UNKNOWN" in stale["content"][0]["text"]
+    assert error["code"] == "BUDGET_EXCEEDED"
+
+
+async def test_with_a_budget_and_no_network_the_network_is_named(api: Simulator, tmp_path: Path) -> None:
+    async with (
+        bridge_process(api.url, tmp_path, MERCURY_BUDGET_USD="1") as client,
+        api.refusing(),
+    ):
+        error = await client.error(CHAT, ASK)
+
+    assert error["code"] == "CONNECTION_FAILED"
 
 
 async def test_with_a_budget_too_an_unknown_model_is_told_the_known_ones(
@@ -188,23 +198,6 @@ async def test_a_day_ends_at_midnight_and_a_month_with_its_last_day() -> None:
 
     assert Cap(1.0, "SETTING").seconds_left(now) == DAY / 2 - 3723.25
     assert Cap(1.0, "SETTING", is_monthly=True).seconds_left(now) == 9.5 * DAY - 3723.25
-
-
-async def test_a_send_is_settled_by_its_usage_and_one_that_was_booked_only_with_its_cost() -> None:
-    used = Tokens(1, 2, 3)
-    booked, free = (
-        Reservation(day="2026-11-18", payer="me", model="mercury-2", client="editor", seconds=1.0)
-        for _ in range(2)
-    )
-    assert (free.state, free.is_booked) == ("open", False)
-    booked.is_booked = True
-    for reservation in (booked, free):
-        reservation.settle(used, None)
-
-    assert (booked.state, booked.used) == ("open", None)
-    assert (free.state, free.used, free.settled_usd) == ("settled", used, None)
-    booked.settle(used, 0.5)
-    assert (booked.state, booked.used, booked.settled_usd) == ("settled", used, 0.5)
 
 
 async def test_all_that_is_committed_is_settled_unless_a_part_is_known_not_to_be() -> None:

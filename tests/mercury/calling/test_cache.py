@@ -322,7 +322,7 @@ def make_call(client: str, size: int) -> Call:
 
 async def test_what_was_used_last_is_kept_and_what_was_not_goes_first() -> None:
     cache = make_cache(CACHE_MAX_SIZE="2")
-    completion = Completion("text", Metadata("model", Tokens(1, 1, 2), "stop"))
+    completion = Completion("text", Metadata(model="model", usage=Tokens(1, 1, 2), finish_reason="stop"))
     cache.store(("/path", b"old"), completion)
     cache.store(("/path", b"new"), completion)
     assert cache.lookup(("/path", b"old"), 0.0) is not None  # so it is the one that was used last

@@ -7,15 +7,14 @@ from typing import Any
 
 import pytest
 
+from bridgehead.mercury.api.evidence import NOTHING_PROVEN, NOTHING_WRITTEN, Evidence
 from bridgehead.mercury.api.wire import EMBEDDINGS
-from bridgehead.mercury.calling.budget import Reservation
 from bridgehead.mercury.calling.call import Call
 from bridgehead.mercury.calling.provider import Provider
 from bridgehead.mercury.calling.reservations import Reservations
 from bridgehead.mercury.calling.routes import ModelTerms, ProviderEntry
 from bridgehead.mercury.calling.service import Service
 from bridgehead.mercury.calling.usage import utc_day
-from bridgehead.mercury.completion import Tokens
 from bridgehead.mercury.errors import MercuryError
 from bridgehead.mercury.settings import MercurySettings
 from bridgehead.mercury.simulator import Fault, Simulator
@@ -168,13 +167,13 @@ async def test_without_a_budget_too_uncertain_money_is_reported_by_day_model_and
 
 
 async def test_after_a_price_increase_the_next_send_is_reserved_at_the_new_price(tmp_path: Path) -> None:
-    budget = {**ONCE, "MERCURY_BUDGET_USD": f"{60 * WORST:.9f}"}
+    budget = {**ONCE, "MERCURY_BUDGET_USD": f"{6 * WORST:.9f}"}
     async with (
         BillingUpstream(only=["cost"]) as upstream,
         bridge_process(upstream.url, tmp_path, LOG_LEVEL="warn", **budget) as client,
     ):
         await client.call("mercury_list_models")
-        upstream.price_factor = 100
+        upstream.price_factor = 8
         await client.call(CHAT, ASK)
         money = await amounts(client)
         error = await client.error(CHAT, ASK)
@@ -213,6 +212,11 @@ BODY = b"x" * 30
 """Thirty bytes are reserved as thirty tokens."""
 
 
+def answered(usage: dict[str, Any]) -> Evidence:
+    """Make the evidence of a whole answer that reports this usage."""
+    return Evidence(is_written=True, status=200, is_whole=True, usage=(usage,))
+
+
 class Sender:
     """Reserves sends of calls as the completer does, on a clock that stands still."""
 
@@ -238,29 +242,12 @@ class Sender:
         )
 
     async def send(
-        self,
-        call: Call,
-        *,
-        used: Tokens | None = None,
-        usd: float | None = None,
-        error: MercuryError | None = None,
-        is_written: bool = True,
-        provider: Provider | None = None,
+        self, call: Call, evidence: Evidence = NOTHING_PROVEN, *, provider: Provider | None = None
     ) -> str:
-        """Send once: settle it with what it used, or fail; return how it ended."""
-        sent: list[Reservation] = []
-        try:
-            async with self.reservations.reserve(call, provider or self.service.mercury, FAR) as reservation:
-                sent.append(reservation)
-                call.is_written = call.is_written or is_written
-                if error is not None:
-                    raise error
-                if used is not None:
-                    reservation.settle(used, usd)
-        except MercuryError as problem:
-            if problem is not error:
-                raise
-        return sent[0].state
+        """Send once, with what is known of it afterwards; return how it ended."""
+        provider = provider or self.service.mercury
+        held = await self.reservations.reserve(call, provider, FAR)
+        return self.reservations.finish(held, evidence, call, provider).state
 
     async def left(self) -> dict[str, dict[str, int]]:
         """Return what is left of the limits of `ada` and of the server."""
@@ -298,10 +285,11 @@ async def test_a_reservation_stays_open_for_half_a_minute_after_its_calls_deadli
 ) -> None:
     async with sender(api, tmp_path) as one:
         now = one.clock.monotonic()
-        async with one.reservations.reserve(one.call(), one.service.mercury, now + 60.0) as reservation:
-            in_time = reservation.seconds
-        async with one.reservations.reserve(one.call(), one.service.mercury, now - 60.0) as reservation:
-            too_late = reservation.seconds
+        held = [
+            await one.reservations.reserve(one.call(), one.service.mercury, now + seconds)
+            for seconds in (60.0, -60.0)
+        ]
+        in_time, too_late = (one_held.reservation.seconds for one_held in held)
 
     assert (in_time, too_late) == (90.0, 30.0)
 
@@ -309,10 +297,9 @@ async def test_a_reservation_stays_open_for_half_a_minute_after_its_calls_deadli
 async def test_a_retry_that_was_not_written_is_released_though_the_first_send_was_written(
     api: Simulator, tmp_path: Path
 ) -> None:
-    failure = MercuryError("CONNECTION_FAILED", "Nothing listens.")
     async with sender(api, tmp_path) as one:
         call = one.call()
-        states = [await one.send(call, error=failure, is_written=written) for written in (True, False)]
+        states = [await one.send(call, evidence) for evidence in (NOTHING_PROVEN, NOTHING_WRITTEN)]
 
     assert states == ["uncertain", "released"]
     assert call.tries == 1
@@ -326,9 +313,7 @@ async def test_only_a_refusal_of_the_client_proves_that_no_work_was_done(
     api: Simulator, tmp_path: Path, status: int, state: str
 ) -> None:
     async with sender(api, tmp_path) as one:
-        failure = MercuryError("BAD_RESPONSE", "It says something else.", status=status)
-
-        assert await one.send(one.call(), error=failure) == state
+        assert await one.send(one.call(), Evidence(is_written=True, status=status)) == state
 
 
 async def test_a_limit_of_the_provider_alone_holds_its_sends(api: Simulator, tmp_path: Path) -> None:
@@ -361,9 +346,10 @@ async def test_a_send_holds_its_longest_answer_and_prompt_until_its_end_is_known
     api: Simulator, tmp_path: Path
 ) -> None:
     async with sender(api, tmp_path, **TOKENS) as one:
-        async with one.reservations.reserve(one.call(), one.service.mercury, FAR) as reservation:
-            under_way = await one.left()
-            reservation.settle(Tokens(4, 5, 9), None)
+        call, provider = one.call(), one.service.mercury
+        held = await one.reservations.reserve(call, provider, FAR)
+        under_way = await one.left()
+        one.reservations.finish(held, answered({"prompt_tokens": 4, "completion_tokens": 5}), call, provider)
         settled = await one.left()
 
     assert under_way["client"] == {"input_tokens": 70, "output_tokens": 80}
@@ -374,8 +360,8 @@ async def test_a_send_of_embeddings_holds_no_tokens_of_an_answer(api: Simulator,
     async with sender(api, tmp_path, **TOKENS) as one:
         call = one.call()
         call.path = EMBEDDINGS
-        async with one.reservations.reserve(call, one.service.mercury, FAR):
-            under_way = await one.left()
+        await one.reservations.reserve(call, one.service.mercury, FAR)
+        under_way = await one.left()
 
     assert under_way["client"] == {"input_tokens": 70, "output_tokens": 100}
 
@@ -383,17 +369,17 @@ async def test_a_send_of_embeddings_holds_no_tokens_of_an_answer(api: Simulator,
 @pytest.mark.parametrize(
     ("end", "left"),
     [
-        ({"is_written": False}, {"input_tokens": 100, "output_tokens": 100}),
-        ({"is_written": True}, {"input_tokens": 70, "output_tokens": 80}),
-        ({"used": Tokens(0, 0, 0)}, {"input_tokens": 70, "output_tokens": 80}),
+        (NOTHING_WRITTEN, {"input_tokens": 100, "output_tokens": 100}),
+        (NOTHING_PROVEN, {"input_tokens": 70, "output_tokens": 80}),
+        (answered({"cost": 0.001}), {"input_tokens": 70, "output_tokens": 80}),
     ],
     ids=["released", "uncertain", "settled without its tokens"],
 )
 async def test_tokens_are_given_back_only_if_it_is_known_how_many_were_used(
-    api: Simulator, tmp_path: Path, end: dict[str, Any], left: dict[str, int]
+    api: Simulator, tmp_path: Path, end: Evidence, left: dict[str, int]
 ) -> None:
     async with sender(api, tmp_path, **TOKENS) as one:
-        await one.send(one.call(), **end)
+        await one.send(one.call(), end)
 
         assert (await one.left())["client"] == left
 
@@ -403,9 +389,9 @@ async def test_a_send_that_costs_exactly_its_worst_case_leaves_the_price_list_in
 ) -> None:
     worst = len(BODY) * PROMPT_PRICE + 20 * COMPLETION_PRICE
     async with sender(api, tmp_path, MERCURY_BUDGET_USD="1") as one:
-        await one.send(one.call(), used=Tokens(30, 20, 50), usd=worst)
+        await one.send(one.call(), answered({"cost": worst}))
         is_in_use = one.service.catalogue.is_loaded
-        await one.send(one.call(), used=Tokens(30, 20, 50), usd=worst + 1e-9)
+        await one.send(one.call(), answered({"cost": worst + 1e-9}))
 
         assert is_in_use
         assert not one.service.catalogue.is_loaded
@@ -446,7 +432,8 @@ async def test_an_event_says_which_send_is_uncertain_and_what_it_can_cost(
 
     usd = pytest.approx(len(BODY) * PROMPT_PRICE + 20 * COMPLETION_PRICE)
     assert [event.data for event in told] == [
-        {"bridge": "mercury", "day": utc_day(NOON), "model": "mercury-2", "client": "editor", "usd": usd}
+        {"bridge": "mercury", "day": utc_day(NOON), "model": "mercury-2", "client": "editor"}
+        | {"usd": usd, "why": "no answer came"}
     ]
 
 

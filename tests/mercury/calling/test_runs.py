@@ -9,7 +9,7 @@ from bridgehead.mercury.completion import Completion, Metadata, Tokens
 from bridgehead.mercury.errors import MercuryError
 from bridgehead.runtime.timing import SystemClock
 
-WHOLE = Completion("whole", Metadata("mercury", Tokens(1, 2, 3), "stop"))
+WHOLE = Completion("whole", Metadata(model="mercury", usage=Tokens(1, 2, 3), finish_reason="stop"))
 
 
 @pytest.fixture

@@ -15,7 +15,9 @@ SPAN = Span("2026-01-01", "2027-01-01")
 
 
 def answer(cost: float | None, tokens: int = 3) -> Metadata:
-    return Metadata("mercury-2", Tokens(tokens, tokens, 2 * tokens), "stop", cost_usd=cost)
+    return Metadata(
+        model="mercury-2", usage=Tokens(tokens, tokens, 2 * tokens), finish_reason="stop", cost_usd=cost
+    )
 
 
 def test_a_span_has_as_many_days_as_it_says_and_ends_today() -> None:
@@ -86,11 +88,12 @@ async def test_an_answer_without_a_price_is_priced_when_there_is_one_and_only_on
     assert [(row.counts.cost_usd, row.counts.unpriced) for row in written] == [(0.125, 0)]
 
 
-async def test_an_answer_without_tokens_waits_for_no_price(tmp_path: Path) -> None:
+async def test_an_answer_without_usage_waits_for_no_price(tmp_path: Path) -> None:
     clock = Clock(NOON)
     async with open_store(tmp_path, clock) as store:
         usage = Usage(store, clock, lambda _metadata, _model: 99.0)
-        usage.count_answer("mercury-2", "me", answer(None, tokens=0), is_booked=False)
+        unknown = Metadata(model="mercury-2", finish_reason="stop")
+        usage.count_answer("mercury-2", "me", unknown, is_booked=False)
 
         assert (usage.models["mercury-2"].cost_usd, usage.models["mercury-2"].unpriced) == (0.0, 1)
 

@@ -16,11 +16,11 @@ from bridgehead.runtime.timing import Clock
 
 from ..calling.keys import Keys
 from ..calling.routes import ModelTerms
-from ..completion import Metadata
 from ..errors import MercuryError
 from ..settings import MercurySettings
 from . import wire
 from .client import ApiClient
+from .prices import Prices, read_prices
 from .tolerance import read_tolerantly
 
 TTL_SECONDS = 3600.0
@@ -31,8 +31,6 @@ PRICE_SECONDS = 1.0
 EDITING = "edit"
 UNKNOWN = "(unknown)"
 """The name of unlisted models in usage and metrics."""
-Prices = tuple[float, float, float]
-"""US dollars per token: prompt, completion, cached prompt."""
 _log = logs.logger("mercury.catalogue")
 
 
@@ -76,13 +74,14 @@ class Catalogue:
         self._unserved: set[tuple[str, str]] = set()
         """Endpoints and default models that the API refused since the last refresh."""
         self._fetched_at: float | None = None
+        self._is_doubted = False
         self._due_at = float("-inf")
         """When to fetch the list again: `TTL_SECONDS` after a fetch, `RETRY_SECONDS` after a try."""
         self._fetching: asyncio.Task[None] | None = None
 
     @property
     def is_current(self) -> bool:
-        """Whether the list and its prices are younger than `TTL_SECONDS`."""
+        """Whether the list is younger than `TTL_SECONDS`."""
         fetched = self._fetched_at
         return fetched is not None and self._clock.monotonic() - fetched < TTL_SECONDS
 
@@ -101,8 +100,8 @@ class Catalogue:
         return model if model in self._models or model in self._terms or model == self._default else UNKNOWN
 
     def expire(self) -> None:
-        """Mark the list as outdated: it is fetched again before the next price."""
-        self._fetched_at, self._due_at = None, float("-inf")
+        """Doubt the list: a charge was above its prices. Nothing is priced by it until a newer one came."""
+        self._is_doubted, self._due_at = True, float("-inf")
 
     def find(self, model: str) -> wire.Model | None:
         """Return the listed model, without a request."""
@@ -163,22 +162,29 @@ class Catalogue:
             await self.refresh()
         return list(self._models.values())
 
-    async def load(self, seconds: float | None = None) -> None:
-        """Fetch the list if it is missing or old. A failure is logged, not raised."""
+    async def load(self, seconds: float | None = None) -> MercuryError | None:
+        """Fetch the list if there is none that can be used; return why there is none now, if so.
+
+        An old list stays in use until a newer one has arrived, which is fetched meanwhile.
+        """
         if self.is_loaded:
-            return
+            self.renew()
+            return None
         try:
             async with asyncio.timeout(seconds):
                 await self.refresh()
         except MercuryError as error:
             _log.warn("no model list", code=error.code)
+            return error
         except TimeoutError:
             _log.warn("no model list yet", seconds=seconds)
+            return MercuryError("TIMEOUT", "The list of models did not come in time. Nothing was sent.")
+        return None
 
     @property
     def is_loaded(self) -> bool:
-        """Whether the list can be used without a fetch; it may be old if the last fetch just failed."""
-        return bool(self._models) and self._clock.monotonic() < self._due_at
+        """Whether there is a list, and no charge has shown it to be wrong."""
+        return bool(self._models) and not self._is_doubted
 
     def renew(self) -> None:
         """Fetch the list in the background if it is missing or old."""
@@ -222,39 +228,29 @@ class Catalogue:
             ) from problem
         self._models = {model.id: model for model in listed}
         self._by_endpoint, self._asked, self._prices, self._unserved = {}, set(), {}, set()
-        self._fetched_at = self._clock.monotonic()
+        self._is_doubted, self._fetched_at = False, self._clock.monotonic()
         self._due_at = self._fetched_at + TTL_SECONDS
 
     # --- prices --------------------------------------------------------------------------------------------
 
-    def price(self, metadata: Metadata, asked: str) -> float | None:
-        """Return the cost of an answer by the price of the model that answered, or else of the one requested.
+    def find_prices(self, model: str) -> Prices | None:
+        """Return what a model costs; None if that is not known."""
+        if model in self._terms:
+            return self._terms[model].prices
+        listed = self._models.get(model)
+        if listed is None:
+            return None
+        if model not in self._prices:
+            self._prices[model] = read_prices(listed.pricing or {})
+        return self._prices[model]
 
-        Without reported usage the cost is unknown (None), not zero.
-        """
-        if not metadata.usage.total_tokens:
-            return None
-        is_known = metadata.model in self._models or metadata.model in self._terms
-        prices = self._find_prices(metadata.model if is_known else asked)
-        if prices is None:
-            return None
-        prompt, completion, cached_price = prices
-        used = metadata.usage
-        cached = min(used.cached_input_tokens or 0, used.prompt_tokens)
-        full = used.prompt_tokens - cached
-        return round(full * prompt + cached * cached_price + used.completion_tokens * completion, 12)
-
-    def worst_cost(self, model: str, input_tokens: int, output_tokens: int) -> float | None:
-        """Return the upper bound of a call's cost; None if the prices are unknown."""
-        prices = self._find_prices(model)
-        if prices is None:
-            return None
-        # The cache price may be above the prompt price, and how many tokens will be cached is unknown.
-        return input_tokens * max(prices[0], prices[2]) + output_tokens * prices[1]
+    def find_answering(self, answered: str, asked: str) -> str:
+        """Return the model whose price counts: the one that answered if it is known, or the requested one."""
+        return answered if answered in self._models or answered in self._terms else asked
 
     def has_current_price(self, model: str) -> bool:
         """Return whether a budget can rely on the price of a model."""
-        return model in self._terms or self.is_current
+        return model in self._terms or not self._is_doubted
 
     def max_output(self, model: str) -> int | None:
         """Return the limit of completion tokens; None if unknown."""
@@ -264,17 +260,8 @@ class Catalogue:
         length = None if listed is None else listed.max_output_length
         return length if length is None or length > 0 else None
 
-    def _find_prices(self, model: str) -> Prices | None:
-        if model in self._terms:
-            return self._terms[model].prices
+    def context_length(self, model: str) -> int | None:
+        """Return the limit of prompt tokens; None if unknown."""
         listed = self._models.get(model)
-        if listed is None:
-            return None
-        if model not in self._prices:
-            pricing = listed.pricing or wire.Pricing()
-            prompt, completion = wire.read_price(pricing.prompt), wire.read_price(pricing.completion)
-            cached = wire.read_price(pricing.input_cache_reads)
-            self._prices[model] = None
-            if prompt is not None and completion is not None:
-                self._prices[model] = (prompt, completion, prompt if cached is None else cached)
-        return self._prices[model]
+        length = None if listed is None else listed.context_length
+        return length if length is None or length > 0 else None

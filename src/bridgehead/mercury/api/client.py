@@ -25,11 +25,11 @@ from bridgehead.runtime.http import (
 )
 from bridgehead.runtime.timing import Clock
 
-from ..completion import Completion
 from ..errors import MercuryError, format_seconds
 from ..settings import MercurySettings
 from .completions import read_response, read_stream
-from .refusals import refused
+from .evidence import Evidence, Sent
+from .refusals import read_usage, refused
 from .stream import StreamedAnswer, begins_stream
 from .tolerance import MAX_RESPONSE_BYTES, quote_bytes
 from .wire import MODELS, ApiRequest
@@ -48,8 +48,9 @@ _HEADERS = (
     ("Content-Type", "application/json"),
     ("User-Agent", f"bridgehead/{__version__}"),
 )
-_LOST = (ConnectFailed, ConnectionBroken, TimeoutError)
+_FAILURES = (ConnectFailed, ConnectionBroken, TimeoutError, BodyTooLarge)
 _FREE_LIMIT = "REQUEST_TIMEOUT"
+_IN_ONE_PIECE = "The API sent the answer in one piece, not as a stream."
 _CLOSING_SECONDS = 0.05
 """How long to wait for the end of a complete stream; if it comes, the connection can be reused."""
 
@@ -113,65 +114,59 @@ class ApiClient:
         """GET a path and return the undecoded body. Not for anything that costs money."""
         return await self._fetch(self._exchange("GET", path, b"", key), path, TimeLimit(seconds, _FREE_LIMIT))
 
-    async def complete(self, request: ApiRequest, key: str, limit: TimeLimit) -> Completion:
-        """Send a request once and return the complete answer."""
-        started = self._clock.monotonic()
-        exchange = self._exchange(
-            "POST", request.sent_path or request.path, request.payload, key, request.trace
-        )
-        try:
-            body = await self._fetch(exchange, request.sent_path or request.path, limit, request.model)
-        finally:
-            # Also after a failure: it decides whether the send is released or uncertain.
-            request.is_written = exchange.is_written
-        return read_response(body, request, self._clock.monotonic() - started, self.name)
+    async def send(
+        self, request: ApiRequest, key: str, limit: TimeLimit, report: ProgressCallback | None = None
+    ) -> Sent:
+        """Send a request once, and return how it ended; does not raise, even if it is cancelled.
 
-    async def stream(
-        self, request: ApiRequest, key: str, limit: TimeLimit, report: ProgressCallback
-    ) -> Completion:
-        """Send a request once, report the answer as it grows, and return the complete one.
-
-        Once the answer has begun, a failure carries the text so far and is never retried.
+        With `report`, a streamed answer is reported as it grows. Once it has begun, a failure carries the
+        text so far and is never retried.
         """
-        started = self._clock.monotonic()
+        path = request.sent_path or request.path
+        exchange = self._exchange("POST", path, request.payload, key, request.trace)
         answer = StreamedAnswer(
             is_diffusing=request.is_diffusing, max_bytes=MAX_RESPONSE_BYTES, api=self.name
         )
-        exchange = self._exchange(
-            "POST", request.sent_path or request.path, request.payload, key, request.trace
-        )
-        has_begun = False
+        status: int | None = None
+        started = self._clock.monotonic()
+        is_stream = report is not None and request.is_streamed
         try:
             async with asyncio.timeout(limit.seconds):
                 # Entered by hand: the limit for the first byte must end before the rest is read.
-                response = await self._begin(exchange, limit)
+                response = await (self._begin(exchange, limit) if is_stream else exchange.__aenter__())
+                status = response.status
                 try:
-                    if response.status not in _SUCCESS:
-                        path = request.sent_path or request.path
+                    if status not in _SUCCESS:
                         raise await self._read_refusal(response, path, request.model)
-                    has_begun = True
-                    if whole := await self._read_answer(response, answer, report):
-                        seconds = self._clock.monotonic() - started
-                        completion = read_response(whole, request, seconds, self.name)
-                        answer.add_whole(completion)
-                        await report(answer)
-                        return completion.add_warning(
-                            "The API sent the answer in one piece, not as a stream."
-                        )
+                    whole: bytes | None
+                    if is_stream and report is not None:
+                        whole = await self._read_answer(response, answer, report)
+                    else:
+                        whole = await response.read_body(MAX_RESPONSE_BYTES, limit.seconds)
                 finally:
                     await exchange.__aexit__(None, None, None)
+            seconds = self._clock.monotonic() - started
+            if whole is None:
+                completion, usage = read_stream(answer, request, started, started + seconds)
+            else:
+                completion, usage = read_response(whole, request, seconds, self.name)
+                if is_stream and report is not None:
+                    answer.add_whole(completion)
+                    await report(answer)
+                    completion = completion.add_warning(_IN_ONE_PIECE)
         except MercuryError as error:
-            if has_begun:  # the API bills what it has generated
+            if is_stream and status in _SUCCESS:  # the API bills what it has generated
                 error.stop_retries(answer.received)
-            raise
-        except _LOST as problem:
+            return Sent(Evidence(exchange.is_written, status, usage=error.usage), error=error)
+        except _FAILURES as problem:
             lost = self._lost(problem, limit, is_written=exchange.is_written)
-            if has_begun:
+            lost.__cause__ = problem
+            if is_stream and status in _SUCCESS:
                 lost.stop_retries(answer.received)
-            raise lost from problem
-        finally:
-            request.is_written = exchange.is_written
-        return read_stream(answer, request, started, self._clock.monotonic())
+            return Sent(Evidence(exchange.is_written, status), error=lost)
+        except asyncio.CancelledError as cancelled:
+            return Sent(Evidence(exchange.is_written, status), error=cancelled)
+        return Sent(Evidence(is_written=True, status=status, is_whole=True, usage=usage), completion)
 
     async def _begin(self, exchange: Exchange, limit: TimeLimit) -> Response:
         """Send a request and wait for the head of its response."""
@@ -187,8 +182,8 @@ class ApiClient:
 
     async def _read_answer(
         self, response: Response, answer: StreamedAnswer, report: ProgressCallback
-    ) -> bytes:
-        """Read a stream to its end; if the response is not a stream, return its body, else nothing."""
+    ) -> bytes | None:
+        """Read a stream to its end; if the response is not a stream, return its body, else None."""
         # The next read waits until the client has taken the text so far: a slow client slows the API, and
         # nothing piles up here.
         monotonic = self._clock.monotonic
@@ -217,10 +212,8 @@ class ApiClient:
         except TimeoutError as problem:
             idle = TimeLimit(self._idle_seconds, "MERCURY_IDLE_TIMEOUT")
             raise self._too_slow("nothing more came for", idle, is_written=True) from problem
-        except BodyTooLarge as problem:
-            raise self._too_large() from problem
         answer.end(monotonic())
-        return b""
+        return None
 
     async def _fetch(self, exchange: Exchange, path: str, limit: TimeLimit, model: str = "") -> bytes:
         try:
@@ -229,9 +222,7 @@ class ApiClient:
                     if response.status not in _SUCCESS:
                         raise await self._read_refusal(response, path, model)
                     return await response.read_body(MAX_RESPONSE_BYTES, limit.seconds)
-        except BodyTooLarge as problem:
-            raise self._too_large() from problem
-        except _LOST as problem:
+        except _FAILURES as problem:
             raise self._lost(problem, limit, is_written=exchange.is_written) from problem
 
     def _exchange(self, method: str, path: str, body: bytes, key: str, trace: Headers = ()) -> Exchange:
@@ -242,15 +233,22 @@ class ApiClient:
     async def _read_refusal(self, response: Response, path: str, model: str) -> MercuryError:
         try:
             body = await response.read_body(MAX_RESPONSE_BYTES, self._first_byte_seconds)
-        except (BodyTooLarge, *_LOST):  # the status alone decides about retries and money
+        except _FAILURES:  # the status alone decides about retries and money
             body = b""
         wait = read_retry_after(
             response.header("retry-after-ms"), response.header("retry-after"), self._clock.now()
         )
-        return refused(response.status, body, wait, path=path, model=model, api=self.name)
+        error = refused(response.status, body, wait, path=path, model=model, api=self.name)
+        error.usage = read_usage(body)
+        return error
 
     def _lost(self, problem: Exception, limit: TimeLimit, *, is_written: bool) -> MercuryError:
         """Return the error for a request without a complete answer."""
+        if isinstance(problem, BodyTooLarge):
+            message = (
+                f"The answer of the {self.name} has more than the {MAX_RESPONSE_BYTES:,} bytes that this "
+            )
+            return MercuryError("RESPONSE_TOO_LARGE", message + "server takes.")
         if isinstance(problem, TimeoutError):
             return self._too_slow(
                 "it did not answer in whole within its time of", limit, is_written=is_written
@@ -276,10 +274,6 @@ class ApiClient:
             f"The {self.name} was too slow: {what} {format_seconds(limit.seconds)}. {money}",
             next_step=f"Raise {limit.setting}, give timeout_ms, or ask for less (max_tokens).",
         )
-
-    def _too_large(self) -> MercuryError:
-        message = f"The answer of the {self.name} has more than the {MAX_RESPONSE_BYTES:,} bytes that this "
-        return MercuryError("RESPONSE_TOO_LARGE", message + "server takes.")
 
 
 def read_retry_after(milliseconds: str | None, value: str | None, now: float) -> float | None:

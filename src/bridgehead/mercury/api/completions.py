@@ -9,24 +9,21 @@ from msgspec import json
 from bridgehead.mcp import UNDECODABLE
 from bridgehead.runtime import logs
 
-from ..completion import CalledFunction, Completion, Metadata, Tokens, ToolCall, explain_cut
+from ..completion import CalledFunction, Completion, Metadata, ToolCall, explain_cut
 from ..errors import CODES, MercuryError
 from . import wire
 from .refusals import NOT_FOUND, broken_off, read_reason, refused
 from .stream import StreamedAnswer, begins_stream
 from .tolerance import mend, quote_bytes, read_tolerantly, unzip
 
-_TOKENS_LIMIT = 10**12
-_USD_LIMIT = 1e6
-_IMPOSSIBLE = Tokens(0, 0, 0)
+_AS_STREAM = "The API sent the answer as a stream, not in one piece."
 _NO_ENDPOINT = "Unexpected endpoint or method"
 """How LM Studio says that it does not serve a path, with the status 200."""
-_NOT_COUNTED = "The API's token counts cannot be true, so the usage and cost of this answer are not known."
+Read = tuple[Completion, tuple[Any, ...]]
+"""A completion, and what the API reported as its usage."""
 
 
-def read_response(
-    body: bytes, request: wire.ApiRequest, seconds: float, api: str = "Mercury API"
-) -> Completion:
+def read_response(body: bytes, request: wire.ApiRequest, seconds: float, api: str = "Mercury API") -> Read:
     """Read a complete response; `seconds` is how long it took, `api` names who sent it."""
     warnings: list[str] = []
     may_have_halves = False
@@ -43,10 +40,10 @@ def read_response(
                 answer.feed(body, seconds)
                 answer.end(seconds)
                 answer.first_token_at = None  # not known: the body was read as a whole
-                completion = read_stream(answer, request, 0.0, seconds)
-                if request.is_streamed:  # it was compressed, so it was read as a whole
-                    return completion
-                return completion.add_warning("The API sent the answer as a stream, not in one piece.")
+                completion, usage = read_stream(answer, request, 0.0, seconds)
+                if not request.is_streamed:  # otherwise it was compressed, and so read as a whole
+                    completion = completion.add_warning(_AS_STREAM)
+                return completion, usage
             raise _unusable("it is not JSON of any known form", quote_bytes(body), api) from problem
     # Decisions and embeddings have no choices. Their JSON becomes the text of one, and is handled as a chat.
     if request.path in (wire.DECISIONS, wire.EMBEDDINGS):
@@ -78,69 +75,54 @@ def read_response(
     if is_empty and (is_lost or any("choices" in warning for warning in warnings)):
         raise _unusable("no part of it can be read", quote_bytes(body), api)
     metadata = Metadata(
-        response.model or request.model,
-        read_usage(response.usage),
-        choice.finish_reason or "",
+        model=response.model or request.model,
+        finish_reason=choice.finish_reason or "",
         duration_ms=round(seconds * 1000, 3),
         warnings=read_warnings(response) + warnings,
     )
-    return _complete(
+    completion = _complete(
         text,
         metadata,
-        response.usage,
         message.calls,
         reasoning=thoughts,
         summary=response.reasoning_summary,
         refusal=message.refusal,
     )
+    return completion, () if response.usage is None else (response.usage,)
 
 
-def read_stream(answer: StreamedAnswer, request: wire.ApiRequest, started: float, now: float) -> Completion:
+def read_stream(answer: StreamedAnswer, request: wire.ApiRequest, started: float, now: float) -> Read:
     """Read a streamed answer that has ended."""
-    used = read_usage(answer.usage)
-    first = answer.first_token_at  # tokens per second are counted from here, without the wait before
-    generating = now - (started if first is None else first)
+    first = answer.first_token_at
     metadata = Metadata(
-        answer.model or request.model,
-        used,
-        answer.finish_reason or "",
+        model=answer.model or request.model,
+        finish_reason=answer.finish_reason or "",
         duration_ms=round((now - started) * 1000, 3),
         time_to_first_token_ms=None if first is None else round((first - started) * 1000, 3),
-        tokens_per_second=round(used.completion_tokens / generating, 1) if generating > 0 else None,
         warnings=answer.warnings,
     )
-    return _complete(
+    completion = _complete(
         answer.text,
         metadata,
-        answer.usage,
         answer.tool_calls,
         reasoning=answer.reasoning,
         summary=answer.reasoning_summary,
         refusal=answer.refusal,
     )
+    return completion, tuple(answer.usage)
 
 
 def _complete(
     text: str,
     metadata: Metadata,
-    reported: wire.ApiUsage | None,
     calls: list[wire.ToolCall],
     *,
     reasoning: str | None,
     summary: wire.ReasoningSummary | None,
     refusal: str | None,
 ) -> Completion:
-    """Add the parts that complete and streamed answers share: cost, warnings, tool calls, reasoning."""
-    if reported is not None and reported.cost is not None:
-        try:
-            usd = float(reported.cost)
-        except (TypeError, ValueError):
-            usd = -1.0
-        if 0 <= usd < _USD_LIMIT:  # otherwise implausible
-            metadata.cost_usd = usd
+    """Add the parts that complete and streamed answers share: warnings, tool calls, reasoning."""
     warnings = metadata.warnings or []
-    if metadata.usage is _IMPOSSIBLE:
-        warnings.append(_NOT_COUNTED)
     tool_calls: list[ToolCall] | None = None
     if calls:
         tool_calls = []
@@ -179,29 +161,6 @@ def _clean(text: str) -> str:
 def read_warnings(response: wire.CompletionResponse) -> list[str]:
     """Return the API's own warnings."""
     return [response.warning] if isinstance(response.warning, str) else list(response.warning or ())
-
-
-def read_usage(used: wire.ApiUsage | None) -> Tokens:
-    """Read either form of the API's usage: details (newer), or flat (older). The newer one wins.
-
-    Impossible numbers count as no usage: they would end up in budgets and limits.
-    """
-    if used is None:
-        return Tokens(0, 0, 0)
-    reasoning, cached = used.reasoning_tokens, used.cached_input_tokens
-    if used.completion_tokens_details is not None:
-        newer = used.completion_tokens_details.reasoning_tokens
-        reasoning = reasoning if newer is None else newer
-    if used.prompt_tokens_details is not None:
-        newer = used.prompt_tokens_details.cached_tokens
-        cached = cached if newer is None else newer
-    prompt = used.prompt_tokens or used.input_tokens or 0
-    completion = used.completion_tokens or used.output_tokens or 0
-    total = used.total_tokens or prompt + completion
-    counts = (prompt, completion, total, reasoning or 0, cached or 0)
-    if min(counts) < 0 or max(counts) > _TOKENS_LIMIT:
-        return _IMPOSSIBLE
-    return Tokens(prompt, completion, total, reasoning, cached)
 
 
 def _unusable(why: str, content: str | None, api: str) -> MercuryError:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from contextlib import suppress
+from typing import Any
 
 from bridgehead.mcp import UNDECODABLE
 
@@ -173,6 +174,16 @@ def read_refusal(body: bytes) -> wire.ApiError:
     # Not JSON: a gateway's own text, unless it is an HTML page.
     is_text = body[:1].isalnum()
     return wire.ApiError(quote_bytes(body) if is_text else None)
+
+
+def read_usage(body: bytes) -> tuple[Any, ...]:
+    """Return the usage in the body of a refusal, if there is any: then it is billed all the same."""
+    if b'"usage"' not in body:
+        return ()
+    with suppress(*UNDECODABLE):
+        reported = wire.read_refusal(body).usage
+        return () if reported is None else (reported,)
+    return ("unreadable",)
 
 
 def is_page(body: bytes) -> bool:

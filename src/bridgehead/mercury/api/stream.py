@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from contextlib import suppress
+from typing import Any
 
 import msgspec
 
@@ -18,6 +19,7 @@ from bridgehead.runtime import logs
 from ..completion import Completion
 from ..errors import MercuryError
 from . import wire
+from .evidence import MAX_REPORTS
 from .refusals import broken_off, read_reason, read_refusal
 from .tolerance import BOM, MAX_QUOTE, has_open_end, mend, quote_bytes, read_tolerantly
 
@@ -149,7 +151,8 @@ class StreamedAnswer:
         self._api = api
         self.model = ""
         self.finish_reason: str | None = None
-        self.usage: wire.ApiUsage | None = None
+        self.usage: list[Any] = []
+        """Reports of usage behind the last piece of the answer. One before it does not cover the whole."""
         self.reasoning_summary: wire.ReasoningSummary | None = None
         self.warnings: list[str] = []
         self.is_done = False
@@ -296,20 +299,26 @@ class StreamedAnswer:
             for warning in warnings:
                 self._warn(warning)
         self.model = chunk.model or self.model
+        reported = None
         if chunk.usage or chunk.error or chunk.warning or chunk.x_groq or chunk.reasoning_summary:
             if chunk.error:
                 raise broken_off(read_refusal(data), self.received, self._api)
-            self.usage = chunk.usage or (chunk.x_groq and chunk.x_groq.usage) or self.usage
+            reported = chunk.usage or (chunk.x_groq and chunk.x_groq.usage)
             self.reasoning_summary = chunk.reasoning_summary or self.reasoning_summary
             if chunk.warning:
                 for warning in [chunk.warning] if isinstance(chunk.warning, str) else chunk.warning:
                     self._warn(warning)
-        if not chunk.choices:
-            # Older vLLM sends errors without the member `error`.
-            if chunk.choices is None and (reason := read_refusal(data)).message:
-                raise broken_off(reason, self.received, self._api)
-            return
-        choice = chunk.choices[0]
+        if chunk.choices:
+            if self._read_choice(chunk.choices[0], now):
+                self.usage.clear()
+        # Older vLLM sends errors without the member `error`.
+        elif chunk.choices is None and (reason := read_refusal(data)).message:
+            raise broken_off(reason, self.received, self._api)
+        if reported and reported not in self.usage and len(self.usage) < MAX_REPORTS:
+            self.usage.append(reported)
+
+    def _read_choice(self, choice: wire.Choice, now: float) -> bool:
+        """Add what a chunk adds to the answer; return whether it adds anything."""
         if choice.finish_reason:
             self.finish_reason = choice.finish_reason
             if choice.error:
@@ -317,7 +326,7 @@ class StreamedAnswer:
         delta = choice.delta or choice.message
         if delta is None:
             if choice.text is None:
-                return
+                return False
             delta = wire.Message(choice.text)  # a streamed fill-in
         if delta.tool_calls or delta.function_call:
             for call in delta.calls:
@@ -329,7 +338,7 @@ class StreamedAnswer:
             self._size += _TOOL_CALL_BYTES + len(thought or "") + len(delta.refusal or "")
         text = delta.content
         if not text:
-            return
+            return bool(thought or delta.refusal or delta.tool_calls or delta.function_call)
         if not isinstance(text, str):
             self._reasoning.append(wire.read_thinking(text))
             text = wire.read_text(text)
@@ -343,6 +352,7 @@ class StreamedAnswer:
         else:
             self._fresh.append(text)
             self._size += len(text)
+        return True
 
     def _add_fresh(self) -> None:
         """Redact the pieces of one read and add them, except an end that may be the beginning of a secret."""

@@ -56,8 +56,6 @@ class ApiRequest(Struct):
     """Sent instead of `body` if the provider needs another model, or other fields."""
     trace: tuple[tuple[str, str], ...] = ()
     """Headers that propagate the caller's trace."""
-    is_written: bool = False
-    """Whether any byte of the current send was written. If not, the API certainly received nothing."""
 
     @property
     def payload(self) -> bytes:
@@ -75,34 +73,10 @@ class ApiRequest(Struct):
 
 
 # Responses are without `gc`: decoded JSON has no cycles, and a chunk takes 500 instructions fewer.
-class TokenDetails(Struct, gc=False):
-    """Breakdown of tokens in the newer form of `usage`."""
-
-    reasoning_tokens: int | None = None
-    cached_tokens: int | None = None
-
-
-class ApiUsage(Struct, gc=False):
-    """Usage in the older form (flat) or the newer one (details)."""
-
-    prompt_tokens: int | None = None
-    completion_tokens: int | None = None
-    total_tokens: int | None = None
-    input_tokens: int | None = None
-    """Prompt tokens of a decision."""
-    output_tokens: int | None = None
-    reasoning_tokens: int | None = None
-    cached_input_tokens: int | None = None
-    completion_tokens_details: TokenDetails | None = None
-    prompt_tokens_details: TokenDetails | None = None
-    cost: Any = None
-    """US dollars charged; only some compatible APIs report it."""
-
-
 class GroqUsage(Struct, gc=False):
     """Usage as nested in Groq's streams, in `x_groq`."""
 
-    usage: ApiUsage | None = None
+    usage: Any = None
 
 
 class FunctionCall(Struct, gc=False):
@@ -188,7 +162,8 @@ class Chunk(Struct, gc=False):
     # In the order in which the API sends them, because msgspec looks for the next name after the last one.
     model: str | None = None
     choices: list[Choice] | None = None
-    usage: ApiUsage | None = None
+    usage: Any = None
+    """As decoded: what it proves is decided with the money (`calling/settlement.py`)."""
     x_groq: GroqUsage | None = None
     warning: str | list[str] | None = None
     reasoning_summary: ReasoningSummary | None = None
@@ -207,14 +182,6 @@ class CompletionResponse(Chunk, gc=False):
     """The reason of an error, in FastAPI's form."""
 
 
-class Pricing(Struct):
-    """US dollars per token, as decimal strings."""
-
-    prompt: str | float | None = None
-    completion: str | float | None = None
-    input_cache_reads: str | float | None = None
-
-
 class Model(Struct):
     """A model as the API lists it."""
 
@@ -223,7 +190,8 @@ class Model(Struct):
     created: int | float | None = None
     context_length: int | None = None
     max_output_length: int | None = None
-    pricing: Pricing | None = None
+    pricing: dict[str, Any] | None = None
+    """US dollars per token or request, by what they are for, as decimal strings."""
     supported_features: list[str] | None = None
     supported_endpoints: list[str] | None = None
 
@@ -240,6 +208,7 @@ class ErrorResponse(Struct):
     error: Any = None
     message: Any = None
     detail: Any = None
+    usage: Any = None
 
 
 _ESCAPE, _UNICODE, _SLASH = b"\\", b"\\u00", b"\\/"
@@ -304,15 +273,6 @@ def read_thinking(content: Any) -> str:
     if not isinstance(content, list):
         return ""
     return "".join(read_text(part.get("thinking")) for part in content if isinstance(part, dict))
-
-
-def read_price(text: str | float | None) -> float | None:
-    """Read a price; None if it is missing, negative or not a finite number."""
-    try:
-        value = -1.0 if text is None else float(text)
-    except ValueError:
-        return None
-    return value if 0 <= value < float("inf") else None
 
 
 def redact_text(text: str) -> str:

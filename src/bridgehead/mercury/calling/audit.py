@@ -125,9 +125,9 @@ class Audit:
             if call.uncertain_usd:
                 line["uncertain_usd"] = round(call.uncertain_usd, 12)
         if completion is not None:
-            used = completion.metadata.usage
-            line["prompt_tokens"] = used.prompt_tokens
-            line["completion_tokens"] = used.completion_tokens
+            if used := completion.metadata.usage:
+                line["prompt_tokens"] = used.prompt_tokens
+                line["completion_tokens"] = used.completion_tokens
             line["cost_usd"] = completion.metadata.cost_usd
             line["from_cache"] = completion.metadata.from_cache
         if self._with_content and call is not None:

@@ -20,7 +20,6 @@ from bridgehead.runtime import events
 from bridgehead.runtime.errors import BridgeError
 from bridgehead.runtime.timing import Clock
 
-from ..completion import Tokens
 from ..errors import MercuryError
 from ..settings import MercurySettings
 from .usage import utc_day
@@ -80,13 +79,6 @@ class Reservation(Struct, kw_only=True, eq=False):
     """Whether a budget holds the worst case."""
     state: State = "open"
     settled_usd: float | None = None
-    used: Tokens | None = None
-
-    def settle(self, used: Tokens, usd: float | None) -> None:
-        """Replace the worst case by the reported usage and cost."""
-        if usd is None and self.is_booked:
-            return  # without a cost the budget keeps the worst case, as uncertain
-        self.state, self.used, self.settled_usd = "settled", used, usd
 
 
 class Cap(Struct, frozen=True):

@@ -220,7 +220,8 @@ class CallFactory:
             call.trace = _continue_trace(trace)
         if not isinstance(args, Chat):
             return call
-        call.max_tokens = args.max_completion_tokens or call.max_tokens
+        # Where both are given, only the API knows which one counts: the larger one is reserved.
+        call.max_tokens = max(args.max_tokens or 0, args.max_completion_tokens or 0) or None
         call.is_diffusing = call.asks_diffusing = args.diffusing or False
         # Refuse combinations of fields that the schema cannot express; the error names the field.
         for number, message in enumerate(args.messages):

@@ -22,6 +22,7 @@ from bridgehead.runtime.timing import Clock
 
 from ..api import response_format
 from ..api.client import ProgressCallback, TimeLimit
+from ..api.evidence import NOTHING_PROVEN, NOTHING_WRITTEN, Sent
 from ..api.refusals import list_models
 from ..api.wire import CHAT, COMPLETIONS, DECISIONS, EDIT, EMBEDDINGS, FIM
 from ..completion import Completion
@@ -34,6 +35,7 @@ from .provider import Provider
 from .reservations import Reservations
 from .retries import Retries
 from .routes import MERCURY, Routes, Target
+from .settlement import End
 from .usage import Usage, UsageCounts
 
 _FALL_BACK = frozenset(
@@ -258,72 +260,99 @@ class Completer:
     async def _send(
         self, call: Call, provider: Provider, key: str, deadline: float, report: ProgressCallback | None
     ) -> Completion:
-        """Send a call once: reserve its worst case, send, settle."""
-        async with self._reservations.reserve(call, provider, deadline) as reservation:
-            now = self._clock.monotonic()
-            if now >= deadline:
-                raise MercuryError(
-                    "TIMEOUT",
-                    "The call's time was over before the API could be asked. Nothing was sent.",
-                    next_step="Raise MERCURY_TOTAL_TIMEOUT or give timeout_ms, or make fewer calls at once.",
-                )
-            request_seconds = call.request_seconds or provider.request_seconds
-            if call.is_streamed or deadline - now < request_seconds:
-                limit = TimeLimit(deadline - now, "MERCURY_TOTAL_TIMEOUT")
-            else:
-                limit = TimeLimit(request_seconds, "REQUEST_TIMEOUT")
-            breaker, catalogue = provider.breaker, provider.catalogue
-            if delay := breaker.delay(now):
-                raise MercuryError(
-                    "SERVICE_DOWN",
-                    f"The {provider.api.name} keeps failing; calls are paused for {format_seconds(delay)}.",
-                    retry_after=delay,
-                    next_step="Call again then.",
-                )
-            try:
-                if report is not None and call.is_streamed:
-                    completion = await provider.api.stream(call, key, limit, report)
-                else:
-                    completion = await provider.api.complete(call, key, limit)
-            except MercuryError as error:
-                provider.name_settings(error)
-                # Any other status proves that the service is up, even if it refuses the request. Without a
-                # status (a timeout, an unreadable answer) the state of the service is unknown.
-                if error.is_outage:
-                    breaker.record_failure(self._clock.monotonic())
-                elif error.status is not None:
-                    breaker.record_success()
-                else:
-                    breaker.record_nothing()
-                raise
-            except BaseException:  # cancelled: says nothing about the service
-                breaker.record_nothing()
-                raise
+        """Send a call once: reserve its worst case, send, book how it ended."""
+        held = await self._reservations.reserve(call, provider, deadline)
+        evidence, answered = NOTHING_PROVEN, ""
+        try:
+            sent = await self._send_reserved(call, provider, key, deadline, report)
+            evidence = sent.evidence
+            if sent.completion is not None:
+                answered = sent.completion.metadata.model
+                if provider.catalogue.find_prices(call.model) is None:
+                    # The first answer of a process may arrive before the price list.
+                    await provider.catalogue.wait_for_prices()
+        finally:
+            end = self._reservations.finish(held, evidence, call, provider, answered)
+        if sent.completion is None:
+            raise sent.error or AssertionError
+        answer = sent.completion.metadata
+        answer.cost_usd = end.usd
+        if end.tokens is not None:
+            answer.usage = end.tokens
+            waited = answer.time_to_first_token_ms or 0.0
+            if call.is_streamed and (answer.duration_ms or 0.0) > waited:
+                generating = ((answer.duration_ms or 0.0) - waited) / 1000
+                answer.tokens_per_second = round(end.tokens.completion_tokens / generating, 1)
+        unsent = ", ".join(call.dropped)
+        notes = (
+            *call.warnings,
+            f"Not sent, because the provider {provider.name} does not know it: {unsent}." if unsent else "",
+            _explain_end(end, held.reservation.worst_usd),
+        )
+        if any(notes):
+            answer.warnings = [*(answer.warnings or ()), *filter(None, notes)]
+        if self._routes.routes:
+            answer.provider = provider.name
+        self._usage.count_answer(call.model, call.client, answer, is_booked=held.reservation.is_booked)
+        return sent.completion
+
+    async def _send_reserved(
+        self, call: Call, provider: Provider, key: str, deadline: float, report: ProgressCallback | None
+    ) -> Sent:
+        """Send a call whose worst case is held, unless it is too late or the provider is paused."""
+        now, breaker = self._clock.monotonic(), provider.breaker
+        if now >= deadline:
+            late = MercuryError(
+                "TIMEOUT",
+                "The call's time was over before the API could be asked. Nothing was sent.",
+                next_step="Raise MERCURY_TOTAL_TIMEOUT or give timeout_ms, or make fewer calls at once.",
+            )
+            return Sent(NOTHING_WRITTEN, error=late)
+        if delay := breaker.delay(now):
+            paused = MercuryError(
+                "SERVICE_DOWN",
+                f"The {provider.api.name} keeps failing; calls are paused for {format_seconds(delay)}.",
+                retry_after=delay,
+                next_step="Call again then.",
+            )
+            return Sent(NOTHING_WRITTEN, error=paused)
+        request_seconds = call.request_seconds or provider.request_seconds
+        if call.is_streamed or deadline - now < request_seconds:
+            limit = TimeLimit(deadline - now, "MERCURY_TOTAL_TIMEOUT")
+        else:
+            limit = TimeLimit(request_seconds, "REQUEST_TIMEOUT")
+        sent = await provider.api.send(call, key, limit, report)
+        error = sent.error
+        if isinstance(error, MercuryError):
+            provider.name_settings(error)
+        # Any answer proves that the service is up, even if it refuses the request. Without a status (a
+        # timeout, a cancelled call, an unreadable answer) the state of the service is unknown.
+        if isinstance(error, MercuryError) and error.is_outage:
+            breaker.record_failure(self._clock.monotonic())
+        elif error is None or (isinstance(error, MercuryError) and error.status is not None):
             breaker.record_success()
+        else:
+            breaker.record_nothing()
+        if error is None:
             provider.problem = ""
-            answer = completion.metadata
-            if call.warnings or call.dropped:
-                unsent = ", ".join(call.dropped)
-                why = f"Not sent, because the provider {provider.name} does not know it: {unsent}."
-                answer.warnings = [*(answer.warnings or ()), *call.warnings, *([why] if unsent else ())]
-            used = answer.usage
-            if answer.cost_usd is None:
-                answer.cost_usd = catalogue.price(answer, call.model)
-            if answer.cost_usd is None and used.total_tokens:
-                # The first answer of a process may arrive before the price list.
-                await catalogue.wait_for_prices()
-                answer.cost_usd = catalogue.price(answer, call.model)
-            # Without usage and cost the reservation keeps its worst case and becomes uncertain.
-            if used.total_tokens or answer.cost_usd is not None:
-                reservation.settle(used, answer.cost_usd)
-            if self._routes.routes:
-                answer.provider = provider.name
-            self._usage.count_answer(call.model, call.client, answer, is_booked=reservation.is_booked)
-            return completion
+        return sent
 
     def _count_failure(self, call: Call) -> None:
         model = self._providers[call.provider].catalogue.counted_name(call.model)
         self._usage.count(model, call.client, UsageCounts(calls=1, errors=1))
+
+
+def _explain_end(end: End, worst: float | None) -> str:
+    """Return the note about the cost of an answer; empty if there is nothing odd about it."""
+    if not end.why:
+        return ""
+    why = end.why[0].upper() + end.why[1:]
+    if end.state == "settled":
+        return f"{why}."
+    if end.tokens is not None and end.usd is None and not worst:
+        return ""
+    most = f" Up to ${worst:.6f} may be billed." if worst else ""
+    return f"{why}, so what this answer cost is not known.{most}"
 
 
 _DEFAULT_MODEL = {
@@ -358,8 +387,9 @@ def describe_call(call: Call, completion: Completion | None = None) -> dict[str,
         return about
     metadata = completion.metadata
     about["gen_ai.response.model"] = metadata.model
-    about["gen_ai.usage.input_tokens"] = metadata.usage.prompt_tokens
-    about["gen_ai.usage.output_tokens"] = metadata.usage.completion_tokens
+    if metadata.usage:
+        about["gen_ai.usage.input_tokens"] = metadata.usage.prompt_tokens
+        about["gen_ai.usage.output_tokens"] = metadata.usage.completion_tokens
     if metadata.cost_usd is not None:
         about["bridgehead.cost_usd"] = metadata.cost_usd
     return about

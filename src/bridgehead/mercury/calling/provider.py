@@ -88,6 +88,8 @@ class Provider:
         self.request_seconds = settings.request_timeout / 1000
         """Time limit of one request, unless the call sets one."""
         self.unknown_fields = () if entry is None else tuple(set(get_args(VendorField)) - set(entry.knows))
+        self.bills_refusals = entry is not None and entry.is_refusal_billed
+        """Whether it charges for requests that it refuses with 400."""
         self.has_fim = True
         """Whether it has an endpoint for fill-ins of its own; false after a 404."""
         self.has_stream_options = True

@@ -203,9 +203,11 @@ class RateLimits:
                 )
             await asyncio.sleep(delay)  # then retry: another call may have taken the room
 
-    def correct(self, entries: WindowEntries | None, input_tokens: int, output_tokens: int) -> None:
-        """Replace the tokens taken by those used. The count of requests stays."""
-        if entries is None:
+    def correct(
+        self, entries: WindowEntries | None, input_tokens: int | None, output_tokens: int | None
+    ) -> None:
+        """Replace the tokens taken by those used, unless they are not known. The count of requests stays."""
+        if entries is None or input_tokens is None:
             return
         used = {"requests": None, "input_tokens": input_tokens, "output_tokens": output_tokens}
         for thing, window, entry in entries.local:

@@ -1,11 +1,8 @@
 """Reservations: hold the worst case of one send, in money and in rate limits, until its end is known.
 
 A send is one request written to a socket: the first attempt, a retry or a fallback. It reserves its worst
-case before anything is written and ends in one of three states:
-
-    settled     the API reported the usage of the send; it replaces the worst case
-    released    the API certainly did no work: nothing was written, or it answered 4xx (but not 408)
-    uncertain   anything else: 408, 5xx, a timeout, a lost connection, a cut stream, an answer without usage
+case before anything is written. What is known of it afterwards decides how it ends: settled, released or
+uncertain (`settlement.py`).
 
 Uncertain money stays committed until the end of its budget period, unless the payer releases it (`bridgehead
 mercury usage --release`). A process that dies leaves its reservations open; they become uncertain after their
@@ -14,13 +11,13 @@ mercury usage --release`). A process that dies leaves its reservations open; the
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from msgspec import Struct
 
 from bridgehead.runtime import events, logs
 from bridgehead.runtime.timing import Clock
 
 from ..api.catalogue import Catalogue
+from ..api.evidence import Evidence
 from ..api.refusals import unknown_model
 from ..api.wire import EMBEDDINGS
 from ..errors import MercuryError
@@ -28,13 +25,20 @@ from .budget import Budget, Reservation
 from .call import ANONYMOUS, Call
 from .provider import Provider
 from .rate_limits import RateLimits, WindowEntries
-from .usage import Usage, utc_day
+from .settlement import End, Terms, decide_end
+from .usage import Usage
 
 GRACE_SECONDS = 30.0
 """How long a reservation may stay open after its call's deadline. No send can be under way by then."""
-_UNBILLED = range(400, 500)
-_REQUEST_TIMEOUT = 408
 _log = logs.logger("mercury.reservations")
+
+
+class Held(Struct, frozen=True):
+    """What one send holds until its end is known."""
+
+    reservation: Reservation
+    entries: WindowEntries | None
+    """Its amounts in the rate limits."""
 
 
 class Reservations:
@@ -46,22 +50,21 @@ class Reservations:
         self._budget = budget
         self._usage = usage
 
-    @asynccontextmanager
-    async def reserve(self, call: Call, provider: Provider, deadline: float) -> AsyncIterator[Reservation]:
+    async def reserve(self, call: Call, provider: Provider, deadline: float) -> Held:
         """Hold the worst case of one send; raises `MercuryError` if a limit or a budget is reached.
 
-        Unless the block settles it, the exception that leaves the block decides how the send ended.
+        `finish` has to follow, however the send ends.
         """
         catalogue = provider.catalogue
         # With a budget, prices and the longest answer have to be known before the send; otherwise the list
         # may come later.
+        unlisted: MercuryError | None = None
         if self._budget.is_set or self._rate_limits.needs_output_length:
-            await catalogue.load(deadline - self._clock.monotonic())
+            unlisted = await catalogue.load(deadline - self._clock.monotonic())
         else:
             catalogue.renew()
-        call.is_written = False
         reservation = Reservation(
-            day=utc_day(self._clock.now()),
+            day=self._usage.today,
             payer=call.principal or ANONYMOUS,
             model=catalogue.counted_name(call.model),
             client=self._usage.counted_client(call.client),
@@ -81,48 +84,54 @@ class Reservations:
                 deadline=deadline,
             )
             call.is_counted = True
-        error: BaseException | None = None
-        try:
-            if self._budget.is_set:
-                reservation.worst_usd = price_worst_case(call, provider)
+        if self._budget.is_set:
+            try:
+                reservation.worst_usd = price_worst_case(call, provider, unlisted)
                 await self._budget.reserve(reservation)
-            yield reservation
-        except BaseException as problem:
-            error = problem
-            raise
-        finally:
-            if reservation.state == "open":
-                # A 4xx proves that the API did no work. 408 and 5xx prove nothing: gateways answer 502 and
-                # 504 also after the model has run.
-                status = error.status if isinstance(error, MercuryError) else None
-                is_unbilled = status in _UNBILLED and status != _REQUEST_TIMEOUT
-                reservation.state = "released" if is_unbilled or not call.is_written else "uncertain"
-            call.tries += call.is_written
-            self._finish(reservation, entries, call, catalogue)
+            except BaseException:
+                self._rate_limits.correct(entries, 0, 0)
+                raise
+        return Held(reservation, entries)
 
-    def _finish(
-        self, reservation: Reservation, entries: WindowEntries | None, call: Call, catalogue: Catalogue
-    ) -> None:
-        if reservation.state == "released":
-            self._rate_limits.correct(entries, 0, 0)
-        elif reservation.state == "settled":
-            used, settled, worst = reservation.used, reservation.settled_usd, reservation.worst_usd
-            if used is not None and used.total_tokens:
-                self._rate_limits.correct(entries, used.prompt_tokens, used.completion_tokens)
-            if reservation.is_booked and settled is not None and worst is not None and settled > worst:
-                _log.warn(
-                    "the API charged more than its prices and max_tokens allow",
-                    model=call.model,
-                    charged_usd=settled,
-                    expected_usd=worst,
+    def finish(
+        self, held: Held, evidence: Evidence, call: Call, provider: Provider, answered: str = ""
+    ) -> End:
+        """Book how a send has ended; `answered` is the model that the answer names."""
+        reservation, catalogue = held.reservation, provider.catalogue
+        if reservation.worst_usd is None:  # without a budget
+            prices = catalogue.find_prices(call.model)
+            if prices is not None:
+                reservation.worst_usd = prices.worst_cost(
+                    call.max_input_tokens, longest_answer(call, catalogue) or 0
                 )
-                # The cached price list is wrong: the next send reads a new one.
-                catalogue.expire()
-        else:
-            if reservation.worst_usd is None:  # without a budget, priced only now for the report
-                reservation.worst_usd = catalogue.worst_cost(
-                    call.model, call.max_input_tokens, longest_answer(call, catalogue) or 0
-                )
+        model = catalogue.find_answering(answered, call.model)
+        most_written = catalogue.max_output(model)
+        end = decide_end(
+            evidence,
+            Terms(
+                catalogue.find_prices(model),
+                reservation.worst_usd,
+                catalogue.context_length(model),
+                0 if call.path == EMBEDDINGS else most_written and max(most_written, call.max_tokens or 0),
+                bills_refusals=provider.bills_refusals,
+            ),
+        )
+        call.tries += evidence.is_written
+        self._rate_limits.correct(held.entries, *_used_tokens(end))
+        reservation.state, reservation.settled_usd = end.state, end.usd
+        if end.state == "settled" and end.why:
+            _log.warn(
+                "the API charged more than its prices and max_tokens allow",
+                model=call.model,
+                charged_usd=end.usd,
+                expected_usd=reservation.worst_usd,
+            )
+            # The cached price list is wrong: the next send waits for a new one.
+            catalogue.expire()
+        elif end.state == "uncertain" and not reservation.is_booked and end.tokens is not None:
+            # Without a budget nothing is held for an answer whose price is not known: it is priced later.
+            reservation.state = "settled"
+        elif end.state == "uncertain":
             call.uncertain_usd += reservation.worst_usd or 0.0
             self._usage.count_uncertain(reservation.model, reservation.worst_usd)
             events.publish(
@@ -132,8 +141,19 @@ class Reservations:
                 model=reservation.model,
                 client=reservation.client,
                 usd=reservation.worst_usd,
+                why=end.why,
             )
         self._budget.finish(reservation)
+        return end
+
+
+def _used_tokens(end: End) -> tuple[int | None, int | None]:
+    """Return how many tokens count in the rate limits; None leaves the number that was taken."""
+    if end.state == "released":
+        return 0, 0
+    if end.tokens is None:
+        return None, None
+    return end.tokens.prompt_tokens, end.tokens.total_tokens - end.tokens.prompt_tokens
 
 
 def longest_answer(call: Call, catalogue: Catalogue) -> int | None:
@@ -143,25 +163,37 @@ def longest_answer(call: Call, catalogue: Catalogue) -> int | None:
     return call.max_tokens or catalogue.max_output(call.model)
 
 
-def price_worst_case(call: Call, provider: Provider) -> float:
-    """Return the maximum cost of a send; raises if it is unknown."""
+def price_worst_case(call: Call, provider: Provider, unlisted: MercuryError | None) -> float:
+    """Return the maximum cost of a send; raises if it is unknown.
+
+    `unlisted` is why there is no list of models: a wrong key or no network is then the true cause.
+    """
     catalogue = provider.catalogue
     names, longest = catalogue.names, longest_answer(call, catalogue)
+    prices = catalogue.find_prices(call.model)
+    if unlisted is not None and unlisted.code not in _LISTLESS and (prices is None or longest is None):
+        unlisted.is_transient = False  # the next call asks for the list again
+        raise unlisted
     if names and call.model not in names:
         raise unknown_model(call.model, names, provider.api.name)
+    if prices is None:
+        raise MercuryError(
+            "PRICE_UNKNOWN", f"There is a budget, and the price of {call.model!r} is not known."
+        )
     if longest is None:
         raise MercuryError(
             "PRICE_UNKNOWN",
             f"A budget is set, but the longest possible answer of {call.model!r} is not known.",
-            next_step="Give max_tokens, or use a model that mercury_list_models lists.",
+            next_step="Give max_tokens, or set max_output for the model in MERCURY_ROUTES_FILE.",
         )
-    if names and not catalogue.has_current_price(call.model):
+    if not catalogue.has_current_price(call.model):
         raise MercuryError(
             "PRICE_UNKNOWN",
-            "There is a budget, and the API's prices are too old to trust and could not be renewed.",
+            "There is a budget, and the API charged more than its listed prices; there are no newer ones.",
             next_step="Try again in a minute; `bridgehead mercury doctor` checks the list of models.",
         )
-    worst = catalogue.worst_cost(call.model, call.max_input_tokens, longest)
-    if worst is None:
-        raise MercuryError("PRICE_UNKNOWN", "There is a budget, and the price of this model is not known.")
-    return worst
+    return prices.worst_cost(call.max_input_tokens, longest)
+
+
+_LISTLESS = ("NOT_FOUND", "MODEL_NOT_FOUND", "BAD_RESPONSE", "INVALID_REQUEST")
+"""How a server answers that has no list of models, or none that can be read."""

@@ -16,12 +16,14 @@ from __future__ import annotations
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Annotated, Protocol
+from urllib.parse import urlsplit
 
 import msgspec
 from msgspec import Meta, Struct
 
 from bridgehead.runtime.settings import SettingError
 
+from ..api.prices import Prices
 from ..api.wire import VendorField
 
 MERCURY = "mercury"
@@ -34,17 +36,19 @@ Money = Annotated[float, Meta(ge=0)]
 
 
 class ModelTerms(Struct, forbid_unknown_fields=True, frozen=True):
-    """Prices of a model, in US dollars per million tokens, and its maximum output."""
+    """Prices of a model, in US dollars per million tokens (and per request), and its maximum output."""
 
     prompt_usd: Money
     completion_usd: Money
+    request_usd: Money = 0.0
+    """For each request, beside its tokens."""
     max_output: Annotated[int, Meta(ge=1)] | None = None
 
     @property
-    def prices(self) -> tuple[float, float, float]:
-        """US dollars per token: prompt, completion, cached prompt."""
+    def prices(self) -> Prices:
+        """The prices of one token."""
         prompt = self.prompt_usd / _TOKENS
-        return prompt, self.completion_usd / _TOKENS, prompt
+        return Prices(prompt, self.completion_usd / _TOKENS, prompt, self.request_usd)
 
 
 class ProviderEntry(Struct, forbid_unknown_fields=True, frozen=True):
@@ -66,6 +70,14 @@ class ProviderEntry(Struct, forbid_unknown_fields=True, frozen=True):
     knows: list[VendorField] = []
     """Mercury's own fields that it accepts; the others are not sent to it."""
     models: dict[str, ModelTerms] = {}
+    bills_refusals: bool = False
+    """Whether it charges for requests that it refuses with 400, as Azure does."""
+
+    @property
+    def is_refusal_billed(self) -> bool:
+        """The same, known of Azure without being told."""
+        host = urlsplit(self.url).hostname or ""
+        return self.bills_refusals or host.endswith(".azure.com")
 
 
 class Routed(Protocol):

@@ -19,6 +19,7 @@ from bridgehead.runtime.stores.rate_windows import SharedWindows
 from bridgehead.runtime.stores.single_flight import SingleFlight
 from bridgehead.runtime.timing import Backoff, Clock, SystemClock
 
+from ..completion import Tokens
 from ..errors import MercuryError
 from ..settings import MercurySettings
 from .audit import Audit
@@ -98,7 +99,12 @@ class Service:
             url = settings.database_url
             self.usage_store = PostgresUsage(url, open_state, clock, keep_days=USAGE_DAYS)
             self.books = PostgresBudget(url)
-        self.usage = Usage(self.usage_store, clock, self.catalogue.price)
+
+        def price(used: Tokens, model: str) -> float | None:
+            prices = self.catalogue.find_prices(model)
+            return None if prices is None or not prices.is_exact else prices.cost(used)
+
+        self.usage = Usage(self.usage_store, clock, price)
         self.budget = Budget(self.books, clock, BudgetLimits.from_settings(settings))
         self.audit = Audit(with_content=settings.log_content)
         delay = settings.retry_delay / 1000

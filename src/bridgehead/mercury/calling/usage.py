@@ -19,7 +19,7 @@ from bridgehead.runtime import logs
 from bridgehead.runtime.errors import BridgeError
 from bridgehead.runtime.timing import Clock
 
-from ..completion import Metadata
+from ..completion import Metadata, Tokens
 
 WRITE_SECONDS = 2.0
 """How long counts may wait before they are written."""
@@ -176,12 +176,12 @@ class Usage:
         self,
         store: UsageBackend,
         clock: Clock,
-        price: Callable[[Metadata, str], float | None] = lambda _metadata, _model: None,
+        price: Callable[[Tokens, str], float | None] = lambda _used, _model: None,
     ) -> None:
         self._store = store
         self._clock = clock
         self._price = price
-        """Returns the cost of an answer; None while the prices are unknown."""
+        """Returns the cost of the tokens of a model; None while the prices are unknown."""
         self._store.add_source(self)
         self._models: dict[str, UsageCounts] = {}
         self._unwritten: dict[Key, UsageCounts] = {}
@@ -189,7 +189,7 @@ class Usage:
         """Answers of the API not counted in either sum yet: `_gather` adds them to both."""
         self._hits: dict[tuple[str, str], int] = {}
         """Cache hits by model and client not counted in either sum yet."""
-        self._unpriced: deque[tuple[Key, Metadata]] = deque(maxlen=MAX_UNPRICED)
+        self._unpriced: deque[tuple[Key, str, Tokens]] = deque(maxlen=MAX_UNPRICED)
         """Answers that arrived before the price list; priced when it arrives."""
         self._clients: set[str] = set()
         self._clients_day = ""
@@ -227,7 +227,7 @@ class Usage:
 
         A booked cost is written with its reservation; here it only counts in `models`.
         """
-        used, cost = metadata.usage, metadata.cost_usd
+        used, cost = metadata.usage or None, metadata.cost_usd
         # First, because it also advances `_clients_day` to today.
         counted_client = self.counted_client(client)
         key = (self._clients_day, model, counted_client)
@@ -235,9 +235,10 @@ class Usage:
         if counts is None:
             counts = self._recent[key] = UsageCounts()
         counts.calls += 1
-        counts.prompt_tokens += used.prompt_tokens
-        counts.completion_tokens += used.completion_tokens
-        counts.total_tokens += used.total_tokens
+        if used is not None:
+            counts.prompt_tokens += used.prompt_tokens
+            counts.completion_tokens += used.completion_tokens
+            counts.total_tokens += used.total_tokens
         # Not in `counts`: the store would add the cost a second time.
         if is_booked:
             self._models.setdefault(model, UsageCounts()).add(UsageCounts(cost_usd=cost or 0.0))
@@ -245,8 +246,8 @@ class Usage:
             counts.cost_usd += cost
         else:
             counts.unpriced += 1
-            if used.total_tokens:
-                self._unpriced.append((key, metadata))
+            if used is not None:
+                self._unpriced.append((key, metadata.model, used))
         self._store.write_soon()
 
     def count_uncertain(self, model: str, usd: float | None) -> None:
@@ -263,10 +264,10 @@ class Usage:
         for (model, client), count in hits.items():
             self.count(model, client, UsageCounts(calls=count, cache_hits=count))
         for _ in range(len(self._unpriced)):
-            key, metadata = self._unpriced.popleft()
-            cost = self._price(metadata, key[1])
+            key, answered, used = self._unpriced.popleft()
+            cost = self._price(used, answered)
             if cost is None:
-                self._unpriced.append((key, metadata))
+                self._unpriced.append((key, answered, used))
             else:
                 self._add(key, UsageCounts(cost_usd=cost, unpriced=-1))
 

@@ -62,8 +62,8 @@ class BatchResult(Struct, omit_defaults=True):
     succeeded: int
     failed: int
     total_tokens: int
-    cost_usd: float
     models: list[str]
+    cost_usd: Annotated[float, Meta(description="Of the prompts whose cost is known")] | UnsetType = UNSET
     warnings: list[str] | UnsetType = UNSET
     errors: list[BatchError] | UnsetType = UNSET
 
@@ -181,14 +181,19 @@ def _summarize(ends: list[Completion | BridgeError]) -> Answer[BatchResult]:
         step = steps[group.indexes[0]]
         group.error.message = group.error.message.removesuffix(f" {step}")
     metadata = [completion.metadata for completion in completions]
+    costs = [answer.cost_usd for answer in metadata if answer.cost_usd is not None]
+    unknown = len(metadata) - len(costs)
+    notes = (f"What {unknown} of the answers cost is not known.",) if unknown else ()
     result = BatchResult(
         results,
         len(completions),
         len(ends) - len(completions),
-        sum(answer.usage.total_tokens for answer in metadata),
-        round(sum(answer.cost_usd or 0.0 for answer in metadata), 12),
+        sum(answer.usage.total_tokens for answer in metadata if answer.usage),
         list(dict.fromkeys(answer.model for answer in metadata)),
+        round(sum(costs), 12) if costs else UNSET,
         list(dict.fromkeys(warning for answer in metadata for warning in answer.warnings or ())) or UNSET,
         errors or UNSET,
     )
-    return Answer(structured=result, next=tuple(dict.fromkeys(step for step in steps.values() if step)))
+    return Answer(
+        structured=result, notes=notes, next=tuple(dict.fromkeys(step for step in steps.values() if step))
+    )

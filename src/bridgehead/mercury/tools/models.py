@@ -6,7 +6,7 @@ from msgspec import Struct, json
 
 from bridgehead.mcp import Bridge, Context, NoArguments
 
-from ..api import wire
+from ..api.prices import read_price
 from ..calling.service import Service
 
 LIST_MODELS = "mercury_list_models"
@@ -82,9 +82,9 @@ async def _fetch_list(service: Service) -> ListedModels:
         price = None
         if model.pricing is not None:
             price = ListedPrice(
-                wire.read_price(model.pricing.prompt),
-                wire.read_price(model.pricing.completion),
-                wire.read_price(model.pricing.input_cache_reads),
+                read_price(model.pricing.get("prompt")),
+                read_price(model.pricing.get("completion")),
+                read_price(model.pricing.get("input_cache_reads", model.pricing.get("input_cache_read"))),
             )
         listed.append(
             ListedModel(
