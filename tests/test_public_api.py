@@ -26,11 +26,9 @@ PUBLIC_MODULES = {
     "bridgehead.mcp.stdio",
     *(f"bridgehead.runtime.{name}" for name in runtime.__all__),
     "bridgehead.runtime",
-    "bridgehead.runtime.stores.cooldowns",
     "bridgehead.runtime.stores.redis_check",
     "bridgehead.runtime.stores.rate_windows",
     "bridgehead.runtime.stores.redis",
-    "bridgehead.runtime.stores.single_flight",
 }
 ENGINE_ONLY = {"cancel", "is_interrupted", "miss_extension", "outlet", "supply_answers", "used_answers"}
 """Members of the context that only the engine uses."""

@@ -169,7 +169,8 @@ class BridgeProcess:
 def error_of(result: Json) -> Json:
     """Read the error in a result that is one."""
     assert result["isError"], result
-    (block,) = result["content"]
+    block, *money = result["content"]
+    assert all(told["text"].startswith(("Cost: ", "Up to ", "Left of ")) for told in money)
     body = json.loads(block["text"])
     assert set(body) == {"error"}
     error: Json = body["error"]
@@ -231,13 +232,6 @@ async def two_replicas(
         bridge_process(url, folder / "other", **settings) as other,
     ):
         yield one, other
-
-
-def hear_cooldowns(server: RedisServer) -> int:
-    """Count the replicas that hear of what others leave alone."""
-    channels = server.command("PUBSUB", "CHANNELS", "bridgehead:cooldown:*").decode().split("\r\n")
-    name = next((word for word in channels if word.startswith("bridgehead:")), "")
-    return int(server.command("PUBSUB", "NUMSUB", name).decode().split(":")[-1]) if name else 0
 
 
 async def command(url: str, folder: Path, *arguments: str, **settings: str) -> tuple[int, str, str]:

@@ -44,9 +44,9 @@ def tool_piece(arguments: Any, name: str | None = None, **place: Any) -> dict[st
     return piece(tool_calls=[{**place, "function": {"name": name, "arguments": arguments}}])
 
 
-async def ask(body: Any, folder: Path, tool: str = CHAT) -> Any:
+async def ask(body: Any, folder: Path, tool: str = CHAT, **more: Any) -> Any:
     async with answering(200, body, folder) as client:
-        return await client.call(tool, ASK)
+        return await client.call(tool, {**ASK, **more})
 
 
 async def ask_in_pieces(tool: str, folder: Path, length: int, *pieces: bytes) -> Any:
@@ -673,3 +673,105 @@ async def test_an_answer_that_was_cut_short_says_so_in_text_and_structure(tmp_pa
     assert result["content"][0]["text"] == "hi"
     assert result["structuredContent"]["incomplete"] == notes_of(result)[0]
     assert notes_of(result)[1] == "Temperature was reset."
+
+
+# --- what newer and stranger servers do --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("size", [1, 3, 5])
+async def test_a_server_that_ignores_diffusing_loses_no_piece(tmp_path: Path, size: int) -> None:
+    text = "mocked answer of litellm"
+    pieces = [piece(text[at : at + size]) for at in range(0, len(text), size)]
+    used = {**END, "usage": {"prompt_tokens": 3, "completion_tokens": 6, "total_tokens": 9}}
+
+    result = await ask(events(*pieces, used), tmp_path, STREAM, diffusing=True)
+
+    assert result["content"][0]["text"] == text
+    assert notes_of(result) == ["The API ignored `diffusing` and sent the answer in pieces."]
+
+
+@pytest.mark.parametrize(
+    "states",
+    [
+        ["▓▒░#%&@* +=~?▓", "mo░#%& an@*er ", "mocked an@*er ", "mocked answer "],
+        ["▓▒", "ok"],
+        ["the", "the cat", "the cat sat on"],
+    ],
+    ids=["noise", "short", "growing"],
+)
+async def test_of_states_the_last_one_is_the_answer(tmp_path: Path, states: list[str]) -> None:
+    used = {"prompt_tokens": 3, "completion_tokens": len(states[-1]) // 4 + 1}
+
+    result = await ask(events(*map(piece, states), {**END, "usage": used}), tmp_path, STREAM, diffusing=True)
+
+    assert result["content"][0]["text"] == states[-1]
+    assert notes_of(result) == []
+
+
+async def test_a_stream_that_ends_with_its_usage_is_whole(tmp_path: Path) -> None:
+    body = events(piece("hi"), END).replace(b"data: [DONE]\n\n", b"")
+
+    assert (await ask(body, tmp_path, STREAM))["content"][0]["text"] == "hi"
+
+
+async def test_a_stream_without_its_usage_and_last_event_is_cut_short(tmp_path: Path) -> None:
+    body = events(piece("hi"), {**END, "usage": None}).replace(b"data: [DONE]\n\n", b"")
+
+    assert error_of(await ask(body, tmp_path, STREAM))["code"] == "STREAM_INCOMPLETE"
+
+
+async def test_several_answers_are_not_joined(tmp_path: Path) -> None:
+    chunks = [
+        {"choices": [{"index": index, "delta": {"content": text}}]}
+        for text, index in (("a", 0), ("x", 1), ("b", 0), ("y", 1))
+    ]
+    choices = [
+        {"index": index, "message": {"content": str(index)}, "finish_reason": "stop"} for index in (1, 0)
+    ]
+
+    streamed = await ask(events(*chunks, END), tmp_path, STREAM)
+    whole = await ask(completion(choices=choices), tmp_path)
+
+    assert (streamed["content"][0]["text"], whole["content"][0]["text"]) == ("ab", "0")
+    assert (
+        notes_of(streamed) == notes_of(whole) == ["The API sent several answers; only the first one is here."]
+    )
+
+
+@pytest.mark.parametrize("tool", [CHAT, STREAM])
+@pytest.mark.parametrize(
+    ("more", "kind"),
+    [
+        ({"content": "see", "images": [{"image_url": {"url": "data:image/png;base64,AA=="}}]}, "images"),
+        ({"content": "see", "audio": {"data": "AA=="}}, "audio"),
+        ({"content": [{"type": "text", "text": "see"}, {"type": "image_url"}]}, "images"),
+    ],
+)
+async def test_what_is_no_text_is_named(tmp_path: Path, tool: str, more: dict[str, Any], kind: str) -> None:
+    body = message(**more) if tool == CHAT else events(piece(**more), END)
+
+    result = await ask(body, tmp_path, tool)
+
+    assert result["content"][0]["text"] == "see"
+    assert notes_of(result) == [f"The answer has {kind}, which this server does not pass on."]
+
+
+@pytest.mark.parametrize("word", ["tool_use", "STOP"])
+async def test_other_words_for_a_whole_answer_are_known(tmp_path: Path, word: str) -> None:
+    choice = {"message": {"content": "hi"}, "finish_reason": word}
+
+    assert notes_of(await ask(completion(choices=[choice]), tmp_path)) == []
+
+
+async def test_other_words_for_the_longest_answer_are_known(tmp_path: Path) -> None:
+    choice = {"message": {"content": "hi"}, "finish_reason": "MAX_TOKENS"}
+
+    (note,) = notes_of(await ask(completion(choices=[choice]), tmp_path))
+
+    assert "reached max_tokens" in note
+
+
+async def test_a_strange_answer_is_refused_before_it_keeps_everybody_waiting(tmp_path: Path) -> None:
+    body = json.dumps({"model": 5, "choices": [{}] * 200_000}).encode()
+
+    assert error_of(await ask(body, tmp_path))["code"] == "BAD_RESPONSE"

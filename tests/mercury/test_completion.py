@@ -42,7 +42,7 @@ async def test_an_answer_that_was_cut_says_so_in_a_second_block(
     answer, notice = result["content"]
     assert answer["text"] == result["structuredContent"]["content"]
     assert "max_tokens" in notice["text"]
-    assert notice["text"] == f"Note: {result['structuredContent']['incomplete']}"
+    assert notice["text"].splitlines()[0] == f"Note: {result['structuredContent']['incomplete']}"
     assert result["structuredContent"]["notes"] == [result["structuredContent"]["incomplete"]]
 
 

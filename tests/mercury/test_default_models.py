@@ -50,7 +50,7 @@ async def test_the_first_call_of_every_code_tool_is_answered(
     (note,) = structured["notes"]
     assert note.startswith("The default model mercury-coder-small cannot serve")
     assert "mercury-edit-2 answered" in note
-    assert result["content"][1]["text"] == f"Note: {note}"
+    assert result["content"][1]["text"].splitlines()[0] == f"Note: {note}"
 
 
 async def test_a_listed_default_that_cannot_edit_is_replaced_before_anything_is_sent(

@@ -72,4 +72,4 @@ async def test_what_replicas_share_is_named(tmp_path: Path, redis_server: RedisS
     assert alone["database"][1] == "not set: usage and budgets are kept on this machine"
     assert alone["redis"][1].startswith("not set: rate limits")
     assert "shares rate limits" in shared["redis"][1]
-    assert "but not the rate limits of clients without a token" in shared["redis"][1]
+    assert "but not cached answers, deduplication, circuit breakers" in shared["redis"][1]

@@ -60,10 +60,12 @@ class MalformedRequest(ProtocolError):
 class ToolError(Exception):
     """Becomes a tool result with `isError`; the message is for the model and should say what to do next."""
 
-    def __init__(self, message: str, structured: Any = None) -> None:
+    def __init__(self, message: str, structured: Any = None, *, note: str = "") -> None:
         super().__init__(message)
         self.message = message
         self.structured = structured
+        self.note = note
+        """Follows the message, as a text block of its own."""
 
 
 Failure = ProtocolError | ToolError

@@ -331,6 +331,7 @@ class _WordedDialect(Dialect):
                 reworded = self._wording.reword_all(msgspec.json.decode(failure.message))
                 message = jsonrpc.encode(reworded).decode()
         if isinstance(failure, ToolError):
-            return ToolError(message, self._wording.reword_all(msgspec.to_builtins(failure.structured)))
+            structured = self._wording.reword_all(msgspec.to_builtins(failure.structured))
+            return ToolError(message, structured, note=self._wording.reword(failure.note))
         data = self._wording.reword_all(msgspec.to_builtins(failure.data))
         return ProtocolError(failure.code, message, data)

@@ -14,9 +14,12 @@ from .calling.service import Service
 from .errors import MercuryError
 from .settings import MercurySettings
 
-SHARED = "rate limits, cached answers, deduplication, circuit breakers and cooling keys"
+SHARED = "rate limits"
 """State that replicas share through Redis."""
-APART = "the rate limits of clients without a token"
+APART = (
+    "cached answers, deduplication, circuit breakers, cooling keys, and the rate limits of clients without a "
+    "token"
+)
 """State that each replica keeps for itself."""
 
 

@@ -15,6 +15,8 @@ from bridgehead.mcp import Dialect, Failure, ToolError
 from bridgehead.runtime import logs
 from bridgehead.runtime.errors import BridgeError
 
+from .completion import Money
+
 Category = Literal["validation_error", "auth_error", "rate_limit", "api_error"]
 """The contract's names."""
 
@@ -222,6 +224,8 @@ class MercuryError(BridgeError):
         """The part of the answer that had arrived before the failure."""
         self.usage: tuple[Any, ...] = ()
         """What the API reported as usage with a refusal."""
+        self.money = Money()
+        """What the call cost although it failed."""
 
     def advise(self, next_step: str) -> None:
         """Replace the next step."""
@@ -269,9 +273,9 @@ def describe(error: BridgeError) -> ErrorBody:
     return ErrorBody("api_error", message, error.code.upper(), error.retry_after)
 
 
-def _fail(body: ErrorBody) -> Failure:
+def _fail(body: ErrorBody, note: str = "") -> Failure:
     # A message may quote invalid arguments, and those may contain a key.
-    return ToolError(logs.scrubbed(json.encode({"error": body}).decode()))
+    return ToolError(logs.scrubbed(json.encode({"error": body}).decode()), note=note)
 
 
 class MercuryDialect(Dialect):
@@ -286,7 +290,7 @@ class MercuryDialect(Dialect):
     def translate(self, error: Exception) -> Failure | None:
         """Translate an exception of a handler; None means that it is a bug."""
         if isinstance(error, BridgeError):
-            return _fail(describe(error))
+            return _fail(describe(error), error.money.describe() if isinstance(error, MercuryError) else "")
         return super().translate(error)
 
     def bug(self, reference: str) -> Failure:

@@ -34,4 +34,9 @@ def make_pages(far_side: Callable[[], FarSide], metrics: Metrics) -> dict[str, C
         page = write_metrics([((("bridge", "mercury"),), metrics)])
         return Response(200, page, ((b"content-type", CONTENT_TYPE),))
 
-    return {"/healthz": show_health, "/readyz": show_readiness, "/metrics": show_metrics}
+    return {
+        "/health": show_health,
+        "/healthz": show_health,
+        "/readyz": show_readiness,
+        "/metrics": show_metrics,
+    }

@@ -30,11 +30,13 @@ _LAST_PORT = 65_535
 
 
 def _parse_url(text: str) -> str:
-    scheme, _, rest = text.partition("://")
-    is_clean = not any(c.isspace() or c in "?#" for c in text)
+    """Parse an address, which may end with a query that belongs to every request."""
+    address, mark, query = text.partition("?")
+    scheme, _, rest = address.partition("://")
+    is_clean = text.isprintable() and not any(c.isspace() or c == "#" for c in text)
     if scheme not in ("https", "http") or not is_clean or not is_authority(rest.partition("/")[0]):
         raise ValueError(text)
-    return text.rstrip("/")
+    return address.rstrip("/") + mark + query
 
 
 def is_authority(text: str) -> bool:

@@ -94,7 +94,13 @@ def reread(environment: Mapping[str, str]) -> Environment:
 def narrow(environment: Mapping[str, str], declared: Iterable[Setting[Any]]) -> Environment:
     """Keep the declared settings, without addresses from the file that would receive a foreign secret."""
     from_file: frozenset[str] = getattr(environment, "from_file", frozenset())
-    own = {setting.name: setting for setting in declared if setting.name in environment}
+    # Proxies are set in lower case too, as for curl.
+    own = {
+        name: setting
+        for setting in declared
+        for name in (setting.name, setting.name.lower())
+        if name in environment
+    }
 
     # A secret is foreign to the file if it comes from somewhere else: from the environment, or from a file
     # that a path setting names.

@@ -35,7 +35,7 @@ class Api:
 def make_catalogue(api: Api, clock: Clock | None = None) -> Catalogue:
     settings = MercurySettings({"MERCURY_API_KEY": "sk_only_for_this_test"})
     either = clock or SystemClock()
-    return Catalogue(cast("ApiClient", api), Keys(settings, either, lambda *_: None), either, settings)
+    return Catalogue(cast("ApiClient", api), Keys(settings, either), either, settings)
 
 
 NAMES = b'{"data":[{"id":"mercury"},{"id":"mercury-edit"},{"id":"mercury-edit-next"}]}'

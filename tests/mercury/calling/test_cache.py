@@ -24,11 +24,9 @@ from tests.mercury.process import (
     bridge_process,
     environment,
     sharing,
-    two_replicas,
 )
 from tests.support import mercury_journal
 from tests.support.checked import STATELESS, connect
-from tests.support.redis_server import RedisServer
 from tests.support.waiting import PATIENCE
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -331,21 +329,3 @@ async def test_what_was_used_last_is_kept_and_what_was_not_goes_first() -> None:
 
     assert cache.lookup(("/path", b"old"), 0.0) is not None
     assert cache.lookup(("/path", b"new"), 0.0) is None
-
-
-async def test_equal_calls_of_two_replicas_are_sent_once_and_kept_for_both(
-    api: Simulator, tmp_path: Path, redis_server: RedisServer
-) -> None:
-    async with two_replicas(api.url, tmp_path, **sharing(redis_server)) as (one, other):
-        api.faults.next(Fault(delay=1))
-        first = one.start(CHAT, ask("both", cache="use"))[1]
-        await mercury_journal.until(api.requests, lambda journal: journal.to("/chat/completions")[0])
-        joined = await other.call(CHAT, ask("both", cache="use"))
-        paid = (await first)["result"]
-        kept = await other.call(CHAT, ask("both", cache="use"))
-
-    assert count(api) == 1
-    texts = {answer["structuredContent"]["content"] for answer in (joined, paid, kept)}
-    assert len(texts) == 1
-    assert paid["structuredContent"]["metadata"]["cost_usd"] > 0
-    assert joined["structuredContent"]["metadata"]["cost_usd"] == 0

@@ -12,13 +12,9 @@ from tests.mercury.process import (
     KEY,
     bridge_process,
     environment,
-    hear_cooldowns,
-    sharing,
-    two_replicas,
 )
 from tests.support.posix import read_title
-from tests.support.redis_server import RedisServer
-from tests.support.waiting import PATIENCE, until
+from tests.support.waiting import PATIENCE
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -65,26 +61,6 @@ async def test_a_key_that_is_refused_cools_down_for_the_next(
         api.keys = None
 
     assert used(api) == [FIRST, SECOND, SECOND]
-
-
-async def test_a_key_that_cools_down_at_one_replica_is_not_tried_by_another(
-    api: Simulator, tmp_path: Path, redis_server: RedisServer
-) -> None:
-    settings = {"MERCURY_API_KEY": f"{FIRST},{SECOND}", **sharing(redis_server)}
-    api.keys = {FIRST: Fault(status=429), SECOND: None}
-    try:
-        async with two_replicas(api.url, tmp_path, **settings) as (one, other):
-            await until(lambda: hear_cooldowns(redis_server) == 2)
-            assert "isError" not in await one.call(CHAT, ASK)
-            await until(lambda: other.has_logged("key cools down, as at another replica"))
-            assert "isError" not in await other.call(CHAT, ASK)
-            seen = redis_server.command("KEYS", "*")
-    finally:
-        api.keys = None
-
-    assert used(api) == [FIRST, SECOND, SECOND]
-    assert b"bridgehead:cooldown:" in seen
-    assert FIRST.encode() not in seen
 
 
 async def test_an_only_key_never_cools_down(api: Simulator, tmp_path: Path) -> None:

@@ -1,6 +1,5 @@
 """Providers: every fault of one, over every kind of route, and what it costs at most."""
 
-import asyncio
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -13,16 +12,12 @@ from bridgehead.mercury.settings import MercurySettings
 from bridgehead.mercury.simulator import Fault, Simulator
 from bridgehead.mercury.simulator.faults import NAMED
 from tests.mercury.process import (
-    BREAKER_FAILURES,
-    BREAKER_SECONDS,
     environment,
-    hear_cooldowns,
     sharing,
     two_replicas,
 )
 from tests.support.checked import connect
 from tests.support.redis_server import RedisServer
-from tests.support.waiting import PATIENCE, until
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -90,29 +85,6 @@ async def test_no_fault_of_a_provider_bills_a_call_twice(
 # --- replicas ----------------------------------------------------------------------------------------------
 
 ASK = {"messages": [{"role": "user", "content": "Of replicas, in 8 words"}]}
-
-
-async def test_what_one_replica_finds_down_the_other_leaves_alone_and_uses_again_with_it(
-    api: Simulator, tmp_path: Path, redis_server: RedisServer
-) -> None:
-    settings = {BREAKER_FAILURES: "2", BREAKER_SECONDS: "0.5", "MERCURY_MAX_RETRIES": "0"}
-    async with two_replicas(api.url, tmp_path, **settings, **sharing(redis_server)) as (one, other):
-        await until(lambda: hear_cooldowns(redis_server) == 2)
-        api.faults.next(Fault(status=503), Fault(status=503))
-        for _ in range(2):
-            await one.error(CHAT, ASK)
-        await until(lambda: other.has_logged("provider paused, as at another replica"))
-        asked = len(api.requests.to("/chat/completions"))
-        refused = await other.error(CHAT, ASK)
-        unasked = len(api.requests.to("/chat/completions"))
-        async with asyncio.timeout(PATIENCE):
-            while (await one.call(CHAT, ASK)).get("isError"):
-                await asyncio.sleep(0.02)
-        await until(lambda: other.has_logged("provider used again, as at another replica"))
-        answered = await other.call(CHAT, ASK)
-
-    assert (refused["code"], asked, unasked) == ("SERVICE_DOWN", 2, 2)
-    assert "isError" not in answered
 
 
 async def test_a_provider_is_asked_as_often_by_all_replicas_as_by_one(

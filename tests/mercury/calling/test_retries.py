@@ -1,12 +1,10 @@
 """Breaker: closed, open, and one probe at a time."""
 
-from collections.abc import Callable
-
 from bridgehead.mercury.calling.retries import Breaker
 
 
-def opened(on_probe: Callable[[], None] = lambda: None) -> Breaker:
-    breaker = Breaker(3, 10.0, on_probe=on_probe)
+def opened() -> Breaker:
+    breaker = Breaker(3, 10.0)
     for _ in range(3):
         breaker.record_failure(100.0)
     return breaker
@@ -61,24 +59,6 @@ def test_it_tells_when_it_opens_and_when_it_closes_and_not_in_between() -> None:
     breaker.record_success()
 
     assert told == [True, False]
-
-
-def test_it_does_as_another_replica_does() -> None:
-    breaker = Breaker(3, 10.0)
-    breaker.adopt(8.0, 100.0)
-    assert (breaker.is_open, breaker.delay(102.0)) == (True, 6.0)
-
-    breaker.adopt(0.0, 103.0)
-    assert (breaker.is_open, breaker.delay(103.0)) == (False, 0.0)
-
-
-def test_others_hear_of_the_one_request_that_finds_out() -> None:
-    probes: list[int] = []
-    breaker = opened(lambda: probes.append(1))
-    for now in (109.0, 110.0, 110.0):
-        breaker.delay(now)
-
-    assert probes == [1]
 
 
 def test_the_service_is_left_alone_only_until_the_next_request_may_find_out() -> None:

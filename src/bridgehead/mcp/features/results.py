@@ -355,4 +355,5 @@ def _join(
 
 def error_result(error: ToolError) -> CallResult:
     """Return a tool error as a result that the model reads."""
-    return CallResult([Text(error.message)], error.structured, is_error=True)
+    notes = [Text(error.note)] if error.note else []
+    return CallResult([Text(error.message), *notes], error.structured, is_error=True)

@@ -7,6 +7,7 @@ retries, choice of keys and limits belong to `calling`.
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 
@@ -51,6 +52,7 @@ _HEADERS = (
 _FAILURES = (ConnectFailed, ConnectionBroken, TimeoutError, BodyTooLarge)
 _FREE_LIMIT = "REQUEST_TIMEOUT"
 _IN_ONE_PIECE = "The API sent the answer in one piece, not as a stream."
+_VERSION = re.compile(r"/v\d[^/]*$")
 _CLOSING_SECONDS = 0.05
 """How long to wait for the end of a complete stream; if it comes, the connection can be reused."""
 
@@ -83,9 +85,9 @@ class ApiClient:
     """Sends requests to one API; open while the server serves."""
 
     def __init__(self, settings: MercurySettings, clock: Clock, access: Access = MERCURY_API) -> None:
-        self._access = access
-        self.name = access.name
-        self._url = settings.api_url
+        self.name, self._key_header = access.name, access.key_header
+        self._url, mark, query = settings.api_url.partition("?")
+        self._query = access.query or mark + query
         self._clock = clock
         self._first_byte_seconds = settings.request_timeout / 1000
         self._idle_seconds = settings.idle_timeout / 1000
@@ -96,9 +98,9 @@ class ApiClient:
             exempt=settings.no_proxy,
         )
         self._pool = Pool(
-            settings.api_url,
+            self._url,
             connect_seconds=CONNECT_SECONDS,
-            proxy=proxies.choose(settings.api_url),
+            proxy=proxies.choose(self._url),
             headers=(*_HEADERS, *access.headers),
         )
 
@@ -128,6 +130,7 @@ class ApiClient:
             is_diffusing=request.is_diffusing, max_bytes=MAX_RESPONSE_BYTES, api=self.name
         )
         status: int | None = None
+        received: list[bytes] = []
         started = self._clock.monotonic()
         is_stream = report is not None and request.is_streamed
         try:
@@ -142,7 +145,7 @@ class ApiClient:
                     if is_stream and report is not None:
                         whole = await self._read_answer(response, answer, report)
                     else:
-                        whole = await response.read_body(MAX_RESPONSE_BYTES, limit.seconds)
+                        whole = await response.read_body(MAX_RESPONSE_BYTES, limit.seconds, received)
                 finally:
                     await exchange.__aexit__(None, None, None)
             seconds = self._clock.monotonic() - started
@@ -161,6 +164,7 @@ class ApiClient:
         except _FAILURES as problem:
             lost = self._lost(problem, limit, is_written=exchange.is_written)
             lost.__cause__ = problem
+            lost.content = lost.content or quote_bytes(b"".join(received))
             if is_stream and status in _SUCCESS:
                 lost.stop_retries(answer.received)
             return Sent(Evidence(exchange.is_written, status), error=lost)
@@ -226,9 +230,9 @@ class ApiClient:
             raise self._lost(problem, limit, is_written=exchange.is_written) from problem
 
     def _exchange(self, method: str, path: str, body: bytes, key: str, trace: Headers = ()) -> Exchange:
-        header = self._access.key_header
+        header = self._key_header
         value = f"Bearer {key}" if header.lower() == "authorization" else key
-        return self._pool.request(method, path + self._access.query, ((header, value), *trace), body)
+        return self._pool.request(method, path + self._query, ((header, value), *trace), body)
 
     async def _read_refusal(self, response: Response, path: str, model: str) -> MercuryError:
         try:
@@ -240,6 +244,11 @@ class ApiClient:
         )
         error = refused(response.status, body, wait, path=path, model=model, api=self.name)
         error.usage = read_usage(body)
+        if error.code == "NOT_FOUND" and not _VERSION.search(self._url):
+            error.advise(
+                f"{self._url} has no version at its end, which most servers need: try {self._url}/v1. "
+                f"{error.next_step}"
+            )
         return error
 
     def _lost(self, problem: Exception, limit: TimeLimit, *, is_written: bool) -> MercuryError:

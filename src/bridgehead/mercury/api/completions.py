@@ -13,7 +13,7 @@ from ..completion import CalledFunction, Completion, Metadata, ToolCall, explain
 from ..errors import CODES, MercuryError
 from . import wire
 from .refusals import NOT_FOUND, broken_off, read_reason, refused
-from .stream import StreamedAnswer, begins_stream
+from .stream import ONLY_FIRST, StreamedAnswer, begins_stream
 from .tolerance import mend, quote_bytes, read_tolerantly, unzip
 
 _AS_STREAM = "The API sent the answer as a stream, not in one piece."
@@ -60,16 +60,23 @@ def read_response(body: bytes, request: wire.ApiRequest, seconds: float, api: st
                 raise refused(NOT_FOUND, body, None, path=request.sent_path or request.path, api=api)
             raise broken_off(reason, None, api)
         raise _unusable("there is no answer in it", quote_bytes(body), api)
-    choice = response.choices[0]
+    choice = next((choice for choice in response.choices if not choice.index), response.choices[0])
     message = choice.message or choice.delta or wire.Message(choice.text)
     text = wire.read_text(message.content)
+    warnings += message.note_media()
+    if len(response.choices) > 1:
+        warnings.append(ONLY_FIRST)
+    if not text and isinstance(message.audio, dict):
+        text = wire.read_text(message.audio.get("transcript"))
     if may_have_halves:  # only then: the search takes a fifth of the instructions of a call
         text = mend(text)
     response.error = response.error or choice.error
     if response.error:
         raise broken_off(read_reason(response), text or None, api)
     thoughts = message.reasoning_content or message.reasoning or wire.read_thinking(message.content)
-    is_empty = not (text or message.refusal or thoughts or any(call.function for call in message.calls))
+    has_media = bool(message.images or message.audio)
+    has_calls = any(call.function for call in message.calls)
+    is_empty = not (text or message.refusal or thoughts or has_media or has_calls)
     # Empty text is accepted only with a finish reason other than a tool call, and if no part was dropped.
     is_lost = (choice.finish_reason or "tool_calls") in ("tool_calls", "function_call")
     if is_empty and (is_lost or any("choices" in warning for warning in warnings)):

@@ -6,6 +6,7 @@ event count; names, ids, comments and retry hints are skipped. The time is an ar
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable
 from contextlib import suppress
@@ -29,8 +30,12 @@ _DONE = b"[DONE]"
 _TOOL_CALL_BYTES = 8
 """Overhead counted for each tool call piece, so that a stream of empty pieces reaches the limit too."""
 _LONGEST_NAME = 1_000
+_ALIKE = 8
+_CHARACTERS_A_TOKEN = 4
+_CLOSE = math.log(2)
 MAX_WARNINGS = 20
 _STREAM_START = re.compile(rb"\s*(?:data|event|id|retry)?:")
+ONLY_FIRST = "The API sent several answers; only the first one is here."
 _AFTER_END = "The API sent more after the end of its stream; it is not part of the answer."
 
 
@@ -144,6 +149,59 @@ class _StreamedCall:
         return not (self._is_whole and (piece.index is None or piece.function.arguments_text))
 
 
+class _States:
+    """The pieces of a diffusing stream: states of one text, unless the server has ignored `diffusing`.
+
+    States resemble each other at the same places; pieces that follow each other do not.
+    """
+
+    def __init__(self) -> None:
+        self._pieces: list[str] = []
+        self._size = 0
+        self._alike = 0
+        self._is_sure = False
+        """Whether they certainly are states, so that only the last one is kept."""
+
+    def add(self, text: str, max_bytes: int) -> int:
+        """Add a piece; return the size of the text that counts."""
+        if self._pieces:
+            last = self._pieces[-1]
+            same = sum(map(str.__eq__, last, text))
+            self._alike += 2 * same >= min(len(last), len(text))
+        self._pieces.append(text)
+        self._size += len(text)
+        if self._alike >= _ALIKE or self._size > max_bytes:
+            self._is_sure = self._is_sure or 2 * self._alike >= len(self._pieces) or self._size > max_bytes
+        if self._is_sure:
+            self._pieces, self._size = [text], len(text)
+        return len(text)
+
+    def end(self, shown: list[str], usage: list[Any], warn: Callable[[str], None]) -> None:
+        """Show every piece if they are no states."""
+        pieces = self._pieces
+        if self._is_sure or len(pieces) < 2 or 2 * self._alike >= len(pieces) - 1:  # noqa: PLR2004
+            return
+        # A short text may be readable in its last state alone. Then its length fits the tokens better.
+        tokens = next((count_written(report) for report in usage), 0)
+        expected = tokens * _CHARACTERS_A_TOKEN
+        if tokens > 0:
+            one, all_of_them = (abs(math.log(size / expected)) for size in (len(pieces[-1]), self._size))
+            if one <= all_of_them + _CLOSE:
+                return
+        shown[:] = [wire.redact_text("".join(pieces))]
+        warn("The API ignored `diffusing` and sent the answer in pieces.")
+
+
+def count_written(report: Any) -> int:
+    """Return the tokens of the text that a report of usage names; 0 if it does not."""
+    if not isinstance(report, dict) or type(report.get("completion_tokens")) is not int:
+        return 0
+    details = report.get("completion_tokens_details")
+    thought = (details if isinstance(details, dict) else report).get("reasoning_tokens")
+    written: int = report["completion_tokens"]
+    return written - thought if type(thought) is int and 0 < thought < written else written
+
+
 class StreamedAnswer:
     """The part of a streamed answer that has arrived."""
 
@@ -160,6 +218,7 @@ class StreamedAnswer:
         self.first_token_at: float | None = None
         self._is_diffusing = is_diffusing
         self._chunks = 0
+        self._states = _States()
         self._pieces: list[str] = []
         self._fresh: list[str] = []
         """Pieces not searched for secrets yet; all pieces of one network read are searched together."""
@@ -244,11 +303,12 @@ class StreamedAnswer:
         self._add_fresh()
         self._pieces.append(mend(self._held))
         self._held = ""
+        self._states.end(self._pieces, self.usage, self._warn)
         # A stream that just stops looks like a short answer, and common clients treat it so. Here it is an
         # error: a complete one has a finish reason and `[DONE]`.
         if self.finish_reason is None:
             raise self._broken("it ended without a finish reason")
-        if not self.is_done:
+        if not (self.is_done or self.usage):  # some servers end with the usage
             raise self._broken("it ended without its last event")
         if self._unread and not self._size:
             raise self._broken("no part of it can be read")
@@ -309,7 +369,11 @@ class StreamedAnswer:
                 for warning in [chunk.warning] if isinstance(chunk.warning, str) else chunk.warning:
                     self._warn(warning)
         if chunk.choices:
-            if self._read_choice(chunk.choices[0], now):
+            # Chunks of several answers may alternate.
+            first = next((choice for choice in chunk.choices if not choice.index), None)
+            if first is None:
+                self._warn(ONLY_FIRST)
+            elif self._read_choice(first, now):
                 self.usage.clear()
         # Older vLLM sends errors without the member `error`.
         elif chunk.choices is None and (reason := read_refusal(data)).message:
@@ -331,6 +395,8 @@ class StreamedAnswer:
         if delta.tool_calls or delta.function_call:
             for call in delta.calls:
                 self._add_tool_call(call)
+        for note in delta.note_media():
+            self._warn(note)
         thought = delta.reasoning_content or delta.reasoning
         if thought or delta.refusal:
             self._reasoning.append(thought or "")
@@ -348,7 +414,8 @@ class StreamedAnswer:
         # While diffusing, each chunk replaces the whole text: no secret is split over two chunks, and `read`
         # has redacted this one.
         if self._is_diffusing:
-            self._pieces, self._size = [mend(text) if self._has_halves else text], len(text)
+            text = mend(text) if self._has_halves else text
+            self._pieces, self._size = [text], self._states.add(text, self._max_bytes)
         else:
             self._fresh.append(text)
             self._size += len(text)

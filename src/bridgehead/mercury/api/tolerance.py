@@ -13,7 +13,7 @@ import msgspec
 
 from bridgehead.runtime import logs
 
-from .wire import change_strings
+from .wire import change_strings, check_cost
 
 BOM = b"\xef\xbb\xbf"
 _GZIP = b"\x1f\x8b"
@@ -32,6 +32,8 @@ _SHIFT = 0x10F800 - 0xD800
 _HALVES = {half: half + _SHIFT for half in range(0xD800, 0xE000)}
 _FIRST_HALF, _SECOND_HALF = "[\U0010f800-\U0010fbff]", "[\U0010fc00-\U0010ffff]"
 _PAIR = re.compile(f"{_FIRST_HALF}{_SECOND_HALF}|[\U0010f800-\U0010ffff]")
+_HAS_HALF = re.compile(rb"\\u[dD][89a-fA-F]")
+"""An escape of half a surrogate pair; both halves together are one as well."""
 _OPEN_END = re.compile(f"{_FIRST_HALF}$")
 _STEP = re.compile(r"\.([^.\[\]]+)|\[(\d+)\]")
 T = TypeVar("T")
@@ -44,12 +46,16 @@ def read_tolerantly(data: bytes, kind: type[T]) -> tuple[T, list[str]]:
     """
     import json  # the standard one: msgspec refuses half a surrogate pair
 
-    text = unzip(data).removeprefix(BOM).decode("utf-8", "replace")
+    data = unzip(data)
+    check_cost(data)
+    text = data.removeprefix(BOM).decode("utf-8", "replace")
     try:
         value = json.loads(text)
     except ValueError as problem:
         raise msgspec.DecodeError(str(problem)) from None
-    value = change_strings(value, lambda string: logs.scrubbed(string.translate(_HALVES)))
+    if _HAS_HALF.search(data):
+        value = change_strings(value, lambda string: string.translate(_HALVES))
+    value = change_strings(value, logs.scrubbed)
     warnings = [LOST_CHARACTERS] if _LOST in text and _LOST.encode() not in data else []
     ignored: list[str] = []
     while True:

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Literal, TypeVar
 
-from msgspec import Struct, json
+from msgspec import DecodeError, Struct, json
 
 from bridgehead.runtime import logs
 
@@ -113,6 +113,20 @@ class Message(Struct, gc=False):
     refusal: str | None = None
     function_call: FunctionCall | None = None
     """The older form of a tool call, without an id."""
+    images: Any = None
+    audio: Any = None
+
+    def note_media(self) -> list[str]:
+        """Return a note for each kind of content that cannot be passed on as text."""
+        kinds = set()
+        if isinstance(self.content, list):
+            kinds = {str(part.get("type")) for part in self.content if isinstance(part, dict)}
+        notes = []
+        if self.images or any("image" in kind for kind in kinds):
+            notes.append("The answer has images, which this server does not pass on.")
+        if self.audio or any("audio" in kind for kind in kinds):
+            notes.append("The answer has audio, which this server does not pass on.")
+        return notes
 
     @property
     def calls(self) -> list[ToolCall]:
@@ -129,6 +143,8 @@ class Choice(Struct, gc=False):
     delta: Message | None = None
     text: str | None = None
     finish_reason: str | None = None
+    index: int | None = None
+    """Which of several answers it belongs to."""
     error: Any = None
     """The cause of the finish reason `error`, where OpenRouter puts it."""
 
@@ -211,6 +227,10 @@ class ErrorResponse(Struct):
     usage: Any = None
 
 
+MAX_VALUES = 50_000
+MAX_SEARCHED_BYTES = 2_000_000
+"""Limits of a response that is redacted string by string or read tolerantly: about 0.2 s of the interpreter.
+Decoding as it should be takes a hundredth of that."""
 _ESCAPE, _UNICODE, _SLASH = b"\\", b"\\u00", b"\\/"
 """JSON escapes that can hide a secret; secrets have no characters that need any other escape."""
 
@@ -219,6 +239,13 @@ def may_need_redaction(data: bytes) -> bool:
     """Check quickly whether JSON may contain a secret; false positives only cost time."""
     # Searching for one byte is ten times as fast as for two, and most answers have no escapes at all.
     return (_ESCAPE in data and (_UNICODE in data or _SLASH in data)) or logs.may_show_secret(data)
+
+
+def check_cost(data: bytes) -> None:
+    """Refuse JSON whose values would be handled one by one for long: everybody waits meanwhile."""
+    values = data.count(b",") + data.count(b"[") + data.count(b"{")
+    if values > MAX_VALUES or len(data) > MAX_SEARCHED_BYTES:
+        raise DecodeError(f"it has {values:,} values in {len(data):,} bytes")
 
 
 def change_strings(value: Any, change: Callable[[str], str]) -> Any:
@@ -241,6 +268,7 @@ def make_reader(kind: type[T]) -> Callable[[bytes], T]:
 
     def read(body: bytes) -> T:
         if may_need_redaction(body):
+            check_cost(body)
             body = json.encode(change_strings(json.decode(body), logs.scrubbed))
         return decode(body)
 

@@ -79,6 +79,18 @@ class Reservation(Struct, kw_only=True, eq=False):
     """Whether a budget holds the worst case."""
     state: State = "open"
     settled_usd: float | None = None
+    spendings: list[Spending] = []
+    """What was committed under each budget of the payer, this send included."""
+
+    def left(self) -> dict[str, float]:
+        """Return what is left of the payer's budgets after this send, by period."""
+        kept = {"settled": self.settled_usd, "released": 0.0}.get(self.state, self.worst_usd) or 0.0
+        freed = (self.worst_usd or 0.0) - kept
+        left: dict[str, float] = {}
+        for spending in self.spendings:
+            usd = max(0.0, round(spending.cap.limit - spending.committed + freed, 12))
+            left[spending.cap.period] = min(usd, left.get(spending.cap.period, usd))
+        return left
 
 
 class Cap(Struct, frozen=True):
@@ -235,7 +247,7 @@ class Budget:
 
             booking.add_done_callback(release)
             raise
-        reservation.is_booked = True
+        reservation.is_booked, reservation.spendings = True, spendings
         await self._note(reservation.day, spendings)
 
     def finish(self, reservation: Reservation) -> None:

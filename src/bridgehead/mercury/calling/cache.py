@@ -11,11 +11,10 @@ from collections import OrderedDict
 from collections.abc import Callable, Coroutine
 from typing import Any
 
-from msgspec import Struct, msgpack
+from msgspec import Struct
 from msgspec.structs import replace
 
 from bridgehead.mcp import NEWEST_HANDSHAKE, Encoded, Revision
-from bridgehead.runtime.stores.single_flight import SingleFlight
 from bridgehead.runtime.timing import Clock
 
 from ..completion import Completion
@@ -99,8 +98,8 @@ class Cache:
         """Store an answer if it is complete and not too large, encoded as a hit with a cost of 0."""
         if not completion.is_whole:
             return
-        metadata = replace(completion.metadata, from_cache=True, cache_age_seconds=0.0, cost_usd=0.0)
-        completion = replace(completion, metadata=metadata)
+        metadata = completion.metadata.unpaid(from_cache=True)
+        completion = replace(completion, metadata=replace(metadata, cache_age_seconds=0.0))
         result = completion.to_result(NEWEST_HANDSHAKE).result
         # The size counts the request, the answer, and the encoded result, which contains the answer again.
         calls = completion.tool_calls or ()
@@ -147,21 +146,3 @@ class Cache:
             if not shared.waiting and not shared.task.done():
                 self._shared.pop(key, None)
                 shared.task.cancel()
-
-
-async def share_with_replicas(
-    single_flight: SingleFlight, key: CacheKey, send: Callable[[], Coroutine[Any, Any, Completion]]
-) -> tuple[Completion, bool]:
-    """Send a request, or use another replica's answer to an equal one; return also whether it did."""
-    sent: list[Completion] = []
-
-    async def work() -> bytes:
-        sent.append(await send())
-        return msgpack.encode(sent[0]) if sent[0].is_whole else b""
-
-    path, body = key
-    answer, _ = await single_flight.run(b"mercury\0%b\0%b" % (path.encode(), body), work)
-    if sent:
-        return sent[0], False
-    completion = msgpack.decode(answer, type=Completion)
-    return replace(completion, metadata=replace(completion.metadata, cost_usd=0.0)), True

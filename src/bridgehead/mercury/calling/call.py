@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Collection, Mapping
 from typing import Any, Literal
 
-from msgspec import UNSET, json
+from msgspec import UNSET, field, json
 
 from bridgehead.mcp import Context
 
@@ -68,6 +68,8 @@ class Call(wire.ApiRequest, kw_only=True):
     """The name of the current provider."""
     warnings: tuple[str, ...] = ()
     """Notes for the caller about the choice of the model."""
+    is_limit_renamed: bool = False
+    """Whether the current provider gets `max_tokens` under its newer name."""
     dropped: tuple[str, ...] = ()
     """Fields of the body that the current provider does not get."""
     tries: int = 0
@@ -76,12 +78,17 @@ class Call(wire.ApiRequest, kw_only=True):
     """Whether it already counts in the rate limits of its client."""
     uncertain_usd: float = 0.0
     """The worst case of its sends whose end is unknown."""
+    cost_usd: float | None = None
+    """What it certainly cost, if that is known."""
+    left_usd: dict[str, float] = field(default_factory=dict)
+    """What was left of its caller's budgets after the last send, by period."""
 
     def direct_to(
         self,
         target: Target,
         unknown_fields: Collection[str] = (),
         *,
+        renames_limit: bool = False,
         has_fim: bool = True,
         has_stream_options: bool = True,
     ) -> None:
@@ -92,18 +99,27 @@ class Call(wire.ApiRequest, kw_only=True):
         self.provider, self.is_diffusing = target.provider, self.asks_diffusing
         self.asks_usage = has_stream_options
         needs_completions = self.path == wire.FIM and not has_fim
-        if target.model == self.model and not (self.sent_body or unknown_fields or needs_completions):
+        changes = self.sent_body or unknown_fields or needs_completions or renames_limit
+        if target.model == self.model and not changes:
             return
         self.model = target.model
         body = {**json.decode(self.body), "model": target.model}
         if needs_completions:
             body = {**wire.FIM_DEFAULTS, **body}
+        self.is_limit_renamed = renames_limit and "max_tokens" in body
+        if self.is_limit_renamed:
+            limit = body.pop("max_tokens")
+            body["max_completion_tokens"] = max(limit, body.get("max_completion_tokens", 0))
         self.sent_path = wire.COMPLETIONS if needs_completions else ""
         dropped = tuple(sorted(name for name in unknown_fields if name in body))
         if dropped:
             body = {name: value for name, value in body.items() if name not in dropped}
             self.is_diffusing = self.asks_diffusing and "diffusing" not in dropped
         self.dropped, self.sent_body = dropped, wire.write(body)
+
+    def has_field(self, name: str) -> bool:
+        """Return whether the current provider was sent a field."""
+        return name in json.decode(self.sent_body or self.body)
 
     @property
     def cache_key(self) -> CacheKey:

@@ -17,7 +17,6 @@ from msgspec.structs import replace
 
 from bridgehead.mcp import Context
 from bridgehead.runtime import logs
-from bridgehead.runtime.stores.single_flight import SingleFlight
 from bridgehead.runtime.timing import Clock
 
 from ..api import response_format
@@ -25,10 +24,10 @@ from ..api.client import ProgressCallback, TimeLimit
 from ..api.evidence import NOTHING_PROVEN, NOTHING_WRITTEN, Sent
 from ..api.refusals import list_models
 from ..api.wire import CHAT, COMPLETIONS, DECISIONS, EDIT, EMBEDDINGS, FIM
-from ..completion import Completion
+from ..completion import Completion, Money
 from ..errors import MercuryError, format_seconds
 from .audit import Audit
-from .cache import Cache, CachedCompletion, share_with_replicas
+from .cache import Cache, CachedCompletion
 from .call import Call
 from .keys import COOLDOWN_SECONDS
 from .provider import Provider
@@ -46,6 +45,7 @@ _FALL_BACK = frozenset(
     }
 )
 """Failures of one provider that another may not have."""
+_RENAMED = "max_tokens was sent as max_completion_tokens, because the model does not take it."
 _log = logs.logger("mercury.completer")
 
 
@@ -63,7 +63,6 @@ class Completer:
         routes: Routes,
         providers: dict[str, Provider],
         audit: Audit,
-        single_flight: SingleFlight | None = None,
     ) -> None:
         self._clock = clock
         self._cache = cache
@@ -73,8 +72,6 @@ class Completer:
         self._routes = routes
         self._providers = providers
         self._audit = audit
-        self._single_flight = single_flight
-        """Deduplicates identical calls across replicas; None without Redis."""
 
     # --- from the cache ------------------------------------------------------------------------------------
 
@@ -115,10 +112,12 @@ class Completer:
                 completion = await self._share(call, targets)
             else:
                 completion = await self._ask(call, targets, report)
+            call.cost_usd = completion.metadata.cost_usd
             if call.response_format is not None:
                 response_format.check_content(call.response_format, completion)
         except MercuryError as error:
             self._count_failure(call)
+            error.money = Money(call.cost_usd, call.uncertain_usd, call.left_usd)
             context.annotate({**describe_call(call), "error.type": error.code})
             entry.end(error.code, self._clock.monotonic() - started)
             if error.code in ("MODEL_NOT_FOUND", "MODEL_NOT_SUITABLE"):
@@ -154,25 +153,13 @@ class Completer:
         return [Target(MERCURY, call.model)]
 
     async def _share(self, call: Call, targets: list[Target]) -> Completion:
-        """Ask the API unless an equal call is under way, here or at another replica.
-
-        The first caller pays.
-        """
-
-        async def ask() -> Completion:
-            if self._single_flight is None:
-                return await self._ask(call, targets, None)
-            completion, is_joined = await share_with_replicas(
-                self._single_flight, call.cache_key, lambda: self._ask(call, targets, None)
-            )
-            if is_joined:
-                self._usage.count_hit(call.model, call.client)
-            return completion
-
-        completion, is_joined = await self._cache.share(call.cache_key, ask)
+        """Ask the API unless an equal call is under way. The first caller pays."""
+        completion, is_joined = await self._cache.share(
+            call.cache_key, lambda: self._ask(call, targets, None)
+        )
         if is_joined:
             self._usage.count_hit(call.model, call.client)
-            return replace(completion, metadata=replace(completion.metadata, cost_usd=0.0))
+            return replace(completion, metadata=completion.metadata.unpaid())
         return completion
 
     async def _ask(self, call: Call, targets: list[Target], report: ProgressCallback | None) -> Completion:
@@ -181,13 +168,17 @@ class Completer:
         Asks the targets one after the other; only the last one gets retries.
         """
         deadline = self._clock.monotonic() + call.seconds
-        pending = list(targets)
+        pending, first = list(targets), None
         while True:
             target = pending.pop(0)
             provider = self._providers[target.provider]
+            unknown = {*provider.unknown_fields}
+            if target.model in provider.refuses_temperature:
+                unknown.add("temperature")
             call.direct_to(
                 target,
-                provider.unknown_fields,
+                unknown,
+                renames_limit=target.model in provider.refuses_max_tokens,
                 has_fim=provider.has_fim,
                 has_stream_options=provider.has_stream_options,
             )
@@ -198,7 +189,11 @@ class Completer:
                         key = provider.keys.pick()
                     return await self._send(call, provider, key, deadline, report)
                 except MercuryError as error:
-                    wait = error.retry_after
+                    if error.code == "BUDGET_EXCEEDED" and first is not None:
+                        first.advise(f"It was not sent again. {error}")
+                        first.retry_after = error.retry_after
+                        raise first from None
+                    first, wait = first or error, error.retry_after
                     if error.code == "LOCAL_RATE_LIMIT" and call.is_patient and not pending and wait:
                         await asyncio.sleep(wait)
                         deadline = self._clock.monotonic() + call.seconds
@@ -241,6 +236,15 @@ class Completer:
             # Our own addition, so it can be left out: try again without, unless this request had none.
             was_sent, provider.has_stream_options = call.asks_usage, False
             return [Target(provider.name, call.model)] if was_sent else []
+        if error.code in ("INVALID_REQUEST", "MODEL_NOT_SUITABLE"):
+            # Newer models of OpenAI. The limit is never left out: it caps what the answer can cost.
+            for name, learned in (
+                ("max_tokens", provider.refuses_max_tokens),
+                ("temperature", provider.refuses_temperature),
+            ):
+                if _refuses(error, name) and call.has_field(name) and call.model not in learned:
+                    learned.add(call.model)
+                    return [Target(provider.name, call.model)]
         # A model that the caller named is never replaced.
         if not call.default_model:
             return []
@@ -276,7 +280,8 @@ class Completer:
         if sent.completion is None:
             raise sent.error or AssertionError
         answer = sent.completion.metadata
-        answer.cost_usd = end.usd
+        answer.cost_usd, answer.budget_left_usd = end.usd, call.left_usd or None
+        answer.uncertain_usd = call.uncertain_usd or None
         if end.tokens is not None:
             answer.usage = end.tokens
             waited = answer.time_to_first_token_ms or 0.0
@@ -287,6 +292,7 @@ class Completer:
         notes = (
             *call.warnings,
             f"Not sent, because the provider {provider.name} does not know it: {unsent}." if unsent else "",
+            _RENAMED if call.is_limit_renamed else "",
             _explain_end(end, held.reservation.worst_usd),
         )
         if any(notes):
@@ -371,6 +377,13 @@ def _replace_model(call: Call, provider: str, model: str, why: str) -> Target:
     call.warnings = (warning,)
     _log.warn("default model replaced", model=call.default_model, by=model, endpoint=call.path)
     return Target(provider, model)
+
+
+def _refuses(error: MercuryError, name: str) -> bool:
+    """Return whether an error is that a model does not take a field, or not this value of it."""
+    text = str(error)
+    is_named = f"(at {name})" in text or f"'{name}'" in text or f"`{name}`" in text
+    return is_named and "support" in text.lower()
 
 
 def _can_fall_back(error: MercuryError) -> bool:

@@ -7,8 +7,6 @@ when the file changes. Every key is registered as a secret: neither the log nor 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from hashlib import sha256
 
 from bridgehead.runtime import durable, logs
 from bridgehead.runtime.timing import Clock
@@ -35,7 +33,6 @@ class Keys:
         self,
         settings: MercurySettings,
         clock: Clock,
-        announce_cooldown: Callable[[str, float], None],
         variable: str = "MERCURY_API_KEY",
     ) -> None:
         self._clock = clock
@@ -45,8 +42,6 @@ class Keys:
         self._stamp = _NEVER_READ
         self._until: dict[str, float] = {}
         """The end of each key's cool-down, in the order of the configured keys."""
-        self._announce_cooldown = announce_cooldown
-        """Tells other replicas about a cool-down: the key's name, and seconds."""
         self._set_keys(settings.api_keys)
 
     @property
@@ -92,20 +87,6 @@ class Keys:
             wait = COOLDOWN_SECONDS[status] if seconds is None else seconds
             self._until[key] = self._clock.monotonic() + wait
             _log.warn("key cools down", key=list(self._until).index(key) + 1, status=status, seconds=wait)
-            self._announce_cooldown(name_key(key), wait)
-
-    @property
-    def names(self) -> list[str]:
-        """The keys' names among replicas (`name_key`)."""
-        return list(map(name_key, self._until))
-
-    def adopt_cooldown(self, name: str, seconds: float) -> None:
-        """Cool a key down because another replica does; a single key stays in use."""
-        for key in self._until if len(self._until) > 1 else ():
-            if name_key(key) == name:
-                self._until[key] = max(self._until[key], self._clock.monotonic() + seconds)
-                number = list(self._until).index(key) + 1
-                _log.info("key cools down, as at another replica", key=number, seconds=seconds)
 
     def _set_keys(self, keys: tuple[str, ...]) -> None:
         for number, key in enumerate(keys, 1):
@@ -145,8 +126,3 @@ def hide_key(key: str) -> None:
         logs.hide(key)
     else:
         logs.hide_credential(key)
-
-
-def name_key(key: str) -> str:
-    """Return a key's name among replicas: a hash, which identifies it without revealing it."""
-    return sha256(b"bridgehead key " + key.encode()).hexdigest()[:16]

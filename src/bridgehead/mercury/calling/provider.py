@@ -6,14 +6,12 @@ independently; budgets and the limits of clients count across all.
 
 from __future__ import annotations
 
-from hashlib import sha256
 from os import environ
 from pathlib import Path
-from typing import TYPE_CHECKING, get_args
+from typing import get_args
 
 from bridgehead.runtime import events, logs
 from bridgehead.runtime.settings import SettingError
-from bridgehead.runtime.stores.cooldowns import Cooldowns
 from bridgehead.runtime.timing import Clock
 
 from ..api.catalogue import Catalogue
@@ -26,9 +24,6 @@ from .rate_limits import RateAmounts, Scope
 from .retries import Breaker
 from .routes import MERCURY, ProviderEntry
 
-if TYPE_CHECKING:
-    from bridgehead.runtime.stores.redis import Redis
-
 _log = logs.logger("mercury.provider")
 BREAKER_FAILURES = 10
 """Failures in a row after which no requests are sent. More than the tries of two calls, so that one unlucky
@@ -36,8 +31,6 @@ call never pauses the others."""
 BREAKER_SECONDS = 15.0
 """How long the breaker stays open. Short, because only a single request then probes the service."""
 _MINUTE = 60.0
-_BREAKER = "breaker"
-_KEY = "key:"
 _UNUSABLE = ("MISSING_API_KEY", "INVALID_API_KEY", "BILLING_REQUIRED", "SERVICE_ERROR", "SERVICE_UNAVAILABLE")
 """Failures of the model list that affect calls too. A server that merely lacks the list fails differently."""
 
@@ -51,21 +44,13 @@ class Provider:
         clock: Clock,
         name: str = MERCURY,
         entry: ProviderEntry | None = None,
-        redis: Redis | None = None,
     ) -> None:
         self.name = name
         self._clock = clock
-        self.url = settings.api_url
-        self._cooldowns: Cooldowns | None = None
-        """Shares open breakers and cooling keys with other replicas; None without Redis."""
-        if redis is not None:
-            # With a hash of the URL: another deployment may give this name to another service.
-            address = sha256(self.url.encode()).hexdigest()[:16]
-            self._cooldowns = Cooldowns(redis, f"mercury:{name}:{address}")
+        self.url = settings.api_url.partition("?")[0]
         self.keys = Keys(
             settings,
             clock,
-            lambda key, seconds: self._announce(_KEY + key, seconds),
             variable="MERCURY_API_KEY" if entry is None else entry.key_env,
         )
         access = MERCURY_API
@@ -92,6 +77,10 @@ class Provider:
         """Whether it charges for requests that it refuses with 400."""
         self.has_fim = True
         """Whether it has an endpoint for fill-ins of its own; false after a 404."""
+        self.refuses_max_tokens: set[str] = set()
+        """Models that take `max_completion_tokens` in its place."""
+        self.refuses_temperature: set[str] = set()
+        """Models that have one temperature only."""
         self.has_stream_options = True
         """Whether a stream may ask for its usage; false after a refusal."""
         terms = {} if entry is None else entry.models
@@ -102,21 +91,12 @@ class Provider:
             BREAKER_FAILURES,
             BREAKER_SECONDS,
             self._publish_breaker,
-            # While this replica probes, the others keep waiting.
-            on_probe=lambda: self._announce(_BREAKER, BREAKER_SECONDS),
         )
         self.rate_limit: Scope | None = None
         if entry is not None and entry.requests_per_minute is not None:
             limits = RateAmounts(entry.requests_per_minute)
             setting = "requests_per_minute in the routes file"
             self.rate_limit = Scope(f"the provider {name}", limits, _MINUTE, f"provider:{name}", setting)
-
-    def start(self) -> None:
-        """Adopt the cool-downs of other replicas, if there are any."""
-        if self._cooldowns is not None:
-            self._cooldowns.start(
-                lambda: [_BREAKER, *(_KEY + name for name in self.keys.names)], self._adopt_cooldown
-            )
 
     def name_settings(self, error: MercuryError) -> None:
         """Let the next step of an error name the settings of this provider."""
@@ -126,29 +106,11 @@ class Provider:
 
     async def close(self) -> None:
         """Close all connections."""
-        if self._cooldowns is not None:
-            self._cooldowns.stop()
         await self.api.close()
-
-    def _adopt_cooldown(self, name: str, seconds: float) -> None:
-        if name == _BREAKER:
-            state = "paused" if seconds else "used again"
-            _log.info(f"provider {state}, as at another replica", provider=self.name, seconds=seconds)
-            self.breaker.adopt(seconds, self._clock.monotonic())
-        else:
-            self.keys.adopt_cooldown(name.removeprefix(_KEY), seconds)
 
     def _publish_breaker(self, is_open: bool) -> None:  # noqa: FBT001 - as the breaker calls it
         kind = "breaker.opened" if is_open else "breaker.closed"
         events.publish(kind, bridge="mercury", provider=self.name)
-        if is_open:
-            self._announce(_BREAKER, BREAKER_SECONDS)
-        elif self._cooldowns is not None:
-            self._cooldowns.end(_BREAKER)
-
-    def _announce(self, name: str, seconds: float) -> None:
-        if self._cooldowns is not None:
-            self._cooldowns.begin(name, seconds)
 
     async def check(self, seconds: float) -> None:
         """Check that the API answers, with a request for the list of models, which is free."""
@@ -162,9 +124,7 @@ class Provider:
             self.problem = ""
 
 
-def make_provider(
-    name: str, entry: ProviderEntry, settings: MercurySettings, clock: Clock, redis: Redis | None = None
-) -> Provider:
+def make_provider(name: str, entry: ProviderEntry, settings: MercurySettings, clock: Clock) -> Provider:
     """Make a provider of a routes file: the settings with its own address, keys and time limit."""
     keys: tuple[str, ...] = ()
     try:
@@ -186,4 +146,4 @@ def make_provider(
     except ValueError:
         wanted = f"a routes file (the url, a header or the key of the provider {name} cannot be used)"
         raise SettingError("MERCURY_ROUTES_FILE", str(settings.routes_file), wanted) from None
-    return Provider(settings.replace(own), clock, name, entry, redis)
+    return Provider(settings.replace(own), clock, name, entry)

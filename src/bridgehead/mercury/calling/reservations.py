@@ -143,7 +143,10 @@ class Reservations:
                 usd=reservation.worst_usd,
                 why=end.why,
             )
+        elif end.usd:  # without a usable answer too, as for a refusal that is billed
+            call.cost_usd = end.usd
         self._budget.finish(reservation)
+        call.left_usd = reservation.left()
         return end
 
 

@@ -47,14 +47,11 @@ class Breaker:
         failures: int,
         wait: float,
         on_change: Callable[[bool], None] = lambda _is_open: None,
-        on_probe: Callable[[], None] = lambda: None,
     ) -> None:
         self._limit = failures
         self._wait = wait
         self._on_change = on_change
         """Called with True when it opens and with False when it closes."""
-        self._on_probe = on_probe
-        """Called when it lets a probe through."""
         self._failures = 0
         self._probe_at = 0.0
         self._is_probing = False
@@ -78,7 +75,6 @@ class Breaker:
         if self._is_probing:
             return self._wait
         self._is_probing = True
-        self._on_probe()
         return 0.0
 
     def record_success(self) -> None:
@@ -96,14 +92,6 @@ class Breaker:
             self._probe_at = now + self._wait
         if self._failures == self._limit:
             self._on_change(True)  # noqa: FBT003 - the one argument there is
-
-    def adopt(self, seconds: float, now: float) -> None:
-        """Adopt another replica's state: open for some seconds, or closed if 0."""
-        if seconds > 0:
-            self._failures = max(self._failures, self._limit)
-            self._probe_at = max(self._probe_at, now + seconds)
-        else:
-            self._failures, self._is_probing = 0, False
 
     def record_nothing(self) -> None:
         """End a request that says nothing about the service; the next one may be the probe."""

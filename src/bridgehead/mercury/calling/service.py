@@ -16,7 +16,6 @@ from bridgehead.runtime import directories, logs
 from bridgehead.runtime.settings import SettingError
 from bridgehead.runtime.stores import open_redis
 from bridgehead.runtime.stores.rate_windows import SharedWindows
-from bridgehead.runtime.stores.single_flight import SingleFlight
 from bridgehead.runtime.timing import Backoff, Clock, SystemClock
 
 from ..completion import Tokens
@@ -63,10 +62,9 @@ class Service:
             lambda context, tool, error: self.audit.begin(context, tool).end(error.code, 0.0),
         ).make
         self.redis = redis = open_redis(settings)
-        self.mercury = Provider(settings, clock, redis=redis)
+        self.mercury = Provider(settings, clock)
         self.providers = {MERCURY: self.mercury} | {
-            name: make_provider(name, entry, settings, clock, redis)
-            for name, entry in self.routes.providers.items()
+            name: make_provider(name, entry, settings, clock) for name, entry in self.routes.providers.items()
         }
         for name, provider in (
             ("MERCURY_EMBEDDING_MODEL", settings.embedding_target[0]),
@@ -81,10 +79,8 @@ class Service:
         # Answers that arrive together are handled in one turn of the loop, so a caller with eight batches of
         # 32 at once made others wait 0.5 s. All callers together have no limit: some wait for a rate limit.
         self.batch_turns = Turns(1_000_000, per_caller=_BATCH_PROMPTS_AT_ONCE)
-        # Without Redis, each process counts and deduplicates for itself.
-        windows = single_flight = None
-        if redis is not None:
-            windows, single_flight = SharedWindows(redis), SingleFlight(redis, settings.cache_ttl)
+        # Without Redis, each process counts for itself.
+        windows = None if redis is None else SharedWindows(redis)
         self.rate_limits = RateLimits(settings, clock, windows)
         self.usage_store: UsageBackend
         self.books: BudgetStore
@@ -118,7 +114,6 @@ class Service:
             routes=self.routes,
             providers=self.providers,
             audit=self.audit,
-            single_flight=single_flight,
         )
 
     @property
@@ -149,8 +144,6 @@ async def open_service(settings: MercurySettings, clock: Clock | None = None) ->
     service = Service(settings, clock)
     if service.redis is not None:
         await service.redis.start()
-    for provider in service.providers.values():
-        provider.start()
     _log.info("mercury bridge open", **settings.changes())
 
     async def warm() -> None:

@@ -22,8 +22,6 @@ from .connection import ConnectFailed, Connection, ConnectionBroken, Request, Re
 from .connector import Connector
 from .proxy import Proxy
 
-IDLE_SECONDS = 55.0
-"""Below the 60 s that servers commonly allow, so they seldom close a connection under a request."""
 MAX_IDLE = 64
 DEFAULT_CONNECTIONS = 256
 CONNECT_SECONDS = 5.0
@@ -77,10 +75,10 @@ class Pool:
         """Return a connection for one request, waiting while too many are in use."""
         await self._slots.acquire()
         try:
-            oldest = self._loop.time() - IDLE_SECONDS
+            now = self._loop.time()
             while self._idle and not is_new:
                 connection = self._idle.pop()
-                if connection.is_alive and connection.idle_since > oldest:
+                if connection.is_alive and now - connection.idle_since < connection.idle_seconds:
                     return connection
                 connection.close()
             return await self._connector.connect()
@@ -98,7 +96,7 @@ class Pool:
         now = connection.idle_since = self._loop.time()
         self._idle.append(connection)
         # Closing one is enough: each call adds at most one.
-        if len(self._idle) > MAX_IDLE or self._idle[0].idle_since < now - IDLE_SECONDS:
+        if len(self._idle) > MAX_IDLE or now - self._idle[0].idle_since >= self._idle[0].idle_seconds:
             self._idle.pop(0).close()
 
 
