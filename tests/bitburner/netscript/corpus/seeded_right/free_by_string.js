@@ -1,0 +1,4 @@
+// The game: works
+export async function main(ns) {
+  for (const log of ["print", "tprint"]) ns[log]("hi");
+}
