@@ -18,11 +18,13 @@ SCRIPT_SETS = (
     "held_wrong",
     "newest_wrong",
     "last_wrong",
+    "seeded_wrong",
     "right",
     "fresh_right",
     "held_right",
     "newest_right",
     "last_right",
+    "seeded_right",
 )
 
 

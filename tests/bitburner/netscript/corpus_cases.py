@@ -29,6 +29,8 @@ def load(kind: str) -> list[Case]:
         verdict = text.partition("\n")[0].removeprefix("// The game: ")
         files: dict[str, str] = {}
         name = path.name
+        if name.endswith(".json"):  # which knows no comments
+            text = text.partition("\n")[2]
         for line in text.splitlines(keepends=True):
             if line.startswith("//// "):
                 name = line[5:].strip()

@@ -2,7 +2,7 @@
 
 import pytest
 
-from bridgehead.bitburner.netscript.checking import Problem, check_script
+from bridgehead.bitburner.netscript.checking import Problem, World, check_script
 from bridgehead.bitburner.netscript.definitions import Definitions
 from bridgehead.bitburner.netscript.search import DefinitionSearch
 from tests.bitburner.netscript.checking_scripts import DEFINITIONS, SEARCH, check, in_main
@@ -24,24 +24,34 @@ def test_ns1_scripts_and_empty_definitions_are_not_checked() -> None:
 
 
 WRONG = load("wrong") + load("fresh_wrong") + load("newest_wrong") + load("last_wrong")
+SEEDED = load("seeded_wrong")
 RIGHT = load("right") + load("fresh_right") + load("held_right") + load("newest_right") + load("last_right")
+SEEDED_RIGHT = load("seeded_right")
+SERVERS = frozenset({"home", "n00dles", "foodnstuff", "CSEC"})
 
 
 def check_case(case: Case) -> list[Problem]:
-    return check_script(case.files[case.filename], case.filename, DEFINITIONS, SEARCH, case.files)
+    # The older cases run scripts that they do not come with.
+    world = World(SERVERS, frozenset(case.files)) if case in SEEDED + SEEDED_RIGHT else None
+    return check_script(case.files[case.filename], case.filename, DEFINITIONS, SEARCH, case.files, world)
 
 
-@pytest.mark.parametrize("case", RIGHT, ids=lambda case: case.filename)
+@pytest.mark.parametrize("case", RIGHT + SEEDED_RIGHT, ids=lambda case: case.filename)
 def test_a_script_that_works_raises_no_alarm(case: Case) -> None:
     assert check_case(case) == []
 
 
 def test_most_mistakes_are_named() -> None:
     assert len(WRONG) >= 65
-    assert sum(bool(check_case(case)) for case in WRONG) >= 101
+    assert sum(bool(check_case(case)) for case in WRONG) >= 104
 
 
-@pytest.mark.parametrize("case", WRONG, ids=lambda case: case.filename)
+@pytest.mark.parametrize("case", SEEDED, ids=lambda case: case.filename)
+def test_mistake_is_named(case: Case) -> None:
+    assert check_case(case) != []
+
+
+@pytest.mark.parametrize("case", WRONG + SEEDED, ids=lambda case: case.filename)
 def test_a_script_is_said_not_to_start_only_if_it_does_not(case: Case) -> None:
     fails_at_start = any(problem.when == "start" for problem in check_case(case))
 
@@ -79,7 +89,7 @@ def test_a_script_is_said_not_to_start_only_if_it_does_not(case: Case) -> None:
         ("const runs = 0; runs++;", "assigned_constant", "line"),
         ("ns.stock.placeOrder('ECP', 1, 1, 'Limit', 'L');", "wrong_argument", "maybe"),
         (
-            "for await (const a of b) {}\n} function f() { for await (const a of b) {}",
+            "for await (const a of []) {}\n} function f() { for await (const a of []) {}",
             "syntax_error",
             "start",
         ),
@@ -136,6 +146,33 @@ def test_a_walk_that_calls_itself_is_followed() -> None:
     walk = "function walk(ns, host) { for (const next of ns.scan(host)) walk(ns, next); ns.hakc(host); }\n"
 
     assert [one.code for one in check(walk + in_main("walk(ns, 'home');"))] == ["unknown_api"]
+
+
+def test_misspelt_server_and_script_are_named_with_the_nearest() -> None:
+    world = World(frozenset({"home", "n00dles"}), frozenset({"a.js", "worker.js"}))
+    source = in_main('ns.exec("worker.js", "n00dels");\nns.run("wroker.js");')
+    found = check_script(source, "a.js", DEFINITIONS, SEARCH, None, world)
+
+    assert [(one.code, one.when) for one in found] == [
+        ("missing_server", "maybe"),
+        ("missing_script", "maybe"),
+    ]
+    assert "Nearest: n00dles." in found[0].message
+    assert "Nearest: worker.js." in found[1].message
+    assert check(source) == []
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "let a: import('./x').T[] = [];",
+        "type Q = import('./x').T<number>;",
+        "class A {\n  a = 1\n  [key: string]: any\n}",
+        "abstract class A { static [key: string]: number }",
+    ],
+)
+def test_types_that_the_grammar_lacks_are_no_syntax_errors(source: str) -> None:
+    assert check(source, "a.ts") == []
 
 
 def test_a_default_import_needs_a_default_export() -> None:

@@ -65,11 +65,11 @@ def test_typescript_is_followed_by_its_types(source: str, expected: list[str]) -
         "const f = ns.hakc ?? ns.hack;",
         "if (typeof ns.hakc === 'function') ns.print(1);",
         "const has = 'hakc' in ns; ns.toString(); ns.hasOwnProperty('x');",
-        "const name = 'hack'; ns[name]('x');",
+        "const name = 'sleep'; ns[name]('x');",
         "ns.args[0]; ns.pid; ns.enums.CityName.Aevum; ns.heart.break();",
         "const names = [{ns: 1}].map((ns) => ns.foo);",
         "{ const ns = { foo() {} }; ns.foo(); }",
-        "const server = other.getServer('x'); server.anything.at.all();",
+        "const server = window.other.getServer('x'); server.anything.at.all();",
         "let api = ns; api = {hakc() {}}; api.hakc();",
     ],
 )

@@ -7,7 +7,7 @@ from bridgehead.bitburner.netscript.parsing import Node, Tree
 from bridgehead.bitburner.netscript.signatures import Signature, Signatures, fits
 
 TEXT = """
-export declare enum City { Aevum = "Aevum", NewTokyo = "New Tokyo" }
+export declare enum City { Aevum = "Aevum", NewTokyo = "New Tokyo", Quarry = "Miner's Quarry" }
 export type Place = City | `${City}`;
 export type Wait = number | Options;
 export interface Options { ms: number; }
@@ -16,6 +16,7 @@ export interface NS {
   wait(time: Wait, note?: string, ...rest: string[]): Promise<true>;
   both(a: string): void;
   both(a: string, b: number): void;
+  history(board: string, playAsWhite = false): void;
   generic<T>(value: T): T;
   readonly mode: "slow" | "fast";
 }
@@ -38,6 +39,14 @@ def literal(text: str) -> Node:
 def test_required_parameters_are_counted_over_all_overloads() -> None:
     assert (only("wait").required, only("wait").has_rest, only("wait").returns_promise) == (1, True, True)
     assert [one.required for one in SIGNATURES.of("both")] == [1, 2]
+    assert only("history").required == 1  # a default, as the definitions of 2.x write it
+
+
+def test_value_of_an_enum_may_have_an_apostrophe() -> None:
+    (place,) = only("go").parameters
+
+    assert fits(literal('"Miner\'s Quarry"'), place.kinds)
+    assert not fits(literal('"Miner"'), place.kinds)
     assert SIGNATURES.of("mode") == SIGNATURES.of("gone") == []
 
 

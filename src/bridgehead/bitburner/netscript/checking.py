@@ -6,9 +6,12 @@ problems: a false alarm costs more than a missed problem.
 
 from __future__ import annotations
 
+import json
+import re
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping
 from contextlib import closing
+from difflib import get_close_matches
 from functools import cached_property
 from typing import Literal
 
@@ -20,7 +23,7 @@ from .guards import Guards
 from .modules import Module, is_definitions, resolve_module
 from .parsing import FUNCTIONS, Node, Tree, string_value
 from .results import Results
-from .scopes import list_pattern
+from .scopes import list_pattern, pattern_names
 from .scripts import ApiUse, Script, TooMuchWork, name_of, property_of
 from .search import DefinitionSearch
 from .signatures import describe, fits, simplify
@@ -35,17 +38,23 @@ _OF_EVERY_OBJECT = frozenset(
 )
 _READING = frozenset({"arguments", "binary_expression", "template_substitution", "call_expression"})
 """Expressions that certainly read a name."""
+_ASSIGNING = frozenset({"assignment_expression", "augmented_assignment_expression"})
 _MIN_NAME, _MAX_NAME = 5, 40
 """Letters of a name that may be misspelt: shorter ones are near to too many others."""
 _PAGE = """
-alert arguments atob blur btoa caches cancelAnimationFrame cancelIdleCallback chrome clearImmediate
-clearInterval clearTimeout close closed confirm console crypto devicePixelRatio document escape event
-external fetch find focus frames history innerHeight innerWidth isFinite isNaN length localStorage
-location menubar module moveBy moveTo name navigation navigator open opener origin outerHeight outerWidth
-pageXOffset pageYOffset parent parseFloat parseInt performance print process prompt require resizeBy
-resizeTo scheduler screen screenLeft screenTop screenX screenY scroll scrollBy scrollTo scrollX scrollY
-scrollbars self sessionStorage setImmediate setInterval setTimeout sprintf status stop toolbar toString
-unescape viewport vsprintf when window
+addEventListener alert arguments atob blur btoa caches cancelAnimationFrame cancelIdleCallback chrome
+clearImmediate clearInterval clearTimeout close closed confirm console createImageBitmap
+crossOriginIsolated crypto customElements decodeURI decodeURIComponent devicePixelRatio dispatchEvent
+document encodeURI encodeURIComponent escape eval event exports external fetch find focus frames
+getComputedStyle getSelection global globalThis history indexedDB innerHeight innerWidth isFinite isNaN
+isSecureContext jQuery length localStorage location locationbar matchMedia menubar module monaco moveBy
+moveTo name navigation navigator open opener origin outerHeight outerWidth pageXOffset pageYOffset parent
+parseFloat parseInt performance personalbar postMessage print process prompt queueMicrotask
+removeEventListener reportError require requestAnimationFrame requestIdleCallback resizeBy resizeTo
+scheduler screen screenLeft screenTop screenX screenY scroll scrollBy scrollTo scrollX scrollY scrollbars
+self sessionStorage setImmediate setInterval setTimeout speechSynthesis sprintf status statusbar stop
+structuredClone toolbar toString top trustedTypes undefined unescape viewport visualViewport vsprintf
+webpackChunkbitburner when window
 """
 _PAGE_NAMES = frozenset(_PAGE.split())
 """Globals of the game's page, which a script's own names may resemble."""
@@ -74,6 +83,10 @@ _LEAVING = frozenset(
     {"await_expression", "break_statement", "return_statement", "throw_statement", "yield_expression"}
 )
 _EXITS = frozenset({"exit", "spawn", "kill"})
+_MAKING = re.compile("purchase|rename|write|scp|mv|wget|delete", re.IGNORECASE)
+"""Functions whose arguments name what is made or goes."""
+_HOSTS = frozenset({"host", "hostname", "target", "server"})
+_IP_DOTS = 3
 When = Literal["start", "line", "maybe"]
 """A script with a problem fails when it starts, fails when it reaches the line, or may do something else."""
 
@@ -86,6 +99,13 @@ class Problem(Struct, frozen=True):
     line: int
     column: int
     when: When = "line"
+
+
+class World(Struct, frozen=True):
+    """What the game has: its servers, and the files of the script's own server."""
+
+    servers: frozenset[str]
+    filenames: frozenset[str]
 
 
 class Finding(Struct, frozen=True):
@@ -103,11 +123,14 @@ def check_script(
     definitions: Definitions,
     search: DefinitionSearch,
     files: Mapping[str, str] | None = None,
+    world: World | None = None,
 ) -> list[Problem]:
     """Return the problems of a script in order; if it cannot be parsed, only the syntax error.
 
-    `files` are the scripts that it can import; None if they are not known.
+    `files` are the scripts that it can import; None if they are not known, as the `world` may be.
     """
+    if filename.endswith(".json"):
+        return _check_json(source)
     if len(source) > MAX_CHARACTERS:
         return [_not_checked(f"it is longer than {MAX_CHARACTERS:,} characters")]
     script: Script | None = None
@@ -119,10 +142,11 @@ def check_script(
         elif filename.endswith(".script"):
             findings = []  # NS1, where the functions of the API are globals
         else:
-            subject = Subject(script, source, filename, definitions, search, files)
+            subject = Subject(script, source, filename, definitions, search, files=files, world=world)
             # Rules about the API find nothing in a script that does not use it.
             rules = (*(_USE_RULES if subject.uses else ()), *_RULES)
             findings = [finding for rule in rules for finding in rule(subject)]
+            findings = [finding for finding in findings if not subject.is_dead(finding)]
     except TooMuchWork:
         return [_not_checked("following its values would take too long")]
     finally:
@@ -133,6 +157,17 @@ def check_script(
         Problem(finding.code, finding.message, *script.tree.place_of(finding.start), finding.when)
         for finding in findings[:_MAX_PROBLEMS]
     ]
+
+
+def _check_json(source: str) -> list[Problem]:
+    try:
+        json.loads(source)
+    except json.JSONDecodeError as problem:
+        message = f"This is not JSON: {problem.msg}."
+        return [Problem("syntax_error", message, problem.lineno, problem.colno, "maybe")]
+    except RecursionError:
+        pass
+    return []
 
 
 def _not_checked(why: str) -> Problem:
@@ -149,8 +184,11 @@ class Subject:
         filename: str,
         definitions: Definitions,
         search: DefinitionSearch,
+        *,
         files: Mapping[str, str] | None,
+        world: World | None,
     ) -> None:
+        self.world = world
         self.script = script
         self.source = source
         self.nodes = script.tree.nodes
@@ -185,6 +223,22 @@ class Subject:
             if path is not None and self.signatures.of(path):
                 calls.append((node, path))
         return calls
+
+    def is_dead(self, finding: Finding) -> bool:
+        """Return whether a finding is in code that never runs; it has to be valid there all the same."""
+        return finding.when != "start" and any(start <= finding.start < end for start, end in self._dead)
+
+    @cached_property
+    def _dead(self) -> list[tuple[int, int]]:
+        """Code behind `if (false)` and the like, with which players charge RAM, in bytes."""
+        ranges = []
+        for node in self.nodes:
+            tested, body = node.field("condition"), node.field("consequence")
+            if node.type == "binary_expression" and node.has_token("&&"):
+                tested, body = node.field("left"), node.field("right")
+            if tested is not None and body is not None and tested.text.strip("() ") in ("false", "0"):
+                ranges.append((body.start, body.end))
+        return ranges
 
     @cached_property
     def guards(self) -> Guards:
@@ -265,13 +319,14 @@ def _find_missing_ns(subject: Subject) -> Iterator[Finding]:
 
 
 def _find_undeclared(subject: Subject) -> Iterator[Finding]:
-    """Names that nothing declares: `ns` outside of the function that has it, and misspelt variables.
+    """Names that no declaration around them makes: a ReferenceError, since every script is a module.
 
-    Every other name may be a global of the page, or one that another script has made.
+    Left alone are names with a capital, globals of the page, and what the script makes or tests without
+    declaring it (`globalThis.x = …`, `typeof x`).
     """
     bindings, names = subject.script.scopes.bindings, subject.script.scopes.names
-    reads: list[Node] = []
-    made = set(_PAGE_NAMES)  # also names that the script assigns or tests without declaring them
+    unbound: list[Node] = []
+    made = set(_PAGE_NAMES)
     has_own_ns = False
     for node in subject.nodes:
         parent, binding = node.parent, bindings.get(node)
@@ -279,30 +334,53 @@ def _find_undeclared(subject: Subject) -> Iterator[Finding]:
             has_own_ns |= node.text == "ns" and binding.parameter is None
         elif node.type == "identifier" and parent is not None:
             is_object = parent.type == "member_expression" and parent.field("object") is node
-            is_read = (parent.type in _READING or is_object) and "type" not in (parent.parent or parent).type
-            if is_read and node not in subject.guards.protected:
-                reads.append(node)
+            is_read = parent.type in _READING or is_object or _is_compared(node, parent)
+            is_read = is_read and "type" not in (parent.parent or parent).type
+            is_assigned = parent.type in _ASSIGNING and parent.field("left") is node
+            if (is_read or is_assigned) and node not in subject.guards.protected:
+                unbound.append(node)
             else:
                 made.add(node.text)
-        elif node.type in ("assignment_expression", "augmented_assignment_expression"):
+        elif node.type in _ASSIGNING:
             left = node.field("left")  # globalThis.ns = ns
             owner = left.field("object") if left is not None else None
             if left is not None and owner is not None and owner.type != "this":
                 made.add(property_of(left))
+        elif node.type == "variable_declaration":  # `var` is visible outside of its block
+            made |= {name.text for declared in node.named for name in _declared_names(declared)}
     near: dict[str, str] = {}
-    for name in names if reads else ():
+    for name in names if unbound else ():
         near |= dict.fromkeys(_shorten(name), name)
-    for node in reads:
+    told: set[str] = set()
+    members = subject.definitions.members.get("NS", {})
+    for node in unbound:
         name = node.text
-        if name in made:
+        # A call of what only ns has is reported as such.
+        is_global = name in made or not name[0].islower() or name in told or name in members
+        if is_global or (name == "ns" and has_own_ns):
             continue
-        if name == "ns" and name in names and not has_own_ns:
+        told.add(name)
+        if name == "ns":
             message = "ns is not defined here. Add it as a parameter, and pass it."
-            yield Finding("undeclared", message, node.start)
-        elif name not in names and name[0].islower():
+        elif name in names:
+            message = f"{name} is not defined here. Declare it further out, or pass it as a parameter."
+        else:
             meant = next((near[shorter] for shorter in _shorten(name) if shorter in near), None)
-            if meant is not None:
-                yield Finding("undeclared", f"{name} is not defined. Nearest: {meant}.", node.start)
+            message = f"{name} is not defined.{f' Nearest: {meant}.' if meant is not None else ''}"
+        yield Finding("undeclared", message, node.start)
+
+
+def _is_compared(node: Node, parent: Node) -> bool:
+    """Return whether a name is the condition of a statement or what a loop runs over."""
+    if parent.type == "for_in_statement":
+        return parent.field("right") is node
+    around = parent.parent if parent.type == "parenthesized_expression" else None
+    return around is not None and around.type in ("if_statement", "while_statement")
+
+
+def _declared_names(declarator: Node) -> Iterator[Node]:
+    pattern = declarator.field("name")
+    return pattern_names(pattern) if pattern is not None else iter(())
 
 
 def _shorten(name: str) -> list[str]:
@@ -390,6 +468,34 @@ def _find_wrong_arguments(subject: Subject) -> Iterator[Finding]:
                 value.startswith(literal) or literal.startswith(value) for value in kinds.values if literal
             )
             yield Finding("wrong_argument", message, argument.start, "maybe" if is_near else "line")
+
+
+def _find_computed_calls(subject: Subject) -> Iterator[Finding]:
+    """Calls such as `ns[action]()`, whose cost the game does not count, so that it stops the script."""
+    called = [node.field("function") for node in subject.nodes if node.type == "call_expression"]
+    computed = [
+        node
+        for node in called
+        if node is not None
+        and node.type == "subscript_expression"
+        and not property_of(node)
+        and subject.script.resolve(node.field("object")) == ""
+    ]
+    if not computed:
+        return
+    named = {node.text for node in subject.nodes if node.type in ("property_identifier", "identifier")}
+    members = subject.definitions.members.get("NS", {})
+    uncounted = sorted(
+        {
+            value
+            for node in subject.nodes
+            if (value := string_value(node)) in members and members[value].ram and value not in named
+        }
+    )
+    for node in computed if uncounted else ():
+        names = ", ".join(uncounted[:_MAX_NAMES])
+        message = f"The game does not count the RAM of a computed name ({names}) and stops the script. "
+        yield Finding("uncounted_ram", f"{message}Write ns.{uncounted[0]}(…).", node.start)
 
 
 def _find_not_awaited(subject: Subject) -> Iterator[Finding]:
@@ -500,6 +606,37 @@ def _find_async_loops(subject: Subject) -> Iterator[Finding]:
                 yield Finding("not_awaited", message, node.start, "maybe")
 
 
+def _find_missing_places(subject: Subject) -> Iterator[Finding]:
+    """Literal names of servers and scripts that the game does not have; a later script may make them."""
+    world = subject.world
+    if world is None:
+        return
+    made: set[str] = set()  # what the script itself buys, writes or copies
+    literals: list[tuple[Node, str, str]] = []
+    for call, path in subject.calls:
+        name = path.rpartition(".")[2]
+        passed = call.field("arguments")
+        arguments = passed.named if passed is not None else []
+        texts = [(node, value) for node in arguments if (value := string_value(node))]
+        if _MAKING.search(name) is not None:
+            made |= {value for _, value in texts}
+            continue
+        for index, parameter in enumerate(subject.signatures.of(path)[0].parameters[: len(arguments)]):
+            value = string_value(arguments[index])
+            if value and parameter.name in _HOSTS and name not in ("serverExists", "dnsLookup"):
+                literals.append((arguments[index], value, "server"))
+            elif value and parameter.name == "script" and name in ("run", "spawn"):
+                literals.append((arguments[index], value, "script"))
+    for node, value, what in literals:
+        known = world.servers if what == "server" else world.filenames
+        if value in made or value.removeprefix("/") in known or not known or value.count(".") == _IP_DOTS:
+            continue
+        near = get_close_matches(value, known, 1)
+        hint = f" Nearest: {near[0]}." if near else ""
+        message = f"There is no {what} {value!r} now.{hint}"
+        yield Finding(f"missing_{what}", message, node.start, "maybe")
+
+
 # --- modules ------------------------------------------------------------------------------------------------
 
 
@@ -528,6 +665,7 @@ def _find_bad_imports(subject: Subject) -> Iterator[Finding]:
         module = exports[target]
         if module.stars:
             continue  # its re-exports are not known here
+        yield from _find_unknown_exports(subject, imported.node, target, module)
         if imported.default is not None and "default" not in module.exports:
             message = f"{target} has no default export. Write import {{ … }} from {imported.module!r}."
             yield Finding("missing_export", message, imported.default.start, "start")
@@ -543,6 +681,26 @@ def _find_bad_imports(subject: Subject) -> Iterator[Finding]:
             hint = f"write {target!r}" if target is not None else "it is not on the server"
             message = f"The game takes {listed.module!r} as a whole path here: {hint}."
             yield Finding("missing_import", message, listed.node.start, "start")
+
+
+def _find_unknown_exports(subject: Subject, imported: Node, target: str, module: Module) -> Iterator[Finding]:
+    """Members of `import * as name` that the file does not export."""
+    around = [] if imported.parent is None else imported.parent.named
+    clause = next((node for node in around if node.type == "import_clause"), imported)
+    star = next((node for node in clause.named if node.type == "namespace_import"), None)
+    name = star.named[0] if star is not None and star.named else None
+    binding = subject.script.scopes.bindings.get(name) if name is not None else None
+    for node in subject.nodes if binding is not None else ():
+        owner = node.field("object") if node.type == "member_expression" else None
+        if owner is None or subject.script.scopes.bindings.get(owner) is not binding:
+            continue
+        member = property_of(node)
+        if member in module.exports or subject.guards.covers(node, member):
+            continue
+        is_called = node.parent is not None and node.parent.field("function") is node
+        exports_listed = ", ".join(sorted(module.exports)[:8]) or "nothing"
+        message = f"{target} does not export {member}. It exports {exports_listed}."
+        yield Finding("missing_export", message, node.start, "line" if is_called else "maybe")
 
 
 def _find_main(subject: Subject) -> Iterator[Finding]:
@@ -657,9 +815,11 @@ _USE_RULES = (
     _find_called_results,
     _find_promises,
     _find_async_loops,
+    _find_missing_places,
 )
 """Rules about a script's use of the API."""
 _RULES = (
+    _find_computed_calls,
     _find_missing_ns,
     _find_undeclared,
     _find_bad_imports,

@@ -11,9 +11,9 @@ from __future__ import annotations
 
 import re
 
-from .parsing import Node, string_value
+from .parsing import FUNCTIONS, Node, string_value
 from .scopes import Binding
-from .scripts import Script, property_of
+from .scripts import Script, name_of, property_of
 
 _TESTS = frozenset({"if_statement", "while_statement", "do_statement", "ternary_expression"})
 _OPERATORS = frozenset({"&&", "||", "??", "===", "!==", "==", "!=", "in", "instanceof"})
@@ -30,6 +30,7 @@ _MAX_CONDITION = 300
 _MAX_CHAIN = 6
 """Accesses of one expression, for the same reason."""
 _VERSION = re.compile(r"version", re.IGNORECASE)
+_FEATURE = re.compile(r"version|\bin ns\b|\btypeof\b|\bundefined\b", re.IGNORECASE)
 
 
 class Guards:
@@ -42,6 +43,7 @@ class Guards:
         """Variables that are tested somewhere."""
         self.protected: set[Node] = set()
         """Nodes inside of try with catch, `if (false)` and tests of the version."""
+        self._helpers = {name_of(node): node for node in script.tree.nodes if node.type in FUNCTIONS}
         self._left_early: set[Node] = set()
         """Blocks of which the rest runs only if a member is missing: `if (ns.new) return; ns.old();`."""
         for node in script.tree.nodes:
@@ -107,7 +109,26 @@ class Guards:
         condition, taken = node.field("condition"), node.field("consequence")
         last = taken.named[-1:] if taken is not None and taken.type == "statement_block" else [taken]
         leaves = any(statement is not None and statement.type in _LEAVING for statement in last)
-        return leaves and condition is not None and self._is_for_others(condition, is_taken=False)
+        return (
+            leaves
+            and condition is not None
+            and (self._is_for_others(condition, is_taken=False) or self._asks_helper(condition))
+        )
+
+    def _asks_helper(self, condition: Node) -> bool:
+        """Return whether a condition calls a function of the script that looks for members of the API."""
+        node = condition
+        while node.type in ("parenthesized_expression", "unary_expression") and node.named:
+            node = node.named[0]
+        called = node.field("function") if node.type == "call_expression" else None
+        if called is None or called.type != "identifier":
+            return False
+        helper = self._helpers.get(called.text)
+        return _VERSION.search(called.text) is not None or (
+            helper is not None
+            and helper.end - helper.start <= _MAX_CONDITION
+            and _FEATURE.search(helper.text) is not None
+        )
 
     def _is_for_others(self, condition: Node, *, is_taken: bool) -> bool:
         """Return whether a branch of a condition may be for another version of the game.

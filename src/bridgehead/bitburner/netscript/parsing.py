@@ -47,6 +47,11 @@ _READ_BYTES = 512
 MAX_BYTES = 1_000_000
 MAX_NODES = 600_000
 """Beyond either, a source is not read: its nodes would take more than 200 MB."""
+_JSX_TEXT = re.compile(rb">[^<>{}]*(?=[<{])")
+_IMPORTED_TYPE = re.compile(rb"\bimport\(\s{0,9}[\"'][^\"'()\n]*[\"']\s{0,9}\)\.(?=[A-Z])")
+_INDEX_SIGNATURE = re.compile(
+    rb"\[\s{0,9}\w{1,99}\s{0,9}:\s{0,9}(?:string|number|symbol)\s{0,9}\](?=\s{0,9}:)"
+)
 _TYPE_STAR = re.compile(rb"(\bexport\s+)type(\s*\*)")
 _DEFAULT_FUNCTION = re.compile(rb"\bexport default function\(")
 
@@ -226,6 +231,13 @@ def _parse(source: bytes, filename: str) -> tree_sitter.Node:
     # which the game accepts. The replacements keep every offset.
     accepted = _TYPE_STAR.sub(rb"\1    \2", source)
     accepted = _DEFAULT_FUNCTION.sub(b"function _(".rjust(len(b"export default function(")), accepted)
+    # It also takes `&` in the text of JSX for an entity. Between expressions, `|` parses the same.
+    accepted = _JSX_TEXT.sub(lambda text: text[0].replace(b"&", b"|"), accepted)
+    if kind != "js":
+        # It knows `import("./x").T` only without `[]` and `<…>` behind it, and `[key: string]: T` not after a
+        # field of a class.
+        accepted = _IMPORTED_TYPE.sub(lambda found: b" " * len(found[0]), accepted)
+        accepted = _INDEX_SIGNATURE.sub(lambda found: b"_".ljust(len(found[0])), accepted)
     return parsed if accepted == source else _parse_in_pieces(accepted, kind)
 
 

@@ -19,7 +19,7 @@ _SIMPLE = {"string": "string", "number": "number", "boolean": "boolean", "object
 _LETTERS = re.compile(r"[^a-z0-9]")
 _VALUES_OF = re.compile(r"_?ValueOf<(\w+)>")
 _OBJECT_OF_TEXTS = re.compile(r"(?:export\s+)?type\s+\w+\s*=\s*\{(?:\s*\w+:\s*\"[^\"\n]*\";?)+\s*\};?")
-_TEXT_VALUE = re.compile(r"[:=]\s*[\"']([^\"'\n]*)[\"']")
+_TEXT_VALUE = re.compile(r"[:=]\s*([\"'])((?:(?!\1)[^\\\n]|\\.)*)\1")
 
 
 class Kinds(Struct, frozen=True):
@@ -101,7 +101,9 @@ class Signatures:
                 continue
             has_rest |= pattern.type == "rest_pattern"
             kinds = self._kinds_of(typed.named[0], 0) if typed is not None and typed.named else ANYTHING
-            is_required = parameter.type == "required_parameter" and pattern.type != "rest_pattern"
+            # The definitions of 2.x write defaults: `getMoveHistory(playAsWhite = false)`.
+            is_optional = pattern.type == "rest_pattern" or parameter.field("value") is not None
+            is_required = parameter.type == "required_parameter" and not is_optional
             parameters.append(
                 Parameter(pattern.text, ANYTHING if pattern.type == "rest_pattern" else kinds, is_required)
             )
@@ -159,7 +161,7 @@ class Signatures:
             return ANYTHING
         text = declaration.signature
         if "enum " in text.partition("{")[0] or _OBJECT_OF_TEXTS.fullmatch(text):
-            values = frozenset(simplify(value) for value in _TEXT_VALUE.findall(text))
+            values = frozenset(simplify(value) for _, value in _TEXT_VALUE.findall(text))
             return Kinds(values=values) if values else ANYTHING
         if re.match(r"(?:export\s+)?(?:declare\s+)?interface\s", text):
             return Kinds(frozenset({"object", "array", "function"}))

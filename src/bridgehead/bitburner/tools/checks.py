@@ -17,10 +17,11 @@ from ..game import paths
 from ..session import Session
 from .declaring import MAX_QUERY, Server, ToolDeclarer
 from .files import MAX_NAMED, describe_no_match
-from .scripts import ScriptProblem, check_one, describe_cost, describe_problems
+from .scripts import ScriptProblem, check_one, describe_cost, describe_problems, read_world
 from .writes import NewFile
 
 if TYPE_CHECKING:
+    from ..netscript.checking import World
     from ..netscript.search import Index
 
 _MAX_CHARACTERS = 3_000_000
@@ -82,8 +83,10 @@ async def check_files(args: CheckFiles, ctx: Context[Session]) -> Answer[Checked
             no_match = describe_no_match(args.glob, len(files))
             return Answer("There is nothing to check.", CheckedFiles([], 0, 0), notes=(no_match,))
         chosen, left_out = _take(names, files)
+        world = await read_world(session, on, drafts)
         checked = [
-            await _check_one(session, index, name, files, on, is_draft=name in drafts) for name in chosen
+            await _check_one(session, index, name, files, on, is_draft=name in drafts, world=world)
+            for name in chosen
         ]
     notable = [file for file in checked if file.problems]
     reported = checked if drafts else notable
@@ -126,11 +129,18 @@ def _take(names: list[str], files: Mapping[str, str]) -> tuple[list[str], list[s
 
 
 async def _check_one(
-    session: Session, index: Index, name: str, files: Mapping[str, str], on: str, *, is_draft: bool
+    session: Session,
+    index: Index,
+    name: str,
+    files: Mapping[str, str],
+    on: str,
+    *,
+    is_draft: bool,
+    world: World | None,
 ) -> CheckedFile:
     from ..netscript.ram import RamRefused, calculate  # lazy: the script check, 8 ms
 
-    checked = CheckedFile(name, await check_one(session, index, name, files, is_draft=False))
+    checked = CheckedFile(name, await check_one(session, index, name, files, is_draft=False, world=world))
     if not is_draft:
         return checked
 

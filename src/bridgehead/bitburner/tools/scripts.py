@@ -5,7 +5,8 @@ Parsing takes milliseconds and runs in a thread, so that it does not delay other
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Literal
 
@@ -22,9 +23,12 @@ from ..session import Session
 from .declaring import Filename, Server, ToolDeclarer
 
 if TYPE_CHECKING:
+    from ..netscript.checking import World
     from ..netscript.ram import Ram
     from ..netscript.search import Index
 
+_NAMES_PLACES = re.compile(r"""\(\s*["']""")
+"""A call that begins with a literal, which may name a server or a script."""
 _ROUNDING = 0.005
 """Half of 0.01 GB: costs closer than this count as equal."""
 _MAX_IMPORTS = 100
@@ -168,20 +172,43 @@ async def find_problems(session: Session, on: str, name: str, content: str) -> l
         sources = await read_sources(session, on, name, content)
     except BridgeError:
         return []
-    return await check_one(session, index, name, sources, is_draft=True)
+    world = await read_world(session, on, (name,)) if _NAMES_PLACES.search(content) else None
+    return await check_one(session, index, name, sources, is_draft=True, world=world)
+
+
+async def read_world(session: Session, on: str, drafts: Iterable[str]) -> World | None:
+    """Return the servers and files that literals may name; None if the game does not list them."""
+    from ..netscript.checking import World  # lazy: the script check, 8 ms
+
+    try:
+        servers = await session.remote.list_servers()
+        names = await session.remote.list_names(on)
+    except BridgeError:  # also games before 2.6, which do not list servers
+        return None
+    if all(server.purchasedByPlayer for server in servers):
+        return None  # not a whole network
+    return World(frozenset(server.hostname for server in servers), frozenset({*names, *drafts}))
 
 
 async def check_one(
-    session: Session, index: Index, name: str, files: Mapping[str, str], *, is_draft: bool
+    session: Session,
+    index: Index,
+    name: str,
+    files: Mapping[str, str],
+    *,
+    is_draft: bool,
+    world: World | None,
 ) -> list[ScriptProblem]:
     """Check one script among others. In a draft, a missing import is no problem: it may still be written."""
-    return await session.parsing.run_in_thread(partial(_check, index, name, files, is_draft=is_draft))
+    return await session.parsing.run_in_thread(partial(_check, index, name, files, world, is_draft=is_draft))
 
 
-def _check(index: Index, name: str, files: Mapping[str, str], *, is_draft: bool) -> list[ScriptProblem]:
+def _check(
+    index: Index, name: str, files: Mapping[str, str], world: World | None, *, is_draft: bool
+) -> list[ScriptProblem]:
     from ..netscript.checking import check_script  # lazy: the script check, 8 ms
 
-    problems = check_script(files[name], name, index.definitions, index.search, files)
+    problems = check_script(files[name], name, index.definitions, index.search, files, world)
     return [
         ScriptProblem(
             problem.code,

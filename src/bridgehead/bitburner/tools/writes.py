@@ -307,6 +307,8 @@ async def describe_written(
 ) -> tuple[Written, tuple[str, ...]]:
     """Return the output for a file that was written, and notes: cost, problems, what was replaced."""
     written = Written("OK", name, on, len(outcome.content.encode()), kept_version=outcome.kept_version)
+    if name.endswith(".json"):
+        written.problems = await find_problems(session, on, name, outcome.content)
     if paths.is_script(name):
         # Both at once: a thread checks the script while the game calculates its cost.
         (written.ram_gb, written.ram_problem), written.problems = await asyncio.gather(
