@@ -35,6 +35,7 @@ async def counted(folder: Path) -> set[str]:
         assert [status.problem for status in registry.statuses.values()] == ["", "", ""]
         host = HostMetrics(Accounts(Limits()))
         host.show_tasks(Tasks(Limits(), MemoryTaskStore))
+        host.show_disk(folder)
         found = {metric.name for _, own in Pages(registry, host).sources() for metric in own.all}
         return found | (ON_LINUX if sys.platform != "linux" else set())
     finally:
@@ -62,7 +63,12 @@ async def test_the_alerts_name_only_metrics_that_are_there(tmp_path: Path) -> No
     named = set(re.findall(METRIC, " ".join(re.findall(r"expr: (.*)", text))))
 
     assert len(named) > 5
-    set_up = {"bridgehead_tls_certificate_expiry_timestamp_seconds", "bridgehead_webhook_events_total"}
+    set_up = {
+        "bridgehead_tls_certificate_expiry_timestamp_seconds",
+        "bridgehead_webhook_events_total",
+        "bridgehead_redis_up",
+        "bridgehead_database_up",
+    }
     assert named - set_up <= await counted(tmp_path)
 
 

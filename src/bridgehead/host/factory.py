@@ -5,6 +5,7 @@ from __future__ import annotations
 import hmac
 import secrets
 from collections.abc import Mapping
+from contextlib import suppress
 from functools import cached_property, partial
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
@@ -12,7 +13,8 @@ from urllib.parse import urlsplit
 from bridgehead.mcp import Limits, MemoryNonces, NonceStore, Tasks
 from bridgehead.mcp.http.guard import Guard
 from bridgehead.mcp.http.memory import available_bytes
-from bridgehead.runtime import events, logs
+from bridgehead.runtime import directories, events, logs
+from bridgehead.runtime.errors import StorageError
 from bridgehead.runtime.http import Proxies
 from bridgehead.runtime.manifest import Manifest
 from bridgehead.runtime.tasks import open_task_store
@@ -275,6 +277,8 @@ class ApplicationFactory:
             ("all", "memory"): float(self._limits.memory_bytes),
         }
         metrics.show_tasks(self._views.tasks)
+        with suppress(StorageError):  # without a state directory there is no disk to watch
+            metrics.show_disk(directories.open_state(self._settings, "host"))
         certificate = self._certificate
         if certificate is not None:
             metrics.show_certificate(lambda: certificate.expires)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import platform
+import shutil
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping
@@ -159,6 +160,19 @@ class HostMetrics:
             "status",
         )
 
+    def show_disk(self, folder: Path) -> None:
+        """Declare the room on the disk of the state directory."""
+        self.metrics.gauge(
+            "bridgehead_disk_free_bytes",
+            "Free space on the disk of the state directory.",
+            lambda: _measure_disk(folder, "free"),
+        )
+        self.metrics.gauge(
+            "bridgehead_disk_bytes",
+            "Size of the disk of the state directory.",
+            lambda: _measure_disk(folder, "total"),
+        )
+
     def show_certificate(self, read_expiry: Callable[[], float]) -> None:
         """Declare the time at which the certificate expires, for alerts before it."""
         self.metrics.gauge(
@@ -287,12 +301,24 @@ class CallMetrics:
         events.publish("call.failed" if outcome.status == "error" else "call.ended", **data)
 
 
+def _measure_disk(folder: Path, what: str) -> dict[tuple[str, ...], float]:
+    try:
+        return {(): float(getattr(shutil.disk_usage(folder), what))}
+    except OSError:  # the folder is gone
+        return {}
+
+
 def show_process(metrics: Metrics) -> None:
     """Add the version and the process metrics, under the names that Prometheus clients use."""
     build = (__version__, platform.python_version())
     metrics.gauge("bridgehead_build_info", "What runs.", lambda: {build: 1.0}, "version", "python")
     started = time.time()
     metrics.gauge("process_start_time_seconds", "When it was started.", lambda: {(): started})
+    metrics.gauge(
+        "bridgehead_clock_timestamp_seconds",
+        "The clock of the machine, in seconds since 1970.",
+        lambda: {(): time.time()},
+    )
     metrics.total("process_cpu_seconds_total", "CPU time it took.", lambda: {(): time.process_time()})
     if hasattr(os, "sysconf") and _DESCRIPTORS.is_dir():
         metrics.gauge(
