@@ -5,9 +5,13 @@ A bridge is written once, at import, with decorators; nothing runs until a trans
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+import inspect
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager
+from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, overload
+
+import msgspec
 
 from .calls.context import Context, State
 from .changes import Changes
@@ -22,7 +26,8 @@ from .features.apps import (
     describe_ui,
 )
 from .features.bridge_base import BridgeBase, Extension, Implementation, OutputSchemas
-from .features.functions import read_parameters
+from .features.docstrings import read_docstring
+from .features.functions import make_completer, make_reader, name_of
 from .features.prompts import Prompt
 from .features.resources import Resource, ResourceItem, Template, TemplateItem
 from .features.tools import GRACE_SECONDS, InputSchema, TaskSupport, Tool, ToolHints
@@ -34,6 +39,8 @@ if TYPE_CHECKING:
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 Completer = Callable[[str, dict[str, str], Context[Any]], "list[str] | Awaitable[list[str]]"]
+Completing = TypeVar("Completing", bound=Callable[..., "Sequence[str] | Awaitable[Sequence[str]]"])
+Reading = TypeVar("Reading", bound=Callable[..., Any])
 ResourceLister = Callable[[Context[Any]], "list[ResourceItem] | Awaitable[list[ResourceItem]]"]
 Changing = Literal["tools", "prompts", "resources"]
 
@@ -51,13 +58,15 @@ class Bridge(BridgeBase, Generic[State]):
         website_url: str | None = None,
         icons: tuple[Icon, ...] = (),
         instructions: str | None = None,
-        lifespan: Callable[[], AbstractAsyncContextManager[State]] | None = None,
+        lifespan: Callable[[], AbstractAsyncContextManager[State]]
+        | Callable[[Bridge[State]], AbstractAsyncContextManager[State]]
+        | None = None,
         dialect: Dialect | None = None,
         changing: frozenset[Changing] | set[Changing] = frozenset(),
         subscribable: bool = False,
         logging: bool = True,
         page_size: int = 100,
-        list_ttl_ms: int = 60_000,
+        list_ttl_ms: int = 0,
         read_ttl_ms: int = 0,
         cache_scope: Literal["public", "private"] = "private",
         contract_revision: str | None = None,
@@ -75,7 +84,12 @@ class Bridge(BridgeBase, Generic[State]):
         """
         info = Implementation(name, version, title, description, website_url, icons or None)
         super().__init__(
-            info, lifespan, dialect, contract_revision, output_schemas, numeric_strings=numeric_strings
+            info,
+            _take_lifespan(lifespan, self),
+            dialect,
+            contract_revision,
+            output_schemas,
+            numeric_strings=numeric_strings,
         )
         self._is_checked = checked
         self._tool_meta = tool_meta or {}
@@ -257,27 +271,35 @@ class Bridge(BridgeBase, Generic[State]):
         self,
         uri: str,
         *,
-        name: str,
+        name: str | None = None,
         title: str | None = None,
         description: str | None = None,
         mime_type: str | None = None,
         size: int | None = None,
         icons: tuple[Icon, ...] = (),
         meta: dict[str, Any] | None = None,
-    ) -> Callable[[Function], Function]:
-        """Declare a resource with a fixed URI; the function returns text, bytes or contents.
+    ) -> Callable[[Reading], Reading]:
+        """Declare a resource with a fixed URI; the function returns text, bytes, data or contents.
 
-        Its parameter, if it has one, gets the context.
+        Data (a dict, a list, a dataclass) is sent as JSON. The function's parameter, if it has one, gets the
+        context. Its name and docstring are the name and description, unless they are given.
 
         `meta` is listed, and is sent with text and bytes; ready-made contents have their own `meta`.
         """
-        item = ResourceItem(
-            uri, name, title, description, mime_type, size=size, icons=icons or None, meta=meta
-        )
 
-        def declare(function: Function) -> Function:
-            read = function if read_parameters(function) else lambda _context: function()
-            self.add(self.resources, uri, Resource(item, read, self))
+        def declare(function: Reading) -> Reading:
+            item = ResourceItem(
+                uri,
+                name or name_of(function),
+                title,
+                description or read_docstring(function)[0] or None,
+                mime_type,
+                size=size,
+                icons=icons or None,
+                meta=meta,
+            )
+            self.add(self.resources, uri, Resource(item, function, self))
+            self._announce(self.resources)
             return function
 
         return declare
@@ -301,28 +323,40 @@ class Bridge(BridgeBase, Generic[State]):
         self,
         uri_template: str,
         *,
-        name: str,
+        name: str | None = None,
         title: str | None = None,
         description: str | None = None,
         mime_type: str | None = None,
         icons: tuple[Icon, ...] = (),
         meta: dict[str, Any] | None = None,
-    ) -> Callable[[Function], Function]:
-        """Declare resources by a URI template; the handler gets the values of its variables.
+    ) -> Callable[[Reading], Reading]:
+        """Declare resources by a URI template; each variable is a parameter of the same name.
 
-        `meta` is used as in `resource`.
+        `{day}` is one segment of the path, `{+path}` or `{path*}` any number of them, and `{?query,page}` at
+        the end may be missing, so their parameters have defaults. A parameter `variables` gets all of them
+        in a dict. Everything else is as in `resource`.
         """
-        item = TemplateItem(uri_template, name, title, description, mime_type, icons=icons or None, meta=meta)
 
-        def declare(handler: Function) -> Function:
-            self.add(self.templates, uri_template, Template(item, handler, self))
-            return handler
+        def declare(function: Reading) -> Reading:
+            item = TemplateItem(
+                uri_template,
+                name or name_of(function),
+                title,
+                description or read_docstring(function)[0] or None,
+                mime_type,
+                icons=icons or None,
+                meta=meta,
+            )
+            self.add(self.templates, uri_template, Template(item, function, self))
+            self._announce(self.templates)
+            return function
 
         return declare
 
     def resource_list(self, lister: ResourceLister) -> ResourceLister:
         """Declare a function that lists more resources; a client reads them through a template."""
-        self.listers[self] = lister
+        read = make_reader(lister, "The list of resources")
+        self.listers[self] = lambda context: read({}, context)
         return lister
 
     @overload
@@ -359,17 +393,34 @@ class Bridge(BridgeBase, Generic[State]):
 
         return declare
 
-    def complete_prompt(self, prompt: str, argument: str) -> Callable[[Function], Function]:
+    def complete_prompt(self, prompt: str, argument: str) -> Callable[[Completing], Completing]:
         """Declare how an argument of a prompt is completed."""
-        return self._complete(prompt, argument)
+        known = self.prompts.get(prompt)
+        names = None
+        if known is not None:
+            names = [field.encode_name for field in msgspec.structs.fields(known.input_type)]
+        return self._complete(prompt, argument, names, "prompt", "argument")
 
-    def complete_template(self, uri_template: str, variable: str) -> Callable[[Function], Function]:
+    def complete_template(self, uri_template: str, variable: str) -> Callable[[Completing], Completing]:
         """Declare how a variable of a resource template is completed."""
-        return self._complete(uri_template, variable)
+        known = self.templates.get(uri_template)
+        return self._complete(
+            uri_template, variable, None if known is None else known.uri.variables, "template", "variable"
+        )
 
-    def _complete(self, subject: str, argument: str) -> Callable[[Function], Function]:
-        def declare(handler: Function) -> Function:
-            self.add(self.completers, (subject, argument), handler)
+    def _complete(
+        self, subject: str, argument: str, known: Sequence[str] | None, what: str, part: str
+    ) -> Callable[[Completing], Completing]:
+        if known is None:
+            raise DeclarationError(f"There is no {what} {subject!r} to complete. Declare it first.")
+        if argument not in known:
+            raise DeclarationError(
+                f"The {what} {subject!r} has no {part} {argument!r}. It has {', '.join(known) or 'none'}."
+            )
+
+        def declare(handler: Completing) -> Completing:
+            completer = make_completer(handler, f"The completer of {argument!r} of {subject}")
+            self.add(self.completers, (subject, argument), completer)
             return handler
 
         return declare
@@ -380,6 +431,7 @@ class Bridge(BridgeBase, Generic[State]):
         if self._is_checked:
             part.check()
         table[part.name] = part
+        self._announce(table)
 
     @staticmethod
     def add(table: dict[Any, Any], key: Any, value: Any) -> None:
@@ -388,3 +440,31 @@ class Bridge(BridgeBase, Generic[State]):
             message = f"{key!r} is declared twice"
             raise ValueError(message)
         table[key] = value
+
+    def _announce(self, table: dict[Any, Any]) -> None:
+        """Announce a part that is declared while the bridge is served; before that, nobody listens."""
+        if table is self.tools:
+            self.changed.tools()
+        elif table is self.prompts:
+            self.changed.prompts()
+        else:
+            self.changed.resources()
+
+
+def _take_lifespan(lifespan: Any, bridge: Bridge[Any]) -> Callable[[], Any] | None:
+    """Return a lifespan that takes nothing; refuse one that cannot be entered."""
+    if lifespan is None:
+        return None
+    if inspect.isasyncgenfunction(lifespan) or not callable(lifespan):
+        raise DeclarationError(
+            "The lifespan is not a function that returns an async context manager. Put "
+            "@contextlib.asynccontextmanager above it, and pass the function itself."
+        )
+    needed = [
+        one
+        for one in inspect.signature(lifespan).parameters.values()
+        if one.default is one.empty and one.kind < one.VAR_POSITIONAL
+    ]
+    if len(needed) > 1:
+        raise DeclarationError("A lifespan takes the bridge, or nothing.")
+    return partial(lifespan, bridge) if needed else lifespan

@@ -47,6 +47,9 @@ class InMemoryClient:
         self._hearing = hearing
         self._last_id = 0
         self._tasks: set[asyncio.Task[Any]] = set()
+        self._requests: set[asyncio.Task[Any]] = set()
+        self._failure: Exception | None = None
+        """What `answering` raised: the test's own mistake, which ends the calls that wait."""
 
     async def send(self, message: bytes) -> None:
         """Receive a message that is not an answer (the `Outlet` of this connection)."""
@@ -62,7 +65,13 @@ class InMemoryClient:
         """Do nothing: there is no stream."""
 
     async def _answer(self, answering: Answering, question: dict[str, Any]) -> None:
-        result = await settle(answering(question["method"], question.get("params")))
+        try:
+            result = await settle(answering(question["method"], question.get("params")))
+        except Exception as error:  # noqa: BLE001 - raised again by `request`
+            self._failure = error
+            for request in self._requests:
+                request.cancel()
+            return
         await self.raw(jsonrpc.result(question["id"], jsonrpc.encode(result)))
 
     def _record(self, message: bytes) -> dict[str, Any]:
@@ -89,12 +98,20 @@ class InMemoryClient:
                 **params.get("_meta", {}),
             }
         body = {"jsonrpc": "2.0", "id": self._last_id, "method": method, "params": params}
-        return self._last_id, asyncio.ensure_future(self.raw(jsonrpc.encode(body)))
+        task = asyncio.ensure_future(self.raw(jsonrpc.encode(body)))
+        self._requests.add(task)
+        task.add_done_callback(self._requests.discard)
+        return self._last_id, task
 
     async def request(self, method: str, params: dict[str, Any] | None = None) -> Any:
-        """Send a request and return its result; raise an error answer."""
+        """Send a request and return its result; raise an error answer, or what `answering` raised."""
         _, task = self.start(method, params)
-        answer = await task
+        try:
+            answer = await task
+        except asyncio.CancelledError:
+            if self._failure is None:
+                raise
+            raise self._failure from None
         if "error" in answer:
             error = answer["error"]
             raise ProtocolError(error["code"], error["message"], error.get("data"))

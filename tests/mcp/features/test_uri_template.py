@@ -1,11 +1,13 @@
 """URI templates: what they match, and the values that they take out."""
 
+from typing import Any
 from urllib.parse import quote
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bridgehead.mcp import DeclarationError
 from bridgehead.mcp.features.uri_template import UriTemplate
 
 segments = st.text(min_size=1, max_size=20)
@@ -61,6 +63,28 @@ def test_a_path_of_any_segments_comes_out_whole(parts: list[str]) -> None:
 
 @given(uri=st.text())
 def test_any_text_is_matched_or_not_and_never_fails(uri: str) -> None:
-    values = UriTemplate("{a}/{+b}").match(uri)
+    values = UriTemplate("a:{a}/{+b}").match(uri)
 
     assert values is None or set(values) == {"a", "b"}
+
+
+@pytest.mark.parametrize(
+    ("template", "uri", "expected"),
+    [
+        ("q://notes{?tag,page}", "q://notes", {}),
+        ("q://notes{?tag,page}", "q://notes?tag=a%20b&page=2", {"tag": "a b", "page": "2"}),
+        ("q://notes{?tag}", "q://notes?other=1", None),
+        ("q://notes/{day}{?tag}", "q://notes/mon?tag=x", {"day": "mon", "tag": "x"}),
+        ("q://files/{path*}", "q://files/a/b", {"path": "a/b"}),
+    ],
+)
+def test_a_query_may_be_left_out_and_a_star_takes_any_number_of_segments(
+    template: str, uri: str, expected: Any
+) -> None:
+    assert UriTemplate(template).match(uri) == expected
+
+
+@pytest.mark.parametrize("template", ["{a}", "no scheme/{a}", "x://{a}{?a}", "x://{a*}/{+b}"])
+def test_a_template_that_is_no_uri_is_refused(template: str) -> None:
+    with pytest.raises(DeclarationError):
+        UriTemplate(template)

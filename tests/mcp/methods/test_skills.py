@@ -48,7 +48,7 @@ async def test_a_host_lists_a_skill_and_can_read_and_verify_every_file_of_it(fol
 
     assert found["capabilities"]["extensions"] == {EXTENSION: {}}
     assert "resources" in found["capabilities"]
-    assert (listed["resultType"], listed["cacheScope"], listed["ttlMs"]) == ("complete", "private", 60_000)
+    assert (listed["resultType"], listed["cacheScope"], listed["ttlMs"]) == ("complete", "private", 0)
     assert skill["uri"] == "skill://brew-tea/SKILL.md"
     assert skill["frontmatter"] == {
         "name": "brew-tea",
@@ -57,7 +57,7 @@ async def test_a_host_lists_a_skill_and_can_read_and_verify_every_file_of_it(fol
         "metadata": {"version": "2.1", "by": "the tea room"},
     }
     assert got["skill"] == skill
-    assert (got["ttlMs"], got["cacheScope"]) == (60_000, "private")
+    assert (got["ttlMs"], got["cacheScope"]) == (0, "private")
     assert sorted(contents) == [
         "skill://brew-tea/SKILL.md",
         "skill://brew-tea/leaf.png",

@@ -7,6 +7,7 @@ stateless one) is the context's business, so a tool that asks is the same code i
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import is_dataclass
 from typing import Any, Literal
 
 import msgspec
@@ -128,6 +129,10 @@ class _RootsResult(Struct, frozen=True):
 
 def elicitation(message: str, form: type[Struct] | dict[str, Any]) -> InputRequest:
     """Ask the user to fill in a form: a struct with plain fields, or a JSON Schema of the same shape."""
+    if not isinstance(form, dict) and not hasattr(form, "__struct_fields__") and not is_dataclass(form):
+        raise TypeError(
+            f"A form is a Struct, a dataclass or a JSON Schema with a field for each answer: {form}"
+        )
     schema = form if isinstance(form, dict) else form_schema(form)
     params = {"message": message, "requestedSchema": schema}
 

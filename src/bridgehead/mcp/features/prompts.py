@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -14,17 +14,27 @@ from ..calls.context import Context
 from ..calls.params import EMPTY, NULL
 from ..coroutines import settle
 from ..errors import INVALID_PARAMS, ProtocolError
-from ..revisions import Revision
+from ..revisions import NEWEST_HANDSHAKE, Revision
 from ..values.argument_errors import describe_strings
-from ..values.content import Icon, PromptMessage, Text, Wire, fit, fit_block
+from ..values.content import Content, Icon, PromptMessage, Text, Wire, fit, fit_block
 from ..values.custom import read_custom
 from ..values.schema import describe_fields, flat_schema
 from .bridge_base import BridgeBase
 from .docstrings import read_docstring
-from .functions import check_description, check_function, check_input, check_name, input_type, make_handler
+from .functions import (
+    check_description,
+    check_function,
+    check_input,
+    check_item,
+    check_name,
+    input_type,
+    make_handler,
+    name_of,
+)
+from .results import InvalidResult
 from .tools import Arguments
 
-Messages = str | list[PromptMessage]
+Messages = str | PromptMessage | Content | Sequence[str | PromptMessage | Content]
 
 
 class PromptArgument(Wire, frozen=True):
@@ -69,7 +79,7 @@ class Prompt:
         self.function = function
         self.handler = make_handler(function)
         self.bridge = bridge
-        self.name = name or function.__name__
+        self.name = name or name_of(function)
         if description is None:
             description, _ = read_docstring(function)
         self.description = description
@@ -79,14 +89,16 @@ class Prompt:
     @cached_property
     def input_type(self) -> type[Struct]:
         """The struct of the arguments."""
-        return input_type(self.function, self.name, Arguments)
+        return input_type(self.function, f"Prompt {self.name}", Arguments)
 
     def check(self) -> None:
         """Raise `DeclarationError` if no client could use this declaration."""
         check_name(self.name, "Prompt")
-        check_function(self.function, self.name)
-        check_description(self.description, "Prompt", self.name)
-        check_input(self.input_type, self.name)
+        label = f"Prompt {self.name}"
+        check_function(self.function, label)
+        check_description(self.description, label)
+        check_input(self.input_type, label)
+        check_item(self.item(NEWEST_HANDSHAKE), label)
 
     def item(self, revision: Revision) -> PromptItem:
         """Return the prompt as it is listed for a revision."""
@@ -118,9 +130,14 @@ class Prompt:
     async def messages(self, arguments: Any, context: Context[Any]) -> PromptResult:
         """Make the messages."""
         made: Messages = await settle(self.handler(arguments, context))
-        if isinstance(made, str):
-            made = [PromptMessage("user", Text(made))]
-        messages = [
-            PromptMessage(message.role, fit_block(message.content, context.revision)) for message in made
-        ]
-        return PromptResult(messages, self.description)
+        messages = [self._message(part) for part in (made if isinstance(made, list | tuple) else [made])]
+        fitted = [PromptMessage(one.role, fit_block(one.content, context.revision)) for one in messages]
+        return PromptResult(fitted, self.description)
+
+    def _message(self, part: Any) -> PromptMessage:
+        if isinstance(part, PromptMessage) and isinstance(part.content, Content):
+            return part
+        if isinstance(part, str | Content):
+            return PromptMessage("user", Text(part) if isinstance(part, str) else part)
+        problem = f"expected text, a PromptMessage or a list of them, got {type(part).__name__}"
+        raise InvalidResult(f"Prompt {self.name}", problem)

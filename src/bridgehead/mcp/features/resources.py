@@ -11,11 +11,16 @@ from msgspec import field
 from ..calls.context import Context
 from ..coroutines import settle
 from ..values.content import Annotations, BlobResource, Icon, TextResource, Wire
+from ..values.custom import encode
 from .apps import UI_MIME_TYPE
 from .bridge_base import BridgeBase
-from .uri_template import UriTemplate
+from .functions import check_item, make_reader
+from .results import InvalidResult
+from .uri_template import UriTemplate, check_uri
 
-Contents = str | bytes | list[TextResource | BlobResource]
+Contents = TextResource | BlobResource
+Returned = str | bytes | Contents | list[Contents] | Any
+"""What a reader returns: text, bytes, contents, or data that is sent as JSON."""
 
 
 class ResourceItem(Wire, frozen=True):
@@ -51,7 +56,7 @@ class Resource:
     def __init__(
         self,
         item: ResourceItem,
-        read: Callable[[Context[Any]], Contents | Awaitable[Contents]],
+        function: Callable[..., Returned | Awaitable[Returned]],
         bridge: BridgeBase,
         ttl_ms: int | None = None,
     ) -> None:
@@ -59,16 +64,18 @@ class Resource:
         self.bridge = bridge
         self.ttl_ms = ttl_ms
         """How long a client may keep the contents; None is the bridge's `read_ttl_ms`."""
-        self._read = read
+        check_uri(item.uri)
+        self._read = make_reader(function, f"Resource {item.uri}")
+        check_item(item, f"Resource {item.uri}")
 
     @property
     def is_app(self) -> bool:
         """Whether it is an app's page, which is listed only for hosts that show apps."""
         return self.item.mime_type == UI_MIME_TYPE
 
-    async def read(self, context: Context[Any]) -> list[TextResource | BlobResource]:
+    async def read(self, context: Context[Any]) -> list[Contents]:
         """Read it."""
-        return wrap_contents(self.item.uri, self.item, await settle(self._read(context)))
+        return wrap_contents(self.item.uri, self.item, await settle(self._read({}, context)))
 
 
 class Template:
@@ -77,29 +84,37 @@ class Template:
     def __init__(
         self,
         item: TemplateItem,
-        read: Callable[[dict[str, str], Context[Any]], Contents | Awaitable[Contents]],
+        function: Callable[..., Returned | Awaitable[Returned]],
         bridge: BridgeBase,
     ) -> None:
         self.item = item
         self.bridge = bridge
         self.uri = UriTemplate(item.uri_template)
-        self._read = read
+        label = f"Template {item.uri_template}"
+        self._read = make_reader(function, label, self.uri.variables, self.uri.query)
+        check_item(item, label)
 
-    async def read(
-        self, uri: str, variables: dict[str, str], context: Context[Any]
-    ) -> list[TextResource | BlobResource]:
+    async def read(self, uri: str, variables: dict[str, str], context: Context[Any]) -> list[Contents]:
         """Read the resource with these variables."""
         return wrap_contents(uri, self.item, await settle(self._read(variables, context)))
 
 
-def wrap_contents(
-    uri: str, item: ResourceItem | TemplateItem, value: Contents
-) -> list[TextResource | BlobResource]:
-    """Wrap a reader's return value: text, bytes, or ready-made contents."""
-    if isinstance(value, list):
+def wrap_contents(uri: str, item: ResourceItem | TemplateItem, value: Any) -> list[Contents]:
+    """Wrap a reader's return value: text, bytes, ready-made contents, or data, which becomes JSON."""
+    if isinstance(value, Contents):
+        return [value]
+    if isinstance(value, list) and value and all(isinstance(one, Contents) for one in value):
         return value
-    if isinstance(value, str):
-        return [TextResource(uri=uri, mime_type=item.mime_type, text=value, meta=item.meta)]
-
-    encoded = base64.b64encode(value).decode()
-    return [BlobResource(uri=uri, mime_type=item.mime_type, blob=encoded, meta=item.meta)]
+    if isinstance(value, bytes | bytearray):
+        encoded = base64.b64encode(value).decode()
+        return [BlobResource(uri=uri, mime_type=item.mime_type, blob=encoded, meta=item.meta)]
+    mime_type = item.mime_type
+    if not isinstance(value, str):
+        try:
+            value = b"" if value is None else encode(value)
+        except (TypeError, ValueError, OverflowError):
+            value = b""
+        if not value:
+            raise InvalidResult(f"Resource {uri}", "expected text, bytes, data or contents")
+        value, mime_type = value.decode(), mime_type or "application/json"
+    return [TextResource(uri=uri, mime_type=mime_type, text=value, meta=item.meta)]

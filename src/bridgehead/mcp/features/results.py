@@ -60,6 +60,12 @@ class Answer(Struct, Generic[Output], frozen=True):
     next: tuple[str, ...] = ()
     """What to do now, a sentence each."""
 
+    def __post_init__(self) -> None:
+        """Take a text for one note or step."""
+        for name in ("notes", "next"):
+            if isinstance(text := getattr(self, name), str):
+                msgspec.structs.force_setattr(self, name, (text,))
+
 
 class Encoded(Struct, frozen=True):
     """A result that is already JSON, for a handler that gives the same answer many times.
@@ -120,7 +126,7 @@ class ReturnType:
     @cached_property  # every call asks for it
     def declared(self) -> _Declared:
         """What it allows."""
-        return _classify(read_hints(self._function, self._tool).get("return", Any))
+        return _classify(read_hints(self._function, f"Tool {self._tool}").get("return", Any))
 
     @cached_property
     def schema(self) -> dict[str, Any] | None:
@@ -145,7 +151,7 @@ class ReturnType:
 
     def check(self) -> None:
         """Refuse a type that cannot be returned."""
-        kind = read_hints(self._function, self._tool).get("return", Any)
+        kind = read_hints(self._function, f"Tool {self._tool}").get("return", Any)
         try:
             _ = self.schema
         except (TypeError, ValueError, RecursionError) as problem:
@@ -179,7 +185,7 @@ class ReturnType:
         """Encode data as JSON, and check what was written: it is what clients validate."""
         kinds = self.declared.data
         if not kinds:
-            expected = show_type(read_hints(self._function, self._tool)["return"])
+            expected = show_type(read_hints(self._function, f"Tool {self._tool}")["return"])
             raise self._invalid(f"expected {expected}, got {type(value).__name__}")
         try:
             written = encode(self._write(value))

@@ -6,6 +6,7 @@ parameters if it declares none. Schemas and decoders are made on first use, or w
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Awaitable, Callable
 from copy import copy
 from functools import cached_property
@@ -17,13 +18,13 @@ from msgspec.structs import replace
 
 from .. import jsonrpc
 from ..calls.params import EMPTY, NULL
-from ..errors import INVALID_PARAMS, ProtocolError, ToolError, quote
-from ..revisions import Revision
+from ..errors import INVALID_PARAMS, DeclarationError, ProtocolError, ToolError, quote
+from ..revisions import NEWEST_HANDSHAKE, Revision
 from ..values.argument_errors import describe, reword
 from ..values.content import Icon, Wire, fit
 from ..values.custom import read_custom
 from ..values.leniency import normalize
-from ..values.schema import flat_schema, input_schema, mirrored_headers
+from ..values.schema import check_headers, flat_schema, input_schema, mirrored_headers
 from .apps import Visibility
 from .bridge_base import BridgeBase
 from .docstrings import read_docstring
@@ -31,9 +32,11 @@ from .functions import (
     check_description,
     check_function,
     check_input,
+    check_item,
     check_name,
     input_type,
     make_handler,
+    name_of,
     run_in_thread,
 )
 from .results import Body, ReturnType, encode_result
@@ -110,6 +113,7 @@ class Tool:
             run_in_thread(handler) if in_thread else handler
         )
         """Called with the decoded arguments and the context."""
+        self._is_reported = False
         self.task = task
         """Whether a call may become a task, or must."""
         self.task_grace_seconds = task_grace_seconds
@@ -117,7 +121,7 @@ class Tool:
         """Fits what the handler returned to the tools that are offered (`wording`)."""
         self.bridge = bridge
         """The bridge that declared it; its state and dialect apply in combined bridges too."""
-        self.name = name or function.__name__
+        self.name = name or name_of(function)
         self.returns = ReturnType(function, self.name)
         if description is None:
             description, _ = read_docstring(function)
@@ -146,6 +150,16 @@ class Tool:
             returned = self.reword_returned(returned)
         return encode_result(returned, revision, self.returns)
 
+    def report_blocking(self, seconds: float) -> None:
+        """Say once in the log that the function keeps other calls waiting."""
+        if not self._is_reported:
+            self._is_reported = True
+            logging.getLogger("bridgehead.mcp").warning(
+                "tool %s blocked every other call for %d ms: declare it with in_thread=True or as async def",
+                self.name,
+                seconds * 1000,
+            )
+
     @property
     def is_contract(self) -> bool:
         """Whether it is one of the tools of the bridge's contract."""
@@ -164,15 +178,20 @@ class Tool:
     def check(self) -> None:
         """Raise `DeclarationError` if no client could use this declaration."""
         check_name(self.name, "Tool")
-        check_function(self.function, self.name)
-        check_description(self.description, "Tool", self.name)
-        check_input(self.input_type, self.name)
+        label = f"Tool {self.name}"
+        check_function(self.function, label)
+        check_description(self.description, label)
+        check_input(self.input_type, label)
         self.returns.check()
+        check_item(self.item(NEWEST_HANDSHAKE), label)
+        check_headers(self.input_schema, label)
+        if self.is_read_only and self.is_destructive:
+            raise DeclarationError(f"{label} cannot be both read_only and destructive.")
 
     @cached_property
     def input_type(self) -> type[Struct]:
         """The struct of the arguments."""
-        return input_type(self.function, self.name, Arguments)
+        return input_type(self.function, f"Tool {self.name}", Arguments)
 
     @cached_property
     def decode(self) -> Callable[[Raw], Any]:

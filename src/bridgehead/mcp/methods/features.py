@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine
 from functools import partial
+from time import perf_counter
 from types import CoroutineType
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +19,7 @@ from ..coroutines import settle
 from ..errors import INVALID_PARAMS, ProtocolError, quote
 from ..features.bridge_base import BridgeBase
 from ..features.prompts import PromptResult
-from ..features.results import Body, EventualBody
+from ..features.results import Body, EventualBody, InvalidResult
 from ..features.tools import TASKS_EXTENSION, Tool, unknown_tool
 from ..revisions import Revision
 from ..values.content import BlobResource, TextResource, fit
@@ -27,6 +28,8 @@ from .listing import cache_hints
 if TYPE_CHECKING:
     from ..dispatch import Dispatcher
 
+BLOCKING_SECONDS = 0.1
+"""A plain `def` that takes longer keeps all other callers waiting, and is reported."""
 MAX_COMPLETIONS = 100
 _MANY_BYTES = 1024 * 1024
 """After encoding a result above this, yield to the loop."""
@@ -88,7 +91,11 @@ def _run_tool(
     # Only a repeated request, after a question, carries a state or answers.
     is_repeated = params.request_state is not UNSET or params.input_responses is not UNSET
     if context.lifespan.ready and not is_repeated:
-        return tool.handler(arguments, context)
+        began = perf_counter()
+        returned = tool.handler(arguments, context)
+        if perf_counter() - began > BLOCKING_SECONDS:
+            tool.report_blocking(perf_counter() - began)
+        return returned
     return _run_when_ready(dispatcher, context, tool, params, arguments)
 
 
@@ -171,7 +178,10 @@ async def complete(dispatcher: Dispatcher, context: Context[Any], params: Comple
     if completer is not None:
         bridge = (dispatcher.bridge.prompts.get(subject) or dispatcher.bridge.templates[subject]).bridge
         await dispatcher.switch_bridge(context, bridge).wait_until_entered()
-        values = await settle(completer(params.argument.value, params.context.arguments, context))
+        completed: Any = await settle(completer(params.argument.value, params.context.arguments, context))
+        if not isinstance(completed, list | tuple) or not all(isinstance(one, str) for one in completed):
+            raise InvalidResult(f"The completer of {params.argument.name}", "expected a list of str")
+        values = list(completed)
     completion = {
         "values": values[:MAX_COMPLETIONS],
         "total": len(values),

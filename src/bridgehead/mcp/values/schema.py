@@ -8,12 +8,14 @@ turns such unions into strings, LlamaIndex loses their description); null is sti
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
 import msgspec
 
+from ..errors import DeclarationError
 from .custom import describe_custom
 
 _MAX_LEVELS = 2
@@ -192,6 +194,45 @@ def _collect_headers(
         if isinstance(header, str):
             headers[f"mcp-param-{header.lower()}"] = (*path, name)
         _collect_headers(prop, (*path, name), headers)
+
+
+def check_headers(schema: dict[str, Any], label: str) -> None:
+    """Refuse an `x-mcp-header` that no HTTP client could send, or that clients refuse with the whole tool."""
+    seen: set[str] = set()
+    for path, inner, is_reachable in _subschemas(schema, (), is_reachable=True):
+        if "x-mcp-header" not in inner:
+            continue
+        header, kind = inner["x-mcp-header"], inner.get("type")
+        problem = ""
+        if not isinstance(header, str) or not re.fullmatch(_HEADER_NAME, header):
+            problem = "is not the name of a header: letters, digits and -"
+        elif not is_reachable:
+            problem = "must be on a property that is not in a list or a union"
+        elif kind not in {"string", "integer", "boolean"}:
+            problem = f"must be on a string, an integer or a boolean, not on {kind or 'this type'}"
+        elif header.lower() in seen:
+            problem = "is declared twice"
+        if problem:
+            raise DeclarationError(f"{label}: the x-mcp-header {header!r} of {'.'.join(path)} {problem}.")
+        seen.add(header.lower())
+
+
+_HEADER_NAME = r"[!#$%&'*+.^_`|~0-9A-Za-z-]+"
+
+
+def _subschemas(
+    schema: Any, path: tuple[str, ...], *, is_reachable: bool
+) -> Iterator[tuple[tuple[str, ...], dict[str, Any], bool]]:
+    """Yield each schema inside of one, with its path, and whether only properties lead to it."""
+    if not isinstance(schema, dict):
+        return
+    yield path, schema, is_reachable and bool(path)
+    for name, inner in schema.get("properties", {}).items():
+        yield from _subschemas(inner, (*path, name), is_reachable=is_reachable)
+    for word in ("items", "additionalProperties", "anyOf", "oneOf", "allOf", "prefixItems"):
+        inner = schema.get(word, ())
+        for one in inner if isinstance(inner, list | tuple) else (inner,):
+            yield from _subschemas(one, (*path, word), is_reachable=False)
 
 
 _FORM_KEYWORDS = (
