@@ -10,6 +10,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "db": ("bridgehead.commands.db", "make and check the tables in PostgreSQL"),
     "doctor": ("bridgehead.commands.doctor", "check the installation and say how to fix what is wrong"),
     "tools": ("bridgehead.commands.tools", "list the tools of the bridges"),
+    "check": ("bridgehead.commands.check", "try a bridge and list what is wrong with it"),
     "call": ("bridgehead.commands.call", "call a tool"),
     "demo": ("bridgehead.commands.demo", "show each bridge at work, offline"),
     "new": ("bridgehead.commands.new", "make a project with a bridge of your own"),

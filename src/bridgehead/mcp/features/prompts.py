@@ -91,6 +91,11 @@ class Prompt:
         """The struct of the arguments."""
         return input_type(self.function, f"Prompt {self.name}", Arguments)
 
+    @property
+    def argument_schema(self) -> dict[str, Any]:
+        """The JSON Schema of the arguments, each of which is a string on the wire."""
+        return flat_schema(self.input_type)
+
     def check(self) -> None:
         """Raise `DeclarationError` if no client could use this declaration."""
         check_name(self.name, "Prompt")

@@ -65,6 +65,7 @@ class Resource:
         self.ttl_ms = ttl_ms
         """How long a client may keep the contents; None is the bridge's `read_ttl_ms`."""
         check_uri(item.uri)
+        self.function = function
         self._read = make_reader(function, f"Resource {item.uri}")
         check_item(item, f"Resource {item.uri}")
 
@@ -89,6 +90,7 @@ class Template:
     ) -> None:
         self.item = item
         self.bridge = bridge
+        self.function = function
         self.uri = UriTemplate(item.uri_template)
         label = f"Template {item.uri_template}"
         self._read = make_reader(function, label, self.uri.variables, self.uri.query)
