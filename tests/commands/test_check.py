@@ -64,7 +64,7 @@ def test_a_sound_bridge_has_none_and_what_was_not_called_is_named(person: Person
     [
         ({"value": '"five"'}, "price", 6),
         ({"bought": "1 / 0"}, "buy", 12),
-        ({"rules": "None"}, "shop://rules", 0),
+        ({"rules": "None"}, "shop://rules", 18),
     ],
 )
 def test_a_problem_is_listed_with_its_line(
