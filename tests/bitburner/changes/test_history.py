@@ -4,6 +4,8 @@ import json
 import os
 import shutil
 import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -19,11 +21,21 @@ from tests.support.clock import Clock
 from tests.support.open_files import files_open_in
 from tests.support.posix import is_private
 
+OPEN: list[History] = []
+
+
+@pytest.fixture(autouse=True)
+def close_histories() -> Iterator[None]:
+    yield
+    while OPEN:
+        OPEN.pop().close()
+
 
 def made(folder: Path, max_bytes: int = MAX_BYTES, **environment: str) -> History:
     chosen = settings(folder, BITBURNER_BACKUP_DIR=str(folder / "kept"), **environment)
     history = History(chosen, Clock(1_000_000.0, step=1.0))
     history.max_bytes = max_bytes
+    OPEN.append(history)
     return history
 
 
@@ -293,11 +305,11 @@ def test_a_version_says_its_size_and_when_it_was_kept(tmp_path: Path) -> None:
 
 
 def test_without_a_folder_of_its_own_it_is_in_the_state_directory(tmp_path: Path) -> None:
-    history = History(settings(tmp_path), Clock(step=1.0))
-    keep(history, "a.js", "1")
+    with closing(History(settings(tmp_path), Clock(step=1.0))) as history:
+        keep(history, "a.js", "1")
 
-    assert history.folder == tmp_path / "bitburner" / "backups"
-    assert len(kept_files(history)) == 1
+        assert history.folder == tmp_path / "bitburner" / "backups"
+        assert len(kept_files(history)) == 1
 
 
 def test_a_version_that_is_discarded_is_gone_and_once_more_does_no_harm(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """VersionIndex: the folder decides, whatever became of the index; many versions cost a write no more."""
 
 import sqlite3
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -10,9 +11,20 @@ from bridgehead.bitburner.changes.version_index import FILE, Entry, VersionIndex
 from tests.bitburner.playing import settings, versions_of
 from tests.support.clock import Clock
 
+OPEN: list[History] = []
+
+
+@pytest.fixture(autouse=True)
+def close_histories() -> Iterator[None]:
+    yield
+    while OPEN:
+        OPEN.pop().close()
+
 
 def opened(folder: Path) -> History:
-    return History(settings(folder, BITBURNER_BACKUP_DIR=str(folder / "kept")), Clock(1_000_000.0, step=1.0))
+    chosen = settings(folder, BITBURNER_BACKUP_DIR=str(folder / "kept"))
+    OPEN.append(History(chosen, Clock(1_000_000.0, step=1.0)))
+    return OPEN[-1]
 
 
 def keep(history: History, filename: str, content: str, kind: str = "written") -> str:
