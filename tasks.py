@@ -53,6 +53,7 @@ NIGHTLY = (
     # tries every fault.
     "fuzz SECONDS=30 ARGS='--seed 20261117'",
     "worst",
+    "newest",
     "scale",
     "chaos ARGS='--short --seed 20261118'",
     "interop",
@@ -336,6 +337,15 @@ def nightly() -> None:
         sys.exit("others failed.")
 
 
+def newest() -> None:
+    """Test the wheel with the newest dependencies that it allows, as people get them from the index."""
+    programs = make_venv(ROOT / "build/newest", "tools", ["requirements/dev.txt"], locked("dev"))
+    upgrade = ["--upgrade", "--upgrade-strategy", "eager"]
+    run("python", "-m", "pip", "install", "--quiet", *upgrade, ".", folder=programs)
+    packages = [f"tests/{name}" for name in ("aoc", "bitburner", "mcp", "mercury", "runtime")]
+    run(*PYTEST, *(shlex.split(variable("ARGS")) or packages), folder=programs)
+
+
 def clean() -> None:
     """Remove what no commit has."""
     for name in (*MADE, *MADE_BY_TOOLS, *(path.name for path in ROOT.glob(".coverage.*"))):
@@ -445,6 +455,7 @@ VERBS = {
         "call every tool with its worst arguments and with generated ones, beside an honest client",
         worst,
     ),
+    "newest": Verb("test the wheel with the newest dependencies; ARGS=tests/aoc runs some", newest),
     "pythons": Verb(
         "run the tests that depend on the Python on the versions between", module("tests.pythons")
     ),

@@ -132,8 +132,8 @@ def matches(name: str, glob: str | None) -> bool:
 @lru_cache(maxsize=256)
 def _compile_glob(glob: str) -> WcMatcher[str]:
     """Compile a pattern; cached, because a sync matches the same ones against each file."""
+    import bracex
     from wcmatch import glob as wildcards
-    from wcmatch._wcparse import PatternLimitException
 
     flags = wildcards.GLOBSTAR | wildcards.BRACE | wildcards.DOTGLOB | wildcards.CASE | wildcards.FORCEUNIX
     if "/" not in glob:
@@ -143,11 +143,13 @@ def _compile_glob(glob: str) -> WcMatcher[str]:
             f"glob has more than {_MAX_GLOBSTARS} **/.", next_step="Use one; it means any number of folders."
         )
     try:
-        return wildcards.compile(glob.lstrip("/"), flags=flags, limit=_MAX_ALTERNATIVES)
-    except PatternLimitException:
+        # wcmatch has a limit too, but no public name for its error; it expands braces by this function.
+        bracex.expand(glob, keep_escapes=True, limit=_MAX_ALTERNATIVES)
+    except bracex.ExpansionLimitException:
         raise InvalidArgument(
             f"glob stands for more than {_MAX_ALTERNATIVES} patterns.", next_step="Use fewer braces."
         ) from None
+    return wildcards.compile(glob.lstrip("/"), flags=flags, limit=0)
 
 
 def _refused(text: str, problem: str, advice: str) -> InvalidArgument:
