@@ -151,7 +151,7 @@ def new(time: int, llm: str = "gpt4") -> NewEntry:
 def times(data: Data) -> list[int]:
     """Return all times of the first day, as everything of ours reads them."""
     found = read_day(str(data.speeds), 1)
-    return [] if found is None else [entry.time for entry in found.all_entries]
+    return [] if found is None else [entry.time for entry in found.entries]
 
 
 @contextmanager

@@ -70,7 +70,7 @@ def make_bridge(
             # Later, so that the imports do not delay the client's first answers.
             await asyncio.sleep(PREPARE_AFTER_SECONDS)
             await asyncio.to_thread(workspace.prepare)
-            workspace.recorder.fold_leftovers()
+            await asyncio.to_thread(workspace.recorder.take_in_journals)
             try:
                 await workspace.record_missing()
             except BridgeError as failure:

@@ -14,8 +14,6 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import NamedTuple
 
-import msgspec
-
 from bridgehead.runtime.errors import BridgeError
 from bridgehead.runtime.findings import Finding, settings_finding
 from bridgehead.runtime.stores import migrations
@@ -131,7 +129,7 @@ def find_problems(data: bytes, day: int) -> Iterator[str]:
     """Find every problem of a day's records, with its line and a next step."""
     text = data.removeprefix(BYTE_ORDER_MARK)
     try:
-        entries = dict(enumerate(day_document.decode_day(data, day).entries))
+        entries = dict(enumerate(day_document.decode_day(data, day)))
     except CorruptDay as problem:
         # The decoder stops at the first problem; a user wants to see all of them.
         wrong_entries, entries = _decode_singly(text, day)
@@ -166,13 +164,13 @@ def _decode_singly(data: bytes, day: int) -> tuple[list[str], dict[int, Entry]]:
     wrong: list[str] = []
     fine: dict[int, Entry] = {}
     try:
-        raws = msgspec.json.decode(data, type=day_document.RawDay).entries
+        raws = day_document.raw_entries(data)
     except UNDECODABLE:
         return wrong, fine
     for line, (place, raw) in zip(day_document.lines_of_entries(data), enumerate(raws), strict=True):
-        alone = b'{"day": %d, "entries": [%b]}' % (day, bytes(raw))
+        alone = b'{"day": %d, "entries": [%b]}' % (day, raw)
         try:
-            (fine[place],) = day_document.decode_day(alone, day).entries
+            (fine[place],) = day_document.decode_day(alone, day)
         except CorruptDay as problem:
             wrong.append(f"line {line}: {str(problem).removeprefix('line 1: ')}. Fix or remove this entry")
     return wrong, fine

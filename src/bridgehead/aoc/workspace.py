@@ -30,7 +30,7 @@ from .files import instructions, layout
 from .files.attempts import ANSWERED, Attempts, AttemptStep, AttemptStore, Stopwatch, TimedAttempt
 from .files.entries import CLAIMED, MEASURED, VERIFIED, Details, Entry, Group, Measure, RecordKey, moment_of
 from .files.figures import Runs
-from .files.filters import Filters, Puzzle, Skipped
+from .files.filters import Filters, Puzzle, RunFilter, Skipped
 from .files.history import Attempt, Page, Run, as_run, cut_page, failed_attempt, find_runs, recorded_attempt
 from .files.instructions import Instruction, Verdict
 from .files.layout import Folders, find_folders
@@ -38,7 +38,6 @@ from .files.names import Aliases, canonical_name, fold_name, match_names, merge_
 from .files.recorder import NewRun, Recorder, RecordWriter
 from .files.records import DayCounts, RecordReader, Records
 from .files.seals import Seals
-from .files.timeline import RunFilter
 from .handouts import Handouts
 from .ranking.standings import Board, Row, merge, rank, tally
 from .settings import AocSettings

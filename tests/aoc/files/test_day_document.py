@@ -15,6 +15,13 @@ from tests.aoc.data import entry
 NEW = NewEntry("new", 2, 7, "2025-12-24T00:00:00.000Z")
 WRITTEN = {"llm": "new", "phase": 2, "speedMs": 7, "timestamp": "2025-12-24T00:00:00.000Z"}
 
+
+def grown_by(data: bytes, *new: NewEntry) -> bytes:
+    """Write a file again with new entries, each above the ones before."""
+    document = day_document.open_document(data, day_document.raw_entries(data))
+    return document.with_new([day_document.encode_entry(one) for one in reversed(new)]).data
+
+
 NAMES = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=20)
 ENTRIES = st.lists(
     st.builds(
@@ -51,15 +58,15 @@ def test_a_file_of_any_layout_keeps_everything_when_it_grows(
     document = {**more, "day": 4, "entries": entries} if first else {"day": 4, "entries": entries, **more}
     data = json.dumps(document, **layout).encode()
 
-    read, insert_at = day_document.decode_day(data, 4)
-    grown = day_document.split_document(data, insert_at).with_new([NEW, NEW]).data
+    read = day_document.decode_day(data, 4)
+    grown = grown_by(data, NEW, NEW)
 
     assert [(e.llm, e.phase, e.time) for e in read] == [
         (e["llm"], e["phase"], e.get("speedMs", e.get("speed_ms"))) for e in entries
     ]
     assert json.loads(grown) == {**document, "entries": [WRITTEN, WRITTEN, *entries]}
     assert list(json.loads(grown)) == list(document)
-    assert len(day_document.decode_day(grown, 4).entries) == len(entries) + 2
+    assert len(day_document.decode_day(grown, 4)) == len(entries) + 2
 
 
 @settings(deadline=None)
@@ -67,18 +74,16 @@ def test_a_file_of_any_layout_keeps_everything_when_it_grows(
 def test_any_name_comes_back_intact_from_a_file_of_ours(names: list[str]) -> None:
     data = day_document.empty_document(9).data
     for name in names:
-        insert_at = day_document.decode_day(data, 9).insert_at
-        new = NewEntry(name, 1, 5, format_timestamp(0))
-        data = day_document.split_document(data, insert_at).with_new([new]).data
+        data = grown_by(data, NewEntry(name, 1, 5, format_timestamp(0)))
 
     decoded = day_document.decode_day(data, 9)
-    assert [entry.llm for entry in decoded.entries] == names[::-1]
+    assert [entry.llm for entry in decoded] == names[::-1]
     assert [e["llm"] for e in json.loads(data)["entries"]] == names[::-1]
-    groups = day_document.group_entries(decoded.entries)
+    groups = day_document.group_entries(decoded)
     assert sum(len(runs.ordered) for runs in groups.values()) == len(names)
 
 
-OURS = day_document.empty_document(4).with_new([NEW, NewEntry("a]b", 1, 3, "2025-12-01T00:00:00.000Z")]).data
+OURS = grown_by(day_document.empty_document(4).data, NewEntry("a]b", 1, 3, "2025-12-01T00:00:00.000Z"), NEW)
 THEIRS = json.dumps({"day": 4, "entries": [entry("é", 1), {**entry("x", 2), "k": [1]}], "v": 1}).encode()
 
 
@@ -95,14 +100,14 @@ def test_any_mutation_is_read_as_other_readers_read_it_or_refused(
 ) -> None:
     mutated = data[:at] + put + data[at + cut :]
     try:
-        read, insert_at = day_document.decode_day(mutated, 4)
+        read = day_document.decode_day(mutated, 4)
     except CorruptDay:
         return
 
     document = json.loads(mutated, object_pairs_hook=unique)
     found = [(e["llm"], e["phase"], e.get("speedMs", e.get("speed_ms"))) for e in document["entries"]]
     assert [(e.llm, e.phase, e.time) for e in read] == found
-    grown = day_document.split_document(mutated, insert_at).with_new([NEW]).data
+    grown = grown_by(mutated, NEW)
     assert json.loads(grown) == {**document, "entries": [WRITTEN, *document["entries"]]}
 
 
@@ -177,7 +182,7 @@ def test_a_file_that_cannot_be_read_is_refused_in_words_with_the_line(data: byte
     ],
 )
 def test_what_is_only_unusual_is_read(more: dict[str, Any]) -> None:
-    (entry,) = day_document.decode_day(day_of(**more), 4).entries
+    (entry,) = day_document.decode_day(day_of(**more), 4)
 
     assert (entry.time, entry.measure, entry.grade) == (1, "solving", "claimed")
     assert len(day_document.group_entries([entry])) == (not entry.withdrawn)
@@ -194,7 +199,7 @@ def test_groups_leave_out_what_was_withdrawn_and_count_what_was_claimed() -> Non
     ]
     data = json.dumps({"day": 4, "entries": runs}).encode()
 
-    groups = day_document.group_entries(day_document.decode_day(data, 4).entries)
+    groups = day_document.group_entries(day_document.decode_day(data, 4))
 
     assert {group: (runs.ordered, runs.claimed) for group, runs in groups.items()} == {
         ("a", 1, "solving", "measured"): ([1], 0),
@@ -204,7 +209,8 @@ def test_groups_leave_out_what_was_withdrawn_and_count_what_was_claimed() -> Non
 
 
 def test_a_new_file_is_one_entry_a_line() -> None:
-    assert day_document.empty_document(4).with_new([NEW, NewEntry("old", 1, 3, "t")]).data.decode() == (
+    assert day_document.empty_document(4).data == b'{\n  "day": 4,\n  "entries": [\n  ]\n}\n'
+    assert grown_by(day_document.empty_document(4).data, NewEntry("old", 1, 3, "t"), NEW).decode() == (
         '{\n  "day": 4,\n  "entries": [\n'
         '    {"llm": "new", "phase": 2, "speedMs": 7, "timestamp": "2025-12-24T00:00:00.000Z"},\n'
         '    {"llm": "old", "phase": 1, "speedMs": 3, "timestamp": "t"}\n'
@@ -236,14 +242,14 @@ def test_a_file_as_we_write_it_is_not_looked_at_key_by_key(monkeypatch: pytest.M
         NewEntry("a", 1, 3, "t", source="measured"),
         NewEntry("a", 1, 3, "t", withdrawn="2025"),
     ]
-    written = day_document.empty_document(4).with_new([NEW, NEWER, *each]).data
+    written = grown_by(day_document.empty_document(4).data, NEW, NEWER, *each)
 
     def look(*_arguments: object, **_options: object) -> None:
         raise AssertionError("a file of 300,000 records would take a second")
 
     monkeypatch.setattr(json, "loads", look)
 
-    assert len(day_document.decode_day(written, 4).entries) == 5
+    assert len(day_document.decode_day(written, 4)) == 5
 
 
 @pytest.mark.parametrize(
@@ -268,12 +274,11 @@ def test_the_line_of_an_entry_counts_from_the_first_line_even_if_that_is_empty()
 
 def test_a_file_without_any_layout_gets_some_where_it_grows() -> None:
     data = b'{"day":4,"entries":[{"llm":"a","phase":1,"speedMs":1,"timestamp":"t"}]}'
-    insert_at = day_document.decode_day(data, 4).insert_at
-    grown = day_document.split_document(data, insert_at).with_new([NEW]).data
-    first = day_document.split_document(b'{"day":4,"entries":[]}', 20).with_new([NEW]).data
+    grown = grown_by(data, NEW)
+    first = grown_by(b'{"day":4,"entries":[]}', NEW)
 
     assert grown.count(b"\n    ") == 2
-    assert first.endswith(b'Z"}\n  ]}')
+    assert first.endswith(b'Z"}\n  ]\n}\n')
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from bridgehead.aoc.files import day_document, day_file, journal, records
+from bridgehead.aoc.files import day_document, day_file, records
 from bridgehead.aoc.files.day_file import DayFile, describe_run, take_run
 from bridgehead.aoc.files.entries import (
     CLAIMED,
@@ -29,7 +29,6 @@ from bridgehead.runtime.errors import InvalidArgument, NotFound, StorageError
 from bridgehead.runtime.timing import SystemClock
 from tests.aoc.data import CONTRACT, SECONDS, Data, entry, new, open_day, record, refused_record, times
 from tests.support.checked import connect
-from tests.support.clock import Clock
 from tests.support.messages import call
 from tests.support.posix import is_root, resource
 from tests.support.stdio_peer import Peer
@@ -64,7 +63,7 @@ async def test_the_error_names_what_could_not_be_opened(data: Data) -> None:
     assert f"({data.speeds})" in error["message"]
 
 
-# --- the journal of a large file ---------------------------------------------------------------------------
+# --- large days --------------------------------------------------------------------------------------------
 
 
 def test_a_record_of_a_large_day_can_be_withdrawn_too(large: Data) -> None:
@@ -183,15 +182,7 @@ async def test_a_file_system_that_cannot_be_written_to_is_a_clear_error(data: Da
     assert str(data.speeds_file(1)) in error["message"]
 
 
-def journal_of(data: Data) -> Path:
-    return data.speeds / ".day01.journal"
-
-
-@pytest.mark.parametrize("size", [journal.JOURNAL_FROM_BYTES, 50])
-def test_an_attempt_is_recorded_once_whether_in_the_file_or_in_the_journal(
-    data: Data, monkeypatch: pytest.MonkeyPatch, size: int
-) -> None:
-    monkeypatch.setattr(journal, "JOURNAL_FROM_BYTES", size)
+def test_an_attempt_is_recorded_once_by_whichever_process(data: Data) -> None:
     data.put_speeds(1, [entry("gpt4", 7)])
     run = NewEntry("gpt4", 1, 5, "t", grade="measured", details=Details(attempt="a1"))
 
@@ -244,9 +235,9 @@ def reads(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Each time that a day is read as a whole."""
     found: list[int] = []
 
-    def read_day(folder: str, day: int, **options: bool) -> Any:
+    def read_day(folder: str, day: int) -> Any:
         found.append(day)
-        return records.read_day(folder, day, **options)
+        return records.read_day(folder, day)
 
     monkeypatch.setattr(day_file, "read_day", read_day)
     return found
@@ -264,79 +255,6 @@ def test_records_that_are_written_together_stand_from_the_newest_to_the_oldest(d
     open_day(data).append([new(1), new(2)])
 
     assert [e["speedMs"] for e in data.entries(1)] == [2, 1]
-
-
-def test_a_journal_that_somebody_takes_away_is_begun_anew(
-    data: Data, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(journal, "JOURNAL_FROM_BYTES", 50)
-    data.put_speeds(1, [entry("gpt4", 1)])
-    file = open_day(data)
-    file.append([new(2)])
-    journal_of(data).unlink()
-
-    assert file.append([new(3)])[0].figures.n == 2
-    assert times(data) == [3, 1]
-
-
-def test_of_a_journal_that_others_write_too_only_what_is_new_is_read(
-    data: Data, reads: list[int], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(journal, "JOURNAL_FROM_BYTES", 50)
-    data.put_speeds(1, [entry("gpt4", 1)])
-    one, other = open_day(data), open_day(data)
-    counts = [file.append([new(number)])[0].figures.n for number, file in enumerate([one, other] * 3)]
-
-    assert (counts, reads) == ([2, 3, 4, 5, 6, 7], [1, 1])
-
-
-def test_the_journal_of_a_file_that_is_small_again_goes_into_it(
-    data: Data, reads: list[int], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    data.put_speeds(1, [entry("gpt4", 0)])
-    with monkeypatch.context() as patched:
-        patched.setattr(journal, "JOURNAL_FROM_BYTES", 50)
-        open_day(data).append([new(1), new(2)])
-    assert journal_of(data).exists()
-    reads.clear()
-    file = open_day(data)
-    for number in (3, 4):
-        file.append([new(number)])
-
-    assert not journal_of(data).exists()
-    assert [e["speedMs"] for e in data.entries(1)] == [4, 3, 2, 1, 0]
-    assert reads == [1]
-
-
-def test_a_file_of_exactly_the_bound_has_a_journal(data: Data, monkeypatch: pytest.MonkeyPatch) -> None:
-    size = len(data.put_speeds(1, [entry("gpt4", 1)]))
-    monkeypatch.setattr(journal, "JOURNAL_FROM_BYTES", size)
-    open_day(data).append([new(1)])
-    assert journal_of(data).exists()
-
-    journal_of(data).unlink()
-    data.speeds_file(1).unlink()
-    open_day(data).append([new(1)])
-    monkeypatch.setattr(journal, "JOURNAL_FROM_BYTES", data.speeds_file(1).stat().st_size)
-    data.speeds_file(1).unlink()
-    file = open_day(data)
-    file.append([new(1)])
-    assert not journal_of(data).exists()
-    file.append([new(2)])
-    assert journal_of(data).exists()
-    assert times(data) == [2, 1]
-
-
-def test_a_journal_is_idle_when_nobody_wrote_for_so_long(data: Data, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(journal, "JOURNAL_FROM_BYTES", 50)
-    data.put_speeds(1, [entry("gpt4", 1)])
-    file = DayFile(FolderLock(str(data.speeds), SECONDS), 1, Clock(1_800_000_060.0))
-    assert not file.fold()  # there is none
-    file.append([new(2)])
-    os.utime(journal_of(data), (1_800_000_000, 1_800_000_000))
-
-    assert not file.fold(60.5)
-    assert file.fold(60.0)
 
 
 def test_what_killed_writers_left_is_not_looked_for_while_nobody_else_writes(
@@ -367,50 +285,12 @@ def test_a_file_may_be_as_large_as_the_limit(data: Data, monkeypatch: pytest.Mon
     open_day(data).append([new(1)])
 
 
-def test_a_journal_may_begin_where_there_is_just_room_for_its_record(
-    data: Data, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(journal, "JOURNAL_FROM_BYTES", 50)
-    size = len(data.put_speeds(1, [entry("gpt4", 1)]))
-    monkeypatch.setattr(day_document, "MAX_BYTES", size + len(day_document.encode_entry(new(2))) + 1)
-    open_day(data).append([new(2)])
-
-    assert times(data) == [2, 1]
-
-
-@pytest.mark.parametrize("longest_journal", [1, 1_000_000])
-def test_a_file_and_its_journal_may_together_be_as_large_as_the_limit(
-    data: Data, monkeypatch: pytest.MonkeyPatch, longest_journal: int
-) -> None:
-    monkeypatch.setattr(journal, "JOURNAL_FROM_BYTES", 50)
-    monkeypatch.setattr(journal, "MAX_JOURNAL_BYTES", longest_journal)
-    data.put_speeds(1, [entry("gpt4", 1)])
-    file = open_day(data)
-    file.append([new(1)])
-
-    def used() -> int:
-        return sum(path.stat().st_size for path in (data.speeds_file(1), journal_of(data)) if path.exists())
-
-    line = len(day_document.encode_entry(new(2))) + 1
-    before = used()
-    monkeypatch.setattr(day_document, "MAX_BYTES", before + line - 1)
-    with pytest.raises(StorageError, match="is full"):
-        file.append([new(2)])
-    assert used() == before
-    assert times(data) == [1, 1]
-    monkeypatch.setattr(day_document, "MAX_BYTES", before + line + 10)  # room for the comma and the indent
-    file.append([new(2)])
-    assert times(data) == [2, 1, 1]
-
-
 @pytest.mark.parametrize(
     ("folder", "umask", "mode"), [(0o775, 0o077, 0o660), (0o755, 0o077, 0o600), (0o755, 0o022, 0o644)]
 )
-@pytest.mark.parametrize("journal_from", [50, 1_000_000])
 def test_a_new_file_is_for_the_group_of_a_folder_that_it_may_write_to(
-    data: Data, monkeypatch: pytest.MonkeyPatch, folder: int, umask: int, mode: int, journal_from: int
+    data: Data, folder: int, umask: int, mode: int
 ) -> None:
-    monkeypatch.setattr(journal, "JOURNAL_FROM_BYTES", journal_from)
     data.speeds.mkdir()
     data.speeds.chmod(folder)
     before = os.umask(umask)
@@ -421,40 +301,7 @@ def test_a_new_file_is_for_the_group_of_a_folder_that_it_may_write_to(
     finally:
         os.umask(before)
 
-    made = [data.speeds_file(1), *([journal_of(data)] if journal_from == 50 else [])]
-    assert [stat.S_IMODE(path.stat().st_mode) for path in made] == [mode] * len(made)
-
-
-def test_a_journal_is_closed_after_each_record(data: Data, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(journal, "JOURNAL_FROM_BYTES", 50)
-    data.put_speeds(1, [entry("gpt4", 1)])
-    opened: list[int] = []
-    open_file, close_file = os.open, os.close
-
-    def open_and_note(path: Any, *more: Any, **options: Any) -> int:
-        descriptor = open_file(path, *more, **options)
-        opened.append(descriptor)
-        return descriptor
-
-    def close_and_note(descriptor: int) -> None:
-        if descriptor in opened:
-            opened.remove(descriptor)
-        close_file(descriptor)
-
-    monkeypatch.setattr(os, "open", open_and_note)
-    monkeypatch.setattr(os, "close", close_and_note)
-    file = open_day(data)
-    for number in range(3):
-        file.append([new(number)])
-
-    assert opened == []
-
-
-def test_a_file_without_bytes_has_no_half_line(tmp_path: Path) -> None:
-    for content, lacks_end in ((b"", False), (b"a", True), (b"a\n", False), (b"\nb", True)):
-        (tmp_path / "file").write_bytes(content)
-        with (tmp_path / "file").open("rb") as file:
-            assert day_file._lacks_end(file.fileno()) is lacks_end  # noqa: SLF001 - a journal never is empty
+    assert stat.S_IMODE(data.speeds_file(1).stat().st_mode) == mode
 
 
 @pytest.mark.parametrize(
@@ -530,11 +377,7 @@ def test_a_day_without_records_has_none_to_take_back(data: Data) -> None:
         open_day(data).withdraw(GPT4)
 
 
-@pytest.mark.parametrize("act", ["withdraw", "fold"])
-def test_what_cannot_be_written_is_told_by_everything_that_writes(
-    data: Data, monkeypatch: pytest.MonkeyPatch, act: str
-) -> None:
-    monkeypatch.setattr(journal, "JOURNAL_FROM_BYTES", 50)
+def test_a_withdrawal_that_cannot_be_written_is_told(data: Data, monkeypatch: pytest.MonkeyPatch) -> None:
     data.put_speeds(1, [entry("gpt4", 1, timestamp="t1")])
     file = open_day(data)
     file.append([new(2)])
@@ -544,7 +387,7 @@ def test_what_cannot_be_written_is_told_by_everything_that_writes(
 
     monkeypatch.setattr(durable, "replace", full)
     with pytest.raises(StorageError, match="No space left on device"):
-        file.withdraw(GPT4) if act == "withdraw" else file.fold()
+        file.withdraw(GPT4)
 
 
 # --- grades ------------------------------------------------------------------------------------------------
@@ -556,14 +399,13 @@ def graded(time: int, grade: Grade, attempt: str | None = None) -> NewEntry:
 
 @pytest.fixture(params=["a small day", "a large day"])
 def any_size(request: pytest.FixtureRequest, data: Data) -> Data:
-    """A day that is written anew for each record, and one with a journal."""
+    """A day with a few records, and one with thousands."""
     return data if request.param == "a small day" else request.getfixturevalue("large")
 
 
 def test_only_a_record_above_claimed_is_sealed(any_size: Data) -> None:
     file = DayFile(FolderLock(str(any_size.speeds), SECONDS), 1, SystemClock(), seals=any_size.seals())
     file.append([graded(1, CLAIMED), graded(2, MEASURED), graded(3, VERIFIED)])
-    file.fold()
 
     assert ["seal" in record for record in any_size.entries(1)[:3]] == [True, True, False]
 

@@ -1,20 +1,16 @@
 """Records: every run of every day, read again only where something was written."""
 
-import os
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from bridgehead.aoc.files import records as records_module
 from bridgehead.aoc.files.entries import Group
-from bridgehead.aoc.files.filters import Skipped
+from bridgehead.aoc.files.filters import RunFilter, Skipped
 from bridgehead.aoc.files.history import PageCut
 from bridgehead.aoc.files.records import Records
-from bridgehead.aoc.files.snapshot import read_parts
-from bridgehead.aoc.files.timeline import RunFilter
-from bridgehead.runtime.errors import StorageError, Unavailable
-from tests.aoc.data import Data, entry, first_journal, new, open_day
+from bridgehead.runtime.errors import StorageError
+from tests.aoc.data import Data, entry, new, open_day
 
 GPT4 = Group("gpt4", 1, "solving")
 
@@ -95,57 +91,13 @@ def test_a_corrupt_day_is_refused_where_it_is_named_and_else_skipped(data: Data)
         records.entries([3])
 
 
-def test_entries_come_with_the_newest_first_and_the_journal_before_the_file(large: Data) -> None:
+def test_entries_come_with_the_newest_first(large: Data) -> None:
     open_day(large).append([new(1), new(2)])
 
     found = Records(str(large.speeds)).entries([1, 2])
 
     assert list(found) == [1]
     assert [one.time for one in found[1][:3]] == [2, 1, 0]
-
-
-def test_a_board_of_a_large_day_reads_only_what_the_journal_gained(large: Data) -> None:
-    records, file = Records(str(large.speeds)), open_day(large)
-    group = Group("gpt4", 1, "solving")
-    file.append([new(1)])
-    first = records.runs(1, [])[1]
-    file.append([new(2)])
-    second = records.runs(1, [])[1]
-
-    others = first.groups.keys() - {group}
-    assert others
-    assert all(second.groups[other] is first.groups[other] for other in others)  # nothing was decoded again
-    assert second.groups[group].ordered == [1, 2]
-    assert first.groups[group].ordered == [1]  # a board may be made of it in another thread
-    file.fold()
-    assert records.runs(1, [])[1].groups[group].ordered == [1, 2]
-
-
-def test_a_journal_that_begins_after_the_file_was_read_is_read_on(large: Data, decoded: list[int]) -> None:
-    records = Records(str(large.speeds))
-    assert GPT4 not in times(records)
-    decoded.clear()
-
-    open_day(large).append([new(4)])
-
-    assert times(records)[GPT4] == [4]
-    assert decoded == []
-
-
-def test_a_half_line_at_the_end_of_a_journal_is_read_when_it_is_whole(large: Data) -> None:
-    file, records = open_day(large), Records(str(large.speeds))
-    file.append([new(1)])
-    times(records)
-    whole = b'{"llm":"gpt4","phase":1,"speedMs":2,"timestamp":"2025-12-01T10:30:00.002Z"}\n'
-
-    with first_journal(large).open("ab") as journal:
-        journal.write(whole[:20])
-        journal.flush()
-        half = times(records)[GPT4]
-        journal.write(whole[20:])
-
-    assert half == [1]
-    assert times(records)[GPT4] == [1, 2]
 
 
 # --- pages of single runs ----------------------------------------------------------------------------------
@@ -174,51 +126,32 @@ def test_a_page_reads_the_lines_of_its_runs_and_no_file_again(data: Data, decode
     assert [day for day in decoded if day in {1, 2}] == []
 
 
-def test_a_page_of_a_large_day_has_what_the_journal_gained(large: Data, decoded: list[int]) -> None:
-    records = Records(str(large.speeds))
-    page(records, 1)
-    decoded.clear()
-    file = open_day(large)
-    file.append([new(70)])
-    first = page(records, 2)
-    file.append([new(80), new(75)])
-
-    assert [time for _, time in first] == [70, 0]
-    assert page(records, 4) == [(1, 80), (1, 75), (1, 70), (1, 0)]
-    assert [day for day in decoded if day == 1] == []
-    file.fold()
-    assert page(records, 4) == [(1, 80), (1, 75), (1, 70), (1, 0)]
-
-
-def test_a_page_of_a_file_that_is_replaced_meanwhile_is_of_the_new_one(
-    data: Data, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_page_is_of_the_runs_that_were_counted_also_if_the_file_is_replaced_meanwhile(data: Data) -> None:
     data.put_speeds(1, [entry("gpt4", 1)])
     records = Records(str(data.speeds))
-    page(records, 1)
+    counted = records.run_counts(None, [])
+    data.put_speeds(1, [entry("somebody else", 2, 1, moment(59)), entry("gpt4", 1)])
 
-    def replaced_before(*arguments: Any) -> list[bytes] | None:
-        monkeypatch.undo()
-        # The older run is now elsewhere in the file.
-        data.put_speeds(1, [entry("somebody else", 2, 1, moment(59)), entry("gpt4", 1)])
-        return read_parts(*arguments)
-
-    monkeypatch.setattr(records_module, "read_parts", replaced_before)
-
-    assert page(records, 1) == [(1, 1)]
+    assert [run.time for _, run in records.newest_runs(counted, RunFilter(), PageCut(0, 1, 0))] == [1]
     assert page(records, 2) == [(1, 2), (1, 1)]
 
 
-def test_a_page_is_refused_when_its_files_never_stay_the_same(
-    data: Data, monkeypatch: pytest.MonkeyPatch
+def test_days_beyond_the_limit_of_memory_are_read_again(
+    data: Data, decoded: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    data.put_speeds(1, [entry("gpt4", 1)])
+    monkeypatch.setattr(records_module, "MAX_KEPT", 3)
+    for day in (1, 2):
+        data.put_speeds(day, [entry("gpt4", day), entry("gpt4", 5)])
     records = Records(str(data.speeds))
-    page(records, 1)
-    monkeypatch.setattr(records_module, "read_parts", lambda *_: None)
 
-    with pytest.raises(Unavailable, match="kept changing"):
-        page(records, 1)
+    assert page(records, 4) == page(records, 4)
+    assert [day for day in decoded if day in {1, 2}] == [1, 2, 2]
+
+
+def test_lines_that_are_not_in_the_order_of_time_are_listed_by_time(data: Data) -> None:
+    data.put_speeds(1, [entry("gpt4", n, 1, moment(n % 4)) for n in range(8)])
+
+    assert [time for _, time in page(Records(str(data.speeds)), 8)] == [3, 7, 2, 6, 1, 5, 0, 4]
 
 
 def test_runs_without_a_fitting_seal_are_claimed_on_a_page_and_where_they_are_counted(data: Data) -> None:
@@ -230,14 +163,3 @@ def test_runs_without_a_fitting_seal_are_claimed_on_a_page_and_where_they_are_co
     for _ in range(2):  # from what was just read, and from the line alone
         ((_, run),) = records.newest_runs(days, RunFilter(grade="claimed"), PageCut(0, 1, 0))
         assert run.grade == "claimed"
-
-
-def test_another_journal_in_its_place_is_read_anew(large: Data, tmp_path: Path) -> None:
-    file, records = open_day(large), Records(str(large.speeds))
-    file.append([new(1)])
-    times(records)
-    other = tmp_path / "other"
-    other.write_bytes(first_journal(large).read_bytes().replace(b'"speedMs": 1,', b'"speedMs": 8,'))
-    os.replace(other, first_journal(large))  # noqa: PTH105 - as a writer does it
-
-    assert times(records)[GPT4] == [8]

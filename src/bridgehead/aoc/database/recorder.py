@@ -260,7 +260,7 @@ class DatabaseRecorder:
 
         return await self._database.writer.run(mark)
 
-    def fold_leftovers(self) -> None:
+    def take_in_journals(self) -> None:
         """Do nothing: a database has no journals."""
 
     async def close(self) -> None:

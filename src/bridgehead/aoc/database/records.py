@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from ..files.entries import CLAIMED, EXECUTION, SOLVING, Entry, Group
-from ..files.filters import Skipped
+from ..files.filters import RunFilter, Skipped
 from ..files.history import PageCut
 from ..files.names import Aliases, make_aliases
 from ..files.records import DayCounts, DayRuns
-from ..files.timeline import RunFilter
 from .day_cache import DAYS, DayCache, DayRevision
 
 if TYPE_CHECKING:

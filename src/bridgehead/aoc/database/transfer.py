@@ -201,8 +201,6 @@ def export_folder(
         if new:
             file = DayFile(lock, day, workspace.clock, seals=workspace.seals)
             file.append(new)
-            # Other programs read the file only, never its journal.
-            file.fold()
             result.records += len(new)
     attempts = Attempts(folders.attempts, 10.0, workspace.seals)
     stored = DatabaseAttempts(database, workspace.year)

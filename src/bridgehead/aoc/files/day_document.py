@@ -1,16 +1,15 @@
-"""Day document: the bytes of a day's records: decoding, and inserting new entries. Pure.
+"""Day document: the bytes of a day's records: decoding, and writing them again with new entries. Pure.
 
-The document is one JSON object, `{"day": 1, "entries": [...]}`, newest entry first, one entry a line. A new
-entry is inserted behind the opening bracket and no other byte changes: unknown keys, older entries and the
-formatting stay. Readers and writers all decode with `decode_day`, so that they agree on what is corrupt. A
-file that can be read in two ways (a repeated key, two different times in one entry) is refused too.
+The document is one JSON object, `{"day": 1, "entries": [...]}`, newest entry first, one entry a line. It is
+always written whole; the entries that were there, and keys of other programs, keep their bytes. Readers and
+writers all decode with `decode_day`, so that they agree on what is corrupt. A file that can be read in two
+ways (a repeated key, two different times in one entry) is refused too.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 from msgspec import UNSET, Raw, Struct
@@ -25,12 +24,7 @@ from .snapshot import BYTE_ORDER_MARK, UNDECODABLE
 MAX_BYTES = 64 * 1024 * 1024
 """The largest file of a day, some hundred thousand records."""
 
-_HEAD = b'{\n  "day": %d,\n  "entries": ['
-_OUR_HEAD = re.compile(re.escape(_HEAD).replace(b"%d", rb"\d+"))
-_TAIL = b"\n  ]\n}\n"
 _INDENT = b"\n    "
-_KEY = re.compile(rb'\s*"(?:[^"\\]|\\.)*"\s*:\s*', re.DOTALL)
-_SPACE = re.compile(rb"\s*")
 _BYTE = re.compile(r"\(byte (\d+)\)")
 _ENTRY_PATH = re.compile(r"`\$\.entries\[(\d+)\](?:\.(\w+))?`")
 _NONE_NEWER = (None,) * 5
@@ -69,37 +63,34 @@ class _Day(Struct):
     entries: list[Entry]
 
 
+class _RawDay(Struct):
+    entries: list[Raw]
+
+
 _decode_day = msgspec.json.Decoder(_Day).decode
+_decode_raw = msgspec.json.Decoder(_RawDay).decode
 _decode_members = msgspec.json.Decoder(dict[str, Raw]).decode
 
 
 class DayDocument(Struct):
-    """A day's file, split where new entries are inserted."""
+    """A day's file in the parts that it is written from."""
 
     head: bytes
-    rest: bytes
+    """Up to the opening bracket of the entries, with the keys of other programs."""
+    body: bytes
+    """The entries, newest first."""
+    tail: bytes
+    """From the closing bracket on."""
 
-    def with_new(self, entries: list[NewEntry], key: RecordKey = "speedMs") -> DayDocument:
+    def with_new(self, lines: list[bytes]) -> DayDocument:
         """Return the document with new entries, given newest first."""
-        space = _end_of_space(self.rest, 0)
-        is_first = self.rest[space : space + 1] == b"]"
-        joint = b"" if is_first else b","
-        if not space:  # a minified file: new entries still get their own lines
-            joint += b"\n  " if is_first else _INDENT
-        lines = [_INDENT + encode_entry(entry, key) for entry in entries]
-        return DayDocument(self.head, b",".join(lines) + joint + self.rest)
+        older = [self.body] if self.body else []
+        return DayDocument(self.head, (b"," + _INDENT).join([*lines, *older]), self.tail)
 
     @property
     def data(self) -> bytes:
         """The whole file."""
-        return self.head + self.rest
-
-
-class DecodedDay(NamedTuple):
-    """A day's entries, newest first, and the byte offset at which the next one is inserted."""
-
-    entries: list[Entry]
-    insert_at: int
+        return self.head + (_INDENT + self.body if self.body else b"") + self.tail
 
 
 def encode_entry(entry: NewEntry, key: RecordKey = "speedMs") -> bytes:
@@ -127,16 +118,35 @@ def encode_entry(entry: NewEntry, key: RecordKey = "speedMs") -> bytes:
 
 def empty_document(day: int) -> DayDocument:
     """Make the file of a day without records."""
-    return DayDocument(_HEAD % day, _TAIL)
+    return DayDocument(b'{\n  "day": %d,\n  "entries": [' % day, b"", b"\n  ]\n}\n")
 
 
-def split_document(data: bytes, insert_at: int) -> DayDocument:
-    """Split a decoded file at the offset of its next entry."""
-    return DayDocument(data[:insert_at], data[insert_at:])
+def open_document(data: bytes, entries: list[bytes]) -> DayDocument:
+    """Take a file apart that `decode_day` has accepted, and put other entries into it, newest first."""
+    text = data.removeprefix(BYTE_ORDER_MARK)
+    before: list[bytes] = []
+    after: list[bytes] = []
+    part = before
+    for key, raw in _decode_members(text).items():
+        if key == "entries":
+            part = after
+        else:
+            part.append(b"\n  %b: %b" % (msgspec.json.encode(key), bytes(raw)))
+    mark = data[: len(data) - len(text)]
+    return DayDocument(
+        mark + b"{" + b",".join([*before, b'\n  "entries": [']),
+        (b"," + _INDENT).join(entries),
+        b",".join([b"\n  ]", *after]) + b"\n}\n",
+    )
 
 
-def decode_day(data: bytes, day: int) -> DecodedDay:
-    """Decode a day's file; raises `CorruptDay`. The only place that decides what is valid."""
+def raw_entries(data: bytes) -> list[bytes]:
+    """Return the bytes of each entry."""
+    return [bytes(raw) for raw in _decode_raw(data.removeprefix(BYTE_ORDER_MARK)).entries]
+
+
+def decode_day(data: bytes, day: int) -> list[Entry]:
+    """Decode a day's file, newest entry first, or raise `CorruptDay`. Only this decides what is valid."""
     text = data.removeprefix(BYTE_ORDER_MARK)
     try:
         decoded = _decode_day(text)
@@ -147,7 +157,7 @@ def decode_day(data: bytes, day: int) -> DecodedDay:
     if decoded.day != day:
         raise CorruptDay(f"it says day {decoded.day}, but its name says day {day}")
     _refuse_repeated_keys(text, _check_times(text, decoded.entries))
-    return DecodedDay(decoded.entries, len(data) - len(text) + _insert_at(text))
+    return decoded.entries
 
 
 def group_entries(entries: list[Entry]) -> dict[Group, Runs]:
@@ -207,12 +217,6 @@ def explain(error: Exception, data: bytes) -> CorruptDay:
     return CorruptDay(f"not the records of a day ({text})")
 
 
-class RawDay(Struct):
-    """A day with undecoded entries, to check each by itself."""
-
-    entries: list[Raw]
-
-
 def line_of_entry(data: bytes, place: int) -> int | None:
     """Return the line in which an entry begins, from 1; None if the bytes are not JSON."""
     try:
@@ -224,23 +228,13 @@ def line_of_entry(data: bytes, place: int) -> int | None:
 def lines_of_entries(data: bytes) -> list[int]:
     """Return the line in which each entry begins, in one pass; raises one of `UNDECODABLE`."""
     lines: list[int] = []
-    line, last = 1, 0
-    for start, _ in spans_of_entries(data):
+    line, last, at = 1, 0, data.find(b'"entries"')
+    for value in raw_entries(data):
+        start = data.find(value, at)
         line += data.count(b"\n", last, start)
         lines.append(line)
-        last = start
+        last, at = start, start + len(value)
     return lines
-
-
-def spans_of_entries(data: bytes) -> Iterator[tuple[int, int]]:
-    """Find where each entry begins and ends; raises one of `UNDECODABLE`."""
-    text = data.removeprefix(BYTE_ORDER_MARK)
-    at = len(data) - len(text) + _insert_at(text)
-    for raw in msgspec.json.decode(text, type=RawDay).entries:
-        value = bytes(raw)
-        start = data.find(value, at)
-        at = start + len(value)
-        yield start, at
 
 
 def _check_times(data: bytes, entries: list[Entry]) -> int:
@@ -291,22 +285,3 @@ def _refuse_repeated_keys(data: bytes, quotes: int) -> None:
         json.loads(data, object_pairs_hook=unique, parse_int=str, parse_float=str)
     except RecursionError as error:
         raise CorruptDay("it is nested too deeply") from error
-
-
-def _insert_at(data: bytes) -> int:
-    """Return the offset behind the opening bracket of the entries."""
-    ours = _OUR_HEAD.match(data)
-    if ours and data.endswith(_TAIL) and data.find(b"]") == len(data) - len(_TAIL.lstrip()):
-        return ours.end()  # our own format: the only closing bracket is the last one
-    at = data.index(b"{") + 1
-    for name, raw in _decode_members(data).items():
-        key = _KEY.match(data, at)
-        if key is None or name == "entries":
-            return at if key is None else key.end() + 1
-        at = _end_of_space(data, key.end() + len(bytes(raw))) + 1
-    return at
-
-
-def _end_of_space(data: bytes, at: int) -> int:
-    space = _SPACE.match(data, at)
-    return at if space is None else space.end()

@@ -6,7 +6,7 @@ from typing import Literal
 
 from msgspec import UNSET, Struct, UnsetType
 
-from .entries import Grade, Measure
+from .entries import Grade, Group, Measure
 
 Order = Literal["speed", "solve_rate"]
 Puzzle = tuple[int, int]
@@ -35,6 +35,25 @@ def make_filters(
 ) -> Filters:
     """Make filters from optional arguments of a call; UNSET is falsy and becomes None."""
     return Filters(day or None, phase or None, llm or None, measure or None, order, grade or None)
+
+
+class RunFilter(Struct, frozen=True):
+    """Which runs a page of a history has; None means all."""
+
+    phase: int | None = None
+    measure: Measure | None = None
+    grade: Grade | None = None
+    llms: frozenset[str] | None = None
+    """Names as they were recorded."""
+
+    def passes(self, group: Group) -> bool:
+        """Return whether runs of a group are listed; its name is as recorded."""
+        return (
+            self.phase in {None, group.phase}
+            and self.measure in {None, group.measure}
+            and self.grade in {None, group.grade}
+            and (self.llms is None or group.llm in self.llms)
+        )
 
 
 class Skipped(Struct, frozen=True):

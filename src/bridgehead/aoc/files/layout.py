@@ -82,7 +82,7 @@ def speeds_name(day: int) -> str:
 
 
 def journal_name(day: int) -> str:
-    """Name the journal of a large day."""
+    """Name the journal that version 0.3 kept of a large day."""
     return f".day{day:02}.journal"
 
 

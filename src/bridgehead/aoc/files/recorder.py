@@ -1,7 +1,7 @@
 """Recorder: write speed records of many concurrent calls, and answer each once it is on the disk.
 
 All waiting records of a day are written as one batch: one lock, one write, one flush. While a thread writes a
-batch, the next one gathers. A journal is folded after a pause in recording.
+batch, the next one gathers.
 """
 
 from __future__ import annotations
@@ -35,8 +35,6 @@ from .seals import Seals
 
 MAX_KEYS = 10_000
 """How many idempotency keys are remembered."""
-IDLE_SECONDS = 1.0
-"""Pause after the last record before a journal is folded."""
 
 
 class NewRun(NamedTuple):
@@ -81,8 +79,8 @@ class RecordWriter(Protocol):
         """Wait until the client's records are stored."""
         ...
 
-    def fold_leftovers(self) -> None:
-        """Schedule the folding of journals that a killed process left."""
+    def take_in_journals(self) -> None:
+        """Put the records that version 0.3 has left in journals into their files. Blocks."""
         ...
 
     async def close(self) -> None:
@@ -179,19 +177,19 @@ class Recorder:
 
     def record_now(self, runs: list[NewRun]) -> list[Recorded]:
         """Record times of one day from outside the event loop. Blocks."""
-        file = self._queue(runs[0].day).file
-        recorded = file.append([run.at(self._clock.now()) for run in runs])
-        file.fold()
-        return recorded
+        return self._queue(runs[0].day).file.append([run.at(self._clock.now()) for run in runs])
 
     async def withdraw(self, day: int, wanted: Wanted) -> Entry:
         """Withdraw a record: it stays, marked, and no longer counts."""
         return await asyncio.to_thread(self._queue(day).file.withdraw, wanted)
 
-    def fold_leftovers(self) -> None:
-        """Schedule the folding of journals that a killed process left."""
+    def take_in_journals(self) -> None:
+        """Put the records that version 0.3 has left in journals into their files. Blocks."""
         for day in layout.DAYS:
-            self._queue(day).fold_when_idle()
+            try:
+                self._queue(day).file.take_in_journal()
+            except BridgeError as failure:  # it stays, and is read as before
+                logging.getLogger("bridgehead.aoc").warning("a journal was not taken in: %s", failure)
 
     def _queue(self, day: int) -> _DayQueue:
         if day not in self._days:
@@ -199,26 +197,23 @@ class Recorder:
         return self._days[day]
 
     async def close(self) -> None:
-        """Finish the writes under way, and fold the journals."""
+        """Finish the writes under way."""
         # Bounded like a write's wait for the folder's lock.
         busy = [queue.task for queue in self._days.values() if queue.task is not None]
         if busy:
             await asyncio.wait(busy, timeout=self._lock_wait)
-        for queue in self._days.values():
-            await queue.close()
 
 
 class _DayQueue:
     """Collects the records of a day while one batch is written, then writes them as the next batch.
 
-    `task` is the one write or fold under way; everything else of this day waits behind it.
+    `task` is the one write under way; everything else of this day waits behind it.
     """
 
     def __init__(self, file: DayFile) -> None:
         self.file = file
         self._waiting: list[_Waiting] = []
         self.task: asyncio.Task[None] | None = None
-        self._folding: asyncio.TimerHandle | None = None
 
     def add(self, entry: NewEntry) -> asyncio.Future[Recorded]:
         """Queue a record. Once its batch is under way, cancelling the answer does not stop the write."""
@@ -231,7 +226,6 @@ class _DayQueue:
 
     async def _write(self) -> None:
         work_for_all()
-        self._cancel_fold()
         try:
             while self._waiting:
                 batch = [waiting for waiting in self._waiting if not waiting.answer.cancelled()]
@@ -244,48 +238,3 @@ class _DayQueue:
                 )
         finally:
             self.task = None
-            self.fold_when_idle()
-
-    def fold_when_idle(self) -> None:
-        """Schedule the folding of the journal, if there is one, after `IDLE_SECONDS` without a record."""
-        if self.file.has_journal:
-            self._cancel_fold()
-            self._folding = asyncio.get_running_loop().call_later(IDLE_SECONDS, self._start_fold)
-
-    def _cancel_fold(self) -> None:
-        if self._folding is not None:
-            self._folding.cancel()
-            self._folding = None
-
-    def _start_fold(self) -> None:
-        self._folding = None
-        if self.task is None:  # otherwise a write is under way, which sets the timer again
-            self.task = asyncio.get_running_loop().create_task(self._fold())
-
-    async def _fold(self) -> None:
-        work_for_all()
-        was_tried = True
-        try:
-            # Half the pause: this process's own last write must not count as another process's.
-            was_tried = await asyncio.to_thread(self._fold_quietly, IDLE_SECONDS / 2)
-        finally:
-            self.task = None
-            if not was_tried:  # another process recorded a moment ago
-                self.fold_when_idle()
-            if self._waiting:
-                self.task = asyncio.get_running_loop().create_task(self._write())
-
-    def _fold_quietly(self, idle_seconds: float) -> bool:
-        """Fold and log a failure: the journal stays, and is read as before. Return whether it was tried."""
-        try:
-            return self.file.fold(idle_seconds)
-        except BridgeError as failure:
-            logging.getLogger("bridgehead.aoc").warning("a journal was not folded in: %s", failure)
-            return True
-
-    async def close(self) -> None:
-        """Fold the journal if that is due."""
-        is_due = self._folding is not None
-        self._cancel_fold()
-        if is_due:
-            await asyncio.to_thread(self._fold_quietly, 0.0)
