@@ -59,7 +59,7 @@ def _recorded(folder: Path, before: int) -> tuple[float, float]:
         for number in range(1, RECORDS + 1):
             _record(process, number)
         spent = time.perf_counter() - begin
-        process.finish(LIMIT)  # which folds the journal in
+        process.finish(LIMIT)
     entries = json.loads((folder / "speeds" / "day01.json").read_bytes())["entries"]
     made = [entry["speedMs"] for entry in entries if entry["llm"] == "bench"]
     if made != list(range(RECORDS, -1, -1)) or len(entries) != before + RECORDS + 1:

@@ -71,7 +71,7 @@ def _ours(folder: Path, callers: int, records: int) -> float:
                 sent = wanted
             answered += answers(process)
         spent = time.perf_counter() - begin
-        process.finish(LIMIT)  # which merges the journal of a large file
+        process.finish(LIMIT)
     _check(folder, records)
     return records / spent
 

@@ -438,6 +438,9 @@ class Workspace:
             and filters.grade in {None, end.grade}
             and is_wanted(end.step.llm)
         ]
+        failures.sort(
+            key=lambda row: row.attempt or ""
+        )  # two at one moment: in any order, but always the same
         rows = [recorded_attempt(day, entry) for day, entry in matches] + failures
         return sorted(rows, key=lambda row: moment_of(row.timestamp), reverse=True), skipped
 

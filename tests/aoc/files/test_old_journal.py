@@ -50,7 +50,8 @@ def test_a_journal_that_appears_later_is_taken_in_too(large: Data) -> None:
 
 async def test_a_journal_is_taken_in_when_a_server_starts(large: Data) -> None:
     put_journal(large, 5)
-    async with connect(large.bridge()):
+    async with connect(large.bridge()) as client:
+        await client.call("speed_history", {"day": 2})
         await until(lambda: not first_journal(large).exists())
 
     assert large.entries(1)[0]["speedMs"] == 5

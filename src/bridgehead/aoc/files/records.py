@@ -90,7 +90,7 @@ class DayCounts(NamedTuple):
     rewritten: int = 0
     """In a database, the last revision that did more than add newer runs."""
     entries: Sequence[Entry] = ()
-    """In files, the runs that were counted, newest first."""
+    """In files, the runs that were counted, by time, newest first."""
 
 
 class RecordReader(Protocol):
@@ -101,7 +101,7 @@ class RecordReader(Protocol):
         ...
 
     def entries(self, days: Iterable[int], skipped: list[Skipped] | None = None) -> dict[int, list[Entry]]:
-        """Return the entries of some days, newest first."""
+        """Return the entries of some days, as in their files. If `skipped` is None, a corrupt one raises."""
         ...
 
     def run_counts(self, day: int | None, skipped: list[Skipped]) -> dict[int, DayCounts]:
@@ -127,6 +127,8 @@ class _KnownDay(NamedTuple):
     """A day as it was read, with grades that its seals prove."""
 
     entries: list[Entry]
+    """In the order of the file."""
+    by_time: list[Entry]
     groups: dict[Group, Runs]
     counts: Counter[Group]
     identities: Identities
@@ -154,7 +156,7 @@ class Records:
         """Count the runs of each day, or of one day; corrupt files are treated as in `runs`."""
         days = self._read_one_or_all(day, skipped)
         return {
-            number: DayCounts(known.counts, known.identities, entries=known.entries)
+            number: DayCounts(known.counts, known.identities, entries=known.by_time)
             for number, known in days.items()
         }
 
@@ -173,7 +175,7 @@ class Records:
         return [(day, entry) for _, day, entry in islice(merged, cut.newer, cut.newer + cut.size)]
 
     def entries(self, days: Iterable[int], skipped: list[Skipped] | None = None) -> dict[int, list[Entry]]:
-        """Return the entries of some days, newest first. If `skipped` is None, a corrupt file raises."""
+        """Return the entries of some days, as in their files. If `skipped` is None, a corrupt one raises."""
         return {day: known.entries for day, known in self._read_days(days, skipped).items()}
 
     def attempts(self, day: int) -> set[str]:
@@ -223,9 +225,9 @@ class Records:
             self._seals.demote(day, entries)
             groups = day_document.group_entries(entries)
             # Lines are nearly in order, but other programs and imports need not keep to it. A stable sort.
-            entries.sort(key=lambda entry: moment_of(entry.timestamp), reverse=True)
+            by_time = sorted(entries, key=lambda entry: moment_of(entry.timestamp), reverse=True)
             counts = Counter(Group(entry.llm, entry.phase, entry.measure, entry.grade) for entry in entries)
-            known = _KnownDay(entries, groups, counts, day_read.identities)
+            known = _KnownDay(entries, by_time, groups, counts, day_read.identities)
             if len(entries) + sum(len(other.entries) for other in self._known.values()) <= MAX_KEPT:
                 self._known[day] = known
             return known
