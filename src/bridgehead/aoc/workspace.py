@@ -252,7 +252,12 @@ class Workspace:
         missing: list[TimedAttempt] = []
         for day in layout.DAYS:
             by_attempt: dict[str, list[AttemptStep]] = {}
-            for step in self.attempts.steps(day):
+            try:
+                steps = self.attempts.steps(day)
+            except StorageError as failure:
+                logging.getLogger("bridgehead.aoc").warning("attempts were not checked: %s", failure)
+                continue
+            for step in steps:
                 by_attempt.setdefault(step.attempt, []).append(step)
             ended = {
                 name: steps
@@ -340,7 +345,7 @@ class Workspace:
             return cached[1]
         groups = {day: runs.groups for day, runs in records.items()}
         name_of = merge_spellings(aliases, _count_names(groups))
-        board = rank(groups, filters, name_of, self.attempts.ends(filters.day), self.clock.now())
+        board = rank(groups, filters, name_of, self.attempts.ends(filters.day, skipped), self.clock.now())
         names = sorted({row.llm for row in board.rows})  # a model may have ranked and claimed times
         view = BoardView(board, board.rows, skipped, self.records.days(), names)
         # Boards are made in threads, but without a lock: at worst one is computed twice.
@@ -430,7 +435,7 @@ class Workspace:
         now = self.clock.now()
         failures = [
             failed_attempt(end)
-            for end in self.attempts.ends(filters.day)
+            for end in self.attempts.ends(filters.day, skipped)
             if end.is_over(now)
             and end.step.outcome not in {"solved", "unchecked"}
             and filters.phase in {None, end.step.phase}

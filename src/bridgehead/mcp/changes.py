@@ -104,6 +104,11 @@ class Changes:
         """Grows with every change of a list; tells caches of encoded lists that they are stale."""
         return self._generation
 
+    @property
+    def is_awaited(self) -> bool:
+        """Whether any client of this process would hear of a change."""
+        return any(listener.lists or listener.uris for listener in self._listeners)
+
     def listen(self, listener: Listener) -> None:
         """Add a listener."""
         self._listeners.add(listener)

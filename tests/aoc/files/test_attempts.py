@@ -18,6 +18,7 @@ from bridgehead.aoc.files.attempts import (
     find_wrong_lines,
 )
 from bridgehead.aoc.files.entries import CLAIMED, MEASURED
+from bridgehead.aoc.files.filters import Skipped
 from bridgehead.aoc.files.seals import Seals
 from bridgehead.runtime.errors import NotFound, StorageError
 from tests.aoc.data import SECONDS
@@ -115,14 +116,14 @@ def test_the_last_step_of_an_attempt_says_what_became_of_it(attempts: Attempts) 
     attempts.append(1, [start, step("a", "wrong"), end])
     attempts.append(2, [step("b", "failed"), step("d", "started")])
 
-    ends = {found.step.attempt: found for found in attempts.ends(None)}
+    ends = {found.step.attempt: found for found in attempts.ends(None, [])}
 
     assert [(e.day, e.step.outcome, e.wrong) for e in ends.values()] == [
         (1, "solved", 1),
         (2, "failed", 0),
         (2, "started", 0),
     ]
-    assert [found.step.attempt for found in attempts.ends(2)] == ["b", "d"]
+    assert [found.step.attempt for found in attempts.ends(2, [])] == ["b", "d"]
     assert ends["a"].step.tokens == 10
 
 
@@ -131,17 +132,81 @@ def test_an_attempt_keeps_the_grade_that_it_could_reach_when_it_began(tmp_path: 
     sealed.append(1, [step("a", "started", grade="measured")])
     sealed.append(1, [step("a", "failed", time=5)])
 
-    ((_, last, _, grade),) = sealed.ends(1)
+    ((_, last, _, grade),) = sealed.ends(1, [])
 
     assert (grade, last.grade) == ("measured", "claimed")
 
 
 def test_an_open_attempt_is_over_only_after_a_day(attempts: Attempts) -> None:
     attempts.append(1, [step("a", "started"), step("a", "wrong")])
-    (end,) = attempts.ends(1)
+    (end,) = attempts.ends(1, [])
 
     assert not end.is_over(NOW + OPEN_SECONDS)
     assert end.is_over(NOW + OPEN_SECONDS + 1)
+
+
+def test_a_file_that_is_too_large_fails_its_day_and_no_other(
+    attempts: Attempts, file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    attempts.append(1, [step("a", "started")])
+    attempts.append(2, [step("b", "started")])
+    monkeypatch.setattr(attempts_module, "MAX_BYTES", file.stat().st_size - 1)
+    file.with_name("day02.jsonl").write_bytes(b"")
+    attempts.append(1, [step("a", "failed")])
+    skipped: list[Skipped] = []
+
+    assert attempts.ends(None, skipped) == []
+    assert [one.file for one in skipped] == [str(file)]
+    with pytest.raises(StorageError, match="day01"):
+        attempts.ends(1, [])
+    with pytest.raises(StorageError, match="day01"):
+        attempts.find("a")
+
+
+def test_no_attempt_starts_in_a_full_file_but_those_that_began_can_end(
+    attempts: Attempts, file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    attempts.append(1, [step("a", "started")])
+    monkeypatch.setattr(attempts_module, "MAX_BYTES", 1000)
+    monkeypatch.setattr(attempts_module, "ROOM_BYTES", 1000 - file.stat().st_size + 1)
+
+    with pytest.raises(StorageError, match="No attempt was started"):
+        attempts.append(1, [step("b", "started")])
+    assert len(attempts.advance(1, step("a", "solved"))) == 2
+
+
+def test_of_a_file_that_grew_only_the_new_lines_are_read(
+    attempts: Attempts, file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    attempts.append(1, [step(f"a{number}", "failed") for number in range(50)])
+    attempts.steps(1)
+    read: list[int] = []
+    read_file = os.read
+
+    def noted(descriptor: int, size: int) -> bytes:
+        data = read_file(descriptor, size)
+        read.append(len(data))
+        return data
+
+    with file.open("ab") as out:
+        out.write(
+            b'{"attempt":"b","outcome":"failed","llm":"x","phase":1,"timestamp":"","seconds":1.0}\n{"att'
+        )
+    monkeypatch.setattr(os, "read", noted)
+
+    assert [one.attempt for one in attempts.steps(1)][-2:] == ["a49", "b"]
+    assert sum(read) < 500 < file.stat().st_size
+    attempts.append(1, [step("c", "failed")])
+    assert [one.attempt for one in attempts.steps(1)][-3:] == ["a49", "b", "c"]
+
+
+def test_another_file_in_its_place_is_read_anew(attempts: Attempts, file: Path) -> None:
+    attempts.append(1, [step("a", "failed")])
+    attempts.steps(1)
+    line = file.read_bytes()
+    file.write_bytes(line.replace(b'"a"', b'"x"') + line.replace(b'"a"', b'"y"'))
+
+    assert [one.attempt for one in attempts.steps(1)] == ["x", "y"]
 
 
 def test_reading_a_puzzle_is_never_an_attempt_and_is_stored_once(attempts: Attempts) -> None:
@@ -149,7 +214,7 @@ def test_reading_a_puzzle_is_never_an_attempt_and_is_stored_once(attempts: Attem
         Stopwatch(attempts, Clock()).record_handout(1, [1, 2], "token:ann")
 
     assert [(one.caller, one.phase) for one in attempts.steps(1)] == [("token:ann", 1), ("token:ann", 2)]
-    assert not any(end.is_over(NOW + OPEN_SECONDS + 1) for end in attempts.ends(1))
+    assert not any(end.is_over(NOW + OPEN_SECONDS + 1) for end in attempts.ends(1, []))
 
 
 # --- timed -------------------------------------------------------------------------------------------------

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from bridgehead.aoc.files.layout import identify
-from bridgehead.aoc.files.snapshot import read_parts, read_snapshot
+from bridgehead.aoc.files.snapshot import read_snapshot
 from bridgehead.runtime.errors import StorageError
 
 MOST = 1024 * 1024
@@ -23,17 +23,13 @@ def test_a_file_is_read_whole_and_known_again(tmp_path: Path) -> None:
     assert found.identity == identify(str(path))
 
 
-def test_parts_of_a_file_are_read_only_while_it_is_the_same_file(tmp_path: Path) -> None:
-    path = tmp_path / "day01.json"
+def test_a_file_is_read_from_an_offset_on(tmp_path: Path) -> None:
+    path = tmp_path / "file"
     path.write_bytes(b"0123456789")
-    identity = identify(str(path))
-    assert identity is not None
 
-    assert read_parts(str(path), identity, [(7, 9), (0, 3)]) == [b"78", b"012"]
-    path.write_bytes(b"0123456789, and more")
-    assert read_parts(str(path), identity, [(7, 9)]) is None
-    path.unlink()
-    assert read_parts(str(path), identity, [(7, 9)]) is None
+    found = [read_snapshot(str(path), MOST, start) for start in (0, 7, 10, 99)]
+
+    assert [one and one.data for one in found] == [b"0123456789", b"789", b"", b""]
 
 
 def test_where_there_is_no_file_there_is_nothing_to_know(tmp_path: Path) -> None:

@@ -1,15 +1,18 @@
 """Watching: changes of the puzzle files reach the clients that listen, in both eras."""
 
 import asyncio
+import threading
 from typing import Any
 
 import pytest
 
+from bridgehead.aoc.files import watching
 from bridgehead.aoc.files.layout import LEADERBOARD_URI
 from bridgehead.aoc.files.watching import watch
 from bridgehead.mcp.revisions import HANDSHAKE, Revision
 from tests.aoc.data import QUICKLY, Data
 from tests.support.checked import STATELESS, CheckedClient, connect
+from tests.support.waiting import until
 
 UPDATED = "notifications/resources/updated"
 LIST_CHANGED = "notifications/resources/list_changed"
@@ -94,8 +97,44 @@ async def test_who_subscribed_before_the_first_look_at_a_database_hears_of_what_
         await client.call("fetch_instruction", {"day": 1})
         await listening(client, LEADERBOARD_URI)
         folders = client.dispatcher.lifespans[bridge].value.folders
-        watching = asyncio.create_task(watch(bridge, folders, QUICKLY, look_elsewhere))
+        task = asyncio.create_task(watch(bridge, folders, QUICKLY, look_elsewhere))
         heard = await client.inbox.of(UPDATED)
-        watching.cancel()
+        task.cancel()
 
     assert uris(heard) == {LEADERBOARD_URI}
+
+
+async def test_nothing_is_looked_at_while_nobody_listens(data: Data, monkeypatch: pytest.MonkeyPatch) -> None:
+    looks: list[str] = []
+    read_state = watching.read_state
+
+    def noted(*given: Any) -> watching.FolderState:
+        looks.append(threading.current_thread().name)
+        return read_state(*given)
+
+    monkeypatch.setattr(watching, "read_state", noted)
+    bridge = data.bridge()
+    async with connect(bridge, revision=STATELESS) as client:
+        await client.call("fetch_instruction", {"day": 1})
+        await asyncio.sleep(5 * QUICKLY)
+        assert len(looks) == 1  # the one that later ones are compared with
+        await listening(client, "aoc://day01")
+        await until(lambda: len(looks) > 2)
+
+    assert set(looks) == {"aoc watcher"}
+
+
+async def test_a_slow_folder_holds_up_no_call(data: Data, monkeypatch: pytest.MonkeyPatch) -> None:
+    is_released = threading.Event()
+    read_state = watching.read_state
+
+    def hanging(*given: Any) -> watching.FolderState:
+        is_released.wait()
+        return read_state(*given)
+
+    monkeypatch.setattr(watching, "read_state", hanging)
+    data.puzzle(1, "Count the gulls.")
+    async with connect(data.bridge()) as client:
+        assert (await client.call("fetch_instruction", {"day": 1}))["content"]
+        assert sum(thread.name == "aoc watcher" for thread in threading.enumerate()) == 1  # without overlap
+    is_released.set()

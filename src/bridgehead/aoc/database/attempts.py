@@ -14,6 +14,7 @@ from bridgehead.runtime.errors import Unavailable
 
 from ..files.attempts import AttemptEnd, AttemptStep, steps_to_store
 from ..files.entries import CLAIMED
+from ..files.filters import Skipped
 from .recorder import RETRY_PAUSE, SETTLE_SECONDS
 
 if TYPE_CHECKING:
@@ -110,7 +111,7 @@ class DatabaseAttempts:
         """Return a value that changes when any attempt does."""
         return tuple(map(tuple, self._fetch(_IDENTITY, self._year)))
 
-    def ends(self, day: int | None) -> list[AttemptEnd]:
+    def ends(self, day: int | None, skipped: list[Skipped]) -> list[AttemptEnd]:
         """Return every attempt of a day, or of all days, with its last step."""
         rows = self._fetch(_ENDS, self._year, day)
         return [

@@ -31,6 +31,7 @@ from bridgehead.runtime.timing import Clock
 
 from . import layout
 from .entries import CLAIMED, EXECUTION, SOLVING, Details, Grade, Measure, Name, format_timestamp
+from .filters import Skipped
 from .instructions import Verdict
 from .layout import Identity, Phase, identify
 from .locking import FolderLock
@@ -38,6 +39,9 @@ from .seals import Seals
 from .snapshot import read_snapshot
 
 MAX_BYTES = 64 * 1024 * 1024
+ROOM_BYTES = 1024 * 1024
+"""Kept free for the ends of attempts that have begun: no attempt starts in a file that is fuller."""
+_KNOWN_BYTES = 256
 OPEN_SECONDS = 24 * 3600.0
 """An attempt not finished within a day counts as given up."""
 
@@ -110,8 +114,11 @@ class AttemptStore(Protocol):
         """Return a value that changes when any attempt does."""
         ...
 
-    def ends(self, day: int | None) -> list[AttemptEnd]:
-        """Return every attempt of a day, or of all days, with its last step."""
+    def ends(self, day: int | None, skipped: list[Skipped]) -> list[AttemptEnd]:
+        """Return every attempt of a day, or of all days, with its last step.
+
+        A file that cannot be read raises if its day was asked for; otherwise it is added to `skipped`.
+        """
         ...
 
 
@@ -124,12 +131,19 @@ class Attempts:
         self._folder = folder
         self._lock = FolderLock(folder, lock_wait, anchor)
         self._seals = seals or Seals()
-        self._read: dict[int, tuple[Identity, list[AttemptStep]]] = {}
+        self._read: dict[int, _ReadSteps] = {}
 
     def append(self, day: int, steps: list[AttemptStep]) -> None:
         """Write steps to the disk."""
         path = self._path(day)
         with self._locked(path):
+            size = getattr(identify(path), "size", 0)
+            if size > MAX_BYTES - ROOM_BYTES and any(step.outcome in {"started", "given"} for step in steps):
+                raise StorageError(
+                    f"{path} is full: {size:,} of {MAX_BYTES:,} bytes. No attempt was started.",
+                    next_step="Move it away to begin a new one.",
+                    path=path,
+                )
             self._write(day, path, steps)
 
     def advance(self, day: int, step: AttemptStep) -> list[AttemptStep]:
@@ -179,25 +193,41 @@ class Attempts:
         if identity is None:
             return []
         known = self._read.get(day)
-        if known is not None and known[0] == identity:
-            return known[1]
-        stored = read_snapshot(path, MAX_BYTES)
+        if known is not None and known.identity == identity:
+            return known.steps
+        # The file only grows, so read on where the last read ended. Its last bytes show if it is the same.
+        before = known or _ReadSteps(identity, 0, b"", [])
+        stored = read_snapshot(path, MAX_BYTES, before.end - len(before.last))
+        if stored is not None and not stored.data.startswith(before.last):
+            before = _ReadSteps(identity, 0, b"", [])
+            stored = read_snapshot(path, MAX_BYTES)
         if stored is None:
             return []
-        steps = list(_decode_lines(stored.data))
+        data = stored.data[len(before.last) :]
+        data = data[: data.rfind(b"\n") + 1]  # a line without its end is half written
+        steps = list(_decode_lines(data))
         for step in steps:
             if step.grade != CLAIMED and not self._seals.fits(step.seal, day, *step.sealed_fields):
                 step.grade = CLAIMED  # edited, or sealed with another key
             step.seal = None
-        self._read[day] = stored.identity, steps
+        steps = before.steps + steps
+        last = (before.last + data)[-_KNOWN_BYTES:]
+        self._read[day] = _ReadSteps(stored.identity, before.end + len(data), last, steps)
         return steps
 
     def find(self, attempt: str) -> tuple[int, list[AttemptStep]]:
         """Return the day and the steps of one attempt; no steps if it does not exist."""
+        problem: StorageError | None = None
         for day in layout.DAYS:
-            steps = [step for step in self.steps(day) if step.attempt == attempt]
+            try:
+                steps = [step for step in self.steps(day) if step.attempt == attempt]
+            except StorageError as failure:  # the attempt may be of another day
+                problem = failure
+                continue
             if steps:
                 return day, steps
+        if problem is not None:
+            raise problem
         return 0, []
 
     def identity(self) -> tuple[Identity | None, ...]:
@@ -205,11 +235,18 @@ class Attempts:
         names = map(layout.attempts_name, layout.DAYS)
         return tuple(identify(os.path.join(self._folder, name)) for name in names)
 
-    def ends(self, day: int | None) -> list[AttemptEnd]:
+    def ends(self, day: int | None, skipped: list[Skipped]) -> list[AttemptEnd]:
         """Return every attempt of a day, or of all days, with its last step."""
         ends: dict[str, AttemptEnd] = {}
         for number in layout.DAYS if day is None else (day,):
-            for step in self.steps(number):
+            try:
+                steps = self.steps(number)
+            except StorageError as problem:
+                if day is not None:
+                    raise
+                skipped.append(Skipped(self._path(number), problem.message))
+                continue
+            for step in steps:
                 before = ends.get(step.attempt)
                 ends[step.attempt] = AttemptEnd(
                     number,
@@ -218,6 +255,16 @@ class Attempts:
                     step.grade if before is None else before.grade,
                 )
         return list(ends.values())
+
+
+class _ReadSteps(NamedTuple):
+    """The steps of a day up to an offset of its file."""
+
+    identity: Identity
+    end: int
+    last: bytes
+    """The bytes before that offset."""
+    steps: list[AttemptStep]
 
 
 class AttemptEnd(NamedTuple):

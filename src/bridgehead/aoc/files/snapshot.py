@@ -1,4 +1,4 @@
-"""Snapshot: read a whole file at one moment, or parts of it while it is the same.
+"""Snapshot: read a file at one moment.
 
 Only regular files up to a limit are read, so a FIFO, a device or a huge file in place of a record can neither
 block a reader nor exhaust memory. Every failure is a `StorageError` that names the file and what to do.
@@ -11,7 +11,6 @@ from __future__ import annotations
 import os
 import stat
 import sys
-from collections.abc import Sequence
 from typing import NamedTuple
 
 import msgspec
@@ -40,8 +39,8 @@ class Snapshot(NamedTuple):
     identity: Identity
 
 
-def read_snapshot(path: str, limit: int) -> Snapshot | None:
-    """Read a file of at most `limit` bytes; None if there is no such file."""
+def read_snapshot(path: str, limit: int, start: int = 0) -> Snapshot | None:
+    """Read a file of at most `limit` bytes, from an offset on; None if there is no such file."""
     # Windows refuses to open a folder with the code of a file in use, which would be retried in vain.
     if sys.platform == "win32" and os.path.isdir(path):
         raise unreadable(path, _NOT_A_FILE)
@@ -53,7 +52,9 @@ def read_snapshot(path: str, limit: int) -> Snapshot | None:
                 raise OSError(_NOT_A_FILE)
             if status.st_size > limit:
                 raise OSError(f"it has {status.st_size:,} bytes, and the limit is {limit:,}")
-            data = os.read(descriptor, status.st_size + 1)
+            if start:
+                os.lseek(descriptor, start, os.SEEK_SET)
+            data = os.read(descriptor, max(0, status.st_size - start) + 1)
             # The file may have grown since fstat, or a read may return less than asked for.
             while more := os.read(descriptor, _CHUNK):
                 data += more
@@ -64,25 +65,6 @@ def read_snapshot(path: str, limit: int) -> Snapshot | None:
     except OSError as failure:
         raise unreadable(path, failure.strerror or str(failure)) from failure
     return Snapshot(data, Identity(status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns))
-
-
-def read_parts(path: str, identity: Identity, parts: Sequence[tuple[int, int]]) -> list[bytes] | None:
-    """Read parts of a file, each from one offset to another; None if it is no longer the same file."""
-    try:
-        descriptor = durable.retry_while_locked(os.open, path, _OPEN)
-    except OSError:
-        return None
-    try:
-        status = os.fstat(descriptor)
-        if identity != Identity(status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns):
-            return None
-        pieces: list[bytes] = []
-        for start, end in parts:
-            os.lseek(descriptor, start, os.SEEK_SET)
-            pieces.append(os.read(descriptor, end - start))
-        return pieces
-    finally:
-        os.close(descriptor)
 
 
 def unreadable(path: str, problem: str) -> StorageError:
