@@ -62,8 +62,10 @@ def make_bridge(
 
             database = await postgres.acquire(settings.database_url)
         workspace = open_workspace(settings, clock, database, lock_wait)
+        first_look = asyncio.create_task(watching.look(workspace.folders))
+        await asyncio.wait([first_look], timeout=watching.FIRST_LOOK_SECONDS)
         watcher = asyncio.create_task(
-            watching.watch(bridge, workspace.folders, watch_every, workspace.changes)
+            watching.watch(bridge, workspace.folders, watch_every, workspace.changes, first_look)
         )
 
         async def prepare() -> None:

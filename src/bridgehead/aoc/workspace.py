@@ -229,14 +229,21 @@ class Workspace:
             address = "127.0.0.1"
         return ctx.principal or address or self._caller or self.process
 
-    async def record_attempt(self, attempt: TimedAttempt, client: int | None = None) -> bool:
+    async def record_attempt(
+        self, attempt: TimedAttempt, client: int | None = None, caller: str | None = None
+    ) -> bool:
         """Record the time of a solved attempt, once; return whether it has a record."""
         end = attempt.end
         if end is None or end.outcome not in {"solved", "unchecked"}:
             return False
         if end.verdict is not None:  # without one, version 0.2 has recorded it already
             details = Details(
-                end.attempt, attempt.tries, attempt.wrong, tokens=end.tokens, cost_usd=end.cost_usd
+                end.attempt,
+                attempt.tries,
+                attempt.wrong,
+                tokens=end.tokens,
+                cost_usd=end.cost_usd,
+                caller=caller,
             )
             run = NewRun(attempt.day, end.phase, end.llm, end.time or 1, "solving", end.grade, details)
             await self.recorder.record(run, client)
@@ -246,7 +253,7 @@ class Workspace:
         """Record attempts whose record is missing because of a crash right after their end."""
         # Safe if another process is about to write the same record: an attempt is recorded only once.
         for attempt in await self.run_in_thread(self._unrecorded_attempts):
-            await self.record_attempt(attempt)
+            await self.record_attempt(attempt, None, attempt.started.owner)
 
     def _unrecorded_attempts(self) -> list[TimedAttempt]:
         missing: list[TimedAttempt] = []
@@ -345,7 +352,10 @@ class Workspace:
             return cached[1]
         groups = {day: runs.groups for day, runs in records.items()}
         name_of = merge_spellings(aliases, _count_names(groups))
-        board = rank(groups, filters, name_of, self.attempts.ends(filters.day, skipped), self.clock.now())
+        ends = self.attempts.ends(filters.day, skipped)
+        board = rank(groups, filters, name_of, ends, self.clock.now())
+        withdrawn = _count_withdrawn(self.records.run_counts(filters.day, []), groups, filters.phase, name_of)
+        board = replace(board, withdrawn=withdrawn)
         names = sorted({row.llm for row in board.rows})  # a model may have ranked and claimed times
         view = BoardView(board, board.rows, skipped, self.records.days(), names)
         # Boards are made in threads, but without a lock: at worst one is computed twice.
@@ -440,7 +450,7 @@ class Workspace:
             and end.step.outcome not in {"solved", "unchecked"}
             and filters.phase in {None, end.step.phase}
             and filters.measure in {None, end.step.measure}
-            and filters.grade in {None, end.grade}
+            and filters.grade in {None, end.started.grade}
             and is_wanted(end.step.llm)
         ]
         failures.sort(
@@ -504,6 +514,24 @@ def _count_names(records: Mapping[int, Mapping[Group, Runs]]) -> Counter[str]:
         for group, runs in groups.items():
             names[group.llm] += len(runs.ordered)
     return names
+
+
+def _count_withdrawn(
+    counts: Mapping[int, DayCounts],
+    groups: Mapping[int, Mapping[Group, Runs]],
+    phase: int | None,
+    name_of: Callable[[str], str],
+) -> dict[str, int]:
+    """Count the withdrawn runs of each model: those that are there and do not count."""
+    missing: Counter[str] = Counter()
+    for day, day_counts in counts.items():
+        for group, n in day_counts.counts.items():
+            if phase in {None, group.phase}:
+                missing[name_of(canonical_name(group.llm))] += n
+        for group, runs in groups.get(day, {}).items():
+            if phase in {None, group.phase}:
+                missing[name_of(group.llm)] -= len(runs.ordered)
+    return {llm: n for llm, n in sorted(missing.items()) if n > 0}
 
 
 def open_workspace(

@@ -58,7 +58,7 @@ async def test_the_last_step_of_an_attempt_counts_and_only_on_the_day_that_is_as
         everything = await asyncio.to_thread(workspace.attempts.ends, None, [])
         second = await asyncio.to_thread(workspace.attempts.ends, 2, [])
 
-    assert [(e.day, e.step.attempt, e.step.outcome, e.wrong, e.grade) for e in everything] == [
+    assert [(e.day, e.step.attempt, e.step.outcome, e.wrong, e.started.grade) for e in everything] == [
         (1, "a", "solved", 1, "measured"),
         (2, "b", "failed", 0, "claimed"),
         (2, "c", "started", 0, "claimed"),

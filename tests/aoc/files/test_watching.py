@@ -8,7 +8,7 @@ import pytest
 
 from bridgehead.aoc.files import watching
 from bridgehead.aoc.files.layout import LEADERBOARD_URI
-from bridgehead.aoc.files.watching import watch
+from bridgehead.aoc.files.watching import look, watch
 from bridgehead.mcp.revisions import HANDSHAKE, Revision
 from tests.aoc.data import QUICKLY, Data
 from tests.support.checked import STATELESS, CheckedClient, connect
@@ -97,7 +97,7 @@ async def test_who_subscribed_before_the_first_look_at_a_database_hears_of_what_
         await client.call("fetch_instruction", {"day": 1})
         await listening(client, LEADERBOARD_URI)
         folders = client.dispatcher.lifespans[bridge].value.folders
-        task = asyncio.create_task(watch(bridge, folders, QUICKLY, look_elsewhere))
+        task = asyncio.create_task(watch(bridge, folders, QUICKLY, look_elsewhere, look(folders)))
         heard = await client.inbox.of(UPDATED)
         task.cancel()
 

@@ -40,7 +40,8 @@ def failed(llm: str, day: int, milliseconds: int | None, grade: Grade = MEASURED
     outcome: Any = "started" if milliseconds is None else "failed"
     wrong = more.pop("wrong", 0)
     step = AttemptStep(f"{llm}{day}", outcome, llm, 1, "", 0.0, time=milliseconds, **more)
-    return AttemptEnd(day, step, wrong, grade)
+    started = AttemptStep(step.attempt, "started", llm, 1, "", 0.0, grade=grade)
+    return AttemptEnd(day, step, wrong, started)
 
 
 def rank_ranges(found: Board) -> list[tuple[str, str]]:

@@ -12,6 +12,7 @@ from bridgehead.aoc.bridge import make_bridge
 from bridgehead.aoc.files.attempts import OPEN_SECONDS, Stopwatch
 from bridgehead.aoc.settings import AocSettings
 from bridgehead.aoc.workspace import PastAttempts, Workspace
+from bridgehead.runtime.callers import is_operator
 from bridgehead.runtime.errors import StorageError
 from tests.aoc.data import Data
 from tests.support import task_client
@@ -388,6 +389,25 @@ async def test_reading_the_input_of_another_callers_attempt_is_seeing_the_puzzle
         started = (await client.call("start_attempt", START))["structuredContent"]
 
     assert started["grade"] == "claimed"
+
+
+async def test_nobody_ends_an_attempt_of_another_token_or_fails_in_its_name(answered: Data) -> None:
+    async with connect(answered.bridge()) as client:
+        before = is_operator.set(False)
+        client.connection.principal = "token:ann"
+        own = await start(client)
+        client.connection.principal = "token:bob"
+        refused = await client.call("finish_attempt", {"attempt": own, "give_up": True})
+        await finish(client, await start(client), give_up=True)
+        client.connection.principal = "token:ann"
+        await finish(client, own, answer="4711")
+        rows = (await client.call("speed_leaderboard"))["structuredContent"]["rows"]
+        is_operator.reset(before)
+
+    assert refused["isError"]
+    assert "There is no attempt" in refused["content"][0]["text"]
+    failures = {row["llm"]: row["failed"] for row in rows}
+    assert failures == {"gpt4": 0, "gpt4 (by token:bob)": 1}
 
 
 async def test_a_puzzle_can_be_read_while_attempts_cannot_be_stored(

@@ -1,6 +1,7 @@
 """Recording: what `record_speed` keeps, what it answers, and what it does when it cannot."""
 
 import json
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -9,6 +10,7 @@ from hypothesis import strategies as st
 
 from bridgehead.aoc.files.names import canonical_name
 from bridgehead.mcp.revisions import REVISIONS
+from bridgehead.runtime.callers import is_operator
 from tests.aoc.data import CONTRACT, ONLY_FILES, Data, entry, locked, record, refused_record
 from tests.support.checked import connect
 from tests.support.messages import call
@@ -254,6 +256,48 @@ async def test_what_looks_wrong_is_questioned_with_how_to_take_it_back(
     assert structured["notes"] == [f"Is this right? {doubt}."]
     assert f'withdraw_record(day={structured["day"]}, id="{structured["id"]}")' in structured["next"][0]
     assert notes == f"Note: {structured['notes'][0]}\nNext: {structured['next'][0]}"
+
+
+@pytest.fixture
+def as_token(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Calls are those of a token over HTTP, not of the operator."""
+    before = is_operator.set(False)
+    yield
+    is_operator.reset(before)
+
+
+async def test_only_who_made_a_record_withdraws_it_and_counts_it_again(data: Data, as_token: None) -> None:
+    data.put_speeds(1, [entry("gpt4", 900, 1, "2025-12-01T00:00:00.000Z")])
+    async with connect(data.bridge()) as client:
+        client.connection.principal = "token:ann"
+        made = (await client.call("record_speed", {**RUN, "speed_ms": 1}))["structuredContent"]
+        which = {"day": 1, "id": made["id"]}
+        of_the_operator = {"day": 1, "phase": 1, "llm_name": "gpt4", "timestamp": "2025-12-01T00:00:00.000Z"}
+        client.connection.principal = "token:bob"
+        refused = [await client.call("withdraw_record", one) for one in (which, of_the_operator)]
+        client.connection.principal = "token:ann"
+        withdrawn = await client.text("withdraw_record", which)
+        board = (await client.call("speed_leaderboard"))["structuredContent"]
+        again = await client.text("withdraw_record", {**which, "undo": True})
+        after = (await client.call("speed_leaderboard"))["structuredContent"]
+
+    for answer in refused:
+        assert answer["isError"]
+        assert "was made by somebody else" in answer["content"][0]["text"]
+    assert (withdrawn[:10], again[:13]) == ("Withdrawn:", "Counts again:")
+    assert "Withdrawn, not counted: gpt4 1. speed_history shows them." in board["notes"]
+    assert [row["n"] for row in (*board["rows"], *after["rows"])] == [1, 2]
+    assert not any("Withdrawn" in note for note in after["notes"])
+
+
+async def test_the_operator_withdraws_what_anybody_recorded(data: Data) -> None:
+    async with connect(data.bridge()) as client:
+        client.connection.principal = "token:ann"
+        made = (await client.call("record_speed", RUN))["structuredContent"]
+        client.connection.principal = None
+        text = await client.text("withdraw_record", {"day": made["day"], "id": made["id"]})
+
+    assert text.startswith("Withdrawn: gpt4")
 
 
 async def test_a_client_of_the_contract_is_asked_nothing(data: Data) -> None:

@@ -13,7 +13,6 @@ import msgspec
 from bridgehead.runtime.errors import Unavailable
 
 from ..files.attempts import AttemptEnd, AttemptStep, steps_to_store
-from ..files.entries import CLAIMED
 from ..files.filters import Skipped
 from .recorder import RETRY_PAUSE, SETTLE_SECONDS
 
@@ -32,11 +31,11 @@ _LOCK = "select pg_advisory_xact_lock(hashtextextended('aoc attempt ' || $1, 0))
 _KEYED = "select key from aoc_steps where year = $1 and attempt = $2"
 _FIND = "select day, step::text from aoc_steps where year = $1 and attempt = $2 order by id"
 _STEPS = "select step::text from aoc_steps where year = $1 and day = $2 order by id"
-# One row per attempt: its newest step, which says how it ended, its wrong answers, and its first grade.
+# One row per attempt: its newest step, which says how it ended, its wrong answers, and its first step.
 _ENDS = """\
 select distinct on (attempt) day, step::text,
     count(*) filter (where step->>'outcome' = 'wrong') over (partition by attempt) as wrong,
-    first_value(step->>'grade') over (partition by attempt order by id) as grade
+    first_value(step::text) over (partition by attempt order by id) as started
 from aoc_steps where year = $1 and ($2::smallint is null or day = $2) order by attempt, id desc"""
 # Steps are only ever added. The count is needed too: ids are assigned before the commit, so a lower one can
 # become visible after a higher one.
@@ -115,7 +114,7 @@ class DatabaseAttempts:
         """Return every attempt of a day, or of all days, with its last step."""
         rows = self._fetch(_ENDS, self._year, day)
         return [
-            AttemptEnd(row["day"], _decode(row["step"]), row["wrong"], row["grade"] or CLAIMED)
+            AttemptEnd(row["day"], _decode(row["step"]), row["wrong"], _decode(row["started"]))
             for row in rows
         ]
 

@@ -71,8 +71,8 @@ where key = any($1::uuid[])"""
 # Newest first: of two equal records the later one is withdrawn. The digest is that of `entries.id_of`,
 # computed here so that a whole day need not be transferred.
 _CANDIDATES = """\
-select id, llm, phase, moment, time, measure from aoc_records
-where year = $1 and day = $2 and withdrawn is null
+select id, llm, phase, moment, time, measure, withdrawn, details::text from aoc_records
+where year = $1 and day = $2 and (withdrawn is not null) = $6
     and ($3::smallint is null or phase = $3) and ($4::text is null or moment = $4)
     and ($5::text is null or $5 = left(encode(sha256(convert_to(concat_ws(E'\\n',
         day, phase, time, coalesce(measure, 'solving'), moment, llm), 'UTF8')), 'hex'), 12))
@@ -82,7 +82,7 @@ _REWRITE = """\
 insert into aoc_days (year, day, revision, rewritten) values ($1, $2, 1, 1)
 on conflict (year, day) do update set revision = aoc_days.revision + 1, rewritten = aoc_days.revision + 1"""
 # Runs under the day's row lock, which `_REWRITE` takes, so the candidate cannot change meanwhile.
-_WITHDRAW = "update aoc_records set withdrawn = $2 where id = $1 and withdrawn is null returning id"
+_WITHDRAW = "update aoc_records set withdrawn = $2 where id = $1"
 
 
 class _Waiting(NamedTuple):
@@ -240,22 +240,30 @@ class DatabaseRecorder:
     # --- withdrawing ---------------------------------------------------------------------------------------
 
     async def withdraw(self, day: int, wanted: Wanted) -> Entry:
-        """Withdraw a record: it stays, marked, and no longer counts."""
-        marked = format_timestamp(self._clock.now())
+        """Withdraw a record, or count it again: it stays either way."""
+        mark_text = None if wanted.is_withdrawn else format_timestamp(self._clock.now())
 
         async def mark(connection: postgres.Connection) -> Entry:
             async with connection.transaction():
                 # First, because it takes the day's row lock, which every writer takes before it touches
                 # records.
                 await connection.execute(_REWRITE, self._year, day)
-                filters = (wanted.phase, wanted.timestamp, wanted.id)
+                filters = (wanted.phase, wanted.timestamp, wanted.id, wanted.is_withdrawn)
                 rows = await connection.fetch(_CANDIDATES, self._year, day, *filters)
                 entries = [
-                    Entry(row["llm"], row["phase"], row["moment"], row["time"], measure_key=row["measure"])
+                    Entry(
+                        row["llm"],
+                        row["phase"],
+                        row["moment"],
+                        row["time"],
+                        measure_key=row["measure"],
+                        withdrawn=row["withdrawn"],
+                        details_key=msgspec.json.decode(row["details"] or "null"),
+                    )
                     for row in rows
                 ]
                 place = choose_record(day, wanted, entries)
-                await connection.execute(_WITHDRAW, rows[place]["id"], marked)
+                await connection.execute(_WITHDRAW, rows[place]["id"], mark_text)
                 return entries[place]
 
         return await self._database.writer.run(mark)

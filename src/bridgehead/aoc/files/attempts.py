@@ -79,7 +79,12 @@ class AttemptStep(Struct, omit_defaults=True):
     seal: str | None = None
     """Proves the grade in a file; nothing outside of `Attempts` sees it."""
     details: Details | None = None
-    """Only at an end: which agent made the attempt, and with which tools."""
+    """At a start, the token that began it over HTTP; at an end, the agent that made the attempt."""
+
+    @property
+    def owner(self) -> str | None:
+        """The token that began the attempt; None if callers could not be told apart."""
+        return None if self.details is None else self.details.caller
 
     @property
     def sealed_fields(self) -> tuple[Any, ...]:
@@ -252,7 +257,7 @@ class Attempts:
                     number,
                     step,
                     (0 if before is None else before.wrong) + (step.outcome == "wrong"),
-                    step.grade if before is None else before.grade,
+                    step if before is None else before.started,
                 )
         return list(ends.values())
 
@@ -274,8 +279,8 @@ class AttemptEnd(NamedTuple):
     step: AttemptStep
     wrong: int
     """Wrong answers."""
-    grade: Grade
-    """The grade that the attempt could reach when it began."""
+    started: AttemptStep
+    """The first step: who began the attempt, when, and which grade it could reach."""
 
     def is_over(self, now: float) -> bool:
         """Return whether the attempt has ended or was abandoned."""
@@ -353,11 +358,18 @@ class Stopwatch:
         self._began: dict[str, float] = {}
 
     def start(
-        self, day: int, phase: int, llm: str, grade: Grade = CLAIMED, caller: str | None = None
+        self,
+        day: int,
+        phase: int,
+        llm: str,
+        grade: Grade = CLAIMED,
+        caller: str | None = None,
+        owner: str | None = None,
     ) -> AttemptStep:
         """Begin an attempt that can reach a grade; it is durable when this returns."""
         step = self._step(secrets.token_hex(6), "started", llm, phase, SOLVING)
         step.grade, step.caller = grade, caller
+        step.details = None if owner is None else Details(caller=owner)
         self._attempts.append(day, [step])
         # Nothing is lost by this: those attempts are timed by their timestamps.
         if len(self._began) >= MAX_RUNNING:

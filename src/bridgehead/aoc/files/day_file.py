@@ -144,7 +144,7 @@ class DayFile:
         ]
 
     def withdraw(self, wanted: Wanted) -> Entry:
-        """Mark a record as withdrawn; it stays in the file and no longer counts.
+        """Mark a record as withdrawn, or remove the mark of one that is; it stays in the file either way.
 
         Raises `NotFound`, or `InvalidArgument` if several records have the timestamp.
         """
@@ -157,7 +157,10 @@ class DayFile:
                 if day is not None:
                     raws = _raw_entries(day)
                     mark = msgspec.json.encode(format_timestamp(self._clock.now()))
-                    record = msgspec.json.decode(raws[place], type=dict[str, Raw]) | {"withdrawn": Raw(mark)}
+                    record = msgspec.json.decode(raws[place], type=dict[str, Raw])
+                    record.pop("withdrawn", None)
+                    if not wanted.is_withdrawn:
+                        record["withdrawn"] = Raw(mark)
                     raws[place] = msgspec.json.encode(record)
                     self._write(self._document(day, raws).data)
                 return entries[place]
@@ -245,11 +248,11 @@ class DayFile:
 
 
 def choose_record(day: int, wanted: Wanted, entries: list[Entry]) -> int:
-    """Return the place of the record to withdraw; of equal ones the newest, which is first."""
+    """Return the place of the record that is meant; of equal ones the newest, which is first."""
     places = [
         place
         for place, entry in enumerate(entries)
-        if not entry.is_withdrawn
+        if entry.is_withdrawn == wanted.is_withdrawn
         and wanted.phase in {None, entry.phase}
         and wanted.timestamp in {None, entry.timestamp}
         and (wanted.llm is None or fold_name(canonical_name(entry.llm)) == fold_name(wanted.llm))
@@ -260,6 +263,13 @@ def choose_record(day: int, wanted: Wanted, entries: list[Entry]) -> int:
             f"Day {day} has no record {wanted}.",
             next_step="speed_history lists records with their ids and timestamps.",
         )
+    if wanted.owner is not None:
+        places = [place for place in places if entries[place].details.caller == wanted.owner]
+        if not places:
+            raise InvalidArgument(
+                "The record was made by somebody else.",
+                next_step="Only who made it, or the operator, can withdraw it or count it again.",
+            )
     choices = {id_of(day, entries[place]): f"{entries[place].time} ms" for place in places}
     if len(choices) > 1:
         listed = ", ".join(f"{record} ({time})" for record, time in choices.items())

@@ -67,6 +67,8 @@ class Details(Struct, frozen=True, omit_defaults=True):
     transcript: str | None = None
     """The path of the agent's transcript."""
     host: str | None = None
+    caller: str | None = None
+    """The token that made the record over HTTP. Only it, or the operator, may withdraw the record."""
 
 
 class Group(NamedTuple):
@@ -158,6 +160,10 @@ class Wanted(NamedTuple):
     llm: str | None = None
     phase: int | None = None
     timestamp: str | None = None
+    owner: str | None = None
+    """Only a record of this caller; None for the operator, who may choose any."""
+    is_withdrawn: bool = False
+    """Whether to find a record that was withdrawn, to count it again."""
 
     def __str__(self) -> str:
         """Describe the wanted record for error messages."""

@@ -150,7 +150,7 @@ def failed_attempt(end: AttemptEnd) -> Attempt:
         speed_ms=None if is_abandoned else step.time,
         timestamp=step.timestamp,
         measure=step.measure,
-        grade=end.grade,
+        grade=end.started.grade,
         id=None,
         withdrawn=False,
         attempt=step.attempt,

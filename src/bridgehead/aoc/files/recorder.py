@@ -72,7 +72,7 @@ class RecordWriter(Protocol):
         ...
 
     async def withdraw(self, day: int, wanted: Wanted) -> Entry:
-        """Withdraw a record: it stays, marked, and no longer counts."""
+        """Withdraw a record, or count it again: it stays either way."""
         ...
 
     async def settled(self, client: int) -> None:
@@ -180,7 +180,7 @@ class Recorder:
         return self._queue(runs[0].day).file.append([run.at(self._clock.now()) for run in runs])
 
     async def withdraw(self, day: int, wanted: Wanted) -> Entry:
-        """Withdraw a record: it stays, marked, and no longer counts."""
+        """Withdraw a record, or count it again: it stays either way."""
         return await asyncio.to_thread(self._queue(day).file.withdraw, wanted)
 
     def take_in_journals(self) -> None:

@@ -25,6 +25,8 @@ from . import layout
 from .layout import Folders, Identity, identify
 
 EVERY_SECONDS = 1.0
+FIRST_LOOK_SECONDS = 0.5
+"""How long a start waits for the first look, so that no client reads before it. A slow share takes longer."""
 
 
 class FolderState(Struct, frozen=True):
@@ -37,21 +39,24 @@ class FolderState(Struct, frozen=True):
 
 
 async def watch(
-    bridge: Bridge[Any], folders: Folders, every: float, read_database: Callable[[], Awaitable[object]]
+    bridge: Bridge[Any],
+    folders: Folders,
+    every: float,
+    read_database: Callable[[], Awaitable[object]],
+    first_look: Awaitable[FolderState],
 ) -> None:
     """Announce every change in the folders and in the database, until cancelled.
 
     A client that subscribes also hears of what changed while nobody listened, and the first read of the
     database always counts as a change: either may have come after the client read the resource.
     """
-    paths = list_record_paths(folders)
-    before = await look(folders, paths)
+    before = await first_look
     database_state: object = None
     while True:
         await asyncio.sleep(every)
         if not bridge.changed.is_awaited:
             continue
-        now = await look(folders, paths)
+        now = await look(folders)
         try:
             newest = await read_database()
         except BridgeError:  # the next query for a board reports the error
@@ -69,7 +74,7 @@ async def watch(
         before = now
 
 
-async def look(folders: Folders, record_paths: list[str]) -> FolderState:
+async def look(folders: Folders) -> FolderState:
     """Read the state in a daemon thread."""
     loop = asyncio.get_running_loop()
     seen: asyncio.Future[FolderState] = loop.create_future()
@@ -79,7 +84,7 @@ async def look(folders: Folders, record_paths: list[str]) -> FolderState:
             seen.set_result(state)
 
     def read() -> None:
-        state = read_state(folders, record_paths)
+        state = read_state(folders, list_record_paths(folders))
         with suppress(RuntimeError):  # the loop has ended meanwhile
             loop.call_soon_threadsafe(show, state)
 

@@ -104,6 +104,8 @@ class Board(Struct, frozen=True):
     """How many runs have the other measure, which this board does not show."""
     look_alikes: list[list[str]]
     """Different names that a reader cannot tell apart."""
+    withdrawn: dict[str, int] = {}
+    """How many withdrawn runs each model has; they do not count."""
 
 
 class Attempted(Struct):
@@ -193,13 +195,20 @@ def count_attempts(
 ) -> dict[Measure, dict[str, dict[Grade, Attempted]]]:
     """Collect what attempts add, by measure, model and grade; one that goes on counts once abandoned."""
     attempted: dict[Measure, dict[str, dict[Grade, Attempted]]] = {SOLVING: {}, EXECUTION: {}}
+    owners: dict[str, str | None] = {}
+    ends = sorted(ends, key=lambda end: end.started.seconds)
+    for end in ends:
+        owners.setdefault(name_of(canonical_name(end.step.llm)), end.started.owner)
     for end in ends:
         step = end.step
         if not end.is_over(now) or filters.phase not in {None, step.phase}:
             continue
         is_failed = step.outcome not in {"solved", "unchecked"}
-        of_model = attempted[step.measure].setdefault(name_of(canonical_name(step.llm)), {})
-        grade = end.grade if is_failed else step.grade
+        llm = name_of(canonical_name(step.llm))
+        if is_failed and end.started.owner not in {None, owners[llm]}:
+            llm = f"{llm} (by {end.started.owner})"  # nobody fails in another's name
+        of_model = attempted[step.measure].setdefault(llm, {})
+        grade = end.started.grade if is_failed else step.grade
         # Version 0.3 wrote the failures of `bench` and `run` without a grade; both saw them fail.
         if (
             is_failed

@@ -171,6 +171,9 @@ def notes(board: Board) -> list[str]:
     lines += [
         f"Different names that look alike: {', '.join(map(ascii, names))}." for names in board.look_alikes
     ]
+    if board.withdrawn:
+        each = ", ".join(f"{llm} {n:,}" for llm, n in board.withdrawn.items())
+        lines.append(f"Withdrawn, not counted: {each}. speed_history shows them.")
     if board.left_out:
         lines.append(
             f"{count(board.left_out, 'model')} with fewer runs left out; llm_name shows one of them."

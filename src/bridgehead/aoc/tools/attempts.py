@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal, NamedTuple
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from bridgehead.mcp import Answer, Arguments, Bridge, Context
-from bridgehead.runtime.callers import word_error
+from bridgehead.runtime.callers import is_operator, word_error
 from bridgehead.runtime.errors import InvalidArgument, NotFound
 
 from ..files import instructions
@@ -178,11 +178,13 @@ async def start_attempt(args: StartAttempt, ctx: Context[Workspace]) -> Answer[S
         raise InvalidArgument("llm_name is missing.", next_step="Give the name that you are known by.")
     llm = clean_name(name)
     return await ctx.state.run_in_thread(
-        _begin, ctx.state, args.day, args.phase, llm, ctx.state.caller_of(ctx)
+        _begin, ctx.state, args.day, args.phase, llm, ctx.state.caller_of(ctx), ctx.principal
     )
 
 
-def _begin(workspace: Workspace, day: int, phase: int, llm: str, caller: str) -> Answer[StartedAttempt]:
+def _begin(
+    workspace: Workspace, day: int, phase: int, llm: str, caller: str, owner: str | None
+) -> Answer[StartedAttempt]:
     if day not in workspace.days():
         days = ", ".join(map(str, sorted(workspace.days()))) or "none"
         raise NotFound(f"Day {day} has no puzzle here.", next_step=f"Days with a puzzle: {days}.")
@@ -206,7 +208,7 @@ def _begin(workspace: Workspace, day: int, phase: int, llm: str, caller: str) ->
         notes.append(word_error(missing))
     workspace.handouts.record(caller, day, *range(1, phase + 1))  # phase 2 comes with the text of phase 1
     # Last: the clock starts when everything has been read.
-    step = workspace.stopwatch.start(day, phase, llm, CLAIMED if doubts else MEASURED, caller)
+    step = workspace.stopwatch.start(day, phase, llm, CLAIMED if doubts else MEASURED, caller, owner)
     return _handed_out(step, day, text, puzzle_input, notes)
 
 
@@ -279,11 +281,16 @@ async def finish_attempt(args: FinishAttempt, ctx: Context[Workspace]) -> Answer
         )
     workspace = ctx.state
     attempt = await workspace.run_in_thread(workspace.stopwatch.look_up, args.attempt)
+    if not is_operator.get() and attempt.started.owner not in {None, ctx.principal}:
+        # Else anyone could give up, or guess, in another caller's name.
+        raise NotFound(
+            f"There is no attempt {args.attempt!r} of yours.", next_step="start_attempt begins one."
+        )
     had_ended = attempt.end is not None
     if not had_ended:
         attempt = await workspace.run_in_thread(_hand_in, workspace, attempt, args, workspace.caller_of(ctx))
     # Even if an earlier call ended the attempt: a crash may have come between its end and its record.
-    is_recorded = await workspace.record_attempt(attempt, id(ctx.connection))
+    is_recorded = await workspace.record_attempt(attempt, id(ctx.connection), ctx.principal)
     return _finished(attempt, is_recorded=is_recorded, had_ended=had_ended)
 
 

@@ -7,10 +7,11 @@ from typing import Annotated, Any
 from msgspec import UNSET, Meta, Struct, UnsetType
 
 from bridgehead.mcp import Answer, Arguments, Bridge, Context
+from bridgehead.runtime.callers import is_operator
 from bridgehead.runtime.errors import InvalidArgument
 
 from ..errors import CONTRACT_REVISION
-from ..files.entries import Grade, Measure, Milliseconds, Name, Wanted, id_of
+from ..files.entries import Details, Grade, Measure, Milliseconds, Name, Wanted, id_of
 from ..files.layout import Day, Phase, has_puzzle, last_day
 from ..files.names import clean_name
 from ..files.recorder import NewRun, key_of
@@ -91,6 +92,7 @@ class WithdrawRecord(Arguments):
     llm_name: str | UnsetType = UNSET
     timestamp: Annotated[str, Meta(min_length=1)] | UnsetType = UNSET
     llm: str | UnsetType = UNSET
+    undo: bool = False
 
 
 WITHDRAW_SCHEMA: dict[str, Any] = {
@@ -101,6 +103,7 @@ WITHDRAW_SCHEMA: dict[str, Any] = {
         "phase": {"type": "integer", "description": "Without id: 1 or 2"},
         "llm_name": {"type": "string", "description": "Without id"},
         "timestamp": {"type": "string", "description": "Without id"},
+        "undo": {"type": "boolean", "description": "Count a withdrawn record again"},
     },
     "required": ["day"],
     "additionalProperties": False,
@@ -108,7 +111,7 @@ WITHDRAW_SCHEMA: dict[str, Any] = {
 
 
 class Withdrawn(Struct, frozen=True):
-    """A record that no longer counts."""
+    """A record that no longer counts, or counts again."""
 
     day: int
     phase: int
@@ -133,7 +136,8 @@ def declare(bridge: Bridge[Workspace]) -> None:
         input_schema=RECORD_SCHEMA,
     )(record_speed)
     bridge.tool(
-        "Take back a record that was wrong. It stays in the file, marked, and no ranking counts it.",
+        "Take back a record that was wrong. It stays in the file, marked, and no ranking counts it. "
+        "With undo it counts again.",
         title="Withdraw record",
         read_only=False,
         destructive=True,
@@ -150,7 +154,8 @@ async def record_speed(args: RecordSpeed, ctx: Context[Workspace]) -> Answer[Rec
     if isinstance(name, UnsetType):
         raise InvalidArgument("llm_name is missing.", next_step="Give the name of the model that solved it.")
     llm = clean_name(name)
-    run = NewRun(args.day, args.phase, llm, args.speed_ms, args.measure or None)
+    made_by = None if ctx.principal is None else Details(caller=ctx.principal)
+    run = NewRun(args.day, args.phase, llm, args.speed_ms, args.measure or None, details=made_by)
     # A request that a client repeats after a lost answer is recorded once.
     key = None if ctx.idempotency_key is None else key_of(ctx.principal, ctx.idempotency_key)
     entry, figures, average = await ctx.state.recorder.record(run, id(ctx.connection), key)
@@ -188,7 +193,7 @@ async def record_speed(args: RecordSpeed, ctx: Context[Workspace]) -> Answer[Rec
 
 
 async def withdraw_record(args: WithdrawRecord, ctx: Context[Workspace]) -> Answer[Withdrawn]:
-    """Mark a record as withdrawn."""
+    """Mark a record as withdrawn, or remove the mark."""
     name = choose_name(args.llm_name, args.llm)
     llm = None if isinstance(name, UnsetType) else clean_name(name)
     if args.id is UNSET and (llm is None or args.phase is UNSET or args.timestamp is UNSET):
@@ -196,10 +201,13 @@ async def withdraw_record(args: WithdrawRecord, ctx: Context[Workspace]) -> Answ
             "The record is not named.",
             next_step="Give its id, from record_speed or speed_history, or phase, llm_name and timestamp.",
         )
-    wanted = Wanted(args.id or None, llm, args.phase or None, args.timestamp or None)
+    # A token may only touch what it recorded itself. Over stdio callers cannot be told apart.
+    owner = None if is_operator.get() else ctx.principal or ""
+    wanted = Wanted(args.id or None, llm, args.phase or None, args.timestamp or None, owner, args.undo)
     await ctx.state.settled(id(ctx.connection))
     entry = await ctx.state.recorder.withdraw(args.day, wanted)
-    text = f"Withdrawn: {entry.llm} Day {args.day} Phase {entry.phase}: {entry.time}ms of {entry.timestamp}"
+    done = "Counts again" if args.undo else "Withdrawn"
+    text = f"{done}: {entry.llm} Day {args.day} Phase {entry.phase}: {entry.time}ms of {entry.timestamp}"
     record = id_of(args.day, entry)
     return Answer(text, Withdrawn(args.day, entry.phase, entry.llm, entry.time, entry.timestamp, record))
 
