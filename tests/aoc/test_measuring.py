@@ -13,7 +13,9 @@ import pytest
 from bridgehead.aoc.measuring import NOT_ISOLATED, half_width
 from bridgehead.aoc.sandbox.isolation import find_bubblewrap
 from bridgehead.aoc.sandbox.program import EndedProgram
+from bridgehead.aoc.settings import AocSettings
 from bridgehead.aoc.starter import ANSWER1, make_starter
+from bridgehead.aoc.workspace import open_workspace
 from tests.aoc.data import Data
 from tests.support.person import COMMAND
 from tests.support.waiting import PATIENCE
@@ -155,9 +157,11 @@ def test_a_solver_beside_the_answers_cannot_read_them(data: Data) -> None:
 @pytest.mark.parametrize(
     ("program", "words"),
     [
-        (f"print({ANSWER1 + 1})", "The answer is wrong: too high."),
-        (f"print({ANSWER1 - 1})", "The answer is wrong: too low."),
-        ("print('many')", "The answer is wrong."),
+        ("import math; print(math.isqrt(int(input())) + 1)", "The answer is wrong: too high."),
+        ("import math; print(math.isqrt(int(input())) - 1)", "The answer is wrong: too low."),
+        ("print('many', input())", "The answer is wrong."),
+        (f"print({ANSWER1})", "It prints the same for every input, so it is no solver."),
+        (f"print({ANSWER1 + 1})", "It prints the same for every input, so it is no solver."),
         ("pass", "The program printed no answer."),
         ("import sys; sys.exit('it broke')", "The program ended with status 1. It said: it broke"),
     ],
@@ -174,6 +178,40 @@ def test_a_program_that_fails_leaves_no_time_but_counts_as_not_solved(
     assert not data.speeds.exists()
     (row,) = board(data)["rows"]
     assert (row["n"], row["failed"], row["solve_rate"]) == (0, 1, 0.0)
+
+
+def test_a_program_has_to_solve_every_input_there_is(data: Data) -> None:
+    inputs, answers = data.folder / "inputs", data.folder / "answers"
+    (inputs / "day01-2.txt").write_text("81\n")
+    (answers / "Day01_phase1-2.txt").write_text("9\n")
+    known_by_heart = f"print({ANSWER1} if len(input()) > 3 else 8)"
+
+    assert (
+        "does not solve the input day01-2.txt. Its answer was not checked" in run(data, known_by_heart).stdout
+    )
+    assert run(data, SOLVE).returncode == 0
+    assert (
+        "no problems"
+        in subprocess.run(
+            [COMMAND, "aoc", "check"],
+            capture_output=True,
+            text=True,
+            check=True,
+            env={**os.environ, **data.environment()},
+        ).stdout
+    )
+
+
+def test_wrong_answers_of_programs_count_as_tries(data: Data) -> None:
+    for number in range(5):
+        run(data, f"import math; print(math.isqrt(int(input())) - {number + 1})")
+    workspace = open_workspace(AocSettings(data.environment()))
+
+    by_process = workspace.past_attempts(1, "another name", workspace.process)
+
+    assert by_process.answers[1] == 5
+    assert by_process.handed_out == set()
+    assert workspace.past_attempts(1, "another name", "token:ann").answers[1] == 0
 
 
 def test_an_answer_that_nobody_knows_is_recorded_unchecked(data: Data) -> None:

@@ -29,6 +29,8 @@ from .workspace import open_workspace
 
 _SHOWN = 3
 """How many problems `doctor` shows."""
+_OTHER = re.compile(r"-\w+(?=\.txt$)")
+"""What the name of another input, or of its answer, has before its ending."""
 _LIKELY_NAME = re.compile(r"day\W*\d+.*\.(md|jsonl?|txt)", re.IGNORECASE)
 """Names that a user may expect to be read; other files in the folders are ignored."""
 
@@ -91,8 +93,9 @@ def _instruction(folder: str, name: str) -> Iterator[str]:
 
 
 def _plain_text(folder: str, name: str) -> Iterator[str]:
-    is_input = name in {layout.input_name(day) for day in layout.DAYS}
-    is_answer = name in {layout.answer_name(day, phase) for day in layout.DAYS for phase in (1, 2)}
+    plain = _OTHER.sub("", name)
+    is_input = plain in {layout.input_name(day) for day in layout.DAYS}
+    is_answer = plain in {layout.answer_name(day, phase) for day in layout.DAYS for phase in (1, 2)}
     if not (is_input or is_answer):
         yield "is never read: inputs are day01.txt, answers Day01_phase1.txt, up to 25"
         return

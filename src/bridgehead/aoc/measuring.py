@@ -2,6 +2,10 @@
 
 Every run has a fresh folder with nothing but the input, in isolation where the system has bubblewrap.
 Leftovers of a run (caches, files, processes) are removed before the next one begins.
+
+What is measured has to be a solver. Before its answer is compared with anything, the program also gets other
+inputs: those of the folder, which it has to solve too, or else a changed one, for which it must not print the
+same. So nobody learns from `-- echo 4711` whether 4711 is right.
 """
 
 from __future__ import annotations
@@ -24,7 +28,7 @@ from bridgehead.runtime.errors import InvalidArgument, NotFound
 
 from .files import layout
 from .files.entries import CLAIMED, EXECUTION, MEASURED, VERIFIED, Details, Grade
-from .files.instructions import Verdict
+from .files.instructions import Verdict, check_answer, has_answer
 from .files.recorder import NewRun
 from .ranking.student_t import two_sided_quantile
 from .ranking.wording import count
@@ -37,6 +41,8 @@ SMALL = 0.05
 MAX_RUNS = 30
 MAX_SECONDS = 120.0
 """After this long no run is started beyond the minimum."""
+PROBE_SECONDS = 5.0
+"""Time limit of a run on a changed input, which a solver may not understand."""
 MAX_SHOWN = 2000
 NOT_ISOLATED = (
     "Not isolated: bubblewrap is not available here, so the runs count as measured at best. "
@@ -94,19 +100,31 @@ def measure(
     until = time.monotonic() + MAX_SECONDS
     # Negative numbers are warm-up runs: checked like the others, but their times are not recorded.
     number = -measurement.warm_up
+    is_solver = not has_answer(workspace.folders.answers, measurement.day, measurement.phase)
     while number < min(measurement.runs, measurement.max_runs) or (
         number < measurement.max_runs and half_width(ends) > SMALL and time.monotonic() < until
     ):
         ended, problem, answer = solver.run()
+        is_wrong = False
+        if not problem and not is_solver:
+            problem = solver.try_other_inputs(answer)
+            is_solver, is_wrong = not problem, bool(problem)
         if not problem:
             verdict = workspace.check_answer(measurement.day, measurement.phase, answer)
-            problem = "" if verdict in {"right", "unknown"} else f"The answer is {_VERDICTS[verdict]}."
+            is_wrong = verdict not in {"right", "unknown"}
+            problem = f"The answer is {_VERDICTS[verdict]}." if is_wrong else ""
         cpu = "" if ended.cpu_ms is None else f", {ended.cpu_ms} ms of CPU"
         label = f"warm-up {number + measurement.warm_up + 1}" if number < 0 else f"run {number + 1}"
         report(f"{label}: {_milliseconds(ended)} ms{cpu}, {problem or _VERDICTS[verdict]}")
         if problem:
-            workspace.stopwatch.record_run(
-                measurement.day, measurement.phase, measurement.llm, "failed", _milliseconds(ended), best
+            workspace.record_run(
+                measurement.day,
+                measurement.phase,
+                measurement.llm,
+                "failed",
+                _milliseconds(ended),
+                best,
+                is_wrong=is_wrong,
             )
             return MeasuredRuns(
                 "failed", [], f"{problem} No time was recorded; the attempt counts as not solved."
@@ -135,9 +153,7 @@ def measure(
     outcome: Literal["solved", "unchecked"] = "solved" if verdict == "right" else "unchecked"
     times = [_milliseconds(ended) for ended in ends]
     typical = sorted(times)[len(times) // 2]
-    workspace.stopwatch.record_run(
-        measurement.day, measurement.phase, measurement.llm, outcome, typical, grade
-    )
+    workspace.record_run(measurement.day, measurement.phase, measurement.llm, outcome, typical, grade)
     width = half_width(ends)
     margin = f" ± {100 * width:.0f} %" if width < math.inf else ""
     return MeasuredRuns(
@@ -164,6 +180,8 @@ class Solver:
                 f"{measurement.command[0]} cannot be run: no such program.",
                 next_step="Write the program and its arguments after --.",
             )
+        self._measurement = measurement
+        self._workspace = workspace
         self._command, self._needed = find_parts(measurement.command, Path.cwd())
         self._limits = measurement.limits
         self._input = puzzle_input
@@ -177,12 +195,39 @@ class Solver:
         self._hidden = (*map(Path, ours), *hidden)
         self._bubblewrap = bubblewrap
 
-    def run(self) -> tuple[EndedProgram, str, str]:
+    def try_other_inputs(self, answer: str) -> str:
+        """Run the program on other inputs; return why it is no solver, or nothing."""
+        day, phase = self._measurement.day, self._measurement.phase
+        folders = self._workspace.folders
+        others = layout.list_other_inputs(folders.inputs, day)
+        for name in others:
+            known = Path(folders.answers) / layout.answer_name(day, phase, name)
+            if not known.is_file():
+                continue
+            other_input = Path(folders.inputs) / layout.input_name(day, name)
+            _, problem, other = self.run(other_input.read_bytes())
+            if problem or check_answer(folders.answers, day, phase, other, name) != "right":
+                return f"It does not solve the input {other_input.name}. Its answer was not checked."
+        if others:
+            return ""
+        data = self._input.read_bytes()
+        for changed in (change_input(data), b""):
+            _, problem, other = self.run(changed, Limits(PROBE_SECONDS, self._limits.memory_bytes))
+            if problem or other != answer:
+                return ""
+        return "It prints the same for every input, so it is no solver. Its answer was not checked."
+
+    def run(
+        self, puzzle_input: bytes | None = None, limits: Limits | None = None
+    ) -> tuple[EndedProgram, str, str]:
         """Run the program once; return its end, its problem and its answer."""
         with TemporaryDirectory(ignore_cleanup_errors=True) as fresh:
             folder = Path(fresh).resolve()
             copied_input = folder / "input.txt"
-            shutil.copyfile(self._input, copied_input)
+            if puzzle_input is None:
+                shutil.copyfile(self._input, copied_input)
+            else:
+                copied_input.write_bytes(puzzle_input)
             out, err = BytesIO(), BytesIO()
             places = {"HOME": fresh, "TMPDIR": fresh, "TEMP": fresh, "TMP": fresh}
             job = Job(
@@ -191,7 +236,7 @@ class Solver:
                 environment={**self._environment, **places},
                 view=View(folder, tuple(self._needed), self._hidden),
                 bubblewrap=self._bubblewrap,
-                limits=self._limits,
+                limits=limits or self._limits,
             )
             try:
                 ended = run_program(job, out, err)
@@ -214,6 +259,12 @@ class Solver:
         if not problem and not answer:
             problem = "The program printed no answer."
         return ended, problem, answer
+
+
+def change_input(data: bytes) -> bytes:
+    """Return another input of the same form: other digits, and the lines in the opposite order."""
+    lines = data.translate(bytes.maketrans(b"123456789", b"234567891")).splitlines(keepends=True)
+    return b"".join(reversed(lines))
 
 
 def half_width(ends: list[EndedProgram]) -> float:

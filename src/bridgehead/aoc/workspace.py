@@ -27,8 +27,27 @@ from bridgehead.runtime.errors import StorageError, Unavailable
 from bridgehead.runtime.timing import Clock, SystemClock
 
 from .files import instructions, layout
-from .files.attempts import ANSWERED, Attempts, AttemptStep, AttemptStore, Stopwatch, TimedAttempt
-from .files.entries import CLAIMED, MEASURED, VERIFIED, Details, Entry, Group, Measure, RecordKey, moment_of
+from .files.attempts import (
+    ANSWERED,
+    AttemptOutcome,
+    Attempts,
+    AttemptStep,
+    AttemptStore,
+    Stopwatch,
+    TimedAttempt,
+)
+from .files.entries import (
+    CLAIMED,
+    MEASURED,
+    VERIFIED,
+    Details,
+    Entry,
+    Grade,
+    Group,
+    Measure,
+    RecordKey,
+    moment_of,
+)
 from .files.figures import Runs
 from .files.filters import Filters, Puzzle, RunFilter, Skipped
 from .files.history import Attempt, Page, Run, as_run, cut_page, failed_attempt, find_runs, recorded_attempt
@@ -51,6 +70,8 @@ T = TypeVar("T")
 LOCK_SECONDS = 10.0
 """How long a write waits for another process that writes to the folder. A record holds the lock for
 milliseconds, so whoever holds it longer hangs; and clients wait for an answer for a minute or so."""
+COMMAND_LINE = "command line"
+"""The caller of programs that `run` measures, unless the settings name one."""
 MAX_BOARDS = 64
 """Limit of cached boards, and of cached selections of runs."""
 
@@ -190,6 +211,8 @@ class Workspace:
 
         With an attempt in `before`, only phases handed out before it began count as given.
         """
+        if self.process in callers:
+            callers = (*callers, COMMAND_LINE)  # one user of one machine
         aliases = self._aliases([])
         name = fold_name(aliases.look_up(llm))
         own: set[str] = set()
@@ -200,7 +223,11 @@ class Workspace:
             is_named = fold_name(aliases.look_up(step.llm)) == name
             # Only the first step of an attempt names its caller.
             is_own = is_named or step.attempt in own or (step.caller is not None and step.caller in callers)
-            if step.measure != "solving" or not is_own:
+            if not is_own:
+                continue
+            if step.measure == "execution":
+                # A program whose answer was wrong has told as much as a wrong answer.
+                past.answers[step.phase] += step.outcome == "wrong"
                 continue
             own.add(step.attempt)
             if is_before:
@@ -210,6 +237,23 @@ class Workspace:
             if is_named and step.phase == 1 and step.outcome in {"solved", "unchecked"}:
                 past = past._replace(has_solved_first=True)
         return past
+
+    def record_run(
+        self,
+        day: int,
+        phase: int,
+        llm: str,
+        outcome: AttemptOutcome,
+        milliseconds: int,
+        grade: Grade,
+        *,
+        is_wrong: bool = False,
+    ) -> None:
+        """Store a finished run of a program, which a command has timed. Blocks."""
+        caller = self._caller or COMMAND_LINE
+        self.stopwatch.record_run(
+            day, phase, llm, outcome, milliseconds, grade, caller=caller, is_wrong=is_wrong
+        )
 
     def store_handout(self, caller: str, day: int, phases: list[int]) -> None:
         """Store that a caller was given phases, so that every process knows it. Blocks."""

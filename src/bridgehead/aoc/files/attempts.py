@@ -431,12 +431,22 @@ class Stopwatch:
             self._attempts.append(day, steps)
 
     def record_run(
-        self, day: int, phase: int, llm: str, outcome: AttemptOutcome, milliseconds: int, grade: Grade
+        self,
+        day: int,
+        phase: int,
+        llm: str,
+        outcome: AttemptOutcome,
+        milliseconds: int,
+        grade: Grade,
+        *,
+        caller: str | None = None,
+        is_wrong: bool = False,
     ) -> None:
-        """Store a finished run of a program timed by a command."""
-        step = self._step(secrets.token_hex(6), outcome, llm, phase, EXECUTION)
-        step.time, step.grade = milliseconds, grade
-        self._attempts.append(day, [step])
+        """Store a finished run of a program timed by a command; a wrong answer counts as a try."""
+        end = self._step(secrets.token_hex(6), outcome, llm, phase, EXECUTION)
+        end.time, end.grade = milliseconds, grade
+        steps = [replace(end, outcome="wrong", caller=caller), end] if is_wrong else [end]
+        self._attempts.append(day, steps)
 
     def _step(
         self, attempt: str, outcome: AttemptOutcome, llm: str, phase: int, measure: Measure

@@ -169,9 +169,9 @@ def with_line_feeds(text: str) -> str:
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
-def check_answer(folder: str, day: int, phase: int, answer: str) -> Verdict:
-    """Compare an answer with the known one; `unknown` if there is none."""
-    path = os.path.join(folder, layout.answer_name(day, phase))
+def check_answer(folder: str, day: int, phase: int, answer: str, other: str = "") -> Verdict:
+    """Compare an answer with the known one, to the day's input or another; `unknown` if there is none."""
+    path = os.path.join(folder, layout.answer_name(day, phase, other))
     stored = read_snapshot(path, MAX_ANSWER_BYTES)
     if stored is None:
         return "unknown"

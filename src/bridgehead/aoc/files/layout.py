@@ -86,17 +86,17 @@ def journal_name(day: int) -> str:
     return f".day{day:02}.journal"
 
 
-def input_name(day: int) -> str:
-    """Name the file with the puzzle input of a day."""
-    return f"day{day:02}.txt"
+def input_name(day: int, other: str = "") -> str:
+    """Name the file with the puzzle input of a day; `other` is the end of another input's name."""
+    return f"day{day:02}{other}.txt"
 
 
 _INPUT_DAYS = {input_name(day): day for day in DAYS}
 
 
-def answer_name(day: int, phase: int) -> str:
-    """Name the file with the right answer to a phase."""
-    return f"Day{day:02}_phase{phase}.txt"
+def answer_name(day: int, phase: int, other: str = "") -> str:
+    """Name the file with the right answer to a phase; `other` is the end of another input's name."""
+    return f"Day{day:02}_phase{phase}{other}.txt"
 
 
 def attempts_name(day: int) -> str:
@@ -172,6 +172,12 @@ def list_inputs(folder: str) -> dict[int, Identity]:
         if day is not None and identity is not None:
             inputs.append((day, identity))
     return dict(sorted(inputs))
+
+
+def list_other_inputs(folder: str, day: int) -> list[str]:
+    """List the ends of the names of a day's other inputs, such as `-2` for `day01-2.txt`."""
+    other = re.compile(rf"day{day:02}(-\w+)\.txt")
+    return sorted(match[1] for name in _names(folder) if (match := other.fullmatch(name)))
 
 
 def _names(folder: str) -> list[str]:
