@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from bridgehead.aoc.measuring import NOT_ISOLATED, half_width
+from bridgehead.aoc.measuring import NOT_ISOLATED, change_input, half_width
 from bridgehead.aoc.sandbox.isolation import find_bubblewrap
 from bridgehead.aoc.sandbox.program import EndedProgram
 from bridgehead.aoc.settings import AocSettings
@@ -200,6 +200,10 @@ def test_a_program_has_to_solve_every_input_there_is(data: Data) -> None:
             env={**os.environ, **data.environment()},
         ).stdout
     )
+
+
+def test_a_changed_input_has_other_digits_and_the_opposite_order() -> None:
+    assert change_input(b"10 a\n29\n") == b"31\n20 a\n"
 
 
 def test_wrong_answers_of_programs_count_as_tries(data: Data) -> None:

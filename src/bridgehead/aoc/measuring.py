@@ -263,8 +263,8 @@ class Solver:
 
 def change_input(data: bytes) -> bytes:
     """Return another input of the same form: other digits, and the lines in the opposite order."""
-    lines = data.translate(bytes.maketrans(b"123456789", b"234567891")).splitlines(keepends=True)
-    return b"".join(reversed(lines))
+    lines = data.translate(bytes.maketrans(b"123456789", b"234567891")).rstrip(b"\n").split(b"\n")
+    return b"\n".join(reversed(lines)) + b"\n"
 
 
 def half_width(ends: list[EndedProgram]) -> float:
