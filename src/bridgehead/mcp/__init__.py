@@ -14,6 +14,7 @@ from bridgehead import msgspec_loader  # noqa: F401 - before anything that impor
 
 from .bridge import Bridge
 from .calls.call_hook import CallHook, Invocation, Outcome, observe_calls
+from .calls.caller import Caller
 from .calls.context import Context, InputRequired
 from .calls.input_requests import (
     Elicited,
@@ -122,6 +123,7 @@ __all__ = [
     "Bridge",
     "CallHook",
     "CallResult",
+    "Caller",
     "Content",
     "Context",
     "DeclarationError",

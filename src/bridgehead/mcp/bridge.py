@@ -6,7 +6,7 @@ A bridge is written once, at import, with decorators; nothing runs until a trans
 from __future__ import annotations
 
 import inspect
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextlib import AbstractAsyncContextManager
 from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, overload
@@ -181,6 +181,8 @@ class Bridge(BridgeBase, Generic[State]):
         in_thread: bool = False,
         task: TaskSupport | None = None,
         task_grace_seconds: float = GRACE_SECONDS,
+        scopes: Iterable[str] = (),
+        seconds: float | None = None,
     ) -> Callable[[Function], Function]: ...
 
     def tool(
@@ -207,6 +209,8 @@ class Bridge(BridgeBase, Generic[State]):
         in_thread: bool = False,
         task: TaskSupport | None = None,
         task_grace_seconds: float = GRACE_SECONDS,
+        scopes: Iterable[str] = (),
+        seconds: float | None = None,
     ) -> Any:
         """Declare a tool: `@bridge.tool` if its docstring describes it, `@bridge.tool("…")` otherwise.
 
@@ -229,6 +233,9 @@ class Bridge(BridgeBase, Generic[State]):
 
         With `task`, a call that takes longer than the grace time becomes a task, for clients that support
         tasks; with "required", other clients cannot call the tool. A grace time of 0 makes it a task at once.
+
+        A caller over HTTP needs all `scopes`; over stdio there is no caller, so everything is allowed. After
+        `seconds` the call is stopped with an error.
 
         `app` is the URI of an app that shows the answers. A tool that only makes sense beside an app is
         `visible_to` hosts that show apps ("app_hosts"), or to the page alone ("app").
@@ -261,6 +268,8 @@ class Bridge(BridgeBase, Generic[State]):
                 visible_to=visible_to,
                 task=task,
                 task_grace_seconds=task_grace_seconds,
+                scopes=frozenset((scopes,) if isinstance(scopes, str) else scopes),
+                seconds=seconds,
             )
             self._declare("Tool", self.tools, tool)
             return handler

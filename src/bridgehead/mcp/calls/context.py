@@ -7,7 +7,7 @@ that a revision lacks are not sent.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Generic, Protocol
 
 import msgspec
@@ -19,6 +19,7 @@ from ..errors import INVALID_PARAMS, Dialect, ProtocolError, ToolError, missing_
 from ..lifespan import Lifespan
 from ..revisions import Revision
 from ..values.argument_errors import reword
+from .caller import Caller
 from .input_requests import (
     Elicited,
     InputRequest,
@@ -174,6 +175,12 @@ class Context(Generic[State]):
     def principal(self) -> str | None:
         """The authenticated caller; None if the transport does not authenticate."""
         return self.connection.principal
+
+    @property
+    def caller(self) -> Caller | None:
+        """Who sent this request over HTTP; None over stdio."""
+        describe: Callable[[], Caller] | None = getattr(self.outlet, "describe_caller", None)
+        return None if describe is None else describe()
 
     @property
     def progress_token(self) -> jsonrpc.RequestId | None:

@@ -20,8 +20,10 @@ from typing import Annotated, Any, Union, get_args, get_origin, get_type_hints
 import msgspec
 from msgspec import NODEFAULT, UNSET, Meta, Struct
 
+from ..calls.caller import Caller
 from ..calls.context import Context
-from ..errors import INVALID_PARAMS, DeclarationError, ProtocolError
+from ..coroutines import settle
+from ..errors import INVALID_PARAMS, DeclarationError, ProtocolError, ToolError
 from ..values.argument_errors import reword
 from ..values.custom import encode, read_custom
 from ..values.schema import flat_schema
@@ -60,20 +62,20 @@ def takes_struct(function: Callable[..., Any]) -> bool:
     return is_strict and all(is_context(other, function) for other in others)
 
 
-def is_context(parameter: Parameter, function: Callable[..., Any]) -> bool:
+def is_context(parameter: Parameter, function: Callable[..., Any], wanted: type = Context) -> bool:
     """Whether a parameter takes the context: its type is `Context`, perhaps optional, or it has none."""
     kind = parameter.annotation
     if kind is Parameter.empty:
-        return True
+        return wanted is Context
     if isinstance(kind, str):
-        if "Context" not in kind:
+        if wanted.__name__ not in kind:
             return False
         kind = _evaluate(kind, function)
     if isinstance(kind, str):  # imported for the type checker alone, say: the name decides
         name = kind.removeprefix("Optional[").replace("| None", "").replace("None |", "")
-        return name.partition("[")[0].strip(" ]").rpartition(".")[2] == "Context"
+        return name.partition("[")[0].strip(" ]").rpartition(".")[2] == wanted.__name__
     options = get_args(kind) if get_origin(kind) in {Union, UnionType} else (kind,)
-    return all(option is NoneType or (get_origin(option) or option) is Context for option in options)
+    return all(option is NoneType or (get_origin(option) or option) is wanted for option in options)
 
 
 def _evaluate(annotation: Any, function: Callable[..., Any]) -> Any:
@@ -106,12 +108,15 @@ def make_handler(function: Callable[..., Any]) -> Callable[[Any, Any], Any]:
             return function
         return lambda arguments, _context: function(arguments)
     contexts = [name for name, parameter in parameters.items() if _is_injected(parameter, function)]
-    fields = tuple(name for name in parameters if name not in contexts)
+    callers = [name for name, parameter in parameters.items() if is_context(parameter, function, Caller)]
+    fields = tuple(name for name in parameters if name not in contexts and name not in callers)
 
     def call(arguments: Any, context: Any) -> Any:
         values = {name: getattr(arguments, name) for name in fields}
         for name in contexts:
             values[name] = context
+        for name in callers:
+            values[name] = context.caller
         return function(**values)
 
     return call
@@ -131,7 +136,8 @@ def make_reader(
     parameters = read_parameters(function)
     taken = {name: one for name, one in parameters.items() if name in variables}
     contexts = [n for n, one in parameters.items() if n not in taken and is_context(one, function)]
-    others = [name for name in parameters if name not in taken and name not in contexts]
+    callers = [n for n, one in parameters.items() if n not in taken and is_context(one, function, Caller)]
+    others = [name for name in parameters if name not in {*taken, *contexts, *callers}]
     takes_all = ALL_VARIABLES in others and ALL_VARIABLES not in variables
     if others != ([ALL_VARIABLES] if takes_all else []):
         known = f"which has {', '.join(variables)}" if variables else "which has none"
@@ -154,6 +160,7 @@ def make_reader(
         except msgspec.ValidationError as problem:
             raise ProtocolError(INVALID_PARAMS, f"{label}: {reword(str(problem))}") from problem
         passed = {name: getattr(read, name) for name in taken} | dict.fromkeys(contexts, context)
+        passed |= dict.fromkeys(callers, context.caller)
         return function(**passed, **({ALL_VARIABLES: values} if takes_all else {}))
 
     return call
@@ -192,6 +199,23 @@ def run_in_thread(handler: Callable[..., Any]) -> Callable[..., Any]:
     return run
 
 
+def stop_after(handler: Callable[..., Any], seconds: float, name: str) -> Callable[..., Any]:
+    """Return a handler that is cancelled after so many seconds."""
+
+    @functools.wraps(handler)
+    async def run(arguments: Any, context: Any) -> Any:
+        limit = asyncio.timeout(seconds)
+        try:
+            async with limit:
+                return await settle(handler(arguments, context))
+        except TimeoutError as error:
+            if not limit.expired():
+                raise
+            raise ToolError(f"{name} took longer than {seconds:g} s and was stopped.") from error
+
+    return run
+
+
 # --- the input ---------------------------------------------------------------------------------------------
 
 
@@ -217,7 +241,7 @@ def input_type(function: Callable[..., Any], label: str, base: type[Struct]) -> 
                 f"{label}: the parameter {parameter.name} has no type. Annotate it, for example "
                 f"{parameter.name}: str."
             )
-        if is_context(parameter, function):
+        if is_context(parameter, function) or is_context(parameter, function, Caller):
             continue
         fields.append(_make_field(parameter, hints[parameter.name], label, described))
     return msgspec.defstruct("Input", fields, bases=(base,), kw_only=True)

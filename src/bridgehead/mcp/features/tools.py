@@ -6,6 +6,7 @@ parameters if it declares none. Schemas and decoders are made on first use, or w
 
 from __future__ import annotations
 
+import inspect
 import logging
 from collections.abc import Awaitable, Callable
 from copy import copy
@@ -38,6 +39,7 @@ from .functions import (
     make_handler,
     name_of,
     run_in_thread,
+    stop_after,
 )
 from .results import Body, ReturnType, encode_result
 
@@ -106,13 +108,25 @@ class Tool:
         visible_to: Visibility = "everyone",
         task: TaskSupport | None = None,
         task_grace_seconds: float = GRACE_SECONDS,
+        scopes: frozenset[str] = frozenset(),
+        seconds: float | None = None,
     ) -> None:
         self.function = function
+        self.name = name or name_of(function)
         handler = make_handler(function)
         self.handler: Callable[[Any, Any], Any | Awaitable[Any]] = (
             run_in_thread(handler) if in_thread else handler
         )
         """Called with the decoded arguments and the context."""
+        self.scopes = scopes
+        """What a caller over HTTP needs to be allowed."""
+        if seconds is not None:
+            if not in_thread and not inspect.iscoroutinefunction(inspect.unwrap(function)):
+                raise DeclarationError(
+                    f"Tool {self.name} has seconds= but is a plain def, which nothing can stop. Declare it "
+                    "as async def or with in_thread=True."
+                )
+            self.handler = stop_after(self.handler, seconds, self.name)
         self._is_reported = False
         self.task = task
         """Whether a call may become a task, or must."""
@@ -121,7 +135,6 @@ class Tool:
         """Fits what the handler returned to the tools that are offered (`wording`)."""
         self.bridge = bridge
         """The bridge that declared it; its state and dialect apply in combined bridges too."""
-        self.name = name or name_of(function)
         self.returns = ReturnType(function, self.name)
         if description is None:
             description, _ = read_docstring(function)

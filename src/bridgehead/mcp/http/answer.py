@@ -10,6 +10,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
+from msgspec.structs import replace
+
+from ..calls.caller import Caller, without_credentials
 from ..connection import Connection
 from .events import HEADERS, KEEP_ALIVE, EventStream, event, priming
 from .guard import accepted
@@ -70,6 +73,12 @@ class PostAnswer:
     def token_id(self) -> str:
         """The id of the caller's token; differs between tokens of the same name."""
         return self._request.token_id
+
+    def describe_caller(self) -> Caller:
+        """Return who sent the request, without credentials."""
+        request = self._request
+        known = request.identity or Caller(request.principal)
+        return replace(known, headers=without_credentials(request.headers))
 
     @property
     def trace(self) -> dict[str, str]:

@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from hashlib import sha256
 from typing import TypeAlias
 
+from ..calls.caller import Caller
 from .message import Request
 from .rejection import Rejection
 
@@ -17,8 +18,8 @@ MIN_TOKEN_LENGTH = 16
 WAIT_SECONDS = 10.0
 """Longest wait for an async `authenticate`."""
 
-Principal: TypeAlias = str | None
-"""The name of the caller; None if it is not known."""
+Principal: TypeAlias = str | Caller | None
+"""The caller, or its name; None if it is not known."""
 Authenticate: TypeAlias = Callable[[Mapping[str, str]], "Principal | Awaitable[Principal]"]
 Tokens: TypeAlias = Mapping[str, str] | Iterable[str]
 

@@ -19,6 +19,7 @@ from msgspec import UNSET, UnsetType
 
 from .. import jsonrpc
 from ..bridge import Bridge
+from ..calls.caller import Caller
 from ..calls.multi_round import Keys
 from ..calls.params import CallToolParams, GetPromptParams, ReadResourceParams, TaskParams
 from ..connection import Connection, NullOutlet, overload
@@ -390,6 +391,8 @@ class Application:
                     principal = await settle(self._authenticate(Headers(request.headers)))
             except TimeoutError:
                 return authentication.reject_late().response
+            if isinstance(principal, Caller):
+                request.identity, principal = principal, principal.name
             request.principal = authentication.checked(principal)
             if request.principal is None:
                 return authentication.reject_caller(request).response

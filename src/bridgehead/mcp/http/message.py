@@ -10,6 +10,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Coroutine, Sequence
 from typing import Any, NamedTuple, Protocol
 
+from ..calls.caller import Caller
+
 HeaderPairs = Sequence[tuple[bytes, bytes]]
 
 JSON = (b"content-type", b"application/json")
@@ -62,6 +64,7 @@ class Request(ABC):
         "extra_headers",
         "header_pairs",
         "headers",
+        "identity",
         "is_complete",
         "is_gone",
         "method",
@@ -95,6 +98,8 @@ class Request(ABC):
         """The path under which another application mounts this one (ASGI `root_path`)."""
         self.principal: str | None = None
         """The authenticated caller; None without authentication."""
+        self.identity: Caller | None = None
+        """What `authenticate` found out beside the name."""
         self.token_id = ""
         """Differs between tokens of the same principal."""
         self.body: bytes | bytearray = b""

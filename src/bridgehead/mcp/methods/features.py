@@ -16,7 +16,7 @@ from ..calls.call_hook import Invocation
 from ..calls.context import Context
 from ..calls.params import CallToolParams, CompleteParams, GetPromptParams, ReadResourceParams
 from ..coroutines import settle
-from ..errors import INVALID_PARAMS, ProtocolError, quote
+from ..errors import INVALID_PARAMS, ProtocolError, ToolError, quote
 from ..features.bridge_base import BridgeBase
 from ..features.prompts import PromptResult
 from ..features.results import Body, EventualBody, InvalidResult
@@ -46,6 +46,9 @@ def call_tool(dispatcher: Dispatcher, context: Context[Any], params: CallToolPar
     if bridge is not served:
         dispatcher.switch_bridge(context, bridge)
     context.arguments = params.arguments
+    if tool.scopes and (caller := context.caller) is not None and not tool.scopes <= caller.scopes:
+        missing = ", ".join(sorted(tool.scopes - caller.scopes))
+        raise ToolError(f"{params.name} needs a token with the scope {missing}.")
     may_be_task = False
     if tool.task is not None:
         # A client of the stateless era declares its extensions with each request.
