@@ -74,7 +74,7 @@ async def test_the_official_client_talks_to_it_over_http(api: Simulator, tmp_pat
 
     assert {"mercury_chat_stream", "mercury_decide"} <= {tool.name for tool in tools.tools}
     assert isinstance(result, types.CallToolResult)
-    (block,) = result.content
+    block = result.content[0]
     assert isinstance(block, types.TextContent)
     assert block.text == api.text_of({**ASK, "model": "mercury-2"})
     assert "".join(told) == block.text
@@ -121,7 +121,7 @@ async def spend(url: str, token: str, times: int) -> list[str]:
         for _ in range(times):
             result = await client.call_tool("mercury_chat_completion", {**ASK, "max_tokens": 500})
             assert isinstance(result, types.CallToolResult)
-            (block,) = result.content
+            block = result.content[0]
             assert isinstance(block, types.TextContent)
             codes.append(json.loads(block.text)["error"]["code"] if result.is_error else "ok")
     return codes

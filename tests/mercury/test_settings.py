@@ -53,7 +53,7 @@ async def test_the_defaults_are_those_of_the_contract() -> None:
         ("MERCURY_API_URL", "https://"),
         ("MERCURY_API_URL", "https://api.example:99999/v1"),
         ("MERCURY_API_URL", "https://api.example:/v1"),
-        ("MERCURY_API_URL", "https://api.example/v1?key=1"),
+        ("MERCURY_API_URL", "https://api.example/v1#key"),
         ("MCP_TRANSPORT", "carrier pigeon"),
         ("MCP_SERVER_PORT", "70000"),
         ("LOG_LEVEL", "loud"),

@@ -57,7 +57,7 @@ async def test_a_call_can_ask_for_a_kept_answer_and_is_told_that_it_is_one(
     second = await client.call(CHAT, ask("use", cache="use"))
 
     assert count(api) == 1
-    assert second["content"] == first["content"]
+    assert second["content"] == first["content"][:1]  # without what it cost
     metadata = second["structuredContent"]["metadata"]
     assert metadata["from_cache"]
     assert 0 <= metadata["cache_age_seconds"] < 10
@@ -94,7 +94,7 @@ async def test_a_kept_answer_that_only_calls_tools_is_given_again_as_it_was(
     results = [await client.call(CHAT, arguments) for _ in range(3)]
 
     assert count(api) == 1
-    assert len({str(result["content"]) for result in results}) == 1
+    assert len({str(result["content"][0]) for result in results}) == 1
     assert all(result["structuredContent"]["tool_calls"] for result in results)
     assert [r["structuredContent"]["metadata"].get("from_cache") for r in results] == [None, True, True]
 

@@ -144,7 +144,7 @@ async def test_a_retry_that_no_longer_fits_into_the_budget_is_not_sent(
     async with bridge_process(api.url, tmp_path, MERCURY_BUDGET_USD=f"{1.5 * WORST:.9f}") as client:
         error = await client.error(CHAT, ASK)
 
-    assert error["code"] == "BUDGET_EXCEEDED"
+    assert error["code"] == "SERVICE_UNAVAILABLE"
     assert "is uncertain" in error["message"]
     assert len(api.requests.to("/chat/completions")) == 1
 

@@ -35,7 +35,9 @@ async def test_an_answer_has_its_text_and_the_metadata_of_the_contract(
     result = await client.call(TOOL, {"messages": ASK})
 
     text = api.text_of({"model": "mercury-2", "messages": ASK})
-    assert result["content"] == [{"type": "text", "text": text}]
+    answer, cost = result["content"]
+    assert answer == {"type": "text", "text": text}
+    assert cost["text"].startswith("Cost: $")
     structured = result["structuredContent"]
     assert structured["content"] == text
     metadata = structured["metadata"]
