@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from bridgehead.mercury.bridge import make_bridge as make_mercury
+from bridgehead.mercury.completion import format_usd
 from bridgehead.mercury.settings import MercurySettings
 from bridgehead.mercury.simulator import Simulator
 from tests.aoc.data import Data
@@ -152,6 +153,9 @@ def find_differences(name: str, result: dict[str, Any], arguments: dict[str, Any
     structure = dict(structure)
     notes, steps = structure.get("notes", []), structure.get("next", [])
     told = [*(f"Note: {note}" for note in notes), *(f"Next: {step}" for step in steps)]
+    # The structure has the cost as numbers.
+    if (cost := structure.get("metadata", {}).get("cost_usd")) is not None and texts[1:]:
+        told.append(f"Cost: {format_usd(cost)}.")
     expected = ["\n".join(told)] if told else []
     if texts[1:] != expected:
         return [f"the blocks after the first are {texts[1:]}, and the notes are {expected}"]

@@ -13,6 +13,7 @@ from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Mapping
 from contextlib import closing
 from datetime import UTC, datetime
+from itertools import compress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 
 FORMATS = ("table", "chart", "csv", "json")
 DAYS, MAX_DAYS = 30, 10_000
+_WIDEST = 1_000
 _BAR = "█"
 _LONGEST_BAR = 50
 _audit = logs.logger("mercury.audit")
@@ -93,7 +95,8 @@ def show_usage(options: Namespace, environment: Mapping[str, str]) -> int:
         console = Console(highlight=False)
         shown = _chart(rows) if options.format == "chart" else _table(rows, by)
         if options.format == "table":  # a terminal wraps a line that is too wide; rich would cut it
-            console = Console(highlight=False, width=max(console.width, console.measure(shown).maximum))
+            widest = Console(width=_WIDEST).measure(shown).maximum
+            console = Console(highlight=False, width=max(console.width, widest))
         console.print(shown)
     return 0
 
@@ -196,8 +199,13 @@ def _table(rows: list[UsageRow], by: list[str]) -> RenderableType:
     if not rows:
         return "No usage in these days."
     names = [name for name in DIMENSIONS if name in by]
-    figures = ["Calls", "Failed", "From\ncache", "Tokens\nin", "Tokens\nout", "Cost", "Uncertain", "Reserved"]
-    # Never wrapped or cut, and narrow: nine columns fit into 80 characters.
+    total = UsageCounts()
+    for row in rows:
+        total.add(row.counts)
+    titles = ("Calls", "Failed", "From\ncache", "Tokens\nin", "Tokens\nout", "Cost", "Uncertain", "Reserved")
+    # Never wrapped or cut, and narrow: a column of nothing but zeros is left out.
+    is_shown = [name in _ALWAYS or bool(amount) for name, amount in zip(titles, _amounts(total), strict=True)]
+    figures = list(compress(titles, is_shown))
     grid = Table(
         *(Column(name.capitalize(), no_wrap=True) for name in names),
         *(Column(name, justify="right", no_wrap=True) for name in figures),
@@ -205,20 +213,26 @@ def _table(rows: list[UsageRow], by: list[str]) -> RenderableType:
         padding=(0, 1, 0, 0),
         pad_edge=False,
     )
-    total = UsageCounts()
     for row in rows:
-        total.add(row.counts)
-        grid.add_row(*(getattr(row, name) for name in names), *_figures(row.counts))
+        shown = compress(_figures(row.counts), is_shown)
+        grid.add_row(*(getattr(row, name) for name in names), *shown)
     if len(rows) > 1:
         grid.add_section()
-        grid.add_row(*("Total", *[""] * (len(names) - 1)), *_figures(total))
+        grid.add_row(*("Total", *[""] * (len(names) - 1)), *compress(_figures(total), is_shown))
     return grid
 
 
-def _figures(counts: UsageCounts) -> list[str]:
+_ALWAYS = ("Calls", "Cost")
+
+
+def _amounts(counts: UsageCounts) -> list[float]:
     numbers = (counts.calls, counts.errors, counts.cache_hits, counts.prompt_tokens, counts.completion_tokens)
+    return [*numbers, counts.cost_usd, counts.uncertain_usd, counts.reserved_usd]
+
+
+def _figures(counts: UsageCounts) -> list[str]:
     return [
-        *(f"{number:,}" for number in numbers),
+        *(f"{number:,}" for number in _amounts(counts)[:5]),
         # "+": some calls had no known price and are not part of the sum.
         f"${counts.cost_usd:,.4f}{'+' if counts.unpriced else ''}",
         f"${counts.uncertain_usd:,.4f}",

@@ -1,7 +1,7 @@
 """The books in SQLite: taken over from version 1, released by the payer, and refused if they are damaged."""
 
 import sqlite3
-from contextlib import closing
+from contextlib import closing, nullcontext
 from pathlib import Path
 
 import pytest
@@ -10,10 +10,13 @@ from bridgehead.mercury.calling.budget import Amounts, BudgetLimits, ReleasedSen
 from bridgehead.mercury.calling.sqlite_budget import release_uncertain
 from bridgehead.mercury.calling.sqlite_usage import FILE, open_database
 from bridgehead.mercury.calling.usage import Span
+from bridgehead.mercury.errors import MercuryError
 from bridgehead.runtime.errors import StorageError
 from bridgehead.runtime.stores import sqlite
-from tests.mercury.calling.books import NOON, Payer, open_sqlite
+from tests.mercury.calling.books import DAY, NOON, Payer, open_sqlite
+from tests.mercury.calling.test_sqlite_usage import make_payer, open_store
 from tests.support.clock import Clock
+from tests.support.waiting import until
 
 TODAY = "2026-09-21"
 EVER = Span("2020-01-01", "2030-01-01")
@@ -109,3 +112,42 @@ async def test_an_end_that_cannot_be_booked_is_logged_and_one_that_can_is_not(
 
     told = sorted(record.getMessage() for record in caplog.records)
     assert told == ["the end of a send was not booked", "the usage database cannot be used"]
+
+
+@pytest.mark.parametrize(("ahead", "is_refused"), [(1, True), (2, True), (3, False), (400, False)])
+async def test_a_clock_that_went_back_opens_no_day_again_and_one_that_was_wrong_locks_none(
+    tmp_path: Path, ahead: int, *, is_refused: bool
+) -> None:
+    later = Clock(NOON + ahead * DAY)
+    async with open_store(tmp_path, later) as store:
+        payer = make_payer(store, later, 1.0)
+        payer.end(await payer.reserve("me", 0.9), "settled", 0.9)
+
+    clock = Clock(NOON)
+    async with open_store(tmp_path, clock) as store:
+        payer = make_payer(store, clock, 1.0)
+        with pytest.raises(MercuryError, match="budget") if is_refused else nullcontext():
+            await payer.reserve("me", 0.9)
+
+
+async def test_the_end_of_a_send_rides_with_the_next_reservation(tmp_path: Path) -> None:
+    clock = Clock(NOON)
+    async with open_store(tmp_path, clock) as store:
+        payer = make_payer(store, clock, 10.0)
+        reservation = await payer.reserve("me", 1.0)
+        payer.end(reservation, "settled", 0.5)
+        with closing(sqlite3.connect(tmp_path / FILE)) as connection:
+            before = connection.execute("SELECT count(*) FROM sends").fetchone()
+            await payer.reserve("me", 1.0)
+            after = connection.execute("SELECT count(*) FROM sends").fetchone()
+
+    assert (before, after) == ((1,), (1,))  # one ended, one began
+
+
+async def test_an_end_that_nothing_follows_is_booked_by_itself(tmp_path: Path) -> None:
+    clock = Clock(NOON)
+    async with open_store(tmp_path, clock) as store:
+        payer = make_payer(store, clock, 10.0)
+        payer.end(await payer.reserve("me", 1.0), "settled", 0.5)
+        with closing(sqlite3.connect(tmp_path / FILE)) as connection:
+            await until(lambda: connection.execute("SELECT count(*) FROM sends").fetchone() == (0,))

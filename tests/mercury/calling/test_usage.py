@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from bridgehead.mercury.calling import usage as usage_module
-from bridgehead.mercury.calling.usage import OTHER_CLIENTS, Span, Usage, UsageCounts, utc_day
+from bridgehead.mercury.calling.usage import OTHER_CLIENTS, Span, SteadyClock, Usage, UsageCounts, utc_day
 from bridgehead.mercury.completion import Metadata, Tokens
 from tests.mercury.calling.books import DAY, NOON
 from tests.mercury.calling.test_sqlite_usage import open_store
@@ -148,3 +148,14 @@ async def test_where_the_file_cannot_be_read_the_counts_of_this_process_are_told
         usage.count("mercury-2", "me", UsageCounts(calls=1))
 
         assert (await usage.read_today())["mercury-2"].calls == 1
+
+
+def test_a_clock_that_goes_back_begins_no_day_again_unless_it_was_wrong_before() -> None:
+    clock = Clock(NOON)
+    steady = SteadyClock(clock)
+    latest = steady.now()
+
+    clock.advance(-DAY)
+    assert steady.now() == latest
+    clock.advance(-2 * DAY)
+    assert steady.now() == latest - 3 * DAY

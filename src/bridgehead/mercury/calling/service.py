@@ -34,7 +34,7 @@ from .routes import MERCURY, read_routes
 from .runs import Runs
 from .sqlite_budget import SqliteBudget
 from .sqlite_usage import SqliteUsage
-from .usage import Usage, UsageBackend
+from .usage import SteadyClock, Usage, UsageBackend
 
 USAGE_DAYS = 400
 """How long usage by day, model and client is kept: long enough to compare a month with the same month a year
@@ -100,8 +100,9 @@ class Service:
             prices = self.catalogue.find_prices(model)
             return None if prices is None or not prices.is_exact else prices.cost(used)
 
-        self.usage = Usage(self.usage_store, clock, price)
-        self.budget = Budget(self.books, clock, BudgetLimits.from_settings(settings))
+        days = SteadyClock(clock)
+        self.usage = Usage(self.usage_store, days, price)
+        self.budget = Budget(self.books, days, BudgetLimits.from_settings(settings))
         self.audit = Audit(with_content=settings.log_content)
         delay = settings.retry_delay / 1000
         backoff = Backoff(delay, max(delay, _MAX_RETRY_SECONDS), jitter=_JITTER)

@@ -45,6 +45,13 @@ WHERE state = 'open' AND day BETWEEN ?1 AND ?1 || '~' AND payer <> '' AND (?2 = 
 """  # noqa: S608 - our own text
 _UNCERTAIN = f"state = 'open' AND reserved_until <= {SQLITE_NOW} AND day BETWEEN ?1 AND ?2"
 
+_NEWEST_DAY = """
+SELECT max(period) FROM budget
+WHERE payer = '' AND length(period) = 10 AND period BETWEEN ?1 AND date(?1, ?2)
+"""
+BACK_DAYS = "+2 days"
+"""How far a clock may go back. A day further ahead was a mistake, and must not hold the budget until then."""
+
 _log = logs.logger("mercury.budget")
 
 
@@ -63,8 +70,9 @@ class SqliteBudget:
         return booked
 
     def finish(self, reservation: Reservation) -> None:
-        """Book the outcome of a send with the next transaction."""
-        self._store.submit(partial(_finish, reservation=reservation)).add_done_callback(_log_failure)
+        """Book the outcome of a send with the next transaction, or a little later."""
+        ending = self._store.submit(partial(_finish, reservation=reservation), is_urgent=False)
+        ending.add_done_callback(_log_failure)
 
     async def spending(self, day: str, caps: Sequence[Cap]) -> list[Spending]:
         """Return the committed amount under each cap."""
@@ -101,6 +109,9 @@ def _reserve(
     connection: sqlite3.Connection, reservation: Reservation, caps: Sequence[Cap]
 ) -> list[Spending] | OverBudget:
     usd = reservation.worst_usd or 0.0
+    # A clock that went back opens no day again: the books know which one has begun.
+    newest = connection.execute(_NEWEST_DAY, (reservation.day, BACK_DAYS)).fetchone()[0]
+    reservation.day = newest or reservation.day
     # The transaction of `SqliteUsage` holds the write lock, so no process can book between these sums and the
     # insert. Rounded to a trillionth of a dollar, against the noise of float sums.
     query = "SELECT total(committed_usd) FROM budget WHERE period = ? AND payer = ?"

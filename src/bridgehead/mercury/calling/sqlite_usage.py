@@ -30,6 +30,8 @@ Work = Callable[[sqlite3.Connection], T]
 FILE = "usage.sqlite3"
 MAX_BATCH = 256
 """Pieces of work in one transaction; the rest goes into the next."""
+RIDE_SECONDS = 0.05
+"""How long the end of a send may wait. If it is lost, the send stays open and becomes uncertain."""
 _VERSION = 2
 _SCHEMA = (
     """CREATE TABLE IF NOT EXISTS usage (
@@ -96,6 +98,7 @@ class SqliteUsage:
         self._waiting: list[tuple[Work[Any], asyncio.Future[Any]]] = []
         self._committing: asyncio.Task[None] | None = None
         self._timer: asyncio.TimerHandle | None = None
+        self._riding: asyncio.TimerHandle | None = None
         self._is_due = False
         """Whether the counts are to be written now."""
         self.problem = ""
@@ -110,14 +113,18 @@ class SqliteUsage:
         if self._timer is None:
             self._timer = asyncio.get_running_loop().call_later(WRITE_SECONDS, self._begin)
 
-    def submit(self, work: Work[T]) -> asyncio.Future[T]:
+    def submit(self, work: Work[T], *, is_urgent: bool = True) -> asyncio.Future[T]:
         """Do work in the next transaction, in the order of submission.
 
-        When the future is done, the work is on the disk. It raises `StorageError`.
+        When the future is done, the work is on the disk. It raises `StorageError`. What is not urgent rides
+        with the next transaction, or begins one after `RIDE_SECONDS`: each flush takes most of a call's time.
         """
         future: asyncio.Future[T] = asyncio.get_running_loop().create_future()
         self._waiting.append((work, future))
-        self._begin()
+        if is_urgent:
+            self._begin()
+        elif self._riding is None:
+            self._riding = asyncio.get_running_loop().call_later(RIDE_SECONDS, self._begin)
         return future
 
     async def history(self, span: Span, by: Collection[str], client: str | None = None) -> list[UsageRow]:
@@ -146,6 +153,9 @@ class SqliteUsage:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
+        if self._riding is not None:
+            self._riding.cancel()
+            self._riding = None
         self._is_due = True
         if self._committing is None:
             self._committing = asyncio.create_task(self._commit_all())

@@ -116,7 +116,25 @@ def utc_day(now: float) -> str:
     return str(_utc_day[1])
 
 
+class SteadyClock:
+    """A clock whose time of day does not go back, so that no budget is opened again.
+
+    If it goes back by more than `LONGEST_BACK_SECONDS`, it was wrong before, and is believed now.
+    """
+
+    def __init__(self, clock: Clock) -> None:
+        self.monotonic, self._now, self._latest = clock.monotonic, clock.now, 0.0
+
+    def now(self) -> float:
+        """Return the seconds since 1970."""
+        now = self._now()
+        if now > self._latest or self._latest - now > LONGEST_BACK_SECONDS:
+            self._latest = now
+        return self._latest
+
+
 _DAY_SECONDS = 24 * 60 * 60
+LONGEST_BACK_SECONDS = 2.0 * _DAY_SECONDS
 _utc_day: list[Any] = [-1, ""]
 
 DIMENSIONS = ("day", "model", "client")
