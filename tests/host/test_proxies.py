@@ -45,6 +45,12 @@ def test_a_trusted_proxy_says_how_the_client_came() -> None:
     assert proxies.origin("8.8.8.8", "http", {b"x-forwarded-proto": b"https"}).scheme == "http"
 
 
+def test_of_several_schemes_the_nearest_proxys_counts() -> None:
+    proxies = TrustedProxies(TRUSTED)
+    assert proxies.origin("10.0.0.1", "http", {b"x-forwarded-proto": b"https, http"}).scheme == "http"
+    assert proxies.origin("10.0.0.1", "http", {b"x-forwarded-proto": b"http, https"}).scheme == "https"
+
+
 async def test_failures_are_logged_with_the_clients_own_address(tmp_path: Path) -> None:
     settings = {"BRIDGEHEAD_TRUSTED_PROXIES": "127.0.0.1", "BRIDGEHEAD_AUTH": "off"}
     async with hosting(tmp_path, settings) as host:

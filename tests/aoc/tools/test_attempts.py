@@ -558,3 +558,17 @@ async def test_a_crash_between_the_end_and_the_record_loses_nothing(
     assert (done["outcome"], done["recorded"], done["grade"]) == ("solved", True, "measured")
     assert [entry["speedMs"] for entry in answered.entries(1)] == [done["speed_ms"]]
     assert [(run["speed_ms"], run["grade"]) for run in history["runs"]] == [(done["speed_ms"], "measured")]
+
+
+@pytest.mark.parametrize(("guesses", "grade"), [(4, "measured"), (5, "claimed")])
+async def test_the_fifth_wrong_answer_in_another_attempt_makes_a_time_claimed(
+    answered: Data, guesses: int, grade: str
+) -> None:
+    async with connect(answered.bridge()) as client:
+        first = await start(client)
+        for number in range(guesses):
+            other = await start(client, llm_name="another")
+            await finish(client, other, answer=str(5000 - number))
+        done = await finish(client, first, answer="4711")
+
+    assert (done["outcome"], done["grade"]) == ("solved", grade)

@@ -71,6 +71,15 @@ async def test_a_move_does_not_overwrite_unless_told_to(play: Play) -> None:
     assert play.game.servers["home"]["notes.txt"] == before["notes.txt"]
 
 
+async def test_a_move_does_not_overwrite_an_empty_file_either(play: Play) -> None:
+    play.game.servers["home"]["empty.txt"] = ""
+    before = dict(play.game.servers["home"])
+    _, problem = await play.fails("move_file", filename="notes.txt", to="empty.txt")
+
+    assert problem["code"] == "conflict"
+    assert play.game.servers["home"] == before
+
+
 async def test_a_move_of_a_running_script_leaves_one_copy(play: Play) -> None:
     play.game.world.running.add(("home", "hack.js"))
     before = dict(play.game.servers["home"])
@@ -184,6 +193,23 @@ async def test_a_move_is_a_write_and_a_delete(desk: Desk) -> None:
     assert desk.kinds("old.txt") == [("move_file", "written")]
     with pytest.raises(Conflict):
         await desk.writer.apply(Move("home", "hack.js", "home", "old.txt"))
+
+
+async def test_changes_that_name_files_in_opposite_orders_do_not_wait_for_each_other(
+    desk: Desk,
+) -> None:
+    a, b = ("home", "a.txt"), ("home", "b.txt")
+
+    async def change(*places: tuple[str, str]) -> None:
+        async with desk.writer.locked(places):
+            await asyncio.sleep(0)
+
+    async with asyncio.timeout(PATIENCE), desk.writer.locked([a]):
+        # Both wait here: the second one must not hold b.txt meanwhile.
+        both = asyncio.gather(change(a, b), change(b, a))
+        await asyncio.sleep(0)
+    async with asyncio.timeout(PATIENCE):
+        await both
 
 
 async def test_two_moves_to_one_name_do_not_meet(desk: Desk) -> None:

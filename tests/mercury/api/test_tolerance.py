@@ -1,12 +1,14 @@
 """Tolerance: what can be read of a response that is not quite as described."""
 
+import gzip
+
 import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from bridgehead.mcp import UNDECODABLE
-from bridgehead.mercury.api.tolerance import MAX_IGNORED, mend, read_tolerantly
+from bridgehead.mercury.api.tolerance import MAX_IGNORED, MAX_RESPONSE_BYTES, mend, read_tolerantly, unzip
 from bridgehead.mercury.api.wire import CompletionResponse
 
 
@@ -50,3 +52,11 @@ def test_however_a_text_is_cut_between_utf_16_units_it_is_whole_again(text: str,
     read = [read_tolerantly(b'{"message": "%b"}' % piece, CompletionResponse)[0].message for piece in pieces]
 
     assert mend("".join(read)) == text
+
+
+def test_a_body_that_grows_when_it_is_unpacked_is_cut_at_the_limit() -> None:
+    packed = gzip.compress(bytes(MAX_RESPONSE_BYTES + 1_000_000))
+
+    assert len(packed) < 100_000
+    assert len(unzip(packed)) == MAX_RESPONSE_BYTES
+    assert unzip(gzip.compress(b"{}")) == b"{}"

@@ -7,12 +7,15 @@ from typing import Any
 
 import pytest
 
+from bridgehead.mercury.calling.keys import Keys
+from bridgehead.mercury.settings import MercurySettings
 from bridgehead.mercury.simulator import NAMED, Fault, Simulator
 from tests.mercury.process import (
     KEY,
     bridge_process,
     environment,
 )
+from tests.support.clock import Clock
 from tests.support.posix import read_title
 from tests.support.waiting import PATIENCE
 
@@ -168,3 +171,20 @@ async def test_a_short_key_is_used_with_a_warning(api: Simulator, tmp_path: Path
     assert used(api) == [key, key]
     (warning,) = [line for line in client.log() if line["event"].startswith("short API key")]
     assert key not in str(warning)
+
+
+async def test_the_first_key_that_is_usable_is_picked_or_else_the_one_that_is_soonest(tmp_path: Path) -> None:
+    clock = Clock(1000.0)
+    given = environment("http://127.0.0.1:9", tmp_path) | {"MERCURY_API_KEY": f"{FIRST},{SECOND},{THIRD}"}
+    keys = Keys(MercurySettings(given), clock)
+    picked = [keys.pick()]
+    for key, seconds in ((FIRST, 30.0), (SECOND, 10.0), (THIRD, 20.0)):
+        keys.cool_down(key, 429, seconds)
+        picked.append(keys.pick())
+    clock.advance(25.0)
+    picked.append(keys.pick())
+    clock.advance(25.0)
+    picked.append(keys.pick())
+
+    # In their order while one is usable: when each has cooled down, it is the first one's turn again.
+    assert picked == [FIRST, SECOND, THIRD, SECOND, SECOND, FIRST]
