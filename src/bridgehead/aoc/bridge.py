@@ -110,6 +110,9 @@ def make_bridge(
         numeric_strings=False,
         checked=False,
     )
+    if settings.toolsets == ("solver",):
+        attempts.declare(bridge)
+        return bridge
     puzzles.declare(bridge, settings.year)
     for noun in (records, leaderboard_app, leaderboard, attempts, prompts):
         noun.declare(bridge)

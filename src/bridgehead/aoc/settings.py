@@ -25,6 +25,7 @@ TOOLSETS = Toolsets(
         "attempts": ("start_attempt", "read_input", "finish_attempt"),
         "ranking": ("speed_leaderboard", "leaderboard_cells", "leaderboard_runs"),
         "records": ("speed_history", "withdraw_record"),
+        "solver": (),
     },
 )
 
@@ -65,7 +66,8 @@ class AocSettings(LogSettings, DatabaseSettings, StateSettings):
         TOOLSETS.kind,
         (ALL_TOOLSETS,),
         "Groups of tools to offer besides fetch_instruction and record_speed: attempts, ranking, records; "
-        "`all`, or `core` for none of them.",
+        "`all`, or `core` for none of them. `solver` alone offers the tools of an attempt and nothing else: "
+        "nothing can be read before the clock runs.",
     )
     grade_key_file = Setting(
         "AOC_GRADE_KEY_FILE",

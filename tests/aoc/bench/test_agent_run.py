@@ -139,7 +139,10 @@ exec({source!r}, demo_agent.__dict__)
 Server = demo_agent.Server
 server = json.load(open(sys.argv[1]))["mcpServers"]["aoc"]
 first = Server([server["command"], *server["args"]])
-first.request({method!r}, {params!r})
+try:
+    print("read:", first.request({method!r}, {params!r}))
+except Exception as refused:
+    print("refused:", refused)
 first.close()
 second = Server([server["command"], *server["args"]])
 attempt = second.call("start_attempt", day=1, phase=1, llm_name="fox")["attempt"]
@@ -153,9 +156,10 @@ second.call("finish_attempt", attempt=attempt, answer={answer!r})
         ("tools/call", {"name": "fetch_instruction", "arguments": {"day": 1}}),
         ("resources/read", {"uri": "aoc://day01"}),
         ("resources/read", {"uri": "aoc://day01/input"}),
+        ("prompts/get", {"name": "solve_day", "arguments": {"day": "1", "phase": "1"}}),
     ],
 )
-def test_what_an_agent_read_over_another_connection_before_the_clock_started_counts(
+def test_an_agent_can_read_nothing_before_the_clock_starts(
     context: BenchContext, method: str, params: dict[str, Any]
 ) -> None:
     answer = (Path(context.workspace.folders.answers) / "Day01_phase1.txt").read_text().strip()
@@ -164,7 +168,11 @@ def test_what_an_agent_read_over_another_connection_before_the_clock_started_cou
 
     result = run_agent(Assignment(program("fox", text), 1, 1), context, None)
 
-    assert (result.phases[0].outcome, result.phases[0].grade) == ("solved", "claimed"), result.status
+    printed = Path(result.transcript).read_text()
+    assert "refused:" in printed or "error" in printed.lower(), printed
+    assert "lanterns" not in printed.lower()
+    best = "verified" if context.bubblewrap else "measured"
+    assert (result.phases[0].outcome, result.phases[0].grade) == ("solved", best), printed
 
 
 def step(outcome: AttemptOutcome, attempt: str = "a", phase: int = 1, grade: Grade = CLAIMED) -> AttemptStep:

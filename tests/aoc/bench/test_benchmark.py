@@ -1,5 +1,6 @@
 """Benchmark: order, budget, resuming, and what is recorded."""
 
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -8,8 +9,16 @@ from msgspec.structs import replace
 
 from bridgehead.aoc.bench import benchmark
 from bridgehead.aoc.bench.agent_run import Assignment, BenchContext
-from bridgehead.aoc.bench.benchmark import Plan, check_plan, exhausted_budget, record, run_benchmark
+from bridgehead.aoc.bench.benchmark import (
+    Plan,
+    check_plan,
+    exhausted_budget,
+    record,
+    run_benchmark,
+    uncounted_agents,
+)
 from bridgehead.aoc.bench.journal import RunJournal, RunResult
+from bridgehead.aoc.bench.progress import run_text
 from bridgehead.aoc.files.filters import Filters
 from bridgehead.aoc.ranking.wording import notes
 from bridgehead.runtime.errors import InvalidArgument
@@ -185,6 +194,39 @@ def test_an_agent_that_was_broken_is_run_again(
 
     assert failed.is_broken
     assert [len(watcher.begun) for watcher in watchers] == [2, 0]
+
+
+@pytest.mark.usefixtures("played")
+def test_a_run_that_stays_broken_is_tried_twice_more_and_then_given_up(
+    context: BenchContext, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    play: Any = getattr(benchmark, "run_agent")  # noqa: B009 - what `played` has put there
+
+    def fail(assignment: Assignment, context: BenchContext, version: str | None) -> RunResult:
+        begun: RunResult = play(assignment, context, version)
+        return replace(begun, phases=[NOT_STARTED], status=1)
+
+    monkeypatch.setattr(benchmark, "run_agent", fail)
+    watchers = [Silent() for _ in range(5)]
+    results: list[RunResult] = []
+    for watcher in watchers:
+        results, _ = run_benchmark(plan([1]), context, watcher)
+
+    assert [len(watcher.begun) for watcher in watchers] == [2, 2, 2, 0, 0]
+    assert [run.times_broken for run in results] == [3, 3]
+    assert uncounted_agents(plan([1]), results) == ["fox", "owl"]
+    assert "broken 3×, status 1: it printed nothing; it is not tried again" in run_text(results[0])
+    assert context.workspace.board_now(Filters()).rows == []
+
+
+def test_the_last_line_of_a_broken_run_is_told(tmp_path: Path) -> None:
+    transcript = tmp_path / "x.out"
+    transcript.write_text("working\nplease log in\n\n")
+    broken = result(phases=[NOT_STARTED], status=1, transcript=str(transcript))
+
+    assert "status 1: please log in; it will be run again" in run_text(broken)
+    transcript.with_suffix(".err").write_text("no API key\x1b[0m\n")
+    assert "status 1: no API key[0m; it" in run_text(broken)
 
 
 def test_recording_a_run_again_changes_nothing(context: BenchContext) -> None:

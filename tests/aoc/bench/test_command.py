@@ -37,7 +37,7 @@ def test_the_demo_runs_scripted_agents_offline_and_ends_with_board_and_report(
         ("careless-otter", GRADE),
         ("patient-heron", GRADE),
     ]
-    assert "| quick-fox | demo | scripted | Python | 1 | 2 of 2 | 0 |" in (folder / "report.md").read_text()
+    assert "| quick-fox | demo | scripted | Python | 1 | 0 |" in (folder / "report.md").read_text()
     assert not data.speeds.exists()
 
 

@@ -18,9 +18,22 @@ def test_each_agent_has_a_row_with_what_it_has_done() -> None:
     console.print(progress_table(PLAN, [result(), result(day=2, cost_usd=None)]))
 
     first, fox, owl = console.file.getvalue().splitlines()  # type: ignore[attr-defined]
-    assert first.split() == ["agent", "runs", "solved", "wrong", "median", "tokens", "cost"]
-    assert fox.split() == ["fox", "2", "of", "4", "2", "of", "4", "14", "1.5", "s", "2,000", "$0.50"]
-    assert owl.split() == ["owl", "0", "of", "4", "0", "of", "0", "0"]
+    assert first.split() == [
+        "agent",
+        "runs",
+        "solved",
+        "/",
+        "failed",
+        "wrong",
+        "tokens",
+        "in",
+        "all",
+        "cost",
+        "in",
+        "all",
+    ]
+    assert fox.split() == ["fox", "2", "of", "4", "2", "/", "2", "14", "2,000", "$0.50"]
+    assert owl.split() == ["owl", "0", "of", "4", "0", "/", "0", "0"]
 
 
 def test_in_a_pipe_each_run_is_a_line() -> None:

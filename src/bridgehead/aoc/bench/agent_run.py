@@ -181,7 +181,7 @@ def _copy_puzzle(workspace: Workspace, day: int, folder: Path) -> dict[str, str]
         **system,
         "AOC_DATA_DIR": str(data),
         "AOC_YEAR": str(workspace.year),
-        "AOC_TOOLSETS": "attempts",
+        "AOC_TOOLSETS": "solver",
         # All connections of the agent are one caller: a text that one of them has read is known to all.
         "AOC_CALLER": "agent",
         "BRIDGEHEAD_STATE_DIR": str(folder / "state"),

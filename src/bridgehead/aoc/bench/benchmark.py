@@ -80,7 +80,8 @@ def run_benchmark(plan: Plan, context: BenchContext, view: ProgressView) -> tupl
     """Do all runs of a plan that are not in the journal; return all results, and why it ended early."""
     remove_leftovers()
     journal = RunJournal(context.folder, context.workspace.seals or Seals())
-    known = {name: result for name, result in journal.results().items() if not result.is_broken}
+    before = journal.results()
+    known = {name: one for name, one in before.items() if not one.is_broken or one.is_given_up}
     done = [known[assignment.id] for assignment in plan.assignments if assignment.id in known]
     # Repeated in case a crash came between writing the journal and writing the records.
     for result in done:
@@ -99,6 +100,9 @@ def run_benchmark(plan: Plan, context: BenchContext, view: ProgressView) -> tupl
         view.show(done, assignment)
         result = run_agent(assignment, context, versions[agent.name])
         journal.append(result)
+        if result.is_broken:
+            so_far = before[result.id].times_broken if result.id in before else 0
+            result = replace(result, times_broken=so_far + 1)
         record(context.workspace, result)
         done.append(result)
         view.show(done, None)
@@ -108,6 +112,13 @@ def run_benchmark(plan: Plan, context: BenchContext, view: ProgressView) -> tupl
                 f"{agent.name} reported no cost, so --budget-usd does not limit it; --budget-minutes does."
             )
     return done, ""
+
+
+def uncounted_agents(plan: Plan, results: list[RunResult]) -> list[str]:
+    """List the agents of which no run counted, because all were broken."""
+    counted = {result.agent for result in results if not result.is_broken}
+    broken = {result.agent for result in results if result.is_broken}
+    return [agent.name for agent in plan.agents if agent.name in broken - counted]
 
 
 def exhausted_budget(plan: Plan, done: list[RunResult]) -> str:
@@ -123,13 +134,7 @@ def exhausted_budget(plan: Plan, done: list[RunResult]) -> str:
 
 def record(workspace: Workspace, result: RunResult) -> None:
     """Store the attempts and times of a run in the workspace. Idempotent."""
-    # An agent that never starts has failed phase 1; otherwise it could choose its days. Phase 2 is only
-    # handed out after phase 1 is solved, so it does not count.
-    begun = [
-        phase
-        for phase in result.phases
-        if phase.outcome != "not started" or (phase.phase == 1 and not result.is_broken)
-    ]
+    begun = result.tried
     for phase in begun:
         attempt = f"bench-{result.id}-{phase.phase}"
         _, stored = workspace.attempts.find(attempt)

@@ -21,9 +21,9 @@ from ..settings import AocSettings, secret_paths
 from ..workspace import Workspace, open_workspace
 from .agent_run import BenchContext
 from .agents import STARTER, read_agents
-from .benchmark import Plan, check_plan, run_benchmark
+from .benchmark import Plan, check_plan, run_benchmark, uncounted_agents
 from .demo import TEXTS, demo_agents, make_puzzles
-from .progress import LiveProgress, PlainProgress
+from .progress import LiveProgress, PlainProgress, run_text
 from .report import write_report
 
 INTERRUPTED = 130
@@ -94,7 +94,7 @@ def parse_days(text: str) -> list[int]:
 
 
 def run(workspace: Workspace, options: Namespace, settings: AocSettings) -> int:
-    """Run the benchmark; return 0, or 130 if it was interrupted."""
+    """Run the benchmark; return 1 if no run of some agent counted, and 130 if it was interrupted."""
     if options.init:
         path = Path(options.agents)
         if path.exists():
@@ -170,4 +170,8 @@ def _run_plan(plan: Plan, context: BenchContext, *, is_kept: bool) -> int:
         out.write(f"Report: {page}\n")
     else:
         out.write("Next: `bridgehead aoc bench --init` writes an agents.toml, to compare your own agents.\n")
-    return 0
+    uncounted = uncounted_agents(plan, results)
+    for name in uncounted:
+        broken = [result for result in results if result.agent == name]
+        sys.stderr.write(f"No run of {name} counted: {run_text(broken[-1])}\n")
+    return 1 if uncounted else 0

@@ -7,6 +7,7 @@ like records: the times of one that was written or edited by another program are
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Iterable
 from hashlib import sha256
 from pathlib import Path
@@ -20,6 +21,9 @@ from bridgehead.runtime import durable
 
 from ..files.entries import CLAIMED, Grade
 from ..files.seals import Seals
+
+MAX_RETRIES = 2
+"""How often a broken run is tried again: else an agent could break off what it does not like for ever."""
 
 
 class PhaseResult(Struct, frozen=True):
@@ -57,6 +61,26 @@ class RunResult(Struct, frozen=True, omit_defaults=True):
     host: str
     seal: str | None = None
     """Proves the grades in a file; nothing outside of `RunJournal` sees it."""
+    times_broken: int = 0
+    """How often this run was broken so far; counted from the journal, not written to it."""
+
+    @property
+    def tried(self) -> list[PhaseResult]:
+        """The phases that count: all that began, and the first unless the run is broken.
+
+        An agent that never starts has failed phase 1; otherwise it could choose its days. Phase 2 is only
+        handed out after phase 1 is solved, so it does not count.
+        """
+        return [
+            phase
+            for phase in self.phases
+            if phase.outcome != "not started" or (phase.phase == 1 and not self.is_broken)
+        ]
+
+    @property
+    def is_given_up(self) -> bool:
+        """Whether the run was broken too often to be tried again."""
+        return self.is_broken and self.times_broken > MAX_RETRIES
 
     @property
     def is_broken(self) -> bool:
@@ -92,7 +116,8 @@ class RunJournal:
         durable.flush_folder(self._path.parent)
 
     def results(self) -> dict[str, RunResult]:
-        """Return the first run of each id that is not broken; an unreadable line is skipped."""
+        """Return the first run of each id that is not broken, or the last broken one with its count."""
+        broken: Counter[str] = Counter()
         try:
             lines: Iterable[bytes] = self._path.read_bytes().split(b"\n")
         except FileNotFoundError:
@@ -107,9 +132,10 @@ class RunJournal:
             seal, result = result.seal, replace(result, seal=None)
             if not self._seals.fits(seal, result.day, _encode(result)):
                 result = replace(result, phases=[replace(phase, grade=CLAIMED) for phase in result.phases])
+            broken[result.id] += result.is_broken
             if result.id not in results or results[result.id].is_broken:
                 results[result.id] = result
-        return results
+        return {name: replace(result, times_broken=broken[name]) for name, result in results.items()}
 
 
 def _encode(result: RunResult) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 import time
 from pathlib import Path
-from statistics import median
 from types import TracebackType
 from typing import TYPE_CHECKING, Self, TextIO
 
@@ -13,6 +12,9 @@ from ..ranking.wording import count, dollars, duration
 from .agent_run import Assignment
 from .benchmark import Plan
 from .journal import RunResult
+
+MAX_SHOWN = 300
+"""Bytes of an agent's output that its last line is looked for in."""
 
 if TYPE_CHECKING:
     from rich.live import Live
@@ -99,9 +101,24 @@ def run_text(result: RunResult) -> str:
     cost = "" if result.cost_usd is None else f"; {dollars(result.cost_usd)}"
     problem = f"; {result.problem}" if result.problem else ""
     if result.is_broken:
-        log_name = Path(result.transcript).with_suffix(".err").name
-        problem = f"; it failed with status {result.status} ({log_name}) and will be run again next time"
+        again = "is not tried again" if result.is_given_up else "will be run again next time"
+        times = max(1, result.times_broken)
+        problem = f"; broken {times}×, status {result.status}: {last_line(result)}; it {again}"
     return f"{result.agent}, day {result.day}, run {result.repeat}: {'; '.join(phases)}{cost}{problem}"
+
+
+def last_line(result: RunResult) -> str:
+    """Return the last line that an agent has printed, on standard error if there is any."""
+    transcript = Path(result.transcript)
+    for path in (transcript.with_suffix(".err"), transcript):
+        try:
+            lines = path.read_bytes()[-MAX_SHOWN:].decode(errors="replace").split("\n")
+        except OSError:
+            continue
+        line = next((line.strip() for line in reversed(lines) if line.strip()), "")
+        if line:
+            return "".join(character for character in line if character.isprintable())
+    return "it printed nothing"
 
 
 def progress_table(plan: Plan, results: list[RunResult]) -> Table:
@@ -110,21 +127,20 @@ def progress_table(plan: Plan, results: list[RunResult]) -> Table:
     from rich.text import Text
 
     table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="dim", caption_justify="left")
-    for heading in ("agent", "runs", "solved", "wrong", "median", "tokens", "cost"):
+    for heading in ("agent", "runs", "solved / failed", "wrong", "tokens in all", "cost in all"):
         table.add_column(heading, justify="left" if heading == "agent" else "right")
     each = len(plan.days) * plan.repeats
     for agent in plan.agents:
         runs = [result for result in results if result.agent == agent.name]
-        phases = [phase for run in runs for phase in run.phases]
-        times = [phase.milliseconds or 1 for phase in phases if phase.outcome == "solved"]
+        phases = [phase for run in runs for phase in run.tried]
+        solved = sum(phase.outcome == "solved" for phase in phases)
         tokens = [run.tokens for run in runs if run.tokens is not None]
         costs = [run.cost_usd for run in runs if run.cost_usd is not None]
         cells = (
             agent.name,
             f"{len(runs)} of {each}",
-            f"{len(times)} of {len(phases)}",
+            f"{solved} / {len(phases) - solved}",
             str(sum(phase.wrong for phase in phases)),
-            duration(median(times)) if times else "",
             f"{sum(tokens):,}" if tokens else "",
             dollars(sum(costs)) if costs else "",
         )

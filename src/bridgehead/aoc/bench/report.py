@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from statistics import median
 
 from bridgehead.runtime.errors import Unavailable
 
@@ -32,40 +31,37 @@ def write_report(workspace: Workspace, folder: Path, results: list[RunResult], w
         f"# Advent of Code {workspace.year}: agents compared\n\n"
         + (f"Ended early: {why}\n\n" if why else "")
         + f"{picture}{rendering.markdown(board)}\n"
-        + "".join(f"{note}\n" for note in wording.notes(board))
+        + "".join(f"{rendering.escape(note)}\n" for note in wording.notes(board))
         + f"\n## Agents\n\n{_agents_table(results)}\n## Runs\n\n"
-        + "".join(f"- {run_text(result)} (`{Path(result.transcript).name}`)\n" for result in results)
+        + "".join(f"- {_run(result)}\n" for result in results)
         + f"\n## How it was made\n\n{_conditions(results)}",
         encoding="utf-8",
     )
     return page
 
 
+def _run(result: RunResult) -> str:
+    return f"{rendering.escape(run_text(result))} (`{Path(result.transcript).name}`)"
+
+
 def _agents_table(results: list[RunResult]) -> str:
+    """Say what each agent is; its figures are those of the board, and only there."""
     lines = [
-        "| agent | version | model | language | runs | solved | wrong answers | median | tokens | cost |",
-        "| --- | --- | --- | --- | ---: | ---: | ---: | ---: | ---: | ---: |",
+        "| agent | version | model | language | runs | broken |",
+        "| --- | --- | --- | --- | ---: | ---: |",
     ]
     for name in sorted({result.agent for result in results}):
         runs = [result for result in results if result.agent == name]
-        phases = [phase for run in runs for phase in run.phases]
-        times = [phase.milliseconds or 1 for phase in phases if phase.outcome == "solved"]
-        tokens = [run.tokens for run in runs if run.tokens is not None]
-        costs = [run.cost_usd for run in runs if run.cost_usd is not None]
         last = runs[-1]
         cells = (
             name,
             last.version or "–",
-            last.model or "–",
+            ", ".join(sorted({run.model for run in runs if run.model is not None})) or "–",
             last.language,
-            str(len(runs)),
-            f"{len(times)} of {len(phases)}",
-            str(sum(phase.wrong for phase in phases)),
-            wording.duration(median(times)) if times else "–",
-            f"{sum(tokens) / len(tokens):,.0f}" if tokens else "–",
-            wording.dollars(sum(costs) / len(costs)) if costs else "–",
+            str(sum(not run.is_broken for run in runs)),
+            str(sum(run.is_broken for run in runs)),
         )
-        lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
+        lines.append("| " + " | ".join(map(rendering.escape, cells)) + " |")
     return "\n".join(lines) + "\n"
 
 
@@ -80,6 +76,7 @@ def _conditions(results: list[RunResult]) -> str:
         "bridge as the only MCP server\n"
         "- time runs from the moment the bridge hands out text and input to the correct answer; 5 tries; "
         "only the first attempt at a phase counts\n"
-        "- tokens and cost, here the mean of a run, are what the agents report themselves\n"
+        "- tokens and cost, on the board the mean of an attempt, which is one phase, are what the agents "
+        "report themselves\n"
         f"- host: {hosts}; prompt: {prompts}\n"
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
@@ -57,6 +58,7 @@ _DROPPED_FIRST = (
     "95 %",
     "solved / failed",
 )
+_SPECIAL = re.compile(r"[\\`*\[\]<>|&]")
 _NAME_WIDTH = 40
 """A longer name is folded before a column is left out for it."""
 _GAP = 2
@@ -154,14 +156,16 @@ def json(value: object) -> str:
     return msgspec.json.format(msgspec.json.encode(value), indent=2).decode() + "\n"
 
 
+def escape(text: str) -> str:
+    """Write a text so that Markdown shows it as it is: names and messages are whatever an agent chose."""
+    return _SPECIAL.sub(r"\\\g<0>", " ".join(text.split("\n")))
+
+
 def markdown(board: Board) -> str:
     """Write the board as a Markdown table."""
     rows = _cells(board)
     headings = _fitting(rows, None)
     rules = ("---" if heading == "model" else "---:" for heading in headings)
-    # A pipe in a model's name would begin another column.
-    written = (
-        [cells[heading].replace("\\", "\\\\").replace("|", "\\|") for heading in headings] for cells in rows
-    )
+    written = ([escape(cells[heading]) for heading in headings] for cells in rows)
     lines = [headings, rules, *written]
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)
