@@ -15,7 +15,9 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import shutil
+import sys
 import tomllib
 from collections.abc import Mapping
 from fnmatch import fnmatchcase
@@ -123,13 +125,38 @@ def read_agents(path: Path) -> list[Agent]:
     if not agents:
         raise InvalidArgument(f"{path} has no agents.", next_step="Add a section [[agent]].")
     filled = [_fill_in(agent) for agent in agents]
-    names = [agent.name for agent in filled]
+    _refuse_twins(filled, path)
+    return filled
+
+
+def plain_agents(declared: list[str]) -> list[Agent]:
+    """Return agents given as NAME=COMMAND: programs that read the puzzle and print the answer."""
+    agents = []
+    for text in declared:
+        name, _, command = text.partition("=")
+        words = shlex.split(command)
+        if not name or not words or '"' in name:
+            raise InvalidArgument(
+                f"{text!r} is not an agent.", next_step="Write --agent NAME=COMMAND, such as fast=./fast.sh"
+            )
+        if shutil.which(words[0]) is None:
+            raise InvalidArgument(
+                f"{words[0]!r}, the command of {name}, is not there, or may not be run.",
+                next_step="Name a program that is installed, or a file with the right to be run.",
+            )
+        runner = [sys.executable, str(Path(__file__).with_name("plain_agent.py")), "{mcp_config}", "{prompt}"]
+        agents.append(Agent(name=clean_name(name), command=[*runner, *words], language="–"))
+    _refuse_twins(agents, "--agent")
+    return agents
+
+
+def _refuse_twins(agents: list[Agent], where: object) -> None:
+    names = [agent.name for agent in agents]
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
         raise InvalidArgument(
-            f"{path} has two agents called {twice!r}.", next_step="Give each a name of its own."
+            f"{where} has two agents called {twice!r}.", next_step="Give each a name of its own."
         )
-    return filled
 
 
 def _fill_in(agent: Agent) -> Agent:

@@ -20,7 +20,7 @@ from ..sandbox.isolation import find_bubblewrap
 from ..settings import AocSettings, secret_paths
 from ..workspace import Workspace, open_workspace
 from .agent_run import BenchContext
-from .agents import STARTER, read_agents
+from .agents import STARTER, plain_agents, read_agents
 from .benchmark import Plan, check_plan, run_benchmark, uncounted_agents
 from .demo import TEXTS, demo_agents, make_puzzles
 from .progress import LiveProgress, PlainProgress, run_text
@@ -38,6 +38,13 @@ def add_options(parser: Parser) -> None:
     """Declare the options."""
     add = parser.add_argument
     add("--agents", metavar="FILE", default="agents.toml", help="the agents (default: agents.toml)")
+    add(
+        "--agent",
+        action="append",
+        metavar="NAME=COMMAND",
+        help="a program that gets the puzzle and the input on standard input and prints the answer, "
+        "AOC_PHASE being the phase; instead of a file, any number of times",
+    )
     add("--init", action="store_true", help="write such a file to begin with, and stop")
     add("--demo", action="store_true", help="invented puzzles and scripted agents, offline")
     add("--days", type=parse_days, metavar="DAYS", help="such as 1-5 or 1,3,7 (default: all that there are)")
@@ -113,7 +120,7 @@ def run(workspace: Workspace, options: Namespace, settings: AocSettings) -> int:
             workspace = _demo_workspace(stack, options)
             agents = demo_agents()
         else:
-            agents = read_agents(Path(options.agents))
+            agents = plain_agents(options.agent) if options.agent else read_agents(Path(options.agents))
         folder = Path(options.folder or workspace.folders.bench).expanduser().absolute()
         folder.mkdir(parents=True, exist_ok=True)
         plan = Plan(

@@ -93,8 +93,8 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--fails", action="store_true", help="give up on every second day")
     parser.add_argument("prompt")
     chosen = parser.parse_args(arguments)
-    day = int(_find(r"day (\d+)", chosen.prompt))
-    name = _find(r'llm_name "([^"]+)"', chosen.prompt)
+    day = int(find(r"day (\d+)", chosen.prompt))
+    name = find(r'llm_name "([^"]+)"', chosen.prompt)
     phases = [1, 2] if "two phases" in chosen.prompt else [1]
     configured = json.loads(Path(chosen.mcp).read_text(encoding="utf-8"))["mcpServers"]["aoc"]
     server = Server([configured["command"], *configured["args"]])
@@ -115,7 +115,8 @@ def main(arguments: list[str]) -> int:
     return 0
 
 
-def _find(pattern: str, prompt: str) -> str:
+def find(pattern: str, prompt: str) -> str:
+    """Return what the prompt says at the group of a pattern."""
     match = re.search(pattern, prompt)
     if match is None:
         raise SystemExit(f"The prompt says nothing like {pattern}.")
