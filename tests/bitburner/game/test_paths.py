@@ -124,6 +124,6 @@ def test_the_kind_of_a_file_is_told_by_its_end() -> None:
     ],
 )
 async def test_globs_are_those_of_every_other_tool(play: Play, glob: str, expected: set[str]) -> None:
-    _, found = await play.ok("get_all_files", glob=glob)
+    found, _ = await play.ok("get_all_files", glob=glob)
 
-    assert {one["filename"] for one in found["files"]} == expected
+    assert {one["filename"] for one in json.loads(found)} == expected

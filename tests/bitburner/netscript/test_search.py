@@ -134,3 +134,16 @@ def test_a_member_of_a_namespace_is_named_as_scripts_write_it(search: Definition
     ]
 
     assert names == ["ns.stock.buyStock", "ns.hack", "Player"]
+
+
+def test_words_that_only_examples_have_find_nothing() -> None:
+    text = """
+interface NS {
+  /** Prints a line. @example foo("bar"); */
+  print(text: string): void;
+}
+"""
+    search = DefinitionSearch(Definitions(text))
+
+    assert search.find("xyzzy foo", 5).declarations == []
+    assert [found.name for found in search.find("foo print", 5).declarations] == ["print"]

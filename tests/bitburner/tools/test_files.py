@@ -65,7 +65,7 @@ async def test_all_files_come_as_an_array_of_names_and_contents(play: Play) -> N
     text, structured = await play.ok("get_all_files")
 
     assert {one["filename"]: one["content"] for one in json.loads(text)} == FILES["home"]
-    assert structured == {"files": json.loads(text), "left_out": []}
+    assert structured is None  # megabytes are sent once
 
 
 async def test_a_glob_narrows_all_files(play: Play) -> None:
@@ -79,27 +79,24 @@ async def test_what_exceeds_the_bytes_is_left_out_and_listed(play: Play) -> None
 
     first, second = (block["text"] for block in result["content"])
     assert [one["filename"] for one in json.loads(first)] == ["lib/tools.js"]
-    left_out = {one["filename"]: one["bytes"] for one in result["structuredContent"]["left_out"]}
-    assert left_out == {"hack.js": len(FILES["home"]["hack.js"]), "notes.txt": 13}
-    assert all(name in second for name in left_out)
+    assert f"hack.js ({len(FILES['home']['hack.js'])} bytes), notes.txt (13 bytes)" in second
 
 
 async def test_a_large_server_comes_up_to_a_page_and_whole_on_request(play: Play) -> None:
     play.game.servers["home"] = {f"{number:03}.txt": "x" * 1_000 for number in range(200)}
 
     some = await play.client.call("get_all_files", {})
-    text, structured = await play.ok("get_all_files", everything=True)
-    _, narrowed = await play.ok("get_all_files", everything=True, glob="1*.txt")
+    text, _ = await play.ok("get_all_files", everything=True)
+    narrowed, _ = await play.ok("get_all_files", everything=True, glob="1*.txt")
 
     told = some["content"][1]["text"]
-    assert len(some["structuredContent"]["files"]) == 10
+    assert len(json.loads(some["content"][0]["text"])) == 10
     # Not even the names of what was left out grow with the game.
-    assert len(some["structuredContent"]["left_out"]) == 30
     assert "Left out of 200 files, with 190000 bytes: 010.txt (1000 bytes)" in told
     assert "039.txt (1000 bytes) and 160 more." in told
     assert "Set max_bytes to 200000, or everything to true, to get them all at once." in told
-    assert len(json.loads(text)) == len(structured["files"]) == 200
-    assert len(narrowed["files"]) == 100
+    assert len(json.loads(text)) == 200
+    assert len(json.loads(narrowed)) == 100
 
 
 async def test_claude_code_is_told_how_long_a_result_may_be(play: Play) -> None:
@@ -112,9 +109,9 @@ async def test_claude_code_is_told_how_long_a_result_may_be(play: Play) -> None:
 async def test_bytes_are_counted_in_utf_8(play: Play) -> None:
     play.game.servers["home"] = {"a.txt": "é" * 10}
 
-    _, structured = await play.ok("get_all_files", max_bytes=19)
+    result = await play.client.call("get_all_files", {"max_bytes": 19})
 
-    assert structured["left_out"] == [{"filename": "a.txt", "bytes": 20}]
+    assert "a.txt (20 bytes)" in result["content"][1]["text"]
 
 
 async def test_another_server_is_asked_by_its_name(play: Play) -> None:
@@ -219,7 +216,7 @@ async def test_half_a_character_in_one_file_spoils_no_other_and_is_named(play: P
         in (result["content"][1]["text"])
     )
     everything = await play.client.call("get_all_files", {})
-    assert len(everything["structuredContent"]["files"]) == 4
+    assert len(json.loads(everything["content"][0]["text"])) == 4
     assert "cut.js holds half a character" in everything["content"][1]["text"]
     found = await play.client.call("search_files", {"pattern": "half|two"})
     assert len(found["structuredContent"]["matches"]) == 2
@@ -325,8 +322,8 @@ async def test_more_than_an_answer_holds_is_refused_with_what_to_do(play: Play) 
     assert refused["isError"]
     assert "These 9 files have 9,000,000 bytes; one answer has at most 8,000,000." in told
     assert "Choose files with glob" in told
-    assert len(some["structuredContent"]["files"]) == 8
-    assert some["structuredContent"]["left_out"] == [{"filename": "8.txt", "bytes": 1_000_000}]
+    assert len(json.loads(some["content"][0]["text"])) == 8
+    assert "8.txt (1000000 bytes)" in some["content"][1]["text"]
     assert "everything" not in some["content"][1]["text"]
 
 
@@ -335,5 +332,5 @@ async def test_all_files_of_a_large_game_fit_what_clients_show(play: Play) -> No
     play.game.servers["home"] = {f"scripts/part{n:04}/worker.js": "  x = 1;\n" * 100 for n in range(500)}
     result = await play.client.call("get_all_files", {})
 
-    assert len(json.dumps([result["content"], result["structuredContent"]])) < 30_000
+    assert len(json.dumps(result["content"])) < 30_000
     assert "and 459 more" in result["content"][1]["text"]

@@ -285,6 +285,7 @@ class DefinitionSearch:
         scores: dict[int, float] = {}
         covered: dict[int, int] = {}
         strong: dict[int, int] = {}
+        is_known = False
         for word in words:
             best = dict(self._places.get(word, ()))
             for other in _expand(word):
@@ -293,13 +294,15 @@ class DefinitionSearch:
             # Inverse document frequency: a word that many declarations have says little about any of them.
             # Occurrences in comments alone do not count.
             frequency = sum(weight > _IN_COMMENT for weight in best.values()) or 1
+            is_known |= any(weight > _IN_COMMENT for weight in best.values())
             rarity = math.log(1 + len(self._indexed) / frequency)
             for number, weight in best.items():
                 scores[number] = scores.get(number, 0.0) + weight * rarity
                 covered[number] = covered.get(number, 0) + 1
                 strong[number] = strong.get(number, 0) + (weight >= _STRONG)
+        # Words of comments alone, such as an example's `foo`, are about none of the declarations.
         ranked = []
-        for number, score in scores.items():
+        for number, score in scores.items() if is_known else ():
             entry = self._indexed[number]
             # Coverage to a power: a declaration with all words beats one that has a single rare word.
             coverage = (covered[number] / len(words)) ** _COVERAGE

@@ -8,7 +8,7 @@ from typing import Annotated
 import msgspec
 from msgspec import UNSET, Meta, Raw, Struct, UnsetType
 
-from bridgehead.mcp import Answer, Arguments, Context
+from bridgehead.mcp import Answer, Arguments, Context, Text
 from bridgehead.runtime.errors import InvalidArgument
 from bridgehead.runtime.lines import count_lines, locate, split_lines
 
@@ -97,13 +97,6 @@ class LeftOut(Struct):
 
     filename: str
     bytes: int
-
-
-class AllFiles(Struct):
-    """Output of get_all_files."""
-
-    files: list[File]
-    left_out: list[LeftOut] = []
 
 
 def declare(tools: ToolDeclarer) -> None:
@@ -240,13 +233,13 @@ def describe_damage(session: Session, files: list[tuple[str, str]]) -> list[str]
     ]
 
 
-async def get_all_files(args: GetAllFiles, ctx: Context[Session]) -> Answer[AllFiles]:
+async def get_all_files(args: GetAllFiles, ctx: Context[Session]) -> list[Text]:
     """Return all files of a server, or those that match and fit."""
     async with ctx.state.remote.whole_server():
         return await _get_all_files(args, ctx)
 
 
-async def _get_all_files(args: GetAllFiles, ctx: Context[Session]) -> Answer[AllFiles]:
+async def _get_all_files(args: GetAllFiles, ctx: Context[Session]) -> list[Text]:
     raw = await ctx.state.remote.call("getAllFiles", Raw, server=paths.validate_server(args.server))
     all_files = decode_result("getAllFiles", raw, list[File])
     chosen = [file for file in all_files if paths.matches(file.filename, args.glob)]
@@ -263,7 +256,7 @@ async def _get_all_files(args: GetAllFiles, ctx: Context[Session]) -> Answer[All
         whole = str(memoryview(raw), "utf-8")
         # In a thread: 8 MB take 10 ms.
         record_seen(ctx, args.server, await asyncio.to_thread(_digest_all, all_files))
-        return Answer(whole, AllFiles(all_files), notes=tuple(_describe_all_damage(ctx, all_files)))
+        return _as_text(whole, _describe_all_damage(ctx, all_files), ())
     files: list[File] = []
     left_out: list[LeftOut] = []
     room = MAX_ALL if args.everything else min(args.max_bytes, MAX_ALL)
@@ -289,7 +282,16 @@ async def _get_all_files(args: GetAllFiles, ctx: Context[Session]) -> Answer[All
             )
     if not chosen:
         notes.append(describe_no_match(args.glob, len(all_files)))
-    return Answer(_json(files), AllFiles(files, left_out), notes=tuple(notes), next=next_steps)
+    return _as_text(_json(files), notes, next_steps)
+
+
+def _as_text(whole: str, notes: list[str], next_steps: tuple[str, ...]) -> list[Text]:
+    """Return megabytes as text alone: in structured content too, they would be sent twice.
+
+    Without structured content, every client shows all blocks.
+    """
+    told = [*(f"Note: {note}" for note in notes), *(f"Next: {step}" for step in next_steps)]
+    return [Text(whole), *([Text("\n".join(told))] if told else [])]
 
 
 def describe_no_match(glob: str | None, count: int) -> str:
