@@ -45,7 +45,9 @@ class World(simulator.World):
 
 
 class Game(simulator.Game):
-    """A game whose connection can break, and which can hang."""
+    """A game whose connection can break, and which can hang. It passes for a real one."""
+
+    user_agent: str | None = None
 
     def __init__(
         self,

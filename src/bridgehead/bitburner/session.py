@@ -97,6 +97,7 @@ class Session:
         self._background: set[asyncio.Task[None]] = set()
         self.batches = BatchWriter(connection, self.writer, self.last_seen, Journal(settings))
         self.batches.on_unfinished = lambda: self._start(self.batches.take_back_all(self._notify_all))
+        connection.on_change.append(self._use_past)
         relay.operations = {**self.writer.operations, BATCH: self.batches.serve}
         self.dropped_versions = 0
         """How many versions were dropped for space, as far as this process was told."""
@@ -169,6 +170,15 @@ class Session:
 
             await asyncio.to_thread(store)
         return text, ""
+
+    def _use_past(self) -> None:
+        """Take up the past of the game that has connected; what another one held is not missed in it."""
+        past = self.connection.past
+        if past != self.history.game:
+            self.history.game = past
+            self.differences.use_game()
+            self._differing = {}
+            self.batches.use_game(past)
 
     def _handle_change(self, change: FileChange) -> None:
         # A file written since then no longer differs.

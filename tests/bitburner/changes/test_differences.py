@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Any
 
+from bridgehead.bitburner import simulator
 from tests.bitburner.game.sharing.test_relay import pair
 from tests.bitburner.playing import FILES, PAGE, Play, played, versions_of
 from tests.support.game import Game
@@ -138,3 +139,25 @@ async def test_without_backups_nothing_is_compared(tmp_path: Path) -> None:
         await play.ok("write_file", filename="a.txt", content="1")
         await reload(play, {})
         assert (await play.ok("connection_status"))[1]["state"] == "connected"
+
+
+async def test_simulated_game_and_a_real_one_have_pasts_of_their_own(tmp_path: Path) -> None:
+    async with played(tmp_path, game=Game(3, {"home": {"early.js": "// mine\n"}})) as play:
+        await play.ok("write_file", filename="early.js", content="// real\n")
+        await play.game.hang_up()
+        await until(lambda: play.session.connection.link is None)
+        async with simulator.Game(3, {"home": {"early.js": "// sample\n"}}) as simulated:
+            assert await simulated.dial(play.url, PAGE)
+            await until(lambda: play.session.connection.link is not None)
+            await until(play.session.differences.is_checked.is_set)
+            assert (await play.ok("connection_status"))[1]["differences"] == []
+            await play.ok("write_file", filename="early.js", content="// simulated\n")
+            await play.ok("restore_file", filename="early.js")
+            assert simulated.servers["home"]["early.js"] == "// sample\n"
+        await until(lambda: play.session.connection.link is None)
+    async with played(tmp_path, game=play.game) as play:
+        await until(play.session.differences.is_checked.is_set)
+        assert (await play.ok("connection_status"))[1]["differences"] == []
+        await play.ok("restore_file", filename="early.js")
+
+        assert play.game.servers["home"]["early.js"] == "// mine\n"

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from bridgehead.bitburner import simulator
 from bridgehead.bitburner.sync.planning import Rules
 from tests.bitburner.playing import PAGE, versions_of
 from tests.bitburner.sync.syncing import HOME, synced
@@ -268,3 +269,17 @@ async def test_two_hundred_files_go_each_way_in_a_moment(tmp_path: Path) -> None
 
         assert len(one.files) == len(one.play.game.servers["home"]) == 400
         assert seconds < 30  # a busy machine; the figure is the benchmark's
+
+
+async def test_folder_keeps_its_files_when_another_game_connects(tmp_path: Path) -> None:
+    async with synced(tmp_path) as one:
+        await one.sync.run_once()
+        await one.play.game.hang_up()
+        await until(lambda: one.play.session.connection.link is None)
+        async with simulator.Game(3, {"home": {"hack.js": "// sample\n"}}) as simulated:
+            assert await simulated.dial(one.play.url, PAGE)
+            await until(lambda: one.play.session.connection.link is not None)
+            await one.sync.run_once()
+
+            assert HOME.items() <= one.files.items()
+            assert one.files["hack.from-game.js"] == simulated.servers["home"]["hack.js"] == "// sample\n"

@@ -63,7 +63,13 @@ class Journal:
 
     def __init__(self, settings: BitburnerSettings) -> None:
         self._settings = settings
-        self.game = settings.shown_url if settings.rpc_url else str(settings.listen)
+        self._address = settings.shown_url if settings.rpc_url else str(settings.listen)
+        self.past = ""
+
+    @property
+    def game(self) -> str:
+        """The address that the game connects to; another game must not get these contents."""
+        return f"{self._address} {self.past}".rstrip()
 
     @property
     def _folder(self) -> Path:
@@ -114,6 +120,10 @@ class BatchWriter:
         """Called when a batch could not be rolled back at once; `take_back_all` does it later."""
         # Serializes attempts to roll back unfinished batches.
         self._turn = asyncio.Lock()
+
+    def use_game(self, past: str) -> None:
+        """Keep and take back the batches of this game from now on."""
+        self._journal.past = past
 
     async def write(self, writes: list[Write], agent: str) -> list[ChangeResult]:
         """Write all files, or none; if the outcome is uncertain, the error lists the state of each file."""

@@ -43,8 +43,9 @@ class Differences:
     def __init__(self, history: History, clock: Clock) -> None:
         self._history = history
         self._clock = clock
-        self._expected: dict[tuple[str, str], str | None] = {}
-        """Digest of the last written content by server and path, None if deleted; least recent first."""
+        self._all_expected: dict[str, dict[tuple[str, str], str | None]] = {}
+        """For each game, the digest of the last written content by server and path, None if deleted; least
+        recent first."""
         self._unreported: set[tuple[str, str]] = set()
         self._logged: set[tuple[str, str]] = set()
         self.found: dict[tuple[str, str], Difference] = {}
@@ -62,7 +63,17 @@ class Differences:
             return
         # Oldest first, as `record_change` keeps them.
         for entry in reversed(written):
-            self._expected[entry.server, entry.filename] = entry.digest
+            game, _, server = entry.server.rpartition(":")
+            self._all_expected.setdefault(game, {})[server, entry.filename] = entry.digest
+
+    @property
+    def _expected(self) -> dict[tuple[str, str], str | None]:
+        return self._all_expected.setdefault(self._history.game, {})
+
+    def use_game(self) -> None:
+        """Forget what was found in another game than the one that has connected."""
+        self.found.clear()
+        self._unreported.clear()
 
     def record_change(self, place: tuple[str, str], new_digest: str | None) -> None:
         """Expect the content of a change made through the bridge; None means deleted."""

@@ -535,7 +535,9 @@ class FileWriter:
 
     async def _drop_oldest(self) -> list[DroppedVersion]:
         dropped = await asyncio.to_thread(self._history.drop_oldest)
-        return [DroppedVersion(entry.name, entry.filename, entry.server) for entry in dropped]
+        return [
+            DroppedVersion(entry.name, entry.filename, entry.server.rpartition(":")[2]) for entry in dropped
+        ]
 
     async def read(self, server: str, filename: str) -> str | None:
         """Return the content of a file, or None if it does not exist."""

@@ -57,6 +57,8 @@ class History:
 
     def __init__(self, settings: BitburnerSettings, clock: Clock) -> None:
         self.is_on = settings.backup_dir != OFF
+        self.game = ""
+        """The game that is connected, or was: see `GameConnection.past`. Each has versions of its own."""
         self._settings = settings
         self.max_files = settings.backup_max_files
         self.max_bytes = MAX_BYTES
@@ -121,12 +123,16 @@ class History:
                 self._index.close()
                 self._index = None
 
+    def _own(self, server: str) -> str:
+        """Return a server as it is stored: with the game that it belongs to, unless that is a real one."""
+        return f"{self.game}:{server}" if self.game else server
+
     def recall(self, version: Version) -> str | None:
         """Return the newest version of a file, if this process recorded it and its content is the same.
 
         Does not block, so it does not check that the file still exists: `record_next` does.
         """
-        newest_digest, name = self._newest.get((version.server, version.filename), ("", ""))
+        newest_digest, name = self._newest.get((self._own(version.server), version.filename), ("", ""))
         return name if version.content is not None and digest(version.content) == newest_digest else None
 
     def record_next(self, version: Version, previous: Version | None) -> str:
@@ -147,8 +153,9 @@ class History:
         """
         try:
             index = self.index
+            version = msgspec.structs.replace(version, server=self._own(version.server))
             if unless_kept:
-                kept = self.find_newest(version.server, version.filename)
+                kept = self._find_newest(version.server, version.filename)
                 if kept is not None and kept.content == version.content:
                     if kept.name in self.unflushed:
                         self.flush()
@@ -223,10 +230,13 @@ class History:
 
     def list_entries(self, server: str, filename: str | None) -> list[Entry]:
         """List the versions of a file, or of all files of a server, newest first."""
-        return self.index.list_entries(server, filename)
+        return self.index.list_entries(self._own(server), filename)
 
     def find_newest(self, server: str, filename: str) -> Version | None:
         """Return the newest readable version of a file."""
+        return self._find_newest(self._own(server), filename)
+
+    def _find_newest(self, server: str, filename: str) -> Version | None:
         # The newest alone first: every write asks, and a file may have thousands of versions.
         for limit in (1, -1):
             for entry in self.index.list_entries(server, filename, limit):
@@ -240,22 +250,25 @@ class History:
         wanted = digest(content)
         return any(
             entry.digest == wanted and self._read(entry.name) is not None
-            for entry in self.index.list_entries(server, filename)
+            for entry in self.list_entries(server, filename)
         )
 
     def list_last_writes(self) -> list[Entry]:
-        """Return the newest version of each file that this bridge wrote or deleted last; newest first."""
+        """Return the newest version of each file that this bridge wrote or deleted last; newest first.
+
+        They are of all games; the servers of one that is not real are named `game:server`.
+        """
         return self.index.list_last_writes()
 
     def find_last_write(self, server: str, filename: str) -> Version | None:
         """Return the content that this bridge wrote last to a file; None if it wrote none, or deleted it."""
-        entry = self.index.find_last_write(server, filename)
+        entry = self.index.find_last_write(self._own(server), filename)
         version = None if entry is None else self._read(entry.name)
         return None if version is None or version.content is None else version
 
     def load(self, server: str, filename: str, name: str) -> Version:
         """Return a version by its name; a deletion has no content and is not found."""
-        for entry in self.index.list_entries(server, filename):
+        for entry in self.list_entries(server, filename):
             if entry.name == name:
                 version = self._read(name)
                 if version is not None and version.content is not None:
@@ -267,7 +280,7 @@ class History:
 
     def find_undo(self, server: str, filename: str, current: str | None) -> Version:
         """Return the version before the current content; repeated undos go further back each time."""
-        entries = self.index.list_entries(server, filename)
+        entries = self.list_entries(server, filename)
         names = [entry.name for entry in entries]
         now = None if current is None else digest(current)
         at = 0

@@ -31,6 +31,10 @@ OWNER, GUEST, DIALLER = "owner", "guest", "dialler"
 """Roles of this process, as `connection_status` reports them."""
 
 
+SIMULATOR = "bridgehead-simulator"
+"""User-Agent of the simulated game; a browser cannot set one for a WebSocket."""
+
+
 class GameConnection:
     """Holds the current link to the game, if there is one."""
 
@@ -83,6 +87,11 @@ class GameConnection:
         # A guest's link outlives the owner's game: cached data may be from an earlier game.
         link.memory.clear()
         self._changed("game connected")
+
+    @property
+    def past(self) -> str:
+        """Whose versions, differences and sync state belong to the game; empty for a real one."""
+        return self.game if self.game == SIMULATOR else ""
 
     def unplug(self, link: Link) -> None:
         """Forget a link, if it is the current one."""

@@ -18,7 +18,7 @@ from bridgehead.runtime import logs
 
 from ..settings import ANY_ORIGIN, ANY_PORT, NO_ORIGIN, Address, BitburnerSettings
 from . import setup_steps, sockets
-from .connection import GameConnection
+from .connection import SIMULATOR, GameConnection
 from .sharing.peer_auth import NONCE, PROOF, Prover
 from .sharing.relay import Relay
 from .sockets import MARK, RELAY_PATH
@@ -113,7 +113,10 @@ class Listener:
             self._admit(socket)
             await self._relay.serve(socket, request.headers)
             return
-        origin = describe_origin(None if request is None else request.headers.get("Origin"))
+        headers = {} if request is None else request.headers
+        origin = describe_origin(headers.get("Origin"))
+        if headers.get("User-Agent") == SIMULATOR:
+            origin = SIMULATOR
         async with self._admission:
             current = self._connection.link
             if current is not None:

@@ -17,6 +17,7 @@ from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, WebSocketException
 from websockets.typing import Origin
 
+from ..game.connection import SIMULATOR
 from .answer import decode, reply
 from .faults import HELD, Dice, Faults, garbage, nonsense, padded
 from .world import World
@@ -40,6 +41,9 @@ class Exchange(Struct, frozen=True):
 
 class Game:
     """One game: its world, and at most one connection."""
+
+    user_agent: str | None = SIMULATOR
+    """Says that this is no real game, so that nothing that is written here is missed in one."""
 
     def __init__(
         self,
@@ -102,7 +106,7 @@ class Game:
                 ping_interval=None,  # a browser sends none
                 max_size=None,
                 proxy=None,
-                user_agent_header=None,
+                user_agent_header=self.user_agent,
             )
         except (OSError, TimeoutError, WebSocketException) as failure:
             is_refused = isinstance(failure, ConnectionRefusedError)

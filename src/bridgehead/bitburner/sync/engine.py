@@ -90,6 +90,8 @@ class Sync:
         """Digests of the last content that both sides agreed on."""
         self._sent: dict[Place, set[str]] = {}
         """Digests sent since then; stored before they are sent, and forgotten once they are the base."""
+        self._past = ""
+        """The game of `_base`."""
         self._is_loaded = False
         self._game: dict[Place, str] = {}
         """Contents of the game at its last reading."""
@@ -108,6 +110,9 @@ class Sync:
         """Compare both sides and return the actions; nothing is changed."""
         if not self._is_loaded:
             await asyncio.to_thread(self._load)
+        past = self._session.connection.past
+        if past != self._past:  # what another game had says nothing about this one
+            self._base, self._sent, self._past = {}, {}, past
         # Read the game before the folder: where case is ignored, its spellings decide the local names.
         contents: dict[Place, str] = {}
         for server in self._folder.servers:
@@ -236,12 +241,13 @@ class Sync:
         for server, name, known in state.sent:
             if server in servers:
                 self._sent.setdefault((server, name), set()).add(known)
+        self._past = state.game
         self._is_loaded = True
 
     async def _store(self) -> None:
         agreed = [(*place, known) for place, known in sorted(self._base.items())]
         sent = [(*place, known) for place, digests in sorted(self._sent.items()) for known in sorted(digests)]
-        await asyncio.to_thread(self._folder.store_state, State(agreed, sent))
+        await asyncio.to_thread(self._folder.store_state, State(agreed, self._past, sent))
 
     async def run(self) -> None:
         """Sync until cancelled; wait while the game is disconnected."""

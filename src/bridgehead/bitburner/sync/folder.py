@@ -70,6 +70,8 @@ class State(Struct, omit_defaults=True):
 
     agreed: _Rows = []
     """The last content that both sides had."""
+    game: str = ""
+    """Whose content that was: see `GameConnection.past`."""
     sent: _Rows = []
     """What was sent since then without an answer; an empty digest is a delete."""
 
