@@ -8,7 +8,7 @@ from importlib.resources import files
 def _read() -> dict[str, list[str]]:
     sections: dict[str, list[str]] = {}
     section: list[str] = []
-    for line in files(__package__).joinpath("words.txt").read_text(encoding="utf-8").splitlines():
+    for line in files(__package__).joinpath("words.txt").read_text(encoding="utf-8").split("\n"):
         if line.startswith("["):
             section = sections.setdefault(line.strip("[]"), [])
         elif line and not line.startswith("#"):
