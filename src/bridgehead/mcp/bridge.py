@@ -6,10 +6,10 @@ A bridge is written once, at import, with decorators; nothing runs until a trans
 from __future__ import annotations
 
 import inspect
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager
 from functools import partial
-from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar, Unpack, overload
 
 import msgspec
 
@@ -22,7 +22,6 @@ from .features.apps import (
     UI_MIME_TYPE,
     UI_SCHEME,
     AppPage,
-    Visibility,
     describe_ui,
 )
 from .features.bridge_base import BridgeBase, Extension, Implementation, OutputSchemas
@@ -30,7 +29,7 @@ from .features.docstrings import read_docstring
 from .features.functions import make_completer, make_reader, name_of
 from .features.prompts import Prompt
 from .features.resources import Resource, ResourceItem, Template, TemplateItem
-from .features.tools import GRACE_SECONDS, InputSchema, TaskSupport, Tool, ToolHints
+from .features.tools import Tool, ToolHints, ToolOptions
 from .revisions import Revision
 from .values.content import Icon
 
@@ -158,59 +157,11 @@ class Bridge(BridgeBase, Generic[State]):
 
     @overload
     def tool(
-        self,
-        description: str | None = None,
-        /,
-        *,
-        name: str | None = None,
-        title: str | None = None,
-        read_only: bool | None = None,
-        destructive: bool | None = None,
-        idempotent: bool | None = None,
-        open_world: bool | None = None,
-        paid: bool = False,
-        effect: str = "",
-        icons: tuple[Icon, ...] = (),
-        input_schema: InputSchema | None = None,
-        contract_schema: dict[str, Any] | None = None,
-        contract_description: str | None = None,
-        defaults: dict[str, Any] | None = None,
-        meta: dict[str, Any] | None = None,
-        app: str | None = None,
-        visible_to: Visibility = "everyone",
-        in_thread: bool = False,
-        task: TaskSupport | None = None,
-        task_grace_seconds: float = GRACE_SECONDS,
-        scopes: Iterable[str] = (),
-        seconds: float | None = None,
+        self, description: str | None = None, /, **options: Unpack[ToolOptions]
     ) -> Callable[[Function], Function]: ...
 
     def tool(
-        self,
-        description: str | Callable[..., Any] | None = None,
-        /,
-        *,
-        name: str | None = None,
-        title: str | None = None,
-        read_only: bool | None = None,
-        destructive: bool | None = None,
-        idempotent: bool | None = None,
-        open_world: bool | None = None,
-        paid: bool = False,
-        effect: str = "",
-        icons: tuple[Icon, ...] = (),
-        input_schema: InputSchema | None = None,
-        contract_schema: dict[str, Any] | None = None,
-        contract_description: str | None = None,
-        defaults: dict[str, Any] | None = None,
-        meta: dict[str, Any] | None = None,
-        app: str | None = None,
-        visible_to: Visibility = "everyone",
-        in_thread: bool = False,
-        task: TaskSupport | None = None,
-        task_grace_seconds: float = GRACE_SECONDS,
-        scopes: Iterable[str] = (),
-        seconds: float | None = None,
+        self, description: str | Callable[..., Any] | None = None, /, **options: Unpack[ToolOptions]
     ) -> Any:
         """Declare a tool: `@bridge.tool` if its docstring describes it, `@bridge.tool("…")` otherwise.
 
@@ -242,35 +193,18 @@ class Bridge(BridgeBase, Generic[State]):
         """
         if callable(description):
             return self.tool()(description)
+        kept: dict[str, Any] = {**options}
+        app, visible_to = kept.pop("app", None), options.get("visible_to", "everyone")
         if app is not None and app not in self.resources:
             message = f"There is no app {app!r}: declare it before its tools"
             raise ValueError(message)
-        meta = {**self._tool_meta, **(meta or {}), **describe_ui(app, visible_to)} or None
-        hints = ToolHints(None, read_only, destructive, idempotent, open_world)
+        meta = {**self._tool_meta, **(kept.pop("meta", None) or {}), **describe_ui(app, visible_to)}
+        hints = ToolHints(
+            None, *(kept.pop(word, None) for word in ("read_only", "destructive", "idempotent", "open_world"))
+        )
 
         def declare(handler: Function) -> Function:
-            tool = Tool(
-                handler,
-                description,
-                bridge=self,
-                in_thread=in_thread,
-                name=name,
-                title=title,
-                hints=hints,
-                paid=paid,
-                effect=effect,
-                icons=icons,
-                input_schema=input_schema,
-                contract_schema=contract_schema,
-                contract_description=contract_description,
-                defaults=defaults,
-                meta=meta,
-                visible_to=visible_to,
-                task=task,
-                task_grace_seconds=task_grace_seconds,
-                scopes=frozenset((scopes,) if isinstance(scopes, str) else scopes),
-                seconds=seconds,
-            )
+            tool = Tool(handler, description, bridge=self, hints=hints, meta=meta or None, **kept)
             self._declare("Tool", self.tools, tool)
             return handler
 

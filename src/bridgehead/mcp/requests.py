@@ -186,8 +186,8 @@ def client_of(request: RpcRequest, connection: Connection, expected: Revision | 
         return connection.client
     if request.name in ("initialize", "ping"):
         return Client(NEWEST_HANDSHAKE, {}, {})
-    if request.name == "server/discover":
-        return _stateless_client(meta)
+    if request.name == "server/discover" or meta is not None:
+        return _stateless_client(meta)  # which says what is missing
     raise MalformedRequest(
         INVALID_REQUEST,
         "Not initialized: send initialize first, or give protocolVersion and clientCapabilities in _meta",

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import inspect
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from copy import copy
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, Literal, TypedDict
 
 import msgspec
 from msgspec import Raw, Struct, field
@@ -84,6 +84,38 @@ InputSchema = dict[str, Any] | Callable[[dict[str, Any]], dict[str, Any]]
 """The schema to list, or a function that makes it from the generated one."""
 
 
+class Options(TypedDict, total=False):
+    """The options of a tool as it keeps them."""
+
+    name: str | None
+    title: str | None
+    icons: tuple[Icon, ...]
+    paid: bool
+    effect: str
+    in_thread: bool
+    scopes: Iterable[str]
+    seconds: float | None
+    task: TaskSupport | None
+    task_grace_seconds: float
+    visible_to: Visibility
+    # For servers with a published contract:
+    input_schema: InputSchema | None
+    defaults: dict[str, Any] | None
+    contract_schema: dict[str, Any] | None
+    contract_description: str | None
+
+
+class ToolOptions(Options, total=False):
+    """The options of `bridge.tool`; its docstring says what they do."""
+
+    read_only: bool | None
+    destructive: bool | None
+    idempotent: bool | None
+    open_world: bool | None
+    app: str | None
+    meta: dict[str, Any] | None
+
+
 class Tool:
     """One tool: its handler and its declaration."""
 
@@ -108,7 +140,7 @@ class Tool:
         visible_to: Visibility = "everyone",
         task: TaskSupport | None = None,
         task_grace_seconds: float = GRACE_SECONDS,
-        scopes: frozenset[str] = frozenset(),
+        scopes: Iterable[str] = (),
         seconds: float | None = None,
     ) -> None:
         self.function = function
@@ -118,7 +150,7 @@ class Tool:
             run_in_thread(handler) if in_thread else handler
         )
         """Called with the decoded arguments and the context."""
-        self.scopes = scopes
+        self.scopes = frozenset((scopes,) if isinstance(scopes, str) else scopes)
         """What a caller over HTTP needs to be allowed."""
         if seconds is not None:
             if not in_thread and not inspect.iscoroutinefunction(inspect.unwrap(function)):
