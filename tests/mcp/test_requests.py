@@ -6,7 +6,7 @@ import msgspec
 import pytest
 from msgspec import UNSET, Raw, UnsetType
 
-from bridgehead.mcp import Bridge, Limits, ProtocolError
+from bridgehead.mcp import Bridge, Limits, ProtocolError, in_memory
 from bridgehead.mcp.calls.params import META_PREFIX, CallToolParams
 from bridgehead.mcp.connection import Client, Connection
 from bridgehead.mcp.dispatch import Dispatcher
@@ -91,6 +91,16 @@ def test_before_a_handshake_only_these_may_come_without_a_version(name: str) -> 
     assert client_of(read_request(name), Connection(Limits()), None).revision is NEWEST_HANDSHAKE
     with pytest.raises(MalformedRequest, match="Not initialized"):
         client_of(read_request("tools/list"), Connection(Limits()), None)
+
+
+async def test_a_meta_without_a_version_before_a_handshake_is_told_what_it_lacks() -> None:
+    client = in_memory.InMemoryClient(Dispatcher(Bridge[None]("early", "1")), NEWEST_HANDSHAKE, {})
+    message = b'{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"_meta":{"progressToken":1}}}'
+
+    error = (await client.raw(message))["error"]
+
+    assert error["code"] == -32602
+    assert "protocolVersion" in error["message"]
 
 
 def test_a_stateless_client_says_everything_in_each_request() -> None:

@@ -226,6 +226,27 @@ async def test_the_error_for_a_format_shows_an_example(kind: Any, example: str) 
     assert example in (await send(bridge, "x"))[1]
 
 
+@pytest.mark.parametrize(
+    ("pattern", "value", "in_a_browser"),
+    [
+        ("b", "abc", True),
+        ("^a$", "a\n", False),
+        (r"^\d$", "٣", False),
+        (r"^a\Z", "a\n", False),
+        ("^[0-9]$", "٣", False),
+    ],
+)
+async def test_a_pattern_is_unanchored_and_differs_from_ecma_262_in_two_ways(
+    pattern: str,
+    value: str,
+    in_a_browser: bool,  # noqa: FBT001 - a case of the table
+) -> None:
+    """A dollar sign matches before the last line break, and a digit may be of any script (docs/engine.md)."""
+    accepted, _ = await send(declare(Annotated[str, Meta(pattern=pattern)]), value)
+
+    assert accepted == (in_a_browser or pattern in {"^a$", r"^\d$"})
+
+
 @dataclass
 class Square:
     side: float
