@@ -289,3 +289,15 @@ async def test_a_decorated_function_keeps_its_parameters() -> None:
     async with in_memory.connect(bridge) as client:
         assert set(bridge.tools["add"].input_schema["properties"]) == {"a", "b"}
         assert (await client.call("add", {"a": 1}))["structuredContent"] == {"result": 3}
+
+
+async def test_a_callable_object_is_a_tool() -> None:
+    class Adder:
+        def __call__(self, a: int, b: int = 2) -> int:
+            return a + b
+
+    bridge: Bridge[None] = Bridge("kinds", "1")
+    bridge.tool("Add two numbers.", name="add")(Adder())
+
+    async with in_memory.connect(bridge) as client:
+        assert (await client.call("add", {"a": 1}))["structuredContent"] == {"result": 3}

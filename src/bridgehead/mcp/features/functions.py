@@ -89,12 +89,15 @@ def _evaluate(annotation: Any, function: Callable[..., Any]) -> Any:
 
 
 def _innermost(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return the function that the author wrote, inside of partials and decorators."""
+    """Return the function that the author wrote, inside of partials, decorators and callable objects."""
     while True:
         function = inspect.unwrap(function)
         if not isinstance(function, functools.partial):
-            return getattr(function, "__func__", function)
+            break
         function = function.func
+    if not inspect.isroutine(function) and not isinstance(function, type):
+        function = type(function).__call__
+    return getattr(function, "__func__", function)
 
 
 # --- calling -----------------------------------------------------------------------------------------------
