@@ -55,7 +55,7 @@ def test_a_failing_program_ends_it_with_its_status(monkeypatch: pytest.MonkeyPat
         (["bench", "OF=aoc"], [("python", "-m", "bench.aoc")]),
         (["compare"], [("python", "-m", "bench.before_after", "HEAD~1")]),
         (["compare", "BASE=v0.2"], [("python", "-m", "bench.before_after", "v0.2")]),
-        (["mutants", "OF=durable"], [("python", "-m", "tests.mutants", "durable")]),
+        (["mutants", "ARGS=--seed 7 aoc"], [("python", "-m", "tests.mutants", "--seed", "7", "aoc")]),
         (["frameworks", "ARGS=--ci"], [("python", "-m", "tests.frameworks", "--ci")]),
         (["test"], [("pytest", "-n", "4", "--dist", "loadfile")]),
     ],

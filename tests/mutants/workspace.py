@@ -1,4 +1,4 @@
-"""A copy of the project with one module full of mutants, and an interpreter that imports the copy.
+"""A copy of the project in which modules are changed, and an interpreter that imports the copy.
 
 Most behaviour is tested through child processes, some with an environment of their own. So the copy has its
 own virtual environment instead of a PYTHONPATH: whatever starts `sys.executable` or the installed command
@@ -17,7 +17,7 @@ SCRIPT = "#!{python}\nimport sys\nfrom bridgehead.cli import main\nsys.exit(main
 
 
 class Workspace:
-    """A folder that is made anew for each module."""
+    """A folder that is made anew for each run."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -41,7 +41,3 @@ class Workspace:
         script = self.python.with_name("bridgehead")
         script.write_text(SCRIPT.format(python=self.python))
         script.chmod(0o755)
-
-    def source(self, module: str) -> Path:
-        """Return where a module of the copy is."""
-        return self.folder.joinpath("src", *module.split(".")).with_suffix(".py")
