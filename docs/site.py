@@ -29,7 +29,7 @@ def gather(target: Path) -> None:
     """Copy every page and picture into one folder, with links that work there."""
     shutil.rmtree(target, ignore_errors=True)
     shutil.copytree(DOCS / "images", target / "images")
-    for name in ("site.css", "site.js"):
+    for name in ("logo.svg", "site.css", "site.js"):
         shutil.copy(DOCS / name, target)
     sources = [*DOCS.glob("*.md"), *(ROOT / name for name in ROOT_PAGES)]
     for source in sources:
@@ -48,6 +48,14 @@ def read_file(path: Path) -> str:
     return "\n".join(
         f"# {file.name}\n\n{file.read_text(encoding='utf-8')}" for file in sorted(path.iterdir())
     )
+
+
+def read_version() -> str:
+    """Return the version of the project, which is not installed where this runs."""
+    source = (ROOT / "src" / "bridgehead" / "__init__.py").read_text(encoding="utf-8")
+    found = re.search(r'__version__ = "(.+)"', source)
+    assert found is not None, "src/bridgehead/__init__.py has no __version__"  # noqa: S101
+    return found[1]
 
 
 def page_name(source: Path) -> str:
@@ -80,7 +88,8 @@ def outside_requests(folder: Path) -> Iterator[str]:
 def main() -> int:
     """Make the site and say where it is."""
     gather(SITE / "pages")
-    shutil.copy(DOCS / "mkdocs.yml", SITE)
+    configuration = (DOCS / "mkdocs.yml").read_text(encoding="utf-8").replace("VERSION", read_version())
+    (SITE / "mkdocs.yml").write_text(configuration, encoding="utf-8")
     made = subprocess.run(
         [sys.executable, "-m", "zensical", "build", "--strict", "--clean"], cwd=SITE, check=False
     )

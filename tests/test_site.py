@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from bridgehead import __version__
 from docs import site
 
 ROOT = Path(__file__).parents[1]
@@ -76,3 +77,8 @@ def test_a_link_to_another_site_is_no_request(tmp_path: Path) -> None:
     (tmp_path / "index.html").write_text('<a href="https://example.com">x</a>', encoding="utf-8")
 
     assert list(site.outside_requests(tmp_path)) == []
+
+
+def test_the_version_is_read_from_the_package() -> None:
+    assert site.read_version() == __version__
+    assert "VERSION" in (ROOT / "docs" / "mkdocs.yml").read_text(encoding="utf-8")
