@@ -31,7 +31,8 @@ async def test_a_key_and_a_model_that_work_are_right(tmp_path: Path) -> None:
         findings = await examine_with(environment(api, tmp_path))
 
     assert findings["key"][0] == findings[f"API at {api.url}"][0] == findings["model"][0] == "right"
-    assert findings["state"] == ("right", f"kept in {tmp_path / 'mercury'}")
+    assert findings["state"] == ("right", f"{tmp_path / 'mercury'}, made when it is first needed")
+    assert [*tmp_path.iterdir()] == []
 
 
 async def test_offline_nothing_is_asked(tmp_path: Path) -> None:

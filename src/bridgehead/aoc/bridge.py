@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from bridgehead.mcp import Bridge
 from bridgehead.runtime.errors import BridgeError
-from bridgehead.runtime.manifest import FarSide, FormField, Manifest
+from bridgehead.runtime.manifest import FarSide, FormField, Kept, Manifest
 from bridgehead.runtime.timing import Clock
 
 from .errors import CONTRACT_REVISION, AocDialect
@@ -172,6 +172,11 @@ manifest = Manifest(
     report=_report,
     first_step=first_step,
     schema=_read_schema,
+    keeps=(
+        Kept("data", "aoc", "puzzles, speed records and attempts"),
+        Kept("config", "aoc/session", "the session cookie of your browser"),
+        Kept("state", "aoc", "the key that seals grades"),
+    ),
     form=(
         FormField("AOC_DATA_DIR", "Data folder", is_required=True),
         FormField("AOC_YEAR", "Year of the event"),

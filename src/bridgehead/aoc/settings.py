@@ -8,7 +8,7 @@ import os
 from pathlib import Path
 from typing import ClassVar
 
-from bridgehead.runtime.directories import DatabaseSettings, StateSettings, open_state
+from bridgehead.runtime.directories import DatabaseSettings, StateSettings, open_state, user_config
 from bridgehead.runtime.logs import LogSettings
 from bridgehead.runtime.settings import PATH, TEXT, Kind, Setting, SettingError, choice, whole
 from bridgehead.runtime.tool_filter import ALL_TOOLSETS, Toolsets, prefix_setting
@@ -107,9 +107,7 @@ class AocSettings(LogSettings, DatabaseSettings, StateSettings):
 
 def find_session_file(settings: AocSettings) -> Path:
     """Return the path of the session cookie's file, which may not exist."""
-    from platformdirs import user_config_path
-
-    return settings.session_file or user_config_path("bridgehead", appauthor=False) / "aoc" / "session"
+    return settings.session_file or user_config("aoc/session")
 
 
 def secret_paths(settings: AocSettings) -> tuple[Path, ...]:

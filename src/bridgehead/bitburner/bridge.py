@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from bridgehead import __version__
 from bridgehead.mcp import Bridge, hide_tools
-from bridgehead.runtime.manifest import FarSide, FormField, Manifest
+from bridgehead.runtime.manifest import FarSide, FormField, Kept, Manifest
 from bridgehead.runtime.metrics import Metrics
 from bridgehead.runtime.timing import Clock, SystemClock
 
@@ -118,6 +118,12 @@ manifest = Manifest(
         FormField("BITBURNER_LISTEN", "Where the game dials in"),
         FormField("BITBURNER_READ_ONLY", "Read only"),
         FormField("BITBURNER_CONFIRM_DELETE", "Ask before a delete"),
+    ),
+    keeps=(
+        Kept("state", "bitburner/backups", "earlier versions of your scripts"),
+        Kept("state", "bitburner/saves", "saves of your game"),
+        Kept("state", "bitburner/unfinished", "batches of writes that did not end"),
+        Kept("state", "bitburner/typescript", "the script checker"),
     ),
     single_process="A game connects to one process only, and the others would have to ask that one.",
 )

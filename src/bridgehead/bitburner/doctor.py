@@ -2,28 +2,23 @@
 
 from __future__ import annotations
 
-import os
-import stat
 from collections.abc import Mapping
-from pathlib import Path
 
+from bridgehead.runtime.directories import looking, state_folder
 from bridgehead.runtime.errors import BridgeError
-from bridgehead.runtime.findings import Finding, settings_finding
+from bridgehead.runtime.findings import Finding, folder_finding, settings_finding
 from bridgehead.runtime.metrics import Metrics
 from bridgehead.runtime.timing import SystemClock
 
-from .changes.history import History
+from .changes import history
 from .game.connection import GUEST
 from .game.counters import GameCounters
 from .game.setup_steps import WITHOUT_GAME
-from .game.sharing import peer_auth
 from .session import Session, open_session
-from .settings import BitburnerSettings
+from .settings import OFF, BitburnerSettings
 
 WAIT_SECONDS = 2.0
 """How long `bridgehead doctor` waits for a game; `bridgehead bitburner doctor --wait` waits longer."""
-_OTHERS = 0o077
-"""Permission bits of group and others."""
 
 
 async def examine(environment: Mapping[str, str], wait: float = WAIT_SECONDS) -> list[Finding]:
@@ -31,20 +26,17 @@ async def examine(environment: Mapping[str, str], wait: float = WAIT_SECONDS) ->
     # Quiet unless the user has set a level: log lines would come between the findings.
     settings = BitburnerSettings({"MCP_LOG_LEVEL": "error", **environment})
     findings = [settings_finding(BitburnerSettings(environment), environment)]
+    findings.append(folder_finding("state", state_folder(settings, "bitburner")))
+    if settings.backup_dir != OFF:
+        findings.append(folder_finding("backups", history.place(settings)))
+        findings.append(folder_finding("saves", settings.saves_folder))
+    else:
+        advice = "Unset BITBURNER_BACKUP_DIR to have previous contents kept."
+        findings.append(Finding("backups", "note", "off: an overwritten file is lost", advice))
     try:
-        findings.append(_check_folder("state", peer_auth.key_path(settings).parent))
-        backups = History(settings, SystemClock())
-        if backups.is_on:
-            findings.append(_check_folder("backups", backups.folder))
-            findings.append(_check_folder("saves", settings.open_saves_folder()))
-        else:
-            advice = "Unset BITBURNER_BACKUP_DIR to have previous contents kept."
-            findings.append(Finding("backups", "note", "off: an overwritten file is lost", advice))
-    except BridgeError as error:
-        findings.append(Finding("folders", "wrong", error.message, error.next_step))
-    try:
-        async with open_session(settings, GameCounters(Metrics()), SystemClock()) as session:
-            findings += await _check_session(session, wait)
+        with looking(settings, "bitburner") as own:
+            async with open_session(own, GameCounters(Metrics()), SystemClock()) as session:
+                findings += await _check_session(session, wait)
     except BridgeError as error:
         findings.append(Finding("listener", "wrong", error.message, error.next_step))
     if settings.read_only:
@@ -53,16 +45,6 @@ async def examine(environment: Mapping[str, str], wait: float = WAIT_SECONDS) ->
         asks = "after asking the user" if settings.confirm_delete else "without asking the user"
         permission = f"reading, writing, and deleting {asks} where the client can ask"
     return [*findings, Finding("permission", "right", permission)]
-
-
-def _check_folder(what: str, folder: Path) -> Finding:
-    mode = stat.S_IMODE(folder.stat().st_mode)
-    if not os.access(folder, os.W_OK):
-        return Finding(what, "wrong", f"{folder} cannot be written to", "Choose another folder.")
-    if os.name != "nt" and mode & _OTHERS:
-        advice = f"chmod 700 {folder}"
-        return Finding(what, "note", f"{folder} is readable by other users ({mode:o})", advice)
-    return Finding(what, "right", str(folder))
 
 
 async def _check_session(session: Session, wait: float) -> list[Finding]:

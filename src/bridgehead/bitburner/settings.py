@@ -225,11 +225,12 @@ class BitburnerSettings(StateSettings, LogSettings):
         scheme, _, rest = (self.rpc_url or "").partition("://")
         return f"{scheme}://{rest.rpartition('@')[2]}"
 
-    def open_saves_folder(self) -> Path:
-        """Return the folder of save files: inside BITBURNER_BACKUP_DIR if that is a path."""
+    @property
+    def saves_folder(self) -> Path:
+        """The folder of save files, which may not exist: inside BITBURNER_BACKUP_DIR if that is a path."""
         if isinstance(self.backup_dir, Path):
-            return directories.make_private(self.backup_dir / "saves")
-        return directories.open_state(self, "bitburner/saves")
+            return self.backup_dir / "saves"
+        return directories.state_folder(self, "bitburner/saves")
 
     def check(self) -> None:
         """Refuse combinations of values that are invalid."""

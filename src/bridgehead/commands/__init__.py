@@ -15,6 +15,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "demo": ("bridgehead.commands.demo", "show each bridge at work, offline"),
     "new": ("bridgehead.commands.new", "make a project with a bridge of your own"),
     "dev": ("bridgehead.commands.dev", "serve a bridge while you write it, and show the traffic"),
+    "uninstall": ("bridgehead.commands.uninstall", "list what was made on this machine, and remove it"),
     "completion": ("bridgehead.commands.completion", "print a shell completion script"),
 }
 """Command to its module and its line in the help. Modules are imported only when their command runs."""

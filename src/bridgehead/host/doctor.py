@@ -7,6 +7,7 @@ import importlib.util
 from collections.abc import Mapping
 from urllib.parse import urlsplit
 
+from bridgehead.runtime.directories import looking
 from bridgehead.runtime.errors import BridgeError
 from bridgehead.runtime.findings import Finding, settings_finding
 from bridgehead.runtime.settings import hide_credentials
@@ -46,7 +47,7 @@ async def examine(environment: Mapping[str, str]) -> list[Finding]:
         settings_finding(settings, environment),
         *(Finding("settings", "wrong", problem) for problem in problems),
         Finding("would serve", "right", f"{named} at {address}"),
-        await asyncio.to_thread(_tokens, settings),
+        await asyncio.to_thread(_look_at_tokens, settings),
         *await _sign_in(settings, f"{scheme}://{settings.shown_host}:{settings.port}"),
         await _database(settings),
         await _redis(settings),
@@ -129,6 +130,11 @@ async def _sign_in(settings: HostSettings, address: str) -> list[Finding]:
     issuer = await _connect("OAuth issuer", settings.oauth_issuer, "Correct BRIDGEHEAD_OAUTH_ISSUER.")
     callback = (settings.public_url or address).rstrip("/") + OAUTH_CALLBACK
     return [issuer, Finding("dashboard", "right", f"sign-in with OAuth; the redirect URI is {callback}")]
+
+
+def _look_at_tokens(settings: HostSettings) -> Finding:
+    with looking(settings, "host") as own:
+        return _tokens(own)
 
 
 def _tokens(settings: HostSettings) -> Finding:

@@ -124,6 +124,15 @@ def read(path: Path) -> str | None:
         raise InstallError(f"{path}:{where}. Nothing was written.") from None
 
 
+def backups_of(path: Path) -> list[Path]:
+    """Return the backups beside a file, oldest first: the stamp in their names sorts by time."""
+    target = path.resolve()
+    pattern = re.compile(re.escape(target.name) + r"\.bridgehead-[0-9TZ.]+\.bak")
+    if not target.parent.is_dir():
+        return []
+    return sorted(other for other in target.parent.iterdir() if pattern.fullmatch(other.name))
+
+
 def write(path: Path, before: str | None, after: str | None, stamp: str) -> Path | None:
     """Replace the file, or delete it if `after` is None; return the path of its backup.
 
@@ -149,10 +158,7 @@ def write(path: Path, before: str | None, after: str | None, stamp: str) -> Path
         else:
             durable.replace(target, after.encode(), mode=mode)
             target.chmod(mode)  # the umask may have taken bits away from the new file
-        pattern = re.compile(re.escape(target.name) + r"\.bridgehead-[0-9TZ.]+\.bak")
-        # The stamp in the names sorts by time.
-        backups = sorted(other for other in target.parent.iterdir() if pattern.fullmatch(other.name))
-        for old in backups[:-BACKUPS]:
+        for old in backups_of(target)[:-BACKUPS]:
             with suppress(PermissionError):  # open in another program on Windows; the next change prunes it
                 old.unlink(missing_ok=True)
     except OSError as failure:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from bridgehead import __version__
 from bridgehead.mcp import Bridge, socket_loop, stdio
-from bridgehead.runtime.manifest import FarSide, FormField, Manifest
+from bridgehead.runtime.manifest import FarSide, FormField, Kept, Manifest
 from bridgehead.runtime.metrics import Metrics
 
 from .calling.audit import audit_calls
@@ -248,6 +248,7 @@ manifest = Manifest(
     schema=_schema,
     serve=serve,
     first_step=first_step,
+    keeps=(Kept("state", "mercury", "usage, budgets and tasks"),),
     form=(
         FormField("MERCURY_API_KEY", "API key", is_required=True),
         FormField("MERCURY_MODEL", "Model"),

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from bridgehead.runtime import directories, logs
-from bridgehead.runtime.errors import BridgeError
-from bridgehead.runtime.findings import Finding, settings_finding
+from bridgehead.runtime.findings import Finding, folder_finding, settings_finding
 from bridgehead.runtime.stores import migrations
 
 from .calling.keys import KEY_PAGE
@@ -25,19 +24,21 @@ APART = (
 
 async def examine(environment: Mapping[str, str], *, offline: bool = False) -> list[Finding]:
     """Run all checks; with `offline`, only those that need neither the API nor a provider."""
+    settings = MercurySettings(environment)
+    with directories.looking(settings, "mercury") as own:
+        return await _examine(settings, Service(own), environment, offline=offline)
+
+
+async def _examine(
+    settings: MercurySettings, service: Service, environment: Mapping[str, str], *, offline: bool
+) -> list[Finding]:
     from bridgehead.runtime.stores.redis_check import examine_redis
 
     from .calling.postgres_usage import read_schema
 
-    settings = MercurySettings(environment)
-    service = Service(settings)
     try:
         findings = [settings_finding(settings, environment)]
-        try:
-            folder = directories.open_state(settings, "mercury")
-            findings.append(Finding("state", "right", f"kept in {folder}"))
-        except BridgeError as error:
-            findings.append(Finding("state", "wrong", error.message, error.next_step))
+        findings.append(folder_finding("state", directories.state_folder(settings, "mercury")))
         findings.append(await migrations.examine(settings.database_url, read_schema, "usage and budgets"))
         findings.append(await examine_redis(settings, SHARED, APART))
         if service.keys.has_placeholder:

@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import hmac
+from collections.abc import Iterator
+from contextlib import contextmanager
+from copy import copy
 from pathlib import Path
 from secrets import token_bytes
+from tempfile import TemporaryDirectory
+from typing import TypeVar
 from urllib.parse import urlsplit
 
 from .errors import StorageError
@@ -110,13 +115,40 @@ def user_data(part: str) -> Path:
     return user_data_path(APPLICATION, appauthor=False) / part
 
 
-def open_state(settings: StateSettings, part: str) -> Path:
-    """Return the folder for the state of one part of the product; create it, private to the user."""
+def user_config(part: str) -> Path:
+    """Return a path below the user's configuration directory; it need not exist."""
+    from platformdirs import user_config_path
+
+    return user_config_path(APPLICATION, appauthor=False) / part
+
+
+def state_folder(settings: StateSettings, part: str) -> Path:
+    """Return the folder for the state of one part of the product; it need not exist."""
     if settings.state_dir is not None:
-        return make_private(settings.state_dir / part)
+        return settings.state_dir / part
     from platformdirs import user_state_path
 
-    return make_private(user_state_path(APPLICATION, appauthor=False) / part)
+    return user_state_path(APPLICATION, appauthor=False) / part
+
+
+def open_state(settings: StateSettings, part: str) -> Path:
+    """Return the folder for the state of one part of the product; create it, private to the user."""
+    return make_private(state_folder(settings, part))
+
+
+S = TypeVar("S", bound=StateSettings)
+
+
+@contextmanager
+def looking(settings: S, part: str) -> Iterator[S]:
+    """Give a check its settings. Where a part has no state yet, they name a folder that is removed again."""
+    if state_folder(settings, part).exists():
+        yield settings
+        return
+    with TemporaryDirectory(prefix="bridgehead-") as temporary:
+        aside = copy(settings)
+        aside.values = {**settings.values, StateSettings.state_dir.name: Path(temporary)}
+        yield aside
 
 
 def make_private(folder: Path) -> Path:

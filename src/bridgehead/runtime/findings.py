@@ -5,8 +5,11 @@ The host's page shows the report. All texts are plain: the code that shows them 
 
 from __future__ import annotations
 
+import os
 import re
+import stat
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from msgspec import Struct
@@ -23,6 +26,8 @@ Verdict = Literal["right", "note", "wrong"]
 
 _MARKS = {"right": "[green]✓[/]", "note": "[yellow]•[/]", "wrong": "[red]✗[/]"}
 _DEFAULT = "default"
+_OTHERS = 0o077
+"""Permission bits of group and others."""
 _WORD = re.compile(r"(?:`[^`]*`|\S)+")
 """A word, or several within backticks."""
 _LIST_PART = re.compile(r"[^,]*,|[^,]+")
@@ -94,6 +99,20 @@ class _Prose:
 def _folded(line: Text) -> Text:
     line.overflow = "fold"
     return line
+
+
+def folder_finding(what: str, folder: Path) -> Finding:
+    """Check that a folder can be written to, or made; nothing is made."""
+    there = next(path for path in (folder, *folder.parents) if path.exists())
+    if not there.is_dir() or not os.access(there, os.W_OK):
+        return Finding(what, "wrong", f"{there} cannot be written to", "Choose another folder.")
+    if there != folder:
+        return Finding(what, "right", f"{folder}, made when it is first needed")
+    mode = stat.S_IMODE(folder.stat().st_mode)
+    if os.name != "nt" and mode & _OTHERS:
+        advice = f"Run `chmod 700 {folder}`."
+        return Finding(what, "note", f"{folder} is readable by other users ({mode:o})", advice)
+    return Finding(what, "right", str(folder))
 
 
 def exit_code(findings: Iterable[Finding]) -> int:

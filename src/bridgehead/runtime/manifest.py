@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable, Collection, Mapping
 from contextlib import AbstractContextManager
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
 from msgspec import Struct
 
@@ -65,6 +65,15 @@ class FormField(Struct, frozen=True):
     is_required: bool = False
     question: str = ""
     """What `install` asks at a terminal if it is not set; empty if it does not ask."""
+
+
+class Kept(Struct, frozen=True):
+    """A folder or file that a bridge makes by itself, and what it holds; `uninstall` lists and removes it."""
+
+    root: Literal["state", "data", "config"]
+    path: str
+    """From that directory of the user on."""
+    about: str
 
 
 class Trial(Struct, frozen=True):
@@ -130,6 +139,8 @@ class Manifest(Struct, frozen=True, kw_only=True):
     """Reads the tables for BRIDGEHEAD_DATABASE_URL; `bridgehead db migrate` creates them."""
     single_process: str = ""
     """Why only one process can serve it; empty if several can."""
+    keeps: tuple[Kept, ...] = ()
+    """What it keeps beside `NAME` in the state directory, or in it."""
     api: int = API
 
     def load_doctor(self) -> Doctor | None:

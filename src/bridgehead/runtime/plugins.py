@@ -29,6 +29,7 @@ GROUP = "bridgehead.bridges"
 NAME = re.compile(r"[a-z][a-z0-9_-]*")
 RESERVED = frozenset(
     {"call", "completion", "db", "demo", "dev", "doctor", "help", "install", "new", "serve", "token", "tools"}
+    | {"uninstall", "version"}
     | {"bridgehead", "host", "none"}  # the server of all bridges, a part of doctor, a token without bridges
 )
 """Names that have another meaning on the command line."""

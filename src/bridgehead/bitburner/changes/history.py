@@ -52,6 +52,14 @@ class Version(Struct, frozen=True, omit_defaults=True):
     name: str = ""
 
 
+def place(settings: BitburnerSettings) -> Path:
+    """Return the path of the folder of versions, which may not exist."""
+    chosen = settings.backup_dir
+    if chosen is None or isinstance(chosen, str):
+        return directories.state_folder(settings, "bitburner/backups")
+    return chosen
+
+
 class History:
     """The folder of versions, bounded by count and by bytes."""
 
@@ -80,11 +88,7 @@ class History:
     def folder(self) -> Path:
         """The folder of versions; created if it is missing, even if someone deleted it meanwhile."""
         if self._folder is None or not self._folder.is_dir():
-            chosen = self._settings.backup_dir
-            if chosen is None or isinstance(chosen, str):
-                self._folder = directories.open_state(self._settings, "bitburner/backups")
-            else:
-                self._folder = directories.make_private(chosen)
+            self._folder = directories.make_private(place(self._settings))
         return self._folder
 
     @property

@@ -12,7 +12,7 @@ from time import gmtime, strftime
 from msgspec import Struct
 
 from bridgehead.mcp import Answer, Context, NoArguments
-from bridgehead.runtime import durable
+from bridgehead.runtime import directories, durable
 from bridgehead.runtime.errors import StorageError
 
 from ..errors import InvalidReply
@@ -76,7 +76,7 @@ def packed(save: Save) -> bytes:
 
 
 def _store(settings: BitburnerSettings, name: str, data: bytes) -> Path:
-    place = settings.open_saves_folder()
+    place = directories.make_private(settings.saves_folder)
     try:
         durable.replace(place / name, data)
         # Names begin with the UTC time, so they sort by age.
