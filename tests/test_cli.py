@@ -120,8 +120,20 @@ def test_a_current_folder_that_is_gone_is_one_line(tmp_path: Path, words: list[s
     )
 
 
-def test_the_short_option_prints_the_version_too() -> None:
-    assert bridgehead("-V").stdout == bridgehead("--version").stdout
+@pytest.mark.parametrize("word", ["-V", "-v", "version"])
+def test_the_version_has_the_names_that_people_try(word: str) -> None:
+    assert bridgehead(word).stdout == bridgehead("--version").stdout
+
+
+def test_help_of_two_words_is_the_help_of_a_subcommand() -> None:
+    assert bridgehead("help", "aoc", "fetch").stdout == bridgehead("aoc", "fetch", "--help").stdout
+
+
+@pytest.mark.parametrize("command", ["call", "tools", "serve", "doctor", "demo", "install"])
+def test_a_bridge_that_is_misspelt_is_named_with_the_one_that_was_meant(command: str) -> None:
+    words = {"call": ["bitburnr", "read_file"], "install": ["cursor", "bitburnr"]}.get(command, ["bitburnr"])
+
+    assert "Did you mean 'bitburner'?" in bridgehead(command, *words).stderr
 
 
 @pytest.mark.parametrize(
@@ -132,7 +144,7 @@ def test_the_short_option_prints_the_version_too() -> None:
         (["mercuy"], "Unknown command 'mercuy'. Did you mean 'mercury'?"),
         (["--versio"], "Unknown command '--versio'. Did you mean '--version'?"),
         (["two\nlines"], r"Unknown command 'two\nlines'. Run 'bridgehead help' for the list."),
-        (["help", "two", "words"], "help takes one command. Run 'bridgehead help' for the list."),
+        (["help", "two", "words"], "Unknown command 'two'. Run 'bridgehead help' for the list."),
         (["--version", "please"], "--version takes no arguments. Run 'bridgehead help' for the list."),
     ],
 )

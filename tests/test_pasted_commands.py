@@ -94,6 +94,14 @@ def test_no_printed_command_has_anything_behind_it() -> None:
     assert behind == []
 
 
+@pytest.mark.parametrize(("where", "text"), [*helps()], ids=[where for where, _ in helps()])
+def test_every_help_has_a_sentence_and_an_example(where: str, text: str) -> None:
+    about = text.partition("\n\n")[2]
+
+    assert re.match(r"[A-Z](?s:.*?)\.", about), "it begins with what the command does"
+    assert re.search(r"^  (?:[A-Z_]+=\S+ )?bridgehead ", text, re.MULTILINE), "and shows how to type it"
+
+
 def test_no_printed_command_begins_with_a_prompt_unless_its_output_follows() -> None:
     prompted = [
         f"{document.name}: {block}"

@@ -21,7 +21,7 @@ if TYPE_CHECKING:  # importing typing would take longer than this module does
     from bridgehead.runtime.settings import Setting
 
 _HELP = """\
-usage: bridgehead BRIDGE [COMMAND ...] | COMMAND [...] | help [COMMAND] | --version
+usage: bridgehead BRIDGE [COMMAND ...] | COMMAND [...] | help [COMMAND ...] | version
 
 MCP servers, called bridges, on a protocol engine of their own.
 
@@ -34,7 +34,7 @@ commands:
 {commands}
 
   help        print this text, or the help of a command or bridge
-  --version   print the version (-V)
+  version     print the version (--version, -V, -v)
 
 See each of them at work, add one to a client's configuration, serve all of them over HTTP:
 
@@ -56,14 +56,14 @@ def main(arguments: "list[str] | None" = None) -> int:
     if None in (sys.stdin, sys.stdout, sys.stderr):
         _open_closed_streams()
     match sys.argv[1:] if arguments is None else arguments:
-        case ["--version" | "-V"]:
+        case ["--version" | "-V" | "-v" | "version"]:
             return _guard_output(lambda: _print(f"bridgehead {__version__}\n"))
         case [] | ["help" | "--help" | "-h"] | ["help", "help" | "--help" | "-h"]:
             return _guard_output(lambda: _print(help_text()))
-        case ["help", name]:
-            return _run(name, ["--help"])
-        case ["help" | "--version" | "-V" | "--help" | "-h" as option, *_]:
-            return _refuse(f"{option} takes {'one command' if option == 'help' else 'no arguments'}.")
+        case ["help", name, *below]:
+            return _run(name, [*below, "--help"])
+        case ["--version" | "-V" | "-v" | "version" | "--help" | "-h" as option, *_]:
+            return _refuse(f"{option} takes no arguments.")
         case words:
             return _run(words[0], words[1:])
 
@@ -229,7 +229,7 @@ def _refuse(reason: str, like: str = "") -> int:
     from bridgehead.commands import COMMANDS
     from bridgehead.runtime import plugins
 
-    known = [*plugins.names(), *COMMANDS, "help", "--version", "--help"]
+    known = [*plugins.names(), *COMMANDS, "help", "version", "--version", "--help"]
     meant = get_close_matches(like, known, n=1)
     step = f"Did you mean {meant[0]!r}?" if meant else "Run 'bridgehead help' for the list."
     sys.stderr.write(f"{reason} {step}\n")

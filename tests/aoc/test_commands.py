@@ -133,12 +133,31 @@ def test_init_makes_a_folder_in_which_the_first_call_works(tmp_path: Path) -> No
     assert "answers/" in (data.folder / ".gitignore").read_text().splitlines()
 
 
+def test_init_without_a_folder_makes_it_here_where_the_next_call_finds_it(tmp_path: Path) -> None:
+    environment = {**os.environ, "HOME": str(tmp_path / "home"), "AOC_DATA_DIR": ""}
+    made, called = (
+        subprocess.run(
+            [COMMAND, *words],
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=True,
+            cwd=tmp_path,
+            env=environment,
+        )
+        for words in (["aoc", "init"], ["call", "aoc", "fetch_instruction", "day=1"])
+    )
+
+    assert (tmp_path / "instructions" / "Day01_phase1.md").exists()
+    assert f"AOC_DATA_DIR={tmp_path} bridgehead install CLIENT aoc" in made.stdout or os.name == "nt"
+    assert "Lanterns on the quay" in called.stdout
+
+
 def test_init_of_another_folder_prints_a_call_that_works_as_it_is(tmp_path: Path) -> None:
     data = Data(tmp_path / "data")
     made = typed(data, "init", str(tmp_path / "of mine"))
-    command = made.stdout.splitlines()[-1].removeprefix("Next: ")
+    command = made.stdout.splitlines()[-2].strip()
 
-    assert f"Set AOC_DATA_DIR={tmp_path / 'of mine'} to use it." in made.stdout
     if os.name != "nt":
         path = f"{COMMAND.parent}{os.pathsep}{os.environ['PATH']}"
         environment = {**os.environ, **data.environment(), "PATH": path}

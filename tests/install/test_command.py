@@ -107,6 +107,14 @@ def test_at_a_terminal_the_bridges_are_asked_for(desk: Desk, monkeypatch: pytest
     assert [*servers(desk.cursor)] == ["aoc"]
 
 
+@pytest.mark.parametrize(
+    "words", [["bitburner", "cursor"], ["aoc", "bitburner", "cursor"], ["cursor", "aoc"]]
+)
+def test_client_and_bridges_may_be_typed_in_any_order(desk: Desk, words: list[str]) -> None:
+    assert desk.type(*words).status == 0
+    assert {*servers(desk.cursor)} == {*words} - {"cursor"}
+
+
 def test_at_a_terminal_a_budget_is_asked_for_once_and_put_into_the_entry(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -74,6 +74,15 @@ def test_an_unknown_value_is_told_the_valid_ones_or_the_one_that_was_meant(
     assert refused(capsys, "rec").endswith(" 'rec'. Did you mean 'record'?\n")
 
 
+def test_a_beginning_of_two_words_may_mean_both(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        Parser(prog="x").refuse("Unknown client 'claude'", "claude", ["claude-desktop", "claude-code", "zed"])
+
+    assert capsys.readouterr().err == (
+        "x: Unknown client 'claude'. Did you mean 'claude-desktop' or 'claude-code'?\n"
+    )
+
+
 def test_an_error_is_one_line_even_where_an_argument_is_not(capsys: pytest.CaptureFixture[str]) -> None:
     line = refused(capsys, "record", "1", "two\nlines \x1b[31mÄ")
 

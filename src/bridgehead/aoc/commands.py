@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import shlex
 import sys
 from argparse import REMAINDER, Namespace
 from collections.abc import Callable, Mapping
@@ -15,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
-from bridgehead.runtime.command_line import Parser, number
+from bridgehead.runtime.command_line import Parser, number, with_settings
 from bridgehead.runtime.errors import InvalidArgument, StorageError
 from bridgehead.runtime.findings import exit_code, settings_table, table
 from bridgehead.runtime.http import Proxies
@@ -25,7 +24,7 @@ from .doctor import check, examine
 from .files.entries import GRADES
 from .files.filters import Filters, Skipped
 from .files.history import Page
-from .files.layout import FIRST, LAST, default_data_dir, folders_in
+from .files.layout import FIRST, LAST, folders_in
 from .files.names import clean_name
 from .measuring import Measurement, measure
 from .ranking import rendering, wording
@@ -94,7 +93,9 @@ def parser() -> Parser:
     """Return the parser of the command line."""
     top = Parser(prog="bridgehead aoc", description=_ABOUT)
     commands = top.add_subparsers(required=True, metavar="COMMAND")
-    board = _add(commands, "leaderboard", _leaderboard, "rank the models")
+    board = _add(
+        commands, "leaderboard", _leaderboard, "rank the models", "leaderboard --day 1 --format markdown"
+    )
     board.add_argument(
         "--format", choices=FORMATS, default="table", help="the output format (default: table)"
     )
@@ -104,14 +105,14 @@ def parser() -> Parser:
         default="speed",
         help="what is ranked first (default: speed)",
     )
-    plot = _add(commands, "plot", _plot, "draw each model's times into a picture")
+    plot = _add(commands, "plot", _plot, "draw each model's times into a picture", "plot speeds.svg")
     plot.add_argument("file", metavar="FILE.svg|.png|.pdf", help="the picture to write")
     plot.add_argument(
         "--theme", choices=("light", "dark"), default="light", help="its colours (default: light)"
     )
-    history = _add(commands, "history", _history, "list single runs, newest first")
+    history = _add(commands, "history", _history, "list single runs, newest first", "history --limit 20")
     history.add_argument("--limit", type=number(int, 1, _MOST), metavar="N", help="only the newest N")
-    export = _add(commands, "export", _export, "write every attempt, one row each")
+    export = _add(commands, "export", _export, "write every attempt, one row each", "export --format csv")
     export.add_argument(
         "--format", choices=("json", "csv"), default="json", help="the output format (default: json)"
     )
@@ -125,7 +126,13 @@ def parser() -> Parser:
         command.add_argument("--llm", metavar="NAME", help="one model only, by any of its names")
         command.add_argument("--measure", choices=("solving", "execution"), help="what was timed")
         command.add_argument("--grade", choices=GRADES, help="runs of one grade only")
-    run = _add(commands, "run", _run, "time a program on a day's input, check its answer, record it")
+    run = _add(
+        commands,
+        "run",
+        _run,
+        "time a program on a day's input, check its answer, record it",
+        "run --llm my-model --day 1 --phase 1 -- python solution.py",
+    )
     run.add_argument("--llm", metavar="NAME", required=True, help="the model that wrote the program")
     run.add_argument(
         "--day", type=int, choices=range(FIRST, LAST + 1), metavar="N", required=True, help="the day"
@@ -167,9 +174,16 @@ def parser() -> Parser:
         help="memory limit of one run, on Linux (default: 4096)",
     )
     run.add_argument("command", nargs=REMAINDER, metavar="-- COMMAND", help="the program and its arguments")
-    bench.add_options(_add(commands, "bench", _bench, "run agents on puzzles, isolated, and compare them"))
+    bench.add_options(
+        _add(commands, "bench", _bench, "run agents on puzzles, isolated, and compare them", "bench --demo")
+    )
     init = _add(commands, "init", _init, "make a folder with a first puzzle")
-    init.add_argument("folder", metavar="FOLDER", nargs="?", help="where (default: the data directory)")
+    init.add_argument(
+        "folder",
+        metavar="FOLDER",
+        nargs="?",
+        help="where (default: AOC_DATA_DIR if it is set, else this folder)",
+    )
     _add(commands, "check", _check, "read every file and list every problem")
     # `run=None`: `main` handles these before it opens a workspace.
     for name, about in (
@@ -178,7 +192,11 @@ def parser() -> Parser:
     ):
         commands.add_parser(name, help=about).set_defaults(run=None, command=name)
     fetch = _add(
-        commands, "fetch", _fetch, "fetch a day's text and input, or a private leaderboard, politely"
+        commands,
+        "fetch",
+        _fetch,
+        "fetch a day's text and input, or a private leaderboard, politely",
+        "fetch --day 1",
     )
     what = fetch.add_mutually_exclusive_group(required=True)
     what.add_argument("--day", type=int, choices=range(FIRST, LAST + 1), metavar="N", help="the day")
@@ -193,8 +211,8 @@ def parser() -> Parser:
     return top
 
 
-def _add(commands: Any, name: str, run: Callable[..., int], about: str) -> Parser:
-    made: Parser = commands.add_parser(name, help=about)
+def _add(commands: Any, name: str, run: Callable[..., int], about: str, example: str = "") -> Parser:
+    made: Parser = commands.add_parser(name, help=about, example=example)
     made.set_defaults(run=run)
     return made
 
@@ -312,11 +330,10 @@ def _check(workspace: Workspace, _chosen: Namespace, _settings: AocSettings) -> 
 
 
 def _init(workspace: Workspace, options: Namespace, settings: AocSettings) -> int:
-    # Without an argument: the folder of the configured year, which may be inside the data directory.
-    folder = (
-        Path(options.folder or settings.data_dir or default_data_dir(str(Path.cwd()))).expanduser().absolute()
-    )
-    if not options.folder:
+    # Without an argument: the configured folder, where a year may have one of its own; else the current one.
+    named = options.folder or settings.data_dir
+    folder = Path(named or Path.cwd()).expanduser().absolute()
+    if settings.data_dir and not options.folder:
         folder = Path(workspace.folders.inputs).parent
     try:
         made = make_starter(folder)
@@ -326,12 +343,12 @@ def _init(workspace: Workspace, options: Namespace, settings: AocSettings) -> in
             next_step="Name a folder of yours: bridgehead aoc init FOLDER",
         ) from failure
     sys.stdout.write("".join(f"made {path}\n" for path in made) or f"{folder} has everything already\n")
-    setting = ""
-    if options.folder:
-        sys.stdout.write(f"Set AOC_DATA_DIR={folder} to use it.\n")
-        if os.name != "nt":  # its shells cannot set a variable for one command
-            setting = f"AOC_DATA_DIR={shlex.quote(str(folder))} "
-    sys.stdout.write(f"Next: {setting}bridgehead call aoc fetch_instruction day=1\n")
+    # In the current folder, commands find it by themselves; a client starts its servers elsewhere.
+    is_here = folder == Path.cwd() and not settings.data_dir
+    setting = {} if settings.data_dir and not options.folder else {"AOC_DATA_DIR": str(folder)}
+    first = with_settings({} if is_here else setting, "bridgehead call aoc fetch_instruction day=1")
+    second = with_settings(setting, "bridgehead install CLIENT aoc")
+    sys.stdout.write(f"Next:\n  {first}\n  {second}\n")
     return 0
 
 

@@ -50,7 +50,9 @@ def parser() -> Parser:
     """Return the parser of the command line."""
     root = Parser(prog="bridgehead bitburner", description=_ABOUT)
     commands = root.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    checking = commands.add_parser("doctor", help="check everything between this machine and the game")
+    checking = commands.add_parser(
+        "doctor", help="check everything between this machine and the game", example="doctor --wait 20"
+    )
     checking.add_argument(
         "--wait",
         type=number(float, 0, sync.MAX_WAIT_SECONDS),

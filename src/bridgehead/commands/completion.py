@@ -87,7 +87,7 @@ def main(arguments: list[str], environment: Mapping[str, str]) -> int:
 def words(before: list[str], environment: Mapping[str, str]) -> list[str]:
     """Return the words that may follow `before`, which excludes `bridgehead` itself."""
     if not before:
-        return [*plugins.names(), *COMMANDS, "help", "--version", "--help"]
+        return [*plugins.names(), *COMMANDS, "help", "version", "--version", "--help"]
     if before == ["help"]:
         return [*plugins.names(), *COMMANDS]
     name, *rest = before

@@ -65,6 +65,7 @@ def run(arguments: list[str], machine: Machine, load_manifest: Callable[[str], M
     """Install, remove or list on a machine, and return the exit status."""
     command = parser()
     options = command.parse_intermixed_args(arguments)
+    _order_names(command, options)
     if options.list:
         for detected in detect_clients(machine):
             state = "found" if detected.is_installed else "not found"
@@ -106,7 +107,7 @@ def parser() -> Parser:
     command = Parser(prog="bridgehead install", description=_ABOUT, usage=usage)
     add = command.add_argument
     about = f"{', '.join(BY_ID)}; all means every one that is found"
-    add("client", metavar="CLIENT", nargs="?", choices=(ALL, *BY_ID), help=about)
+    completed_by(add("client", metavar="CLIENT", nargs="?", help=about), lambda *_: (ALL, *BY_ID))
     about = f"{', '.join(plugins.names())}, a file or a module; all means every bridge (default: asks)"
     bridge = add("bridge", metavar="BRIDGE", nargs="*", help=about)
     completed_by(bridge, lambda *_: bridge_files.suggestions())
@@ -127,6 +128,18 @@ def parser() -> Parser:
     add("--prefix-tools", action=argparse.BooleanOptionalAction, help=about)
     add("--force", action="store_true", help="replace or remove a server of the same name that is not ours")
     return command
+
+
+def _order_names(parser: Parser, options: argparse.Namespace) -> None:
+    """Let client and bridges be typed in either order; exit if none of them is a client."""
+    words = [options.client, *options.bridge]
+    if options.client is None or options.client in BY_ID:
+        return
+    client = next((word for word in words[1:] if word in BY_ID), options.client)
+    if client not in (ALL, *BY_ID):
+        parser.refuse(f"Unknown client {client!r}", client, (ALL, *BY_ID))
+    words.remove(client)
+    options.client, options.bridge = client, words
 
 
 def _check(parser: Parser, options: argparse.Namespace) -> None:

@@ -60,7 +60,11 @@ def parser() -> Parser:
     )
     doctor.add_argument("--offline", action="store_true", help="check only what needs no network")
     commands.add_parser("settings", help="list every setting with its current value")
-    usage = commands.add_parser("usage", help="show what was used and what it cost, by day, model or client")
+    usage = commands.add_parser(
+        "usage",
+        help="show what was used and what it cost, by day, model or client",
+        example="usage --days 7 --by day,model",
+    )
     add_options(usage)
     commands.add_parser("simulate", help="serve a simulated Mercury API on loopback")
     return result

@@ -114,6 +114,18 @@ _MS_OR_NONE = whole(0, _DAY_MS)
 class MercurySettings(StateSettings, DatabaseSettings, ReplicaSettings, LogSettings):
     """All settings of the mercury bridge."""
 
+    common: ClassVar[tuple[str, ...]] = (
+        "MERCURY_API_KEY",
+        "MERCURY_API_KEY_FILE",
+        "MERCURY_BUDGET_USD",
+        "MERCURY_MONTH_BUDGET_USD",
+        "MERCURY_MODEL",
+        "MERCURY_EDIT_MODEL",
+        "MERCURY_API_URL",
+        "MERCURY_TOOLSETS",
+        "MERCURY_FILES",
+        "RATE_LIMIT_MAX",
+    )
     removed: ClassVar[tuple[str, ...]] = (
         "BRIDGEHEAD_REDIS_SECONDS",
         "CACHE_MAX_BYTES",

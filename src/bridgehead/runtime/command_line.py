@@ -19,6 +19,7 @@ WRONG_USAGE = 2
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "'")
 """First characters of a formula in a spreadsheet (OWASP, CSV injection), and our own escape."""
 _MANY = ("*", "+")
+_MAX_MEANT = 2
 _USAGE_WORD = re.compile(r"\[[^\]]*\]|\([^)]*\)|\S+")
 """A word of a usage; an option in brackets stays whole."""
 _HANDLER = "bridgehead.signs"
@@ -148,7 +149,7 @@ class Parser(argparse.ArgumentParser):
 
     def add_subparsers(self, **options: Any) -> Any:
         """Add subcommands, each of which words its own errors."""
-        return super().add_subparsers(**{"parser_class": Subcommand, **options})
+        return super().add_subparsers(**{"parser_class": Subcommand, "action": _Subcommands, **options})
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
         """Override argparse: suggest the choice that was probably meant."""
@@ -169,7 +170,11 @@ class Parser(argparse.ArgumentParser):
             # `mercury_chat` means `mercury_chat_completion`, although `mercury_batch` is more similar.
             close = [candidate for candidate in words if word and candidate.startswith(word.lower())]
             close = close or get_close_matches(word.lower(), words, n=1)
-        step = f"Did you mean {close[0]!r}?" if close else f"Valid values are {valid}."
+        step = (
+            f"Did you mean {' or '.join(map(repr, close[:_MAX_MEANT]))}?"
+            if close
+            else f"Valid values are {valid}."
+        )
         self.error(message, step=step)
 
     def error(self, message: str, expected: str = "", *, step: str = "") -> NoReturn:
@@ -189,6 +194,16 @@ class Parser(argparse.ArgumentParser):
             if line.subcommand is not None:
                 return line.subcommand.complete(words[at + 1 :], environment)
         return line.offer(words)
+
+
+class _Subcommands(argparse._SubParsersAction):  # type: ignore[type-arg]  # noqa: SLF001 - it has no public name
+    """Lets the line of a subcommand in the list be the sentence of its help, before an example."""
+
+    def add_parser(self, name: str, *, example: str = "", **options: Any) -> Any:
+        about = options.get("help", "")
+        sentence = f"{about[:1].upper()}{about[1:]}.".replace("%%", "%")
+        options.setdefault("description", f"{sentence}\n\n  {self._prog_prefix} {example or name}\n")
+        return super().add_parser(name, **options)
 
 
 class Subcommand(Parser):

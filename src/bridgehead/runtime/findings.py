@@ -142,7 +142,7 @@ def settings_finding(settings: Settings, environment: Mapping[str, str]) -> Find
 
 
 def settings_table(settings: Settings, environment: Mapping[str, str]) -> Table:
-    """List all settings for a terminal: the variable, its value and origin, then what it does.
+    """List all settings for a terminal, the common ones first: variable, value and origin, then what it does.
 
     Stacked rather than in columns: four columns on a narrow terminal would cut words.
     """
@@ -152,7 +152,8 @@ def settings_table(settings: Settings, environment: Mapping[str, str]) -> Table:
 
     values = dict(settings.summary())
     grid = Table.grid()
-    for setting in settings.declared:
+    rank = {name: at for at, name in enumerate(settings.common)}
+    for setting in sorted(settings.declared, key=lambda setting: rank.get(setting.name, len(rank))):
         source = _origin(setting.name, settings, environment)
         value = values[setting.name] or setting.shown_default
         shown = (value, "" if source == _DEFAULT else "bold")

@@ -24,6 +24,7 @@ import bridgehead
 
 from .errors import BridgeError
 from .manifest import API, Manifest
+from .settings import closest
 
 GROUP = "bridgehead.bridges"
 NAME = re.compile(r"[a-z][a-z0-9_-]*")
@@ -62,7 +63,10 @@ class UnknownBridge(BridgeError):
     code = "unknown_bridge"
 
     def __init__(self, name: str) -> None:
-        super().__init__(f"Unknown bridge {name!r}.", next_step=f"Available: {', '.join(names())}.")
+        known = names()
+        meant = closest(name, known)
+        step = f"Did you mean {meant!r}?" if meant else f"Available: {', '.join(known)}."
+        super().__init__(f"Unknown bridge {name!r}.", next_step=step)
 
 
 class PluginError(BridgeError):

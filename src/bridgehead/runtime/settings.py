@@ -118,6 +118,8 @@ class Settings:
     """The settings of one part of the product, read from an environment."""
 
     declared: ClassVar[tuple[Setting[Any], ...]] = ()
+    common: ClassVar[tuple[str, ...]] = ()
+    """The variables that people set most; a list of all settings begins with them."""
     removed: ClassVar[tuple[str, ...]] = ()
     """Variables of the version before that are no longer read. If one is set, a start and `doctor` say so."""
 

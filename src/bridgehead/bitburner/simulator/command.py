@@ -27,6 +27,8 @@ Simulates the game in memory: it connects and answers as the game does.
 
 Generation 3 dials again after a drop. Generation 2 does not, as its player has to press Connect; --reconnect
 presses it for you. Press Ctrl+C to stop.
+
+  bridgehead bitburner simulate --generation 2
 """
 MAX_RECONNECT_SECONDS = 3600
 _NEXT = "Next, in another terminal: bridgehead call bitburner list_servers"

@@ -70,15 +70,21 @@ def parser() -> Parser:
         epilog=_EXAMPLES,
     )
     acts = command.add_subparsers(dest="act", required=True, metavar="add|set|rotate|list|revoke")
-    add = acts.add_parser("add", help="make a token; it is shown once")
+    add = acts.add_parser("add", help="make a token; it is shown once", example="add alice --days 90")
     add.add_argument("name", help="the client's name in limits, logs and usage")
     _take_rights(add, action="store_true")
-    change = acts.add_parser("set", help="change the limits, rights, bridges or expiry of a token")
+    change = acts.add_parser(
+        "set",
+        help="change the limits, rights, bridges or expiry of a token",
+        example="set alice --per-minute 60",
+    )
     completed_by(change.add_argument("name", help="the client's name"), _names)
     # --read-only and --no-read-only; what is not given stays.
     _take_rights(change, action=argparse.BooleanOptionalAction, default=None)
     change.add_argument("--never-expires", action="store_true", help="remove the expiry")
-    rotate = acts.add_parser("rotate", help="give a token a new secret; it is shown once")
+    rotate = acts.add_parser(
+        "rotate", help="give a token a new secret; it is shown once", example="rotate alice --overlap 1d"
+    )
     completed_by(rotate.add_argument("name", help="the client's name"), _names)
     rotate.add_argument(
         "--overlap",
@@ -89,7 +95,7 @@ def parser() -> Parser:
     )
     listing = acts.add_parser("list", help="show all tokens, without their secrets")
     listing.add_argument("--json", action="store_true", help="as JSON")
-    revoke = acts.add_parser("revoke", help="revoke a token")
+    revoke = acts.add_parser("revoke", help="revoke a token", example="revoke alice")
     completed_by(revoke.add_argument("name", help="the client's name"), _names)
     return command
 

@@ -34,6 +34,11 @@ _MAX_PUBLISHED = 10_000
 State = Literal["open", "settled", "released", "uncertain"]
 
 
+def format_dollars(amount: float) -> str:
+    """Write an amount as people do, without an exponent: $0.00001, $2, $0.5."""
+    return f"${amount:.10f}".rstrip("0").rstrip(".")
+
+
 class Amounts(Struct, frozen=True):
     """US dollars per day and per month; None is no limit."""
 
@@ -297,7 +302,7 @@ class Budget:
             )
         return MercuryError(
             "BUDGET_EXCEEDED",
-            f"{cap.name} of ${cap.limit:g} has ${spending.left:.6f} left; this call can cost "
+            f"{cap.name} of {format_dollars(cap.limit)} has ${spending.left:.6f} left; this call can cost "
             f"${reservation.worst_usd:.6f}.{uncertain}",
             retry_after=round(cap.seconds_left(self._clock.now())),
             next_step=f"Ask for less (smaller max_tokens, a cheaper model), raise {cap.setting}, or wait for "

@@ -23,6 +23,8 @@ _ABOUT = f"""\
 Serves a simulated Mercury API on loopback, with invented answers in the real shapes. It needs no real
 key and costs nothing.
 
+  bridgehead mercury simulate --port 4010 --fault 429=0.2
+
 Faults, each for every request or, with a share, for some of them, as in --fault 429=0.2:
   {MIXED} (all of them), {", ".join(NAMED)}
 """
