@@ -83,6 +83,7 @@ PROGRAMS = {
 }
 """Programs by other names, or found elsewhere than on the PATH."""
 MADE = (".venv", ".runtime", ".node", ".bench", "build", "dist", "htmlcov", ".hypothesis", ".coverage")
+INTERRUPTED = 130
 MADE_BY_TOOLS = (".pytest_cache", ".mypy_cache", ".ruff_cache", ".import_linter_cache")
 
 
@@ -217,6 +218,17 @@ def demo() -> None:
     """Use what people install, so that it does not wait for the tools of development."""
     run("python", "-m", "bridgehead", "demo", folder=install_runtime(), is_shown=False)
     say_next()
+
+
+def dist() -> None:
+    """Say what a release needs before anything takes minutes."""
+    from release import images, published
+
+    words = shlex.split(variable("ARGS"))
+    published.check_address(words[words.index("--address") + 1] if "--address" in words[:-1] else "")
+    images.check_pinned()
+    set_up()
+    module("release", "dist")()
 
 
 def bench() -> None:
@@ -477,7 +489,9 @@ VERBS = {
         "check licences, and every locked package for known vulnerabilities; REQUIRED=1 fails offline", audit
     ),
     "dist": Verb(
-        "build what people install into dist: wheel, sdist, archive, bundles", module("release", "dist")
+        "build what people install into dist; ARGS='--address URL' names the repository",
+        dist,
+        needs_venv=False,
     ),
     "smoke": Verb(
         "build it, install it outside of the project and use every bridge", module("release", "smoke")
@@ -508,10 +522,13 @@ def main(words: list[str]) -> int:
         show_help()
         print(f"Unknown verb {unknown[0]!r}.", file=sys.stderr)
         return 2
-    for verb in verbs:
-        if VERBS[verb].needs_venv:
-            set_up()
-        VERBS[verb].run()
+    try:
+        for verb in verbs:
+            if VERBS[verb].needs_venv:
+                set_up()
+            VERBS[verb].run()
+    except KeyboardInterrupt:
+        return INTERRUPTED
     return 0
 
 

@@ -35,6 +35,28 @@ def test_without_a_verb_it_lists_them(capsys: pytest.CaptureFixture[str]) -> Non
     assert "  test         run the tests\n" in capsys.readouterr().out
 
 
+def test_an_interrupt_ends_it_without_a_traceback(
+    ran: list[tuple[str, ...]], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def interrupt(*_words: str, **_options: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(tasks, "run", interrupt)
+
+    assert tasks.main(["docs"]) == 130
+    assert capsys.readouterr() == ("", "")
+
+
+def test_dist_says_what_it_needs_before_it_makes_anything(
+    ran: list[tuple[str, ...]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tasks, "set_up", lambda: ran.append(("set up",)))
+
+    with pytest.raises(SystemExit, match="make dist ARGS='--address https"):
+        tasks.main(["dist"])
+    assert ran == []
+
+
 def test_a_failing_program_ends_it_with_its_status(monkeypatch: pytest.MonkeyPatch) -> None:
     # The tests may run in another environment than .venv.
     monkeypatch.setattr(tasks, "BIN", Path(sys.executable).parent)

@@ -1,12 +1,15 @@
 """Doctor: one screen for everything, each problem with what to do, and a status that a script can use."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from bridgehead.commands import doctor
 from bridgehead.mercury.simulator import Simulator
+from bridgehead.runtime.findings import Finding
 from tests.support.person import Done, Person
 
 NOWHERE = str(Path("/nowhere").absolute())
@@ -31,6 +34,30 @@ def test_puzzles_that_are_not_there_yet_are_a_note_and_nothing_is_wrong(person: 
     assert found["aoc"]["records"]["verdict"] == "note"
     assert found["aoc"]["files"]["text"] == "none to read yet"
     assert found["clients"]["clients"]["advice"] == "Run `bridgehead install`."
+
+
+async def test_a_part_is_shown_as_soon_as_it_is_checked(person: Person) -> None:
+    shown: list[tuple[str, str]] = []
+
+    def show(title: str, findings: list[Finding], following: str) -> None:
+        assert findings
+        shown.append((title, following))
+
+    await doctor.examine(["aoc", "host"], person.environment(), show=show)
+
+    assert shown == [("bridgehead", "aoc"), ("aoc", "host"), ("host", "clients"), ("clients", "clients")]
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "ascii"])
+def test_in_a_pipe_a_finding_is_a_line_in_any_encoding(person: Person, encoding: str) -> None:
+    deep = person.home / ("a-folder-with-a-long-name/" * 8)
+    done = person.run(
+        "doctor", "bitburner", COLUMNS="80", BRIDGEHEAD_STATE_DIR=str(deep), PYTHONIOENCODING=encoding
+    )
+
+    assert f" {deep}/bitburner, made when it is first needed\n" in done.stdout.replace("\\", "/")
+    assert ("→ " in done.stdout, "-> " in done.stdout) == (encoding == "utf-8", encoding != "utf-8")
+    assert "?" not in done.stdout
 
 
 def test_each_setting_says_where_it_comes_from(person: Person) -> None:
@@ -208,7 +235,9 @@ def test_a_bridge_that_is_asked_about_has_its_problems(person: Person) -> None:
 
 
 def test_nothing_is_cut_off_in_a_narrow_terminal(person: Person) -> None:
-    done = person.run("doctor", "aoc", COLUMNS="60")
+    done = person.run("doctor", "aoc", COLUMNS="60", FORCE_COLOR="1")
+    shown = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", done.stdout).replace("\r", "\n")
 
-    assert max(map(len, done.stdout.splitlines())) <= 60
-    assert "…" not in done.stdout
+    lines = [line for line in shown.splitlines() if "Checking" not in line]
+    assert max(map(len, lines)) <= 60
+    assert not any("…" in line for line in lines)

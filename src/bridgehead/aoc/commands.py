@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from bridgehead.runtime.command_line import Parser, number, with_settings
 from bridgehead.runtime.errors import InvalidArgument, StorageError
-from bridgehead.runtime.findings import exit_code, settings_table, table
+from bridgehead.runtime.findings import exit_code, settings_table, show_findings
 from bridgehead.runtime.http import Proxies
 
 from .bench import command as bench
@@ -77,7 +77,7 @@ def main(arguments: list[str], environment: Mapping[str, str]) -> int:
             console.print(settings_table(settings, environment))
             return 0
         findings = asyncio.run(examine(environment))
-        console.print(table(findings))
+        show_findings(console, findings)
         return exit_code(findings)
     with ExitStack() as stack:
         database = None

@@ -42,7 +42,7 @@ def main(arguments: list[str], environment: Mapping[str, str]) -> int:
     console = Console()
     with console.status(f"Waiting up to {options.wait:g} s for a game to dial in …"):
         report = run_on_loop(doctor.examine(environment, options.wait))
-    console.print(findings.table(report))
+    findings.show_findings(console, report)
     return findings.exit_code(report)
 
 

@@ -6,7 +6,7 @@ import json
 import platform
 import shutil
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from importlib.metadata import version
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -25,7 +25,7 @@ from bridgehead.runtime import bridge_files, plugins
 from bridgehead.runtime.command_line import Parser, completed_by
 from bridgehead.runtime.env_file import narrow
 from bridgehead.runtime.errors import BridgeError
-from bridgehead.runtime.findings import Finding, exit_code, settings_finding, table
+from bridgehead.runtime.findings import Finding, exit_code, settings_finding, show_findings
 from bridgehead.runtime.manifest import BrokenPart
 from bridgehead.runtime.settings import SettingError
 from bridgehead.runtime.tool_filter import ToolFilterSettings
@@ -73,14 +73,20 @@ def main(arguments: list[str], environment: Mapping[str, str]) -> int:
                 bridge_files.find(name)
             except plugins.UnknownBridge:
                 command.refuse(f"Unknown bridge {name!r}", name, parts)
-    report = run_on_loop(examine(options.parts or parts, environment, is_asked=bool(options.parts)))
+    console = Console(highlight=False)
+    with console.status("Checking this installation …") as status:
+
+        def show(title: str, findings: list[Finding], following: str) -> None:
+            if not options.json:
+                console.print(f"[bold cyan]{title}[/]")
+                show_findings(console, findings)
+            status.update(f"Checking {following} …")
+
+        asked = examine(options.parts or parts, environment, is_asked=bool(options.parts), show=show)
+        report = run_on_loop(asked)
     if options.json:
         sys.stdout.write(json.dumps(msgspec.to_builtins(report), ensure_ascii=False, indent=2) + "\n")
     else:
-        console = Console(highlight=False)
-        for title, findings in report.items():
-            console.print(f"[bold cyan]{title}[/]")
-            console.print(table(findings))
         wrong = sum(finding.verdict == "wrong" for findings in report.values() for finding in findings)
         if wrong:
             noun = "problem" if wrong == 1 else "problems"
@@ -106,14 +112,29 @@ def _conclude(report: Mapping[str, list[Finding]]) -> str:
 
 
 async def examine(
-    names: list[str] | tuple[str, ...], environment: Mapping[str, str], *, is_asked: bool = True
+    names: list[str] | tuple[str, ...],
+    environment: Mapping[str, str],
+    *,
+    is_asked: bool = True,
+    show: Callable[[str, list[Finding], str], None] = lambda _title, _findings, _following: None,
 ) -> dict[str, list[Finding]]:
     """Check this installation, the named parts and all clients; with URLs only, check just those servers.
 
     `is_asked` means that the user named the parts: then a problem counts even in a bridge that is not in use.
+    Each part is shown as soon as it is checked, with the name of the one that is checked next.
     """
+    report: dict[str, list[Finding]] = {}
+    order = [*dict.fromkeys(names), "clients"]
+
+    def add(title: str, findings: list[Finding]) -> None:
+        report[title] = findings
+        following = order[order.index(title) + 1 :] if title in order else order
+        show(title, findings, following[0] if following else title)
+
     if names and all(map(_is_url, names)):
-        return {url: await deployed_server.examine(url, environment) for url in names}
+        for url in order[:-1]:
+            add(url, await deployed_server.examine(url, environment))
+        return report
     clients = [client for client in detect_clients(Machine.here(environment)) if client.is_installed]
     # A bridge counts as in use if a client starts it or one of its own settings is in the environment.
     used = {name for client in clients for name in client.bridges} | {
@@ -123,8 +144,9 @@ async def examine(
     }
     libraries = ", ".join(f"{library} {version(library)}" for library in _LIBRARIES)
     versions = f"{__version__}, Python {platform.python_version()}, {libraries}"
-    report = {
-        "bridgehead": [
+    add(
+        "bridgehead",
+        [
             Finding("version", "right", versions),
             *_examine_path(environment),
             _examine_tool_filter(environment),
@@ -135,8 +157,8 @@ async def examine(
                 for plugin in plugins.installed_plugins()
                 if plugin.problem
             ),
-        ]
-    }
+        ],
+    )
     for name in dict.fromkeys(names):
         findings = await _examine_part(name, environment)
         if not (is_asked or name == HOST or name in used):
@@ -145,8 +167,8 @@ async def examine(
                 msgspec.structs.replace(finding, verdict="note") if finding.verdict == "wrong" else finding
                 for finding in findings
             ]
-        report[name] = findings
-    report["clients"] = await _examine_clients(clients, environment)
+        add(name, findings)
+    add("clients", await _examine_clients(clients, environment))
     return report
 
 

@@ -40,12 +40,12 @@ def main(arguments: list[str], environment: Mapping[str, str]) -> int:
         return 0
     import asyncio
 
-    from bridgehead.runtime.findings import exit_code, table
+    from bridgehead.runtime.findings import exit_code, show_findings
 
     from .doctor import examine
 
     findings = asyncio.run(examine(environment, offline=options.offline))
-    Console(highlight=False, soft_wrap=True).print(table(findings))
+    show_findings(Console(highlight=False), findings)
     return exit_code(findings)
 
 

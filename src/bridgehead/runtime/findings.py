@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 Verdict = Literal["right", "note", "wrong"]
 
 _MARKS = {"right": "[green]✓[/]", "note": "[yellow]•[/]", "wrong": "[red]✗[/]"}
+_SIGNS = {"right": "✓", "note": "•", "wrong": "✗"}
 _DEFAULT = "default"
 _OTHERS = 0o077
 """Permission bits of group and others."""
@@ -58,6 +59,20 @@ def table(findings: Iterable[Finding]) -> Table:
             _MARKS[finding.verdict], escape(finding.what), Group(_Prose(finding.text, "dim"), *advice)
         )
     return grid
+
+
+def show_findings(console: Console, findings: Iterable[Finding]) -> None:
+    """Print findings: laid out on a terminal; in a pipe one line each, so that no path is broken."""
+    shown = list(findings)
+    if console.is_terminal:
+        console.print(table(shown))
+        return
+    width = max((len(finding.what) for finding in shown), default=0)
+    for finding in shown:
+        mark = _SIGNS[finding.verdict]
+        lines = [f"{mark} {finding.what:{width}} {' '.join(finding.text.split())}"]
+        lines += [f"  {'':{width}} → {' '.join(finding.advice.split())}"] if finding.advice else []
+        console.print("\n".join(lines), markup=False, highlight=False, soft_wrap=True)
 
 
 class _Prose:
