@@ -52,14 +52,14 @@ class Reader:
     def follow(self, section: int) -> str:
         """Run the commands of a section and return what they said."""
         folder = self.project if self.project.exists() else self.home
-        [block] = blocks(section, "console")
+        [block] = blocks(section, "sh")
         said = ""
         for line in block.splitlines():
             done = subprocess.run(
                 [
                     "/bin/sh",
                     "-c",
-                    f"{line.removeprefix('$ ')} 2>&1; status=$?; pwd > {self.home}/pwd; exit $status",
+                    f"{line} 2>&1; status=$?; pwd > {self.home}/pwd; exit $status",
                 ],
                 cwd=folder,
                 env=self.environment,
@@ -97,7 +97,8 @@ async def test_the_page_leads_to_a_bridge_that_works(tmp_path: Path) -> None:
     reader.insert("src/weather_bridge/bridge.py", functions, "def make(")
     reader.insert("src/weather_bridge/bridge.py", declaration, "    return bridge\n")
     [method] = blocks(3, "python")
-    reader.insert("tests/test_bridge.py", method, '\nif __name__ == "__main__"')
+    with (reader.project / "tests/test_bridge.py").open("a", encoding="utf-8") as file:
+        file.write(f"\n{method}")
     assert blocks(3, "text")[0].strip() in reader.follow(3)
 
     [configuration] = blocks(4, "json")

@@ -11,7 +11,7 @@ from queue import Queue
 from typing import Any
 
 from bridgehead.commands.dev import MAX_FOLDERS, inspector_command, list_source_folders
-from tests.support.person import COMMAND, Person
+from tests.support.person import COMMAND, Interrupt, Person
 from tests.support.waiting import PATIENCE
 
 MODULE = """
@@ -96,6 +96,62 @@ def developing(person: Person, *words: str) -> Iterator[Client]:
             assert process.wait(PATIENCE) == 0
 
 
+def text_of(answer: dict[str, Any]) -> str:
+    text: str = answer["result"]["content"][0]["text"]
+    assert answer["result"]["isError"] is True
+    return text
+
+
+def test_what_is_wrong_with_the_bridge_comes_back_in_the_result_with_file_and_line(person: Person) -> None:
+    path = write_module(person, "hello")
+    good = path.read_text(encoding="utf-8")
+    broken = {
+        "def broken(:\n": "SyntaxError",
+        "@bridge.tool()\ndef undocumented(x: object) -> object: ...\n": "DeclarationError",
+        "import nowhere_at_all\n": "ModuleNotFoundError",
+    }
+    with developing(person, "small.py") as client:
+        client.request("initialize", HELLO)
+        client.send("notifications/initialized", is_request=False)
+        for code, kind in broken.items():
+            path.write_text(good + code, encoding="utf-8")
+            client.wait_for("changed")
+            client.wait_for(f"{kind}:")
+            text = text_of(client.request("tools/call", {"name": "say", "arguments": {}}))
+            assert kind in text
+            assert f"small.py, line {len(good.splitlines()) + 1}" in text
+        path.write_text(good.replace('return "hello"', "return {}['missing']"), encoding="utf-8")
+        client.wait_for("changed")
+        while "not running" in (
+            text := text_of(client.request("tools/call", {"name": "say", "arguments": {}}))
+        ):
+            pass  # the change is noticed, and the old process has not been replaced yet
+
+    assert text == "small.py, line 11 (return {}['missing']): KeyError: 'missing'"
+
+
+def test_a_declaration_that_cannot_work_is_a_line_and_a_sentence(person: Person) -> None:
+    path = write_module(person, "hello")
+    path.write_text(
+        path.read_text(encoding="utf-8") + "@bridge.tool()\ndef odd(x: object): ...\n", encoding="utf-8"
+    )
+
+    for words in (["dev", "--child", "small.py"], ["tools", "small.py"]):
+        done = person.run(*words)
+
+        assert "Traceback" not in done.stderr
+        assert "small.py, line 12" in done.stderr
+        assert len(done.stderr.splitlines()) <= 2
+
+
+async def test_alone_in_a_terminal_it_says_what_to_do_next(person: Person) -> None:
+    write_module(person, "hello")
+
+    _, _, shown = await person.sits("dev", "small.py", says=[("--inspect", Interrupt)])
+
+    assert f"bridgehead tools {person.home}/small.py" in shown
+
+
 def write_module(person: Person, said: str) -> Path:
     path = person.home / "small.py"
     path.write_text(MODULE.format(said=said), encoding="utf-8")
@@ -138,7 +194,7 @@ def test_a_bridge_that_does_not_start_is_an_error_until_it_is_fixed(person: Pers
         client.wait_for("prompts/list_changed")
         fixed = say(client)
 
-    assert "error" in broken
+    assert "small, line 1: SyntaxError" in text_of(broken)
     assert fixed["result"]["content"][0]["text"] == "fixed"
 
 

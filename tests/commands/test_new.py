@@ -34,7 +34,17 @@ def test_its_tests_pass_as_generated_and_offline(person: Person) -> None:
     )
 
     assert done.returncode == 0, done.stderr
-    assert "Ran 3 tests" in done.stderr
+    assert "Ran 1 test" in done.stderr
+
+
+def test_the_bridge_is_short_and_plain(person: Person) -> None:
+    project = make(person)
+    bridge = (project / "src/my_notes_bridge/bridge.py").read_text(encoding="utf-8")
+    check = (project / "tests/test_bridge.py").read_text(encoding="utf-8")
+
+    assert len(bridge.splitlines()) <= 45
+    assert len([line for line in check.splitlines() if line.strip()]) <= 10
+    assert [word for word in ("Arguments", "Context", "FarSide") if word in bridge + check] == []
 
 
 def test_every_file_is_what_it_says(person: Person) -> None:

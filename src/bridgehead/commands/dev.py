@@ -21,10 +21,20 @@ from typing import Any
 
 import msgspec
 
-from bridgehead.mcp import run_on_loop
+from bridgehead.mcp import (
+    Bridge,
+    DeclarationError,
+    Dialect,
+    ProtocolError,
+    Revision,
+    ToolError,
+    run_on_loop,
+)
 from bridgehead.runtime import bridge_files, plugins
 from bridgehead.runtime.command_line import Parser, completed_by
-from bridgehead.runtime.manifest import serve
+from bridgehead.runtime.errors import place_of
+from bridgehead.runtime.manifest import Manifest, serve
+from bridgehead.runtime.metrics import Metrics
 
 from .client_entries import end_server
 from .traffic import Traffic, show
@@ -75,10 +85,13 @@ def main(arguments: list[str], environment: Mapping[str, str]) -> int:
         try:
             bridge = bridge_files.load(arguments[1])
         except bridge_files.BridgeFileError as failure:
-            if failure.__cause__ is not None:  # the author needs the whole traceback
-                traceback.print_exception(failure.__cause__)
+            cause = failure.__cause__
+            if isinstance(cause, SyntaxError | DeclarationError):  # a line and a sentence say it all
+                sys.stderr.write(f"{place_of(cause)}\n")
+            elif cause is not None:
+                traceback.print_exception(cause)
             raise
-        return serve(bridge, environment)
+        return serve(_told_to_the_agent(bridge), environment)
     options = parser().parse_args(arguments)
     target: str = options.target
     command = [sys.executable, "-m", "bridgehead"]
@@ -101,9 +114,40 @@ def main(arguments: list[str], environment: Mapping[str, str]) -> int:
         sys.stdout.write(f"{inspector_command(target, os.environ)}\n")
         return 0
     try:
-        return run_on_loop(_serve(command, folder, is_quiet=options.quiet))
+        return run_on_loop(_serve(command, folder, target, is_quiet=options.quiet))
     except KeyboardInterrupt:  # "Press Ctrl+C to stop": the end that was asked for
         return 0
+
+
+class _DialectOfDevelopment(Dialect):
+    """Words what no dialect knows, an exception of the author's own, so that the agent can correct it."""
+
+    def __init__(self, dialect: Dialect) -> None:
+        self._dialect = dialect
+
+    def for_revision(self, revision: Revision) -> Dialect:
+        return _DialectOfDevelopment(self._dialect.for_revision(revision))
+
+    def invalid_arguments(self, tool: str, problem: str) -> ProtocolError | ToolError:
+        return self._dialect.invalid_arguments(tool, problem)
+
+    def translate(self, error: Exception) -> ProtocolError | ToolError | None:
+        known = self._dialect.translate(error)
+        if known is None:
+            traceback.print_exception(error)
+            known = ToolError(f"{place_of(error)}: {type(error).__name__}: {error}")
+        return known
+
+
+def _told_to_the_agent(manifest: Manifest) -> Manifest:
+    """Let a tool's exception come back in its result. Only here: elsewhere its text may hold secrets."""
+
+    def make(settings: Any, metrics: Metrics | None) -> Bridge[Any]:
+        bridge = manifest.make(settings, metrics)
+        bridge.dialect = _DialectOfDevelopment(bridge.dialect)
+        return bridge
+
+    return msgspec.structs.replace(manifest, make=make)
 
 
 def inspector_command(target: str, environment: Mapping[str, str]) -> str:
@@ -123,13 +167,21 @@ def inspector_command(target: str, environment: Mapping[str, str]) -> str:
     return " ".join([*start, subprocess.list2cmdline(server) if is_windows else shlex.join(server)])
 
 
-async def _serve(command: list[str], folder: Path, *, is_quiet: bool) -> int:
+async def _serve(command: list[str], folder: Path, target: str, *, is_quiet: bool) -> int:
     from rich.console import Console
     from watchfiles import PythonFilter, awatch
 
     console = Console(stderr=True, highlight=False)
     traffic = Traffic(lambda entry: None if is_quiet else show(console, entry))
     console.print(f"Watching [bold]{folder}[/]. Press Ctrl+C to stop.")
+    if sys.stdin.isatty():
+        console.print(
+            "A client starts this by itself: put this command into its configuration. To try it by hand, run "
+            f"in another terminal:\n  bridgehead tools {target}\n  bridgehead dev {target} --inspect",
+            highlight=False,
+            markup=False,
+            soft_wrap=True,
+        )
     relay = Relay(command, traffic)
 
     async def watch() -> None:
@@ -194,8 +246,11 @@ class Relay:
         self._lines: asyncio.Queue[bytes] = asyncio.Queue(maxsize=1000)
         self._initialize: dict[str, Any] | None = None
         """The client's initialize request, repeated to each new process."""
-        self._open: set[Any] = set()
-        """Ids of the client's requests that have no answer yet."""
+        self._open: dict[Any, dict[str, Any]] = {}
+        """The client's requests that have no answer yet, by id."""
+        self._listening: asyncio.Task[None] | None = None
+        self._last_line = ""
+        """What the bridge wrote last on standard error: after its end, why it ended."""
         # Held while the process is replaced and while a line is written to it: a line written during a
         # restart would reach neither process.
         self._process_lock = asyncio.Lock()
@@ -226,11 +281,10 @@ class Relay:
                 # request here.
                 if process is None or process.stdin is None or self._reading is None or self._reading.done():
                     if is_request:
-                        reason = "The bridge is not running. Its error is in the terminal."
-                        self._fail_request(message["id"], reason)
+                        self._fail_request(message, f"The bridge is not running. {self._last_line}".strip())
                     continue
                 if is_request:
-                    self._open.add(_key(message["id"]))
+                    self._open[_key(message["id"])] = message
                 with suppress(ConnectionError):  # process ended; `_reading` fails the open requests
                     process.stdin.write(line if line.endswith(b"\n") else line + b"\n")
                     await process.stdin.drain()
@@ -261,9 +315,14 @@ class Relay:
     def _send(self, message: dict[str, Any]) -> None:
         self._write(msgspec.json.encode(message) + b"\n")
 
-    def _fail_request(self, request_id: Any, reason: str) -> None:
-        error = {"code": _INTERNAL_ERROR, "message": reason}
-        self._send({"jsonrpc": "2.0", "id": request_id, "error": error})
+    def _fail_request(self, request: dict[str, Any], reason: str) -> None:
+        """Answer for the bridge; a model sees the result of its call, and seldom an error of the protocol."""
+        answer: dict[str, Any] = {"error": {"code": _INTERNAL_ERROR, "message": reason}}
+        if request["method"] == "tools/call":
+            answer = {"result": {"content": [{"type": "text", "text": reason}], "isError": True}}
+            if self._initialize is None:  # the stateless era
+                answer["result"]["resultType"] = "complete"
+        self._send({"jsonrpc": "2.0", "id": request["id"], **answer})
 
     def _write(self, line: bytes) -> None:
         self._traffic.add("server", line)
@@ -273,14 +332,22 @@ class Relay:
     async def _start(self) -> None:
         # The child needs the same modules. An empty entry of sys.path is the current folder, which it adds
         # itself.
-        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+        form = "pretty" if sys.stderr.isatty() else "json"
+        environment = {
+            "LOG_FORMAT": form,
+            **os.environ,
+            "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
+        }
         self._process = await asyncio.create_subprocess_exec(
             *self._command,
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
             env=environment,
             limit=MAX_LINE_BYTES,
         )
+        self._last_line = ""
+        self._listening = asyncio.create_task(self._hear(self._process))
         self._reading = asyncio.create_task(self._pass_on(self._process))
 
     async def _pass_on(self, process: asyncio.subprocess.Process) -> None:
@@ -290,11 +357,23 @@ class Relay:
             with suppress(msgspec.DecodeError, AttributeError):
                 message = msgspec.json.decode(line)
                 if "method" not in message:
-                    self._open.discard(_key(message.get("id")))
+                    self._open.pop(_key(message.get("id")), None)
             self._write(line)
-        for request_id in sorted(self._open, key=str):
-            self._fail_request(request_id, "The bridge ended before it answered. Try again.")
+        if self._listening is not None:
+            await self._listening
+        for request in list(self._open.values()):
+            self._fail_request(
+                request, f"The bridge ended before it answered. {self._last_line or 'Try again.'}"
+            )
         self._open.clear()
+
+    async def _hear(self, process: asyncio.subprocess.Process) -> None:
+        """Pass on what the bridge writes for its author, and keep the last line."""
+        assert process.stderr is not None  # noqa: S101 - it was asked for
+        while line := await process.stderr.readline():
+            sys.stderr.buffer.write(line)
+            sys.stderr.buffer.flush()
+            self._last_line = line.decode(errors="replace").strip() or self._last_line
 
     async def _end(self) -> None:
         """Close the bridge's input, and wait a limited time for its last answers."""

@@ -25,8 +25,7 @@ from bridgehead.mcp.process import Unserved, load_without_serving
 
 from . import plugins
 from .errors import BridgeError
-from .manifest import API, FarSide, Manifest
-from .settings import Settings
+from .manifest import API, Manifest
 
 _WITH_OBJECT = re.compile(r"(.+\.py):([A-Za-z_]\w*)", re.IGNORECASE | re.DOTALL)
 _MODULE = re.compile(r"([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*)(?::([A-Za-z_]\w*))?")
@@ -53,10 +52,6 @@ class Source(Struct, frozen=True):
     def target(self) -> str:
         """The target that means the same file and object from any folder."""
         return f"{self.path}:{self.attribute}" if self.attribute else self.path
-
-
-class _NoSettings(Settings):
-    """The settings of a plain bridge, which declares none."""
 
 
 def is_file(target: str) -> bool:
@@ -294,9 +289,7 @@ def _describe(bridge: Bridge[Any], source: Source) -> Manifest:
         title=title,
         summary=info.description or title,
         description=info.description or title,
-        settings=_NoSettings,
         make=lambda _settings, _metrics: bridge,
-        far_side=lambda _state: FarSide(is_up=True, detail="It reports no connection."),
     )
 
 

@@ -6,6 +6,12 @@ decides how it looks on the wire; nothing here knows the protocol.
 
 from __future__ import annotations
 
+import linecache
+import os
+from types import TracebackType
+
+import bridgehead.mcp
+
 
 class BridgeError(Exception):
     """A failure with a message and a next step for the agent."""
@@ -25,6 +31,27 @@ class BridgeError(Exception):
         """Seconds after which a retry makes sense, if known."""
         self.path = path
         """The file or folder that the text names; `callers.word_error` shows its name alone to others."""
+
+
+def place_of(failure: BaseException) -> str:
+    """Return the author's line at which something failed: file, number and text; empty if there is none.
+
+    It is the innermost one outside of the engine: a declaration fails in our code for a line of theirs.
+    """
+    # noqa's below: paths are strings here.
+    engine = os.path.dirname(os.path.abspath(bridgehead.mcp.__file__))  # noqa: PTH100, PTH120
+    frame: TracebackType | None = failure.__traceback__
+    file, line = "", 0
+    while frame is not None:
+        name = frame.tb_frame.f_code.co_filename
+        if not name.startswith(("<", engine)):
+            file, line = name, frame.tb_lineno
+        frame = frame.tb_next
+    if isinstance(failure, SyntaxError) and failure.filename:
+        file, line = failure.filename, failure.lineno or 0
+    text = linecache.getline(file, line).strip()
+    shown = f"{os.path.basename(file)}, line {line}"  # noqa: PTH119
+    return (f"{shown} ({text})" if text else shown) if file else ""
 
 
 class InvalidArgument(BridgeError):

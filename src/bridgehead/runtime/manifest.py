@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
 from msgspec import Struct
 
-from bridgehead.mcp import Bridge, stdio
+from bridgehead.mcp import Bridge, DeclarationError, stdio
 
 from .directories import StateSettings
 from .env_file import narrow
-from .errors import BridgeError
+from .errors import BridgeError, place_of
 from .settings import PRODUCT, Setting, Settings, find_unused, prefix_of_bridge
 from .tasks import open_task_store
 from .tool_filter import offer_tools
@@ -55,6 +55,10 @@ class FarSide(Struct, frozen=True):
 
     is_up: bool
     detail: str
+
+
+def _report_no_far_side(_lifespan: Any) -> FarSide:
+    return FarSide(is_up=True, detail="It reports no connection.")
 
 
 class FormField(Struct, frozen=True):
@@ -113,10 +117,10 @@ class Manifest(Struct, frozen=True, kw_only=True):
     """One line for help and lists."""
     description: str
     """One sentence for people who choose what to install."""
-    settings: type[Settings]
+    settings: type[Settings] = Settings
     make: Make
     """Takes the settings and the metrics to add to (None if they are not exported). Opens nothing yet."""
-    far_side: Callable[[Any], FarSide]
+    far_side: Callable[[Any], FarSide] = _report_no_far_side
     """Takes the lifespan's value, None before it has begun. Must not block."""
     probe: Callable[[Any], Awaitable[None]] | None = None
     """Takes the lifespan's value and contacts the far side, so that `far_side` is up to date without a call.
@@ -200,7 +204,14 @@ def read_settings(manifest: Manifest, environment: Mapping[str, str]) -> Setting
 def make_bridge(manifest: Manifest, environment: Mapping[str, str]) -> Bridge[Any]:
     """Make a bridge with the tools that pass the tool filter in the environment, and with its prefix."""
     settings = read_settings(manifest, environment)
-    return offer_tools(manifest.make(settings, None), settings, environment)
+    return offer_tools(_declare(manifest, settings), settings, environment)
+
+
+def _declare(manifest: Manifest, settings: Settings) -> Bridge[Any]:
+    try:
+        return manifest.make(settings, None)
+    except DeclarationError as failure:
+        raise BrokenPart(f"{place_of(failure)}: {failure}") from failure
 
 
 def serve(manifest: Manifest, environment: Mapping[str, str], of_host: Collection[Setting[Any]] = ()) -> int:
@@ -213,7 +224,7 @@ def serve(manifest: Manifest, environment: Mapping[str, str], of_host: Collectio
     declared = (*manifest.settings.declared, *of_host)
     for problem in find_unused(environment, declared, manifest.settings.removed, prefixes):
         sys.stderr.write(f"bridgehead {manifest.name}: {problem}\n")
-    bridge = offer_tools(manifest.make(settings, None), settings, environment)
+    bridge = offer_tools(_declare(manifest, settings), settings, environment)
 
     def open_store() -> TaskStore:
         return open_task_store(StateSettings(narrow(environment, StateSettings.declared)), manifest.name)
