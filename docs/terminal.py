@@ -1,4 +1,4 @@
-"""Terminal: a picture of `bridgehead demo` as one SVG file, a scene of each bridge, without outside fonts.
+"""Terminal: a picture of `bridgehead demo`, an edit that arrives in a game, as one SVG without outside fonts.
 
 The demo runs as a person would start it. The picture does not move: a reader sees all of it at once.
 """
@@ -16,7 +16,7 @@ from rich.terminal_theme import TerminalTheme
 from rich.text import Text
 
 COLUMNS = 84
-SCENES = ("Let the money grow as well", "And for people", "A gap in code is filled")
+SCENES = ("You: early.js earns too little", "It costs")
 THEME = TerminalTheme(
     (16, 22, 31),
     (232, 238, 246),

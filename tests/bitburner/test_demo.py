@@ -13,4 +13,5 @@ def test_the_tour_goes_as_it_says() -> None:
     assert show_demo(Console(file=shown, width=100))
 
     assert "Restored lib/scout.js" in shown.getvalue()
-    assert "did not answer getFileNames within 1.0" in shown.getvalue()
+    assert "Bitburner disconnected while getFileNames waited" in shown.getvalue()
+    assert "+     await ns.grow(target);" in shown.getvalue()

@@ -16,6 +16,18 @@ def test_the_tour_of_a_bridge_ends_well_and_leaves_nothing(person: Person, bridg
     assert sorted(person.home.rglob("*")) == before
 
 
+def test_the_demo_is_short_and_ends_with_the_edit_of_an_agent(person: Person) -> None:
+    done = person.run("demo", COLUMNS="80")
+    lines = done.stdout.splitlines()
+    end = lines[-24:]
+
+    assert (done.returncode, done.stderr) == (0, "")
+    assert len(lines) <= 120
+    assert any("+     await ns.grow(target);" in line for line in end)
+    assert any("edit_file(" in line for line in end)
+    assert "tokens a second" not in done.stdout
+
+
 def test_a_tour_takes_no_setting_of_the_person(person: Person) -> None:
     (person.home / ".env").write_text("BRIDGEHEAD_READ_ONLY=1\nAOC_YEAR=2016\n", encoding="utf-8")
 

@@ -77,7 +77,7 @@ def show_demo(console: Console) -> bool:
         _invent(Path(folder))
         with DemoScript(console, "aoc", environment) as guide:
             _show(guide)
-        console.print("\n[bold]And for people: bridgehead aoc leaderboard[/]")
+        console.print("\n[bold]Who is fastest? bridgehead aoc leaderboard[/]")
         board = open_workspace(AocSettings(environment)).board_now(Filters()).board
         console.print(table(board, console.width))
         return guide.failures == 0 and board.rows[0].llm == FASTEST
@@ -94,16 +94,12 @@ def _show(guide: DemoScript) -> None:
     guide.expect("Lanterns on the quay" in puzzle["content"][0]["text"])
     guide.say(f"Three solvers work on it, {RUNS} times each; every time is measured and recorded.")
     for name, solve in SOLVERS.items():
-        for _ in range(RUNS - 1):
+        for _ in range(RUNS):
             guide.request("tools/call", {"name": "record_speed", "arguments": _timed(guide, name, solve)})
-        recorded = guide.call("The last run of this one:", "record_speed", _timed(guide, name, solve))
-        guide.expect(recorded["structuredContent"]["n"] == RUNS)
     again = _timed(guide, SHORT_NAME, SOLVERS[FASTEST])
-    guide.call("The fox signs with its short name, which aliases.json knows.", "record_speed", again)
-    board = guide.call("Who is fastest?", "speed_leaderboard", {})
+    guide.call("One more of the fox, with its short name, which aliases.json knows.", "record_speed", again)
+    board = guide.request("tools/call", {"name": "speed_leaderboard", "arguments": {}})
     guide.expect(board["structuredContent"]["rows"][0]["llm"] == FASTEST)
-    refused = guide.call("A day that does not exist is refused.", "fetch_instruction", {"day": 26})
-    guide.expect(refused["content"][0]["text"].startswith("Invalid params"))
 
 
 def _timed(guide: DemoScript, name: str, solve: Callable[[], int]) -> dict[str, int | str]:

@@ -125,5 +125,6 @@ manifest = Manifest(
         Kept("state", "bitburner/unfinished", "batches of writes that did not end"),
         Kept("state", "bitburner/typescript", "the script checker"),
     ),
+    tour=1,
     single_process="A game connects to one process only, and the others would have to ask that one.",
 )

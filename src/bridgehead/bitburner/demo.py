@@ -16,24 +16,13 @@ from rich.console import Console
 from bridgehead.runtime.demo_script import DemoScript
 from bridgehead.runtime.manifest import Trial
 
-from .simulator import Faults, Game
+from .simulator import STARTER, Faults, Game
 
 T = TypeVar("T")
 
 LIMIT = 10.0
 _PAGE = "https://bitburner-official.github.io"
-_EARLY = """\
-/** Takes what a server has, again and again. */
-export async function main(ns) {
-  const target = ns.args[0] ?? "n00dles";
-  while (true) {
-    await ns.weaken(target);
-    await ns.hack(target);
-  }
-}
-"""
-_SCOUT = 'export async function main(ns) {\n  ns.tprint(ns.scan("home"));\n}\n'
-_FILES = {"home": {"early.js": _EARLY, "lib/scout.js": _SCOUT, "notes.txt": "Buy more RAM."}, "n00dles": {}}
+_FILES = {"home": {**STARTER, "notes.txt": "Buy more RAM."}, "n00dles": {}}
 _COST = 2.0
 """RAM in GB that the demo's script costs with weaken, grow and hack."""
 _WEAKEN = "    await ns.weaken(target);\n"
@@ -59,7 +48,7 @@ def show_demo(console: Console) -> bool:
         environment = {
             "BITBURNER_LISTEN": f"127.0.0.1:{port}",
             "BRIDGEHEAD_STATE_DIR": state,
-            "BITBURNER_CONNECT_WAIT_MS": "5000",
+            "BITBURNER_CONNECT_WAIT_MS": "500",
             "RPC_TIMEOUT_MS": "1000",
         }
         with DemoScript(console, "bitburner", environment) as shown, closing(_Player()) as player:
@@ -94,39 +83,25 @@ def _tour(shown: DemoScript, player: _Player, url: str) -> None:
     shown.expect(result["structuredContent"]["state"] == "waiting")
     shown.say("The player sets host and port in Options → Remote API, and the game dials in.")
     shown.expect(player.run(game.dial(url, _PAGE)))
-    result = shown.call("Which files are on the home server?", "list_files", {})
-    shown.expect(result["structuredContent"]["files"] == ["notes.txt", "early.js", "lib/scout.js"])
-    result = shown.call("Where is a server hacked?", "search_files", {"pattern": r"ns\.\w+\(target\)"})
-    shown.expect([match["line"] for match in result["structuredContent"]["matches"]] == [5, 6])
-    lines = {"filename": "early.js", "start_line": 4, "end_line": 7}
-    shown.call("Read just that part.", "read_file", lines)
-    query = {"query": "grow", "limit": 1}
-    result = shown.call("The API has 335 KB of definitions; look up one.", "search_definitions", query)
-    shown.expect("grow(host: string" in result["content"][0]["text"])
-    edit = {"filename": "early.js", "old_text": _WEAKEN, "new_text": f"{_WEAKEN}    await ns.grow(target);\n"}
-    result = shown.call("Let the money grow as well; the new RAM cost comes along.", "edit_file", edit)
-    shown.expect("ns.grow" in game.servers["home"]["early.js"])
-    shown.expect(result["structuredContent"]["ram_gb"] == _COST)
-    shown.call("Gone by mistake?", "delete_file", {"filename": "lib/scout.js"})
-    shown.expect("lib/scout.js" not in game.servers["home"])
-    shown.call("Nothing is lost: bring it back.", "restore_file", {"filename": "lib/scout.js"})
-    shown.expect(game.servers["home"].get("lib/scout.js") == _SCOUT)
-    write = {"filename": "notes.txt", "content": "Buy a server.", "if_match": "Buy less RAM."}
-    refused = shown.call("A write that expects another content than there is.", "write_file", write)
-    shown.expect(refused["isError"] and game.servers["home"]["notes.txt"] == "Buy more RAM.")
-    refused = shown.call(
-        "Programs are off limits, even where the game would delete them.",
-        "delete_file",
-        {"filename": "NUKE.exe"},
-    )
-    shown.expect(refused["isError"] and "NUKE.exe" in game.world.programs["home"])
-    game.faults = Faults(silence=1, times=1)
-    failed = shown.call("The game hangs, and does not answer in time.", "list_files", {})
-    shown.expect(failed["structuredContent"]["code"] == "timeout")
     game.faults = Faults(drop=1, times=1)
     failed = shown.call("The connection drops in the middle of a call.", "list_files", {})
     shown.expect(failed["structuredContent"]["code"] == "disconnected")
     shown.say("The game dials again by itself.")
     shown.expect(player.run(game.dial(url, _PAGE)))
-    result = shown.call("All is well again.", "connection_status", {})
-    shown.expect(result["structuredContent"]["reconnects"] == 1)
+    result = shown.call("Which files are on the home server?", "list_files", {})
+    shown.expect(result["structuredContent"]["files"] == ["notes.txt", *STARTER])
+    name = "lib/scout.js"
+    shown.request("tools/call", {"name": "delete_file", "arguments": {"filename": name}})
+    shown.expect(name not in game.servers["home"])
+    shown.call(
+        "One was deleted by mistake. Nothing is lost: bring it back.", "restore_file", {"filename": name}
+    )
+    shown.expect(game.servers["home"].get(name) == STARTER[name])
+    before = game.servers["home"]["early.js"]
+    edit = {"filename": "early.js", "old_text": _WEAKEN, "new_text": f"{_WEAKEN}    await ns.grow(target);\n"}
+    why = "You: early.js earns too little. The agent edits it in the running game."
+    result = shown.call(why, "edit_file", edit)
+    shown.show_change(before, game.servers["home"]["early.js"])
+    shown.expect("ns.grow" in game.servers["home"]["early.js"])
+    shown.expect(result["structuredContent"]["ram_gb"] == _COST)
+    shown.say(f"It costs {_COST:g} GB of RAM now, and the version before is kept.")

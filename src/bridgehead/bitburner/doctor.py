@@ -17,12 +17,9 @@ from .game.setup_steps import WITHOUT_GAME
 from .session import Session, open_session
 from .settings import OFF, BitburnerSettings
 
-WAIT_SECONDS = 2.0
-"""How long `bridgehead doctor` waits for a game; `bridgehead bitburner doctor --wait` waits longer."""
 
-
-async def examine(environment: Mapping[str, str], wait: float = WAIT_SECONDS) -> list[Finding]:
-    """Check everything; wait up to `wait` seconds for a game to dial in."""
+async def examine(environment: Mapping[str, str], wait: float | None = None) -> list[Finding]:
+    """Check everything; wait for a game to dial in, as long as a call does unless `wait` has seconds."""
     # Quiet unless the user has set a level: log lines would come between the findings.
     settings = BitburnerSettings({"MCP_LOG_LEVEL": "error", **environment})
     findings = [settings_finding(BitburnerSettings(environment), environment)]
@@ -36,7 +33,8 @@ async def examine(environment: Mapping[str, str], wait: float = WAIT_SECONDS) ->
     try:
         with looking(settings, "bitburner") as own:
             async with open_session(own, GameCounters(Metrics()), SystemClock()) as session:
-                findings += await _check_session(session, wait)
+                seconds = settings.connect_wait_ms / 1000 if wait is None else wait
+                findings += await _check_session(session, seconds)
     except BridgeError as error:
         findings.append(Finding("listener", "wrong", error.message, error.next_step))
     if settings.read_only:

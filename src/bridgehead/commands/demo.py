@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from rich.console import Console
 from rich.markup import escape
 
 from bridgehead.runtime import plugins
 from bridgehead.runtime.command_line import Parser, completed_by
+from bridgehead.runtime.manifest import Manifest
 
 _ABOUT = """\
 Shows what an agent does with each bridge. Nothing leaves this machine, and nothing stays on it.
@@ -31,9 +33,10 @@ def parser() -> Parser:
 def main(arguments: list[str], _environment: Mapping[str, str]) -> int:
     """Run the demos; return 1 if one did not go as expected."""
     options = parser().parse_args(arguments)
-    manifests = [plugins.load(name) for name in options.bridges] or plugins.load_usable(
+    manifests: Iterable[Manifest] = [plugins.load(name) for name in options.bridges] or plugins.load_usable(
         lambda error: sys.stderr.write(f"bridgehead: {error}\n")
     )
+    manifests = sorted(manifests, key=lambda manifest: manifest.tour)
     console = Console(highlight=False)
     began = time.monotonic()
     is_success = True
@@ -51,4 +54,6 @@ def main(arguments: list[str], _environment: Mapping[str, str]) -> int:
             console.print(f"`bridgehead doctor {manifest.name}` looks for the cause.")
     took = f"{time.monotonic() - began:.0f} s"
     console.rule(f"[bold]Done in {took}" if is_success else "[bold red]Something did not go as expected")
+    if shutil.which("bridgehead"):  # otherwise `make demo` says how to find it
+        console.print("Next, to give them to your agent: bridgehead install")
     return int(not is_success)

@@ -55,10 +55,7 @@ def show_demo(console: Console) -> bool:
             )
             metadata = result["structuredContent"]["metadata"]
             guide.expect(metadata["usage"]["completion_tokens"] == 90)  # noqa: PLR2004 - as many as asked for
-            guide.say(
-                f"First token after {metadata['time_to_first_token_ms']:.0f} ms, then "
-                f"{metadata['tokens_per_second']:.0f} tokens a second, for ${metadata['cost_usd']:.6f}."
-            )
+            guide.say(f"At the real prices it cost ${metadata['cost_usd']:.6f} of the day's budget.")
             result = guide.call_live(
                 "The same while diffusing: the whole text is there at once, and gets clearer.",
                 "mercury_chat_stream",
@@ -72,27 +69,13 @@ def show_demo(console: Console) -> bool:
                 "mercury_fim_completion",
                 {"prompt": "def weight(items):\n", "suffix": "\n    return total\n", "max_tokens": 100},
             )
-            many = guide.call(
-                "Several prompts at once, each with its own result.",
-                "mercury_batch",
-                {"prompts": ["A river in 6 words", "A road in 6 words"], "max_tokens": 50, "concurrency": 2},
-            )
-            guide.expect(not filled.get("isError") and many["structuredContent"]["succeeded"] == len("ab"))
-
-            wrong = guide.call(
-                "A mistake comes back with what to do next.",
-                "mercury_chat_completion",
-                {"messages": _STORY, "model": "mercury-99"},
-            )
+            guide.expect(not filled.get("isError"))
             dear = guide.call(
                 "A call that could cost more than the day's budget does not go out.",
                 "mercury_chat_completion",
                 {"messages": _STORY, "max_tokens": 50_000},
             )
-            used = guide.call("What all of this used.", "mercury_usage", {})
-            guide.expect(wrong["isError"] and "mercury-3" in wrong["content"][0]["text"])
             guide.expect(dear["isError"] and "BUDGET_EXCEEDED" in dear["content"][0]["text"])
-            guide.expect(used["structuredContent"]["budget"]["left_usd"] > 0)
     return not guide.failures
 
 

@@ -10,6 +10,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from difflib import ndiff
 from pathlib import Path
 from threading import Timer
 from types import TracebackType
@@ -18,16 +19,15 @@ from typing import Any, Self
 from rich.console import Console, RenderableType
 from rich.live import Live
 from rich.markup import escape
-from rich.panel import Panel
 from rich.table import Table
 from rich.text import Text
 
 from .lines import split_lines
 
 REVISION = "2025-11-25"
-MAX_CHARACTERS = 1200
-"""Characters of an answer that are shown; the rest is counted."""
-MAX_LINES = 40
+MAX_CHARACTERS = 300
+"""Characters of an answer that are shown."""
+MAX_LINES = 4
 FRAMES_PER_SECOND = 30
 COMMAND = (sys.executable, "-m", "bridgehead")
 HOME = str(Path(__file__).parents[2])
@@ -93,18 +93,24 @@ class DemoScript:
         """Call a tool, show the call and its answer, and return the result."""
         self._show_call(why, tool, arguments)
         result = self._call(tool, arguments, on_progress)
-        text = "\n".join(block.get("text", block["type"]) for block in result["content"])
+        # The first block is the answer; the others repeat its notes.
+        text = result["content"][0].get("text", result["content"][0]["type"])
         with suppress(ValueError):  # not JSON
-            text = json.dumps(json.loads(text), ensure_ascii=False, indent=2)
-        lines = split_lines(text)
-        omitted = len(lines) - MAX_LINES
-        if omitted > 0:
-            text = "\n".join([*lines[:MAX_LINES], f"… and {omitted:,} more lines"])
-        else:
-            text = _short(text)
-        is_error = result.get("isError", False)
-        self._show("←", "red" if is_error else "green", Panel(Text(text), expand=False))
+            text = json.dumps(json.loads(text), ensure_ascii=False)
+        lines = split_lines(_short(text).strip())
+        text = "\n".join([*lines[:MAX_LINES], *(["…"] if len(lines) > MAX_LINES else [])])
+        self._show("←", "red" if result.get("isError", False) else "green", Text(text))
         return result
+
+    def show_change(self, before: str, after: str) -> None:
+        """Show what an edit changed, line by line, as a diff does."""
+        colours = {"+": "green", "-": "red"}
+        text = Text()
+        for line in ndiff(before.splitlines(), after.splitlines()):
+            if line[0] != "?":
+                text.append(f"{line}\n", colours.get(line[0], "dim"))
+        text.rstrip()
+        self._console.print(_row(" ", "dim", text))
 
     def call_live(
         self, why: str, tool: str, arguments: dict[str, Any], *, is_replaced: bool = False
@@ -112,7 +118,7 @@ class DemoScript:
         """Call a tool and show its progress messages: appended, or each in place of the last."""
         self._show_call(why, tool, arguments)
         text = Text()
-        panel = _row("←", "green", Panel(text, expand=False))
+        panel = _row("←", "green", text)
         with Live(panel, console=self._console, refresh_per_second=FRAMES_PER_SECOND) as live:
 
             def change(notice: dict[str, Any]) -> None:
@@ -201,5 +207,4 @@ def _row(arrow: str, colour: str, what: RenderableType) -> Table:
 
 
 def _short(text: str) -> str:
-    omitted = len(text) - MAX_CHARACTERS
-    return text if omitted <= 0 else f"{text[:MAX_CHARACTERS]}\n… and {omitted:,} more characters"
+    return text if len(text) <= MAX_CHARACTERS else f"{text[:MAX_CHARACTERS]} …"

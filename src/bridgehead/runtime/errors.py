@@ -38,7 +38,6 @@ def place_of(failure: BaseException) -> str:
 
     It is the innermost one outside of the engine: a declaration fails in our code for a line of theirs.
     """
-    # noqa's below: paths are strings here.
     engine = os.path.dirname(os.path.abspath(bridgehead.mcp.__file__))  # noqa: PTH100, PTH120
     frame: TracebackType | None = failure.__traceback__
     file, line = "", 0

@@ -145,6 +145,8 @@ class Manifest(Struct, frozen=True, kw_only=True):
     """Why only one process can serve it; empty if several can."""
     keeps: tuple[Kept, ...] = ()
     """What it keeps beside `NAME` in the state directory, or in it."""
+    tour: int = 0
+    """The place of its demo: that with the highest number comes last and stays on the screen."""
     api: int = API
 
     def load_doctor(self) -> Doctor | None:

@@ -27,13 +27,22 @@ async def test_it_shows_what_is_asked_and_ends_when_told(stop: signal.Signals) -
         await connection.send(request(2, "getFile", filename="no.js", server="home"))
         await connection.send("nothing")
 
-        assert await until(game, "getFileNames") == "getFileNames home → 36 bytes"
+        assert await until(game, "getFileNames") == "getFileNames home → 61 bytes"
         assert await until(game, "getFile ") == "getFile no.js@home → File does not exist. Filename: no.js"
         assert await until(game, "nothing") == "no request: 'nothing' → no reply"
         endable.send_from_loop(game, stop)
         assert await ended(game) == (0, "")
         await asyncio.wait_for(connection.wait_closed(), LIMIT)
         assert connection.close_code == 1001
+
+
+@pytest.mark.parametrize("listen", ["12541", "127.0.0.1:12541"])
+async def test_it_dials_where_a_bridge_with_the_same_settings_listens(
+    monkeypatch: pytest.MonkeyPatch, listen: str
+) -> None:
+    monkeypatch.setenv("BITBURNER_LISTEN", listen)
+    async with simulated() as game:
+        assert await until(game, "Dialling") == "Dialling ws://127.0.0.1:12541"
 
 
 async def test_the_third_generation_dials_again_after_a_drop() -> None:

@@ -7,6 +7,7 @@ tests need are in `tests/support/game`.
 
 from .faults import Faults
 from .game import Exchange, Game
+from .scripts import STARTER
 from .world import World
 
-__all__ = ["Exchange", "Faults", "Game", "World"]
+__all__ = ["STARTER", "Exchange", "Faults", "Game", "World"]

@@ -14,10 +14,12 @@ from websockets.uri import parse_uri
 from bridgehead.mcp import shutdown_signals
 from bridgehead.runtime.command_line import Parser, number
 
+from ..settings import BitburnerSettings
 from . import faults
 from .game import ABNORMAL, Game
 from .paths import GameFolder, read_folder
 from .screen import Screen
+from .scripts import STARTER
 from .world import HOME, HOSTS
 
 PAGE = "https://bitburner-official.github.io"
@@ -45,14 +47,17 @@ def simulate(arguments: list[str], environment: Mapping[str, str]) -> int:
         "--url",
         type=parse_url,
         # Where a bridge with the same settings listens.
-        default=f"ws://{environment.get('BITBURNER_LISTEN') or '127.0.0.1:12525'}",
+        default=f"ws://{BitburnerSettings.listen.read(environment)}".replace("//0.0.0.0:", "//127.0.0.1:"),
         help="where the bridge listens (default: %(default)s)",
     )
     parser.add_argument(
         "--generation", type=int, choices=(2, 3), default=3, help="of the game (default: %(default)s)"
     )
     parser.add_argument(
-        "--files", type=Path, metavar="FOLDER", help="the files of the home server; they are only read"
+        "--files",
+        type=Path,
+        metavar="FOLDER",
+        help="the files of the home server, which are only read (default: two first scripts)",
     )
     parser.add_argument("--faults", default="", help=_FAULTS)
     parser.add_argument("--seed", type=int, default=0, help="makes the faults repeatable")
@@ -70,7 +75,9 @@ def simulate(arguments: list[str], environment: Mapping[str, str]) -> int:
     options = parser.parse_args(arguments)
     chosen_faults = faults.parse(options.faults)
     folder = (
-        read_folder(options.files, options.generation) if options.files is not None else GameFolder({}, ())
+        read_folder(options.files, options.generation)
+        if options.files is not None
+        else GameFolder({**STARTER}, ())
     )
     asyncio.run(_simulate(options, chosen_faults, folder))
     return 0

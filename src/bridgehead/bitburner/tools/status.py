@@ -58,6 +58,8 @@ async def connection_status(_: NoArguments, ctx: Context[Session]) -> Answer[Con
     """Report the connection, and files that differ from the content last written."""
     session = ctx.state
     connection = session.connection
+    if connection.link is None and not connection.problem:  # a game may be dialling, as for other tools
+        await connection.wait_for_game(session.settings.connect_wait_ms / 1000)
     link, counters = connection.link, connection.counters
     generation = None
     if link is not None:
