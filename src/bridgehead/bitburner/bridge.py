@@ -123,7 +123,7 @@ manifest = Manifest(
         Kept("state", "bitburner/backups", "earlier versions of your scripts"),
         Kept("state", "bitburner/saves", "saves of your game"),
         Kept("state", "bitburner/unfinished", "batches of writes that did not end"),
-        Kept("state", "bitburner/typescript", "the script checker"),
+        Kept("state", "bitburner/typescript", "a script checker of version 0.3"),
     ),
     tour=1,
     single_process="A game connects to one process only, and the others would have to ask that one.",

@@ -106,7 +106,7 @@ class DemoScript:
         """Show what an edit changed, line by line, as a diff does."""
         colours = {"+": "green", "-": "red"}
         text = Text()
-        for line in ndiff(before.splitlines(), after.splitlines()):
+        for line in ndiff(split_lines(before), split_lines(after)):
             if line[0] != "?":
                 text.append(f"{line}\n", colours.get(line[0], "dim"))
         text.rstrip()

@@ -7,7 +7,6 @@ tests need are in `tests/support/game`.
 
 from .faults import Faults
 from .game import Exchange, Game
-from .scripts import STARTER
-from .world import World
+from .world import STARTER, World
 
 __all__ = ["STARTER", "Exchange", "Faults", "Game", "World"]

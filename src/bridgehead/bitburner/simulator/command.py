@@ -19,8 +19,7 @@ from . import faults
 from .game import ABNORMAL, Game
 from .paths import GameFolder, read_folder
 from .screen import Screen
-from .scripts import STARTER
-from .world import HOME, HOSTS
+from .world import HOME, HOSTS, STARTER
 
 PAGE = "https://bitburner-official.github.io"
 RECONNECT_SECONDS = 2.0

@@ -15,6 +15,24 @@ from .paths import is_script
 HOME = "home"
 GENERATIONS = (2, 3)
 SINCE_THIRD = frozenset({"getFileMetadata", "getAllFileMetadata"})
+STARTER = {
+    "early.js": """\
+/** Takes what a server has, again and again. */
+export async function main(ns) {
+  const target = ns.args[0] ?? "n00dles";
+  while (true) {
+    await ns.weaken(target);
+    await ns.hack(target);
+  }
+}
+""",
+    "lib/scout.js": """\
+export async function main(ns) {
+  ns.tprint(ns.scan("home"));
+}
+""",
+}
+"""What is on the home server unless a folder is named: a player's first scripts."""
 
 
 class Times(Struct):
