@@ -27,6 +27,7 @@ DOCUMENTS = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
 
 OF_THIS_MACHINE = re.compile(r"\.coverage|\.env$|\.git$")
 FIRST_SCREEN = 30  # lines
+MOST_LINES = 150
 REGISTRY_ADDRESS = re.compile(r"https?://[\w.-]*(?:pypi|pythonhosted|npmjs|debian)\b")
 MACHINE_PATH = re.compile(r"(?<![\w.:}$])(?<!bitburner:/)/(?:home|Users|root|work)/\w|\b[A-Z]:\\Users\\")
 LINK = re.compile(r"\]\((?!https?:|#)([^)#\s]+)")
@@ -73,6 +74,14 @@ def test_the_first_screen_of_the_readme_says_what_this_is_and_what_to_type(words
     first_screen = (ROOT / "README.md").read_text(encoding="utf-8").splitlines()[:FIRST_SCREEN]
 
     assert words in "\n".join(first_screen)
+
+
+def test_the_readme_is_short_and_names_what_a_player_a_comparer_and_a_developer_do_first() -> None:
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+
+    assert len(readme.splitlines()) <= MOST_LINES
+    for words in ("Options → Remote API", "127.0.0.1", "12525", "aoc bench --demo", "MERCURY_BUDGET_USD"):
+        assert words in readme.partition("## Use it everywhere")[0]
 
 
 def test_every_link_and_picture_of_the_readme_is_a_file_of_the_checkout() -> None:
