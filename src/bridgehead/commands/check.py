@@ -45,7 +45,9 @@ Calls the tools, resources and prompts of a bridge, validates every message, and
 
   bridgehead check server.py
   bridgehead check aoc --json
-  bridgehead check server.py --all              calls tools that change something too
+
+Call tools that change something too:
+  bridgehead check server.py --all
 
 With pytest: pytest --bridgehead server.py
 """

@@ -29,7 +29,21 @@ from .settings import closest
 GROUP = "bridgehead.bridges"
 NAME = re.compile(r"[a-z][a-z0-9_-]*")
 RESERVED = frozenset(
-    {"call", "completion", "db", "demo", "dev", "doctor", "help", "install", "new", "serve", "token", "tools"}
+    {
+        "call",
+        "check",
+        "completion",
+        "db",
+        "demo",
+        "dev",
+        "doctor",
+        "help",
+        "install",
+        "new",
+        "serve",
+        "token",
+        "tools",
+    }
     | {"uninstall", "version"}
     | {"bridgehead", "host", "none"}  # the server of all bridges, a part of doctor, a token without bridges
 )
