@@ -73,7 +73,7 @@ ASKING = ("aoc cookie", "aoc fetch")
 """What needs something that only the reader has, and says so in one line."""
 TOURS = {"demo", "aoc bench --demo"}
 """What takes seconds and has tests of its own: commands/test_demo.py, aoc/bench/test_command.py."""
-ABSENT = ("db ", "aoc import", "aoc bench --agents", "aoc bench --init")
+ABSENT = ("db ", "aoc import", "aoc bench --agent", "aoc bench --init")
 """What needs a database, an agent or a network: tests of their own run it."""
 NEEDS_GAME = "bitburner sync"
 """What waits for a game, and says that none has come."""

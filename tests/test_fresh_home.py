@@ -138,7 +138,8 @@ TOOLS = {
 @pytest.mark.parametrize("bridge", TOOLS)
 def test_what_install_prints_leads_to_a_tool_call(terminal: Terminal, bridge: str) -> None:
     goal, answer = TOOLS[bridge]
-    installed = terminal.type("bridgehead install", "cursor", bridge)
+    budget = ["2"] if bridge == "mercury" else []
+    installed = terminal.type("bridgehead install", "cursor", bridge, *budget)
 
     assert "Next:" in installed
     assert answer in terminal.follow(installed, goal), terminal.typed
