@@ -181,7 +181,9 @@ async def test_a_transport_that_was_told_the_stateless_era_holds_the_request_to_
 
 async def test_whoever_counts_errors_hears_their_method_and_code() -> None:
     heard: list[tuple[str, int]] = []
-    dispatcher = Dispatcher(Gate().bridge, on_error=lambda method, code: heard.append((method, code)))
+    dispatcher = Dispatcher(
+        Gate().bridge, on_error=lambda method, failure: heard.append((method, failure.code))
+    )
     client = InMemoryClient(dispatcher, STATELESS, {})
     calls: list[tuple[str, dict[str, Any]]] = [
         ("x" * 1000, {}),

@@ -7,6 +7,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
         "bridgehead.host.auth.token_command",
         "add, change, rotate and revoke the tokens of a team",
     ),
+    "audit": ("bridgehead.host.audit.command", "find tool calls: who called what, when, and how it ended"),
     "db": ("bridgehead.commands.db", "make and check the tables in PostgreSQL"),
     "doctor": ("bridgehead.commands.doctor", "check the installation and say how to fix what is wrong"),
     "tools": ("bridgehead.commands.tools", "list the tools of the bridges"),

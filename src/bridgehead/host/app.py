@@ -21,6 +21,7 @@ from bridgehead.runtime import events
 from bridgehead.runtime.callers import is_operator
 from bridgehead.runtime.timing import Clock
 
+from .audit.trail import Trail
 from .auth.admission import Admission
 from .auth.rejection import HostRejection
 from .auth.revocation import TokenWatch
@@ -64,6 +65,7 @@ REASONS = {
     503: "busy",
 }
 """The reason under which a rejection by the engine is counted and logged, by its status."""
+_FIRST_FAILURE = 400
 _RETRY = ((b"retry-after", b"5"),)
 
 
@@ -89,6 +91,7 @@ class HostApplication:
         webhook: Webhook | None = None,
         replica: Replica | None = None,
         database: HostDatabase | None = None,
+        trail: Trail | None = None,
         dashboard: Dashboard | None = None,
         mount: str = "",
     ) -> None:
@@ -112,6 +115,8 @@ class HostApplication:
         self.replica = replica
         """This process as one of several replicas; None without Redis."""
         self._database = database
+        self._trail = trail
+        """The audit; None if it is switched off."""
         self.dashboard = dashboard
         """None if it is switched off."""
         self._ids = RequestIds()
@@ -152,6 +157,8 @@ class HostApplication:
             self._running.discard(request)
             request.task = None  # break the cycle: the task's context holds the request with its whole body
         self._record(request, UNAUTHORIZED if request.is_revoked else response.status)
+        if isinstance(response, Response) and response.status >= _FIRST_FAILURE:
+            return _with_request_id(response, request.id)
         return response
 
     def _describe(self, http: Request) -> HostRequest:
@@ -209,6 +216,13 @@ class HostApplication:
         if status in REASONS and not request.reason:
             request.reason = REASONS[status]
             self.metrics.rejections.add(request.reason)
+        if request.reason and request.method == "POST" and self._trail is not None:
+            # A client of the newest revision names the tool in a header; that of an earlier one is not read.
+            tool = request.headers.get(b"mcp-name", b"")
+            if request.headers.get(b"mcp-method", b"tools/call") == b"tools/call" and request.path.endswith(
+                "/mcp"
+            ):
+                self._trail.note_refusal(request, tool.decode("latin-1"), request.reason)
         self.metrics.count_request(
             request.route,
             status,
@@ -284,6 +298,8 @@ class HostApplication:
             await self.replica.start(self._registry.bridges)
         if self._database is not None:
             await self._database.start()
+        if self._trail is not None:
+            self._trail.start()
         await self._registry.start()
         create_task = asyncio.get_running_loop().create_task
         self._tasks = [create_task(self._access_log.run())]
@@ -317,7 +333,28 @@ class HostApplication:
         await self._registry.stop(self._shutdown_seconds)
         if self._webhook is not None:
             await self._webhook.stop(events.feed)
+        if self._trail is not None:
+            await self._trail.stop()
         if self.replica is not None:
             await self.replica.stop()
         if self._database is not None:
             await self._database.stop()
+
+
+class _Failure(msgspec.Struct, forbid_unknown_fields=True):
+    jsonrpc: str
+    id: int | str | None
+    error: dict[str, object]
+
+
+def _with_request_id(response: Response, request_id: str) -> Response:
+    """Add `data.requestId` to an error of the engine, which does not know the id."""
+    try:
+        failure = msgspec.json.decode(response.body, type=_Failure)
+    except (msgspec.MsgspecError, TypeError):  # not an error of JSON-RPC
+        return response
+    data = failure.error.setdefault("data", {})
+    if not isinstance(data, dict) or "requestId" in data:
+        return response
+    data["requestId"] = request_id
+    return response._replace(body=msgspec.json.encode(failure))

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import hmac
+import os
 import secrets
+import socket
 from collections.abc import Mapping
 from contextlib import suppress
 from functools import cached_property, partial
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from bridgehead.mcp import Limits, MemoryNonces, NonceStore, Tasks
+from bridgehead.mcp import Limits, MemoryNonces, NonceStore, ProtocolError, Tasks
 from bridgehead.mcp.http.guard import Guard
 from bridgehead.mcp.http.memory import available_bytes
 from bridgehead.runtime import directories, events, logs
@@ -21,6 +23,8 @@ from bridgehead.runtime.tasks import open_task_store
 from bridgehead.runtime.timing import Clock
 
 from .app import HostApplication
+from .audit.stores import SqliteAudit
+from .audit.trail import Trail, read_key
 from .auth.admission import Admission
 from .auth.authenticator import Authenticator, Issuer, StoredTokenIssuer
 from .auth.discovery import fetch
@@ -42,7 +46,7 @@ from .proxies import TrustedProxies
 from .registry import Registry
 from .reloading import Reloader
 from .replicas.replica import Replica
-from .request import log_fields
+from .request import current_request, log_fields
 from .routes import make_table
 from .settings import HostSettings
 from .telemetry.access_log import AccessLog
@@ -58,6 +62,8 @@ if TYPE_CHECKING:
 _KEY_BYTES = 32
 BODY_SECONDS = 30.0
 """How long a client may take to send a body: 16 MiB, the largest by default, arrive in time at 4.5 Mbit/s."""
+
+log = logs.logger("host")
 
 
 def limits_of(settings: HostSettings) -> Limits:
@@ -123,6 +129,7 @@ class ApplicationFactory:
                 None if self._oauth is None else self._oauth.describe_resource,
                 self._replica,
                 self._database,
+                self._trail,
             ),
             proxies=TrustedProxies(settings.trusted_proxies),
             metrics=self._metrics,
@@ -142,6 +149,7 @@ class ApplicationFactory:
             webhook=self._make_webhook(),
             replica=self._replica,
             database=self._database,
+            trail=self._trail,
             dashboard=self._make_dashboard() if settings.dashboard else None,
             mount=urlsplit(settings.public_url or "").path.rstrip("/"),
         )
@@ -214,13 +222,38 @@ class ApplicationFactory:
         return database
 
     @cached_property
+    def _trail(self) -> Trail | None:
+        settings = self._settings
+        if not settings.audit_days:
+            return None
+        try:
+            key = read_key(settings)
+            folder = directories.open_state(settings, "host")
+        except StorageError as problem:  # calls go on without an audit, as they do when it cannot be written
+            log.warn("calls are not audited", problem=str(problem))
+            return None
+        store = SqliteAudit(folder) if self._database is None else self._database.audit
+        replica = f"{socket.gethostname()}:{os.getpid()}"
+        days, lines = settings.audit_days, settings.audit_lines
+        return Trail(store, key, replica, self._clock.now, days=days, lines=lines)
+
+    def _note_error(self, method: str, failure: ProtocolError) -> None:
+        self._metrics.count_error(method, failure.code)
+        request = current_request.get()
+        # An unknown tool has no bridge, so no hook saw the call.
+        if failure.refused_tool is not None and request is not None and self._trail is not None:
+            self._trail.note_refusal(
+                request, failure.refused_tool, "not_offered" if failure.hidden_by else "unknown_tool"
+            )
+
+    @cached_property
     def _registry(self) -> Registry:
         return Registry(
             self._manifests,
             self._environment,
             is_traced=self._tracer is not None,
             probe_seconds=self._settings.probe_seconds,
-            store_audit=None if self._database is None else self._database.add_audit,
+            note_call=None if self._trail is None else self._trail.note_call,
             note_failure=self._history.note_failure if self._settings.dashboard else None,
         )
 
@@ -237,7 +270,7 @@ class ApplicationFactory:
             tracer=self._tracer,
             nonces=self._nonces,
             # Looked up when called: the metrics depend on the views, so they are built after them.
-            on_error=lambda method, code: self._metrics.count_error(method, code),  # noqa: PLW0108
+            on_error=self._note_error,
         )
 
     @cached_property
@@ -346,6 +379,7 @@ class ApplicationFactory:
             tokens=self._tokens,
             token_store=None if self._tokens is None else announced_tokens(self._settings),
             peers=self._peers,
+            audit=None if self._trail is None else self._trail.store,
             oauth=self._oauth_sign_in,
             public_url=public_url,
         )

@@ -23,6 +23,7 @@ from bridgehead.runtime.exposition import (
 )
 from bridgehead.runtime.metrics import Metrics
 
+from .audit.trail import Trail
 from .auth.grants import Grant
 from .auth.rejection import reject_method
 from .database import HostDatabase
@@ -46,6 +47,7 @@ class Pages:
         describe_resource: Callable[[HostRequest, str | None], Response] | None = None,
         replica: Replica | None = None,
         database: HostDatabase | None = None,
+        trail: Trail | None = None,
     ) -> None:
         self._registry = registry
         self._metrics = metrics
@@ -53,6 +55,7 @@ class Pages:
         self.events.declare_metrics(metrics.metrics)
         self._replica = replica
         self._database = database
+        self._trail = trail
         self.is_ending = False
         """Whether the process is stopping: readiness fails, so that load balancers stop routing here."""
         self._describe_resource = describe_resource
@@ -125,6 +128,8 @@ class Pages:
             yield (), self._replica.metrics
         if self._database is not None:
             yield (), self._database.metrics
+        if self._trail is not None:
+            yield (), self._trail.metrics
         for name, status in self._registry.statuses.items():
             if status.bridge is not None:
                 yield (("bridge", name),), status.metrics

@@ -20,7 +20,7 @@ from bridgehead.runtime.settings import SettingError
 from bridgehead.runtime.timing import Backoff
 from bridgehead.runtime.tool_filter import add_prefix, prefix_of
 
-from .telemetry.metrics import CallMetrics, NoteFailure, StoreAudit
+from .telemetry.metrics import CallMetrics, NoteCall, NoteFailure
 
 RETRY_BACKOFF = Backoff(base=1.0, limit=60.0)
 _BEGIN_SECONDS = 5.0
@@ -67,7 +67,7 @@ class Registry:
         environment: Mapping[str, str],
         *,
         is_traced: bool = False,
-        store_audit: StoreAudit | None = None,
+        note_call: NoteCall | None = None,
         note_failure: NoteFailure | None = None,
         probe_seconds: float = 0.0,
         draw: Callable[[], float] = random.random,
@@ -84,7 +84,7 @@ class Registry:
                 self.statuses[name].metrics,
                 is_traced=is_traced,
                 note_failure=note_failure,
-                store_audit=store_audit,
+                note_call=note_call,
             )
             bridge.around_calls(calls.hook())
         self.metrics, statuses = Metrics(), self.statuses

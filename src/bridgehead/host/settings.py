@@ -285,6 +285,18 @@ class HostSettings(OAuthSettings, ToolFilterSettings, StateSettings, DatabaseSet
         "failures",
         "Which requests are logged.",
     )
+    audit_days = Setting(
+        "BRIDGEHEAD_AUDIT_DAYS",
+        whole(0, 3650),
+        90,
+        "How many days the audit of calls is kept, in PostgreSQL or in a file. 0 turns the audit off.",
+    )
+    audit_lines = Setting(
+        "BRIDGEHEAD_AUDIT_LINES",
+        whole(1000, 10**9),
+        1_000_000,
+        "How many lines the audit has at most; the oldest are deleted. A million take about 300 MB.",
+    )
     dashboard = Setting(
         "BRIDGEHEAD_DASHBOARD",
         FLAG,

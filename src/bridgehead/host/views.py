@@ -13,7 +13,17 @@ from typing import Any
 from msgspec.structs import replace
 
 from bridgehead import __version__
-from bridgehead.mcp import Bridge, Dispatcher, Limits, NonceStore, Tasks, combine, prefix_tools, restrict
+from bridgehead.mcp import (
+    Bridge,
+    Dispatcher,
+    Limits,
+    NonceStore,
+    ProtocolError,
+    Tasks,
+    combine,
+    prefix_tools,
+    restrict,
+)
 from bridgehead.mcp.http.accounts import Accounts
 from bridgehead.mcp.http.endpoint import Application
 from bridgehead.mcp.http.guard import Guard
@@ -51,7 +61,7 @@ class Views:
         session_prefix: str = "",
         tracer: Tracer | None = None,
         nonces: NonceStore | None = None,
-        on_error: Callable[[str, int], None] | None = None,
+        on_error: Callable[[str, ProtocolError], None] | None = None,
     ) -> None:
         self._registry = registry
         self._settings = settings

@@ -54,7 +54,7 @@ class Dispatcher:
         limits: Limits | None = None,
         state_key: Keys | None = None,
         lifespans: Lifespans | None = None,
-        on_error: Callable[[str, int], None] | None = None,
+        on_error: Callable[[str, ProtocolError], None] | None = None,
         tasks: Tasks | None = None,
         scope: str | None = None,
         nonces: NonceStore | None = None,
@@ -307,7 +307,7 @@ class Dispatcher:
     def _counted(self, request: RpcRequest, failure: ProtocolError) -> ProtocolError:
         # A client chooses the name of an unknown method, so it must not become a label of a metric.
         if self.on_error is not None:
-            self.on_error("(unknown)" if request.method is None else request.name, failure.code)
+            self.on_error("(unknown)" if request.method is None else request.name, failure)
         return failure
 
     # --- what outlives a request ---------------------------------------------------------------------------

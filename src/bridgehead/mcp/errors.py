@@ -30,6 +30,11 @@ MAX_QUOTED = 200
 class ProtocolError(Exception):
     """Becomes the `error` member of a JSON-RPC answer, exactly as given."""
 
+    refused_tool: str | None = None
+    """The name of the tool, if the call was of one that does not exist or is not offered."""
+    hidden_by: str = ""
+    """A sentence that says what hides that tool; empty if it does not exist."""
+
     def __init__(self, code: int, message: str, data: Any = None) -> None:
         super().__init__(message)
         self.code = code

@@ -15,7 +15,27 @@ is_operator: ContextVar[bool] = ContextVar("is_operator", default=True)
 """Whether the caller may see paths, and what other callers did: True without tokens, and for tokens that open
 the dashboard, which shows the same."""
 
+_charges: ContextVar[list[float] | None] = ContextVar("charges", default=None)
+"""What the call under way has cost so far, in dollars; None outside of a call that is counted."""
+
 _log = logs.logger("storage")
+
+
+def count_charges() -> None:
+    """Count what the call that begins now costs."""
+    _charges.set([])
+
+
+def charge(usd: float) -> None:
+    """Add a cost to the call under way."""
+    charges = _charges.get()
+    if charges is not None:
+        charges.append(usd)
+
+
+def charged() -> float | None:
+    """Return what the call under way has cost; None if it cost nothing."""
+    return sum(_charges.get() or ()) or None
 
 
 def hide_folder(text: str, path: str) -> str:

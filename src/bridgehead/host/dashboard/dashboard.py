@@ -17,6 +17,7 @@ from bridgehead.runtime.errors import BridgeError
 from bridgehead.runtime.findings import Report
 from bridgehead.runtime.timing import Clock
 
+from ..audit.trail import AuditStore
 from ..auth.grants import Grant
 from ..auth.rejection import HostRejection, reject_method, reject_path
 from ..auth.tokens import Tokens, TokenStore
@@ -24,7 +25,7 @@ from ..ownership.forwarding import END_SESSION as PEER_END_SESSION
 from ..ownership.forwarding import Peers
 from ..registry import BridgeStatus, Registry
 from ..request import HostRequest
-from . import clients, connect, layout, overview
+from . import calls, clients, connect, layout, overview
 from .history import QUARTER, RANGES, History, Range
 from .layout import Page
 from .listing import Listing
@@ -57,6 +58,7 @@ class Dashboard:
         tokens: Tokens | None = None,
         token_store: TokenStore | None = None,
         peers: Peers | None = None,
+        audit: AuditStore | None = None,
         oauth: OAuthSignIn | None = None,
         public_url: str | None = None,
     ) -> None:
@@ -69,6 +71,8 @@ class Dashboard:
         self._tokens = tokens
         self._token_store = token_store
         self._peers = peers
+        self._audit = audit
+        """None if calls are not audited."""
         self._oauth = oauth
         """None if people cannot sign in at an authorisation server."""
         self._public_url = (public_url or "").rstrip("/")
@@ -79,6 +83,7 @@ class Dashboard:
             layout.BRIDGE: self._show_bridge,
             layout.CLIENTS: self._show_clients,
             layout.FAILURES: self._show_failures,
+            layout.CALLS: self._show_calls,
             layout.REVOKE: self._ask_to_revoke,
         }
         self._actions: dict[
@@ -298,6 +303,11 @@ class Dashboard:
     async def _show_failures(self, request: HostRequest, _session: BrowserSession, grant: Grant) -> Page:
         listing = Listing(layout.FAILURES, read_query(request))
         return clients.write_problems(self._collector.collect(), grant, listing)
+
+    async def _show_calls(self, request: HostRequest, _session: BrowserSession, grant: Grant) -> Page:
+        if self._audit is None:
+            raise HostRejection(404, "Calls are not audited: BRIDGEHEAD_AUDIT_DAYS is 0.", "path")
+        return await calls.write_calls(self._audit, read_query(request), grant, self._clock.now())
 
     # --- actions -------------------------------------------------------------------------------------------
 

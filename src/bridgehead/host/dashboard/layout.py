@@ -25,6 +25,7 @@ HOME = "/dashboard"
 BRIDGE = "/dashboard/bridge"
 CLIENTS = "/dashboard/clients"
 FAILURES = "/dashboard/failures"
+CALLS = "/dashboard/calls"
 SIGN_IN = "/dashboard/sign-in"
 SIGN_OUT = "/dashboard/sign-out"
 OAUTH_START = f"{OAUTH}start"
@@ -41,6 +42,7 @@ PAGES = (
     BRIDGE,
     CLIENTS,
     FAILURES,
+    CALLS,
     SIGN_IN,
     SIGN_OUT,
     REVOKE,
@@ -56,7 +58,7 @@ def list_paths(*, with_oauth: bool) -> tuple[str, ...]:
     return (*PAGES, *FILES, *(OAUTH_PAGES if with_oauth else ()))
 
 
-_MENU = ((OVERVIEW, "Overview"), (CLIENTS, "Clients"), (FAILURES, "Failures"))
+_MENU = ((OVERVIEW, "Overview"), (CLIENTS, "Clients"), (FAILURES, "Failures"), (CALLS, "Calls"))
 
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "

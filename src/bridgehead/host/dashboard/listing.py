@@ -34,6 +34,14 @@ class Part(Struct, Generic[T], frozen=True):
         return self.first + len(self.items) - 1
 
 
+def read_page(query: Mapping[str, str], name: str) -> int:
+    """Return the number of a page from an address, 1 without one. Raises HostRejection."""
+    text = query.get(name, "1")
+    if not text.isascii() or not text.isdigit() or len(text) > _MAX_PAGE or int(text) < 1:
+        raise HostRejection(400, f"There is no page {text!r} of {name}. Use a number from 1.", "request")
+    return int(text)
+
+
 class Listing:
     """What the address of a page says of its lists: the filter `q`, and the page of each list by its name."""
 
@@ -49,11 +57,8 @@ class Listing:
 
     def page(self, items: Sequence[T], name: str) -> Part[T]:
         """Return the page of a list that the address names, at most the last one. Raises HostRejection."""
-        text = self._query.get(name, "1")
-        if not text.isascii() or not text.isdigit() or len(text) > _MAX_PAGE or int(text) < 1:
-            raise HostRejection(400, f"There is no page {text!r} of {name}. Use a number from 1.", "request")
         pages = max(1, -(-len(items) // PAGE_SIZE))
-        number = min(int(text), pages)
+        number = min(read_page(self._query, name), pages)
         start = (number - 1) * PAGE_SIZE
         return Part(
             items[start : start + PAGE_SIZE],

@@ -1,4 +1,4 @@
-"""Metrics: the host's metrics of requests, callers and tool calls, and the audit.
+"""Metrics: the host's metrics of requests, callers and tool calls.
 
 Names begin with `bridgehead_`, except the `process_*` names common to all Prometheus clients, and
 `tool_calls_total` and `tool_errors_total`, which a contract fixes for the tools of every bridge.
@@ -11,7 +11,7 @@ import platform
 import shutil
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -19,13 +19,10 @@ from bridgehead import __version__
 from bridgehead.mcp import Bridge, CallHook, Invocation, Outcome, Tasks, current_worker, observe_calls
 from bridgehead.mcp.http.accounts import Accounts
 from bridgehead.mcp.http.memory import resident_bytes
-from bridgehead.runtime import events, logs
+from bridgehead.runtime import callers, events, logs
 from bridgehead.runtime.metrics import Metrics
 
-from ..request import current_request
 from .tracing import current_span
-
-audit_log = logs.logger("host.audit")
 
 _DESCRIPTORS = Path("/proc/self/fd")
 
@@ -199,12 +196,12 @@ class HostMetrics:
 
 NoteFailure = Callable[[str, Invocation, Outcome], None]
 """Called with the bridge for each failed call."""
-StoreAudit = Callable[[float, Mapping[str, Any]], None]
-"""Takes the time (seconds since the epoch) and fields of an audit line, and stores it for all replicas."""
+NoteCall = Callable[[str, Invocation, Outcome, float], None]
+"""Called with the bridge and the seconds for each tool call that has ended."""
 
 
 class CallMetrics:
-    """Counts, times, traces, publishes and audits the tool calls of one bridge."""
+    """Counts, times, traces, publishes and reports the tool calls of one bridge."""
 
     def __init__(
         self,
@@ -214,11 +211,10 @@ class CallMetrics:
         *,
         is_traced: bool,
         note_failure: NoteFailure | None = None,
-        store_audit: StoreAudit | None = None,
+        note_call: NoteCall | None = None,
     ) -> None:
         self._name = name
-        self._tools = bridge.tools
-        self._store_audit = store_audit
+        self._note_call = note_call
         self._note_failure = note_failure
         self._is_traced = is_traced
         self._in_flight = 0
@@ -244,6 +240,7 @@ class CallMetrics:
             current_worker.set((self._name, str(getattr(call.context.outlet, "caller", ""))))
             if call.kind == "tool":
                 self._in_flight += 1
+                callers.count_charges()
 
         return observe_calls(self._end, waits=begin)
 
@@ -266,22 +263,8 @@ class CallMetrics:
         self._seconds.observe(seconds, call.name, outcome.status)
         if events.feed.has_call_listeners:  # without a listener, a call does not pay for its event
             self._publish(call, outcome, seconds)
-        tool = self._tools.get(call.name)
-        if tool is None or tool.is_read_only:
-            return
-        # The audit: one line for each call that may change something. Calls of read-only tools are in the
-        # access log and the metrics. `client` and `request` mean the same as in all other lines.
-        fields = {
-            "bridge": self._name,
-            "tool": call.name,
-            "client": call.context.principal or "(anyone)",
-            "outcome": outcome.status,
-            "ms": round(seconds * 1000, 1),
-        }
-        audit_log.info("a call that may change something", **fields)
-        if self._store_audit is not None:
-            request = current_request.get()
-            self._store_audit(time.time(), {**fields, "request": "" if request is None else request.id})
+        if self._note_call is not None:
+            self._note_call(self._name, call, outcome, seconds)
 
     def _publish(self, call: Invocation, outcome: Outcome, seconds: float) -> None:
         """Publish a finished call as an event; with its arguments only if the settings say so."""

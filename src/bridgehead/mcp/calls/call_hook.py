@@ -30,6 +30,8 @@ class Invocation(Struct):
     context: Context[Any]
     arguments: Any = None
     """The decoded arguments, once `run` has read them; None if they are invalid or need not be read."""
+    answer_bytes: int | None = None
+    """The size of a tool's encoded result, set after the hooks; None without one, and for a task."""
 
 
 CallHook = Callable[[Invocation, Callable[[], Any]], Any]

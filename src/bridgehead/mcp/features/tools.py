@@ -324,4 +324,6 @@ class InvalidArguments(Exception):
 def unknown_tool(name: str, known: list[str], reason: str = "") -> ProtocolError:
     """Make the error for an unknown tool; it lists the tools that exist, and says what hides this one."""
     message = f"Unknown tool: {quote(name)}"
-    return ProtocolError(INVALID_PARAMS, f"{message}. {reason}" if reason else message, {"tools": known})
+    error = ProtocolError(INVALID_PARAMS, f"{message}. {reason}" if reason else message, {"tools": known})
+    error.refused_tool, error.hidden_by = name, reason
+    return error

@@ -16,7 +16,7 @@ from typing import Any
 from msgspec import Struct
 
 from bridgehead.mcp import Bridge, Context, InvalidArguments, Invocation, Outcome, observe_calls
-from bridgehead.runtime import logs
+from bridgehead.runtime import callers, logs
 from bridgehead.runtime.errors import BridgeError
 
 from ..completion import Completion
@@ -47,6 +47,8 @@ class AuditEntry(Struct):
     def end(self, outcome: str, seconds: float, completion: Completion | None = None) -> None:
         """Record the outcome of the call."""
         self.outcome, self.seconds, self.completion = outcome, seconds, completion
+        if completion is not None and not completion.metadata.from_cache:
+            callers.charge(completion.metadata.cost_usd or 0.0)
         self.ended_at = time.time()  # now, because the line is written later
 
 
