@@ -14,6 +14,7 @@ from bridgehead.runtime.settings import hide_credentials
 from bridgehead.runtime.stores import migrations
 
 from . import tls
+from .auth.oauth import resource_base
 from .auth.token_stores import open_tokens, token_store
 from .dashboard.layout import OAUTH_CALLBACK
 from .registry import installed
@@ -124,12 +125,22 @@ async def _redis(settings: HostSettings) -> Finding:
 
 
 async def _sign_in(settings: HostSettings, address: str) -> list[Finding]:
-    """Check the OAuth issuer of the dashboard, and show the redirect URI to register there."""
-    if not settings.oauth_issuer or not settings.oauth_client_id:
+    """Check the OAuth issuer, and show the redirect URI of the dashboard to register there."""
+    if not settings.oauth_issuer:
         return []
+    findings = []
+    if not resource_base(settings.oauth_audience or "", settings.public_url):
+        text = "clients are not told where to get a token: the server does not know its own address"
+        findings.append(Finding("OAuth", "note", text, "Set BRIDGEHEAD_PUBLIC_URL."))
+    if not settings.oauth_client_id:
+        return findings
     issuer = await _connect("OAuth issuer", settings.oauth_issuer, "Correct BRIDGEHEAD_OAUTH_ISSUER.")
     callback = (settings.public_url or address).rstrip("/") + OAUTH_CALLBACK
-    return [issuer, Finding("dashboard", "right", f"sign-in with OAuth; the redirect URI is {callback}")]
+    return [
+        *findings,
+        issuer,
+        Finding("dashboard", "right", f"sign-in with OAuth; the redirect URI is {callback}"),
+    ]
 
 
 def _look_at_tokens(settings: HostSettings) -> Finding:

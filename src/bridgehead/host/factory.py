@@ -177,6 +177,7 @@ class ApplicationFactory:
             settings.oauth_jwks_url,
             bridges=self._manifests,
             public_url=settings.public_url,
+            per_minute=settings.oauth_per_minute,
             clock=self._clock,
             fetch=partial(fetch, proxies=Proxies.from_environment(self._environment)),
         )

@@ -129,6 +129,12 @@ class OAuthSettings(LogSettings):
         "The address of the issuer's keys.",
         shown="what the issuer's metadata say",
     )
+    oauth_per_minute = Setting(
+        "BRIDGEHEAD_OAUTH_PER_MINUTE",
+        whole(0, 10**6),
+        600,
+        "How many requests a caller with an OAuth token may make in a minute; 0 is no limit.",
+    )
     oauth_client_id = Setting(
         "BRIDGEHEAD_OAUTH_CLIENT_ID",
         TEXT,

@@ -71,7 +71,7 @@ class Dispatcher:
         """The open `subscriptions/listen` streams."""
         self.multi_round = MultiRound(state_key, self.limits.request_state_seconds, nonces)
         self.scope = bridge.info.name if scope is None else scope
-        """Separates this server's tasks from those of other servers in the same task store."""
+        """Separates this server's tasks and open questions from those of other servers with the same keys."""
         self._dialects = bridge.dialects
         # Every result of the stateless era begins with the same bytes, so they are encoded once.
         self.info_meta = {META_PREFIX + "serverInfo": bridge.info.fit(V2026_07_28)}
@@ -291,7 +291,9 @@ class Dispatcher:
         try:
             if requests := find_input_requests(error):
                 try:
-                    return answer("input_required", self.multi_round.pause(context, request.params, requests))
+                    owner = self.owner_of(context)
+                    question = self.multi_round.pause(context, owner, request.params, requests)
+                    return answer("input_required", question)
                 except TypeError as bug:  # the handler's question cannot be encoded as JSON
                     error = bug
             elif isinstance(error, BecameTask):
@@ -303,6 +305,14 @@ class Dispatcher:
             forget_frames(failure)
             del error  # the same exception: its new traceback contains this frame
             raise
+
+    def owner_of(self, context: Context[Any]) -> str:
+        """Return whose the tasks and open questions of a request are: this server's, of this caller.
+
+        A new token of the same name is another caller's.
+        """
+        token_id = getattr(context.outlet, "token_id", "")
+        return f"{self.scope}\n{context.principal or ''}\n{token_id}"
 
     def _counted(self, request: RpcRequest, failure: ProtocolError) -> ProtocolError:
         # A client chooses the name of an unknown method, so it must not become a label of a metric.

@@ -60,10 +60,43 @@ async def test_keys_for_something_else_are_never_used() -> None:
 
 async def test_a_listed_key_that_cannot_be_read_verifies_nothing() -> None:
     issuer = Issuer()
-    issuer.listed = [key("broken", x="???")]
+    issuer.listed = [key("broken", x="???"), key("good")]
 
     assert await issuer.keys.find("broken", "ES256") is None
-    assert await issuer.keys.find("broken", "ES256") is None
+    assert await issuer.keys.find("good", "ES256") is not None
+
+
+@pytest.mark.parametrize(
+    "listed", [[], [{}], [{"kty": []}], [{"kty": "oct", "k": "AAAA"}], "none", [key("broken", x="???")]]
+)
+async def test_a_list_without_a_usable_key_keeps_those_that_were_known(listed: Any) -> None:
+    issuer = Issuer()
+    issuer.listed = listed
+    with pytest.raises(Unavailable, match="cannot be fetched"):
+        await issuer.keys.find("old", "ES256")
+    issuer.listed = [key("old")]
+    issuer.clock.advance(RETRY_SECONDS)
+    assert await issuer.keys.find("old", "ES256") is not None
+
+    issuer.listed = listed
+    issuer.clock.advance(FRESH_SECONDS)
+    asked = issuer.asked
+    assert await issuer.keys.find("old", "ES256") is not None
+    await until(lambda: issuer.asked == asked + 1)
+    assert await issuer.keys.find("old", "ES256") is not None
+    assert await issuer.keys.find("unknown", "ES256") is None  # a 401: the keys are known
+
+
+async def test_keys_are_not_fetched_without_encryption() -> None:
+    asked = []
+
+    async def fetch(url: str) -> bytes:
+        asked.append(url)
+        return json.dumps({"issuer": "https://issuer", "jwks_uri": "http://issuer.example/keys"}).encode()
+
+    with pytest.raises(Unavailable):
+        await SigningKeys("https://issuer", None, Clock(), fetch).find("one", "ES256")
+    assert asked == ["https://issuer/.well-known/oauth-authorization-server"]
 
 
 async def test_keys_that_cannot_be_renewed_are_used_for_a_day() -> None:

@@ -9,6 +9,7 @@ import jwt
 import pytest
 from cryptography.hazmat.primitives.asymmetric import rsa
 
+from bridgehead.host.auth.authenticator import FAILURES_PER_MINUTE
 from bridgehead.host.auth.jwks import FRESH_SECONDS, RETRY_SECONDS, USABLE_SECONDS
 from tests.support.clock import Clock
 from tests.support.host_authority import AUDIENCE, authority, guarded
@@ -253,6 +254,29 @@ async def test_without_a_public_address_the_clients_own_is_named(tmp_path: Path)
 
     where = f"http://127.0.0.1:{host.port}/.well-known/oauth-protected-resource/mcp"
     assert f'resource_metadata="{where}"' in refused.headers["www-authenticate"]
+
+
+async def test_expired_tokens_of_an_address_are_refused_and_do_not_count_as_attacks(tmp_path: Path) -> None:
+    async with guarded(tmp_path) as (host, issuer):
+        expired = bearer(issuer.token(exp=1_000_000_000))
+        for _ in range(FAILURES_PER_MINUTE + 5):
+            response = await host.try_call("/mcp", "alpha_echo", expired)
+            assert response.status == 401
+            assert "resource_metadata=" in response.headers["www-authenticate"]
+
+        forged = [bearer("e30.e30.e30")] * (FAILURES_PER_MINUTE + 1)
+        found = [(await host.try_call("/mcp", "alpha_echo", token)).status for token in forged]
+        assert found[-2:] == [401, 429]
+
+
+async def test_a_caller_of_an_issuer_may_not_ask_more_often_than_it_may(tmp_path: Path) -> None:
+    async with guarded(tmp_path, BRIDGEHEAD_OAUTH_PER_MINUTE="2") as (host, issuer):
+        found = [
+            (await host.try_call("/mcp", "alpha_echo", bearer(issuer.token(jti=str(number))))).status
+            for number in range(3)
+        ]
+        assert found == [200, 200, 429]
+        assert (await host.try_call("/mcp", "alpha_echo", bearer(issuer.token(sub="bob")))).status == 200
 
 
 async def test_without_oauth_there_is_no_metadata(tmp_path: Path) -> None:

@@ -2,11 +2,14 @@
 
 import json
 import time
+from base64 import urlsafe_b64encode
 from typing import Any
 
 import jwt
 import pytest
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 from bridgehead.host.auth import oauth
 from bridgehead.host.auth.authenticator import EXPIRED, InvalidToken
@@ -99,6 +102,38 @@ async def test_every_algorithm_with_a_public_key_is_accepted(algorithm: str) -> 
     assert (await checked.check(token(algorithm, jti="again"))).name == "oauth:alice"
 
 
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=9),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=6,
+)
+
+
+@given(
+    header=st.dictionaries(st.sampled_from(["alg", "kid", "typ", "crit", "b64", "jku"]), JSON),
+    claims=st.dictionaries(st.sampled_from(["aud", "iss", "exp", "nbf", "iat", "sub", "scope", "scp"]), JSON),
+    is_signed=st.booleans(),
+)
+@example(header={"alg": []}, claims={}, is_signed=False)
+@example(header={"alg": {}}, claims={}, is_signed=False)
+async def test_any_header_and_claims_are_an_answer_and_never_an_accident(
+    header: dict[str, Any], claims: dict[str, Any], *, is_signed: bool
+) -> None:
+    if is_signed:
+        full = {"iss": ISSUER, "aud": AUDIENCE, "sub": "alice", "exp": time.time() + 600, **claims}
+        payload = json.dumps(full).encode()
+        made = jwt.PyJWS().encode(payload, KEYS["ES256"], "ES256", {"kid": "ES256"})
+    else:
+        parts = (header, claims, "signature")
+        made = ".".join(urlsafe_b64encode(json.dumps(part).encode()).decode().strip("=") for part in parts)
+    try:
+        grant = await Checked().check(made)
+    except InvalidToken:
+        return
+    assert is_signed
+    assert (grant.name or "").startswith("oauth:")
+
+
 @pytest.mark.parametrize("text", ["", "a", "a.b", "a.b.c.d", "bh_1_2"])
 def test_what_is_not_in_three_parts_is_somebody_elses(text: str) -> None:
     assert not Checked().accepts.recognizes(text)
@@ -114,6 +149,9 @@ def test_what_is_not_in_three_parts_is_somebody_elses(text: str) -> None:
         {"iss": "https://issuer.example/other"},
         {"aud": "https://other.example/mcp"},
         {"scope": 7},
+        {"scope": {"bridgehead": True}},
+        {"scope": ["bridgehead", 7]},
+        {"sub": ""},
     ],
 )
 async def test_a_token_that_lacks_a_claim_or_is_for_another_is_invalid(claims: dict[str, Any]) -> None:
@@ -290,6 +328,21 @@ def test_a_plain_subject_keeps_its_name() -> None:
     assert oauth.name_caller("x" * 100) == f"oauth:{'x' * 100}"
 
 
+async def test_whose_a_task_is_stays_with_a_refreshed_token_of_issuer_subject_and_client() -> None:
+    checked = Checked()
+    first = (await checked.grant(client_id="cli")).owner
+
+    assert first.startswith("oauth:")
+    assert (await checked.grant(client_id="cli", jti="refreshed", exp=time.time() + 900)).owner == first
+    others = [
+        await checked.grant(client_id="other"),
+        await checked.grant(),
+        await checked.grant(client_id="cli", sub="bob"),
+        await checked.grant(sub='alice","cli'),
+    ]
+    assert len({first, *(grant.owner for grant in others)}) == 5
+
+
 # --- which addresses are ours ------------------------------------------------------------------------------
 
 
@@ -311,9 +364,17 @@ def test_a_plain_subject_keeps_its_name() -> None:
             "https://team.example/some/api",
             None,
             {
-                "https://team.example/alpha/mcp": "alpha",
-                "https://team.example/mcp": None,
+                "https://team.example/some/api/alpha/mcp": "alpha",
+                "https://team.example/some/api/mcp": None,
                 "https://team.example/some/api": None,
+            },
+        ),
+        (
+            "https://team.example/tools/mcp",
+            None,
+            {
+                "https://team.example/tools/alpha/mcp": "alpha",
+                "https://team.example/tools/mcp": None,
             },
         ),
     ],
@@ -337,7 +398,7 @@ def described(checked: Checked, path: str, bridge: str | None = None, host: str 
 def test_the_metadata_name_the_resource_of_a_path() -> None:
     about = described(Checked(), "/alpha/mcp", "alpha")
     assert about == {
-        "resource": "http://h/alpha/mcp",
+        "resource": "https://team.example/alpha/mcp",
         "authorization_servers": [ISSUER],
         "scopes_supported": ["bridgehead:alpha", "bridgehead:alpha:read", "bridgehead:spend"],
         "bearer_methods_supported": ["header"],
@@ -348,10 +409,27 @@ def test_the_metadata_name_the_resource_of_a_path() -> None:
 
 def test_the_resource_of_the_whole_host_is_its_audience_where_that_is_an_address() -> None:
     assert described(Checked(), "")["resource"] == AUDIENCE
-    assert described(Checked(audience="api"), "")["resource"] == "http://h"
-    assert described(Checked(), "/mcp")["resource"] == "http://h/mcp"
-    public = Checked(public_url="https://team.example/x/")
+    public = Checked(audience="api", public_url="https://team.example/x/")
+    assert described(public, "")["resource"] == "https://team.example/x/mcp"
     assert described(public, "/mcp")["resource"] == "https://team.example/x/mcp"
+
+
+@pytest.mark.parametrize("path", ["", "/mcp", "/alpha/mcp"])
+@pytest.mark.parametrize("audience", [AUDIENCE, "https://team.example/tools/mcp", "api"])
+@pytest.mark.parametrize("public_url", [None, "https://team.example/x"])
+async def test_a_token_for_what_the_metadata_name_is_accepted(
+    audience: str, public_url: str | None, path: str
+) -> None:
+    checked = Checked(audience=audience, public_url=public_url)
+    if audience == "api" and public_url is None:
+        with pytest.raises(HostRejection):  # nothing that could be named would be accepted
+            described(checked, path)
+        assert checked.accepts.challenge_details(asking("/mcp")) == ""
+        return
+
+    resource = described(checked, path)["resource"]
+
+    assert (await checked.grant(aud=resource)).name == "oauth:alice"
 
 
 def test_a_refusal_says_where_to_read_on_unless_the_host_cannot_be_told() -> None:
@@ -359,7 +437,9 @@ def test_a_refusal_says_where_to_read_on_unless_the_host_cannot_be_told() -> Non
     where = "http://127.0.0.1:8000/.well-known/oauth-protected-resource/mcp"
     assert accepts.challenge_details(asking("/mcp")) == f', resource_metadata="{where}"'
     assert accepts.challenge_details(asking("/mcp", 'evil"\xff')) == ""
-    assert accepts.challenge_details(asking("")) == ""
+    for path, about in (("/alpha/sse", "/alpha/mcp"), ("/messages", "/mcp"), ("/metrics", "")):
+        where = f"http://127.0.0.1:8000/.well-known/oauth-protected-resource{about}"
+        assert accepts.challenge_details(asking(path)) == f', resource_metadata="{where}"'
 
 
 def test_without_its_cryptography_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:

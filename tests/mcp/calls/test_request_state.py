@@ -1,8 +1,10 @@
 """Sealed state: what a client carries between two rounds is ours, unchanged, in time, and of this request."""
 
 import base64
+import hmac
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -10,6 +12,7 @@ from msgspec import Raw
 
 from bridgehead.mcp import Limits, ProtocolError
 from bridgehead.mcp.calls import request_state
+from bridgehead.mcp.calls.multi_round import MultiRound
 from bridgehead.mcp.calls.request_state import MemoryNonces, Seal, fingerprint
 from tests.mcp.calls.two_rounds import RED, refused, second_round, stateless
 from tests.support.clock import Clock
@@ -27,14 +30,13 @@ async def test_an_answer_may_hold_any_number_that_json_can_write() -> None:
 
 
 async def test_the_order_in_which_arguments_are_written_does_not_matter() -> None:
-    assert fingerprint("m", "s", Raw(b'{"a":1,"b":[2]}')) == fingerprint(
-        "m", "s", Raw(b' { "b":[2], "a" :1}')
-    )
-    assert fingerprint("m", "s", Raw(b'{"a":1}')) != fingerprint("m", "s", Raw(b'{"a":2}'))
+    first, second = Raw(b'{"a":1,"b":[2]}'), Raw(b' { "b":[2], "a" :1}')
+    assert fingerprint("", "m", "s", first) == fingerprint("", "m", "s", second)
+    assert fingerprint("", "m", "s", Raw(b'{"a":1}')) != fingerprint("", "m", "s", Raw(b'{"a":2}'))
 
 
 def test_requests_whose_names_read_the_same_when_joined_are_different() -> None:
-    assert fingerprint("tools", "call", Raw(b"{}")) != fingerprint("tool", "scall", Raw(b"{}"))
+    assert fingerprint("", "tools", "call", Raw(b"{}")) != fingerprint("", "tool", "scall", Raw(b"{}"))
 
 
 @pytest.mark.parametrize("state", ["", "x", "AAAA", "not base64!", "ü", "A" * 100, "====", "AAAA" * 5000])
@@ -79,6 +81,32 @@ async def test_a_state_of_another_principal_is_refused() -> None:
         assert (await client.call("rounds", requestState=state))["resultType"] == "input_required"
 
 
+async def test_a_state_of_another_bridge_is_refused_though_the_keys_are_the_same() -> None:
+    async with stateless() as client:
+        state = await second_round(client)
+        here, client.dispatcher.scope = client.dispatcher.scope, "another bridge"
+        assert "another request" in await refused(client, state)
+
+        client.dispatcher.scope = here
+        assert (await client.call("rounds", requestState=state))["resultType"] == "input_required"
+
+
+async def test_a_state_of_another_token_of_the_same_name_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    async with stateless() as client:
+        client.connection.principal = "ada"
+        state = await second_round(client)
+        monkeypatch.setattr(client, "token_id", "new", raising=False)
+        assert "another request" in await refused(client, state)
+
+
+async def test_a_state_of_another_version_is_refused() -> None:
+    payload = msgspec.json.encode([{}, "", None, 1e12, "nonce"])
+    sealed = base64.urlsafe_b64encode(hmac.digest(b"shared", payload, "sha256") + payload).decode()
+    async with stateless() as client:
+        client.dispatcher.multi_round = MultiRound(b"shared", 900.0)
+        assert "not made by this server" in await refused(client, sealed)
+
+
 async def test_a_state_that_is_too_old_is_refused() -> None:
     async with stateless(limits=Limits(request_state_seconds=-1.0)) as client:
         first = await client.call("rounds")
@@ -96,21 +124,21 @@ async def test_a_state_of_another_server_is_refused() -> None:
 def test_a_state_is_good_until_its_time_is_over() -> None:
     clock = Clock(1000.0)
     seal = Seal(b"key", clock=clock.now)
-    sealed = seal.close({"a": RED}, b"request", "ada", 60.0)
+    sealed = seal.close({"a": RED}, b"request", 60.0)
 
     clock.advance(60.0)
-    assert seal.open(sealed, b"request", "ada").answers == {"a": RED}
+    assert seal.open(sealed, b"request").answers == {"a": RED}
     clock.advance(0.1)
     with pytest.raises(ProtocolError, match="expired"):
-        seal.open(sealed, b"request", "ada")
+        seal.open(sealed, b"request")
 
 
 def test_servers_with_the_same_key_open_each_others_states() -> None:
-    sealed = Seal(b"shared").close({}, b"request", None, 60.0)
+    sealed = Seal(b"shared").close({}, b"request", 60.0)
 
-    assert Seal(b"shared").open(sealed, b"request", None).answers == {}
+    assert Seal(b"shared").open(sealed, b"request").answers == {}
     with pytest.raises(ProtocolError, match="not made by this server"):
-        Seal(b"other").open(sealed, b"request", None)
+        Seal(b"other").open(sealed, b"request")
 
 
 answers = st.dictionaries(
@@ -119,14 +147,12 @@ answers = st.dictionaries(
 )
 
 
-@given(given_answers=answers, request=st.binary(max_size=9), principal=st.none() | st.text(max_size=9))
-def test_any_answers_come_out_as_they_went_in(
-    given_answers: dict[str, Any], request: bytes, principal: str | None
-) -> None:
+@given(given_answers=answers, request=st.binary(max_size=9))
+def test_any_answers_come_out_as_they_went_in(given_answers: dict[str, Any], request: bytes) -> None:
     seal = Seal(b"key", clock=lambda: 0.0)
 
-    sealed = seal.close(given_answers, request, principal, 1.0)
-    assert seal.open(sealed, request, principal).answers == given_answers
+    sealed = seal.close(given_answers, request, 1.0)
+    assert seal.open(sealed, request).answers == given_answers
 
 
 @given(
@@ -139,20 +165,20 @@ def test_any_change_to_a_sealed_state_is_refused(
     given_answers: dict[str, Any], place: int, replacement: bytes, length: int
 ) -> None:
     seal = Seal(b"key", clock=lambda: 0.0)
-    sealed = base64.urlsafe_b64decode(seal.close(given_answers, b"request", "ada", 1.0))
+    sealed = base64.urlsafe_b64decode(seal.close(given_answers, b"request", 1.0))
     place %= len(sealed)
     changed = sealed[:place] + replacement + sealed[place + length :]
     if changed == sealed:
         changed += b"x"
 
     with pytest.raises(ProtocolError, match="requestState is refused"):
-        seal.open(base64.urlsafe_b64encode(changed).decode(), b"request", "ada")
+        seal.open(base64.urlsafe_b64encode(changed).decode(), b"request")
 
 
 @given(text=st.text())
 def test_any_text_that_is_no_state_is_refused(text: str) -> None:
     with pytest.raises(ProtocolError, match="requestState is refused"):
-        Seal(b"key").open(text, b"request", None)
+        Seal(b"key").open(text, b"request")
 
 
 async def test_of_many_states_the_oldest_is_forgotten_for_a_new_one_and_never_for_one_that_came(

@@ -111,4 +111,4 @@ class Admission:
             details = f', error="insufficient_scope", scope="{scope}"{self._challenge_details(request)}'
             message = f"This token does not open {what}"
             raise HostRejection(403, message, "grant", headers=(challenge(details),))
-        request.http.principal, request.http.token_id = grant.name, grant.token_id
+        request.http.principal, request.http.token_id = grant.name, grant.owner

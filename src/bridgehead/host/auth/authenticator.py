@@ -113,12 +113,14 @@ class Authenticator:
 
     def _reject(self, address: str, details: Callable[[], str], failure: InvalidToken) -> HostRejection:
         self._count_failure(failure.reason)
-        # A missing token is not limited: it is not a guess, and every OAuth client begins without one.
+        # Neither is a guess: every OAuth client begins without a token, and an expired one was the issuer's.
         if failure.reason == MISSING:
             return HostRejection(401, str(failure), MISSING, headers=(challenge(details()),))
+        header = challenge(', error="invalid_token"' + details())
+        if failure.reason == EXPIRED:
+            return HostRejection(401, str(failure), EXPIRED, headers=(header,))
         wait = self._failures.take(address, FAILURES_PER_MINUTE)
         if wait:
             message = "Too many requests from your address had no valid token."
             return reject_rate(message, wait, "auth_failures")
-        header = challenge(', error="invalid_token"' + details())
         return HostRejection(401, str(failure), failure.reason, headers=(header,))

@@ -27,6 +27,8 @@ SPEND_SCOPE = f"{SCOPE}:spend"
 EVENTS_SCOPE = f"{SCOPE}:events"
 DASHBOARD_SCOPE = f"{SCOPE}:dashboard"
 ADMIN_SCOPE = f"{SCOPE}:admin"
+OAUTH = "oauth:"
+"""Before the identity of an OAuth caller; the id of a token of ours has no colon."""
 
 
 class Grant(Struct, frozen=True):
@@ -57,6 +59,13 @@ class Grant(Struct, frozen=True):
     """Whether it may view the dashboard and act there."""
     tools: tuple[str, ...] = ()
     """Patterns of the tools that are open in its bridges; empty means all that the other rights open."""
+    identity: str = ""
+    """Issuer, subject and client of an OAuth token, as one name; empty for our tokens, which have an id."""
+
+    @property
+    def owner(self) -> str:
+        """Whose the sessions, tasks and open questions of this caller are."""
+        return self.token_id or self.identity
 
     def may_write(self, bridge: str) -> bool:
         """Tell whether all tools of a bridge are open."""

@@ -16,7 +16,7 @@ from bridgehead.runtime import logs
 from bridgehead.runtime.errors import BridgeError, Unavailable
 from bridgehead.runtime.timing import Clock
 
-from .discovery import FETCH_SECONDS, Fetch, discover, read_object
+from .discovery import FETCH_SECONDS, Fetch, discover, is_secure, read_object
 
 if TYPE_CHECKING:
     from jwt import PyJWK
@@ -27,6 +27,9 @@ RETRY_SECONDS = 30.0
 """Shortest time between two fetches: callers choose key ids, so they could cause one with every request."""
 _KEY_TYPES = {"RS": "RSA", "PS": "RSA", "ES": "EC", "Ed": "OKP"}
 _CURVES = {"ES256": "P-256", "ES384": "P-384", "ES512": "P-521"}
+
+UNREADABLE = (TypeError, ValueError, OverflowError, RecursionError, AttributeError, KeyError)
+"""Raised by keys and claims that no issuer should make, such as an expiry of 400 digits."""
 
 log = logs.logger("host.oauth")
 
@@ -101,16 +104,32 @@ class SigningKeys:
         self._tried_at = self._now()  # before the fetch: a failed fetch counts too
         try:
             async with asyncio.timeout(3 * FETCH_SECONDS):
-                self._url = self._url or (await discover(self._issuer, self._fetch, ("jwks_uri",))).jwks_uri
-                keys = read_object(await self._fetch(self._url)).get("keys")
-        except (BridgeError, msgspec.MsgspecError, TimeoutError, ValueError) as failure:
+                url = self._url or (await discover(self._issuer, self._fetch, ("jwks_uri",))).jwks_uri
+                if not is_secure(url):
+                    raise Unavailable(f"{url} is neither https nor on this machine.")
+                listed = read_object(await self._fetch(url)).get("keys")
+            keys = [key for key in listed if _is_usable(key)] if isinstance(listed, list) else []
+            if not keys:  # an issuer without keys is broken: those that it had still hold
+                raise Unavailable(f"{url} lists no key that can be used.")
+        except (BridgeError, msgspec.MsgspecError, TimeoutError, ValueError, RecursionError) as failure:
             log.warn("the keys could not be fetched", issuer=self._issuer, problem=str(failure))
             return
-        listed = keys if isinstance(keys, list) else []
-        self._keys = [key for key in listed if isinstance(key, dict) and key.get("use", "sig") == "sig"]
-        self._parsed = {}
+        self._url, self._keys, self._parsed = url, keys, {}
         self._fetched_at = self._now()
         log.info("the keys were fetched", issuer=self._issuer, keys=len(self._keys))
+
+
+def _is_usable(key: Any) -> bool:
+    """Whether a listed key can be read and may verify signatures."""
+    from jwt import PyJWK
+    from jwt.exceptions import PyJWTError
+
+    if not isinstance(key, dict) or key.get("use", "sig") != "sig":
+        return False
+    try:
+        return key.get("kty") in _KEY_TYPES.values() and PyJWK(key) is not None
+    except (PyJWTError, *UNREADABLE):
+        return False
 
 
 def _matches(key: dict[str, Any], key_id: str, algorithm: str) -> bool:

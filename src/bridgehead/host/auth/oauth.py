@@ -12,7 +12,6 @@ from collections import OrderedDict
 from collections.abc import Iterable
 from hashlib import sha256
 from typing import Any
-from urllib.parse import urlsplit
 
 import msgspec
 
@@ -21,12 +20,12 @@ from bridgehead.runtime.errors import BridgeError, Unavailable
 from bridgehead.runtime.timing import Clock
 
 from ..request import HostRequest
-from ..routes import RESOURCE
+from ..routes import MCP_PATHS, RESOURCE
 from .authenticator import EXPIRED, InvalidToken
 from .discovery import Fetch
-from .grants import EVERYTHING, Grant, read_scopes, supported_scopes
-from .jwks import SigningKeys
-from .rejection import HostRejection
+from .grants import EVERYTHING, OAUTH, Grant, read_scopes, supported_scopes
+from .jwks import UNREADABLE, SigningKeys
+from .rejection import HostRejection, reject_path
 
 ALGORITHMS = frozenset(
     {"RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA"}
@@ -34,8 +33,6 @@ ALGORITHMS = frozenset(
 """Asymmetric algorithms only: `none` and shared secrets (HS256) let anyone forge a token."""
 _TYPES = ("jwt", "at+jwt")
 """Accepted `typ` headers. Others mark tokens for other uses, such as logout tokens."""
-_UNREADABLE = (TypeError, ValueError, OverflowError, RecursionError, AttributeError)
-"""Raised by claims that no issuer should make, such as an expiry of 400 digits."""
 INVALID = "token_invalid"
 LEEWAY_SECONDS = 30.0
 """How far the clocks of the issuer and this host may differ."""
@@ -46,6 +43,8 @@ _MAX_REMEMBERED = 1024
 _MAX_TOKEN = 16 * 1024
 _PRINTABLE = re.compile(r"[\x21-\x7e]{1,100}")
 _HOST = re.compile(r"[A-Za-z0-9.:\[\]-]{1,255}")
+_CLIENT_CLAIMS = ("client_id", "azp", "cid", "appid")
+"""Where issuers name the client: RFC 9068, OpenID Connect, Okta, Entra."""
 
 
 class OAuthIssuer:
@@ -61,6 +60,7 @@ class OAuthIssuer:
         public_url: str | None,
         clock: Clock,
         fetch: Fetch,
+        per_minute: int = 0,
     ) -> None:
         try:
             import jwt
@@ -78,7 +78,9 @@ class OAuthIssuer:
         self._bridges = tuple(bridges)
         self._audiences = accepted_audiences(audience, public_url, self._bridges)
         """Accepted `aud` claims, each with the bridge that it limits the token to; None for all bridges."""
-        self._public_url = public_url
+        self._public_url = (public_url or "").rstrip("/")
+        self._base = resource_base(audience, public_url)
+        self._per_minute = per_minute
         self._clock = clock
         self._keys = SigningKeys(issuer, jwks_url, clock, fetch)
         self._remembered: OrderedDict[bytes, tuple[Grant, float]] = OrderedDict()
@@ -113,14 +115,17 @@ class OAuthIssuer:
             raise InvalidToken("The token is too long.", INVALID)
         try:
             header = self._header(token)
-        except (self._wrong, *_UNREADABLE):
+        except (self._wrong, *UNREADABLE):
             raise InvalidToken("The token cannot be read.", INVALID) from None
         key_id, algorithm, kind = header.get("kid", ""), header.get("alg"), header.get("typ", "JWT")
-        if algorithm not in ALGORITHMS:
+        # Every member may be any JSON, also what cannot be looked up in a set.
+        if not isinstance(key_id, str):
+            raise InvalidToken("The token cannot be read.", INVALID)
+        if not isinstance(algorithm, str) or algorithm not in ALGORITHMS:
             raise InvalidToken("The token is signed in a way that is not accepted.", INVALID)
         if not isinstance(kind, str) or kind.lower().removeprefix("application/") not in _TYPES:
             raise InvalidToken("The token is not an access token.", INVALID)
-        return str(key_id), algorithm
+        return key_id, algorithm
 
     def _verify(self, token: str, key: Any, digest: bytes) -> Grant:
         try:
@@ -138,7 +143,7 @@ class OAuthIssuer:
             raise InvalidToken(_EXPIRED, EXPIRED) from None
         except self._wrong as problem:
             raise InvalidToken(f"The token is not accepted: {problem}.", INVALID) from None
-        except _UNREADABLE:
+        except UNREADABLE:
             raise InvalidToken("The claims of the token cannot be read.", INVALID) from None
         self._remembered[digest] = (grant, self._clock.monotonic() + REMEMBER_SECONDS)
         if len(self._remembered) > _MAX_REMEMBERED:
@@ -162,7 +167,7 @@ class OAuthIssuer:
                 leeway=LEEWAY_SECONDS,
                 options={"require": ["exp", "iat", "iss", "aud", "sub"]},
             )
-        except (self._wrong, Unavailable, *_UNREADABLE) as problem:
+        except (self._wrong, Unavailable, *UNREADABLE) as problem:
             raise InvalidToken(f"The id token is not accepted: {problem}.", INVALID) from None
         is_ours = claims.get("azp", client_id) == client_id
         claimed = str(claims.get("nonce", "")).encode(errors="replace")  # JSON may hold lone surrogates
@@ -170,8 +175,14 @@ class OAuthIssuer:
             raise InvalidToken("The id token is for another sign-in.", INVALID)
 
     def _make_grant(self, claims: dict[str, Any]) -> Grant:
+        """Return the rights of checked claims; raises ValueError for any of another form."""
+        subject = claims["sub"]
+        if not isinstance(subject, str) or not subject:
+            raise ValueError("sub")
         scope = claims.get("scope", claims.get("scp", ""))  # RFC 9068; Okta and Entra write `scp`
-        scopes = scope.split() if isinstance(scope, str) else [str(word) for word in scope]
+        scopes = scope.split() if isinstance(scope, str) else scope
+        if not isinstance(scopes, list) or not all(isinstance(word, str) for word in scopes):
+            raise ValueError("scope")
         opened = read_scopes(scopes, self._bridges)
         full, reading = opened.full, opened.reading
         # RFC 7519, section 4.1.3: `aud` is one string or a list of them.
@@ -184,31 +195,48 @@ class OAuthIssuer:
             full = only if EVERYTHING in full else full & only
             reading = only if EVERYTHING in reading else reading & only
         return Grant(
-            name_caller(str(claims["sub"])),
+            name_caller(subject),
             full,
             reading,
             opened.metrics and is_for_all,
             opened.may_spend,
+            self._per_minute,
             expires=float(claims["exp"]) + LEEWAY_SECONDS,
             events=opened.events and is_for_all,
             dashboard=opened.dashboard and is_for_all,
             admin=opened.admin and is_for_all,
+            identity=self._identify(subject, claims),
         )
+
+    def _identify(self, subject: str, claims: dict[str, Any]) -> str:
+        """Name issuer, subject and client: a refreshed token has the same, and continues what it began."""
+        client = next((claims[name] for name in _CLIENT_CLAIMS if isinstance(claims.get(name), str)), "")
+        parts = (self._issuer, subject, client)
+        return OAUTH + sha256(msgspec.json.encode(parts)).hexdigest()[:32]
 
     # --- metadata: where a client gets a token -------------------------------------------------------------
 
     def challenge_details(self, request: HostRequest) -> str:
         """Return the challenge parameter that names our metadata, where a client finds the issuer."""
-        base = self._base(request)
-        return f', resource_metadata="{base}{RESOURCE}{request.path}"' if base and request.path else ""
+        host = request.headers.get(b"host", b"").decode("latin-1")
+        # The Host header ends up in a quoted header parameter: it must not end the quotes.
+        own = f"{request.scheme}://{host}" if _HOST.fullmatch(host) else ""
+        base = self._public_url or own
+        if not self._base or not base:
+            return ""
+        prefix, _, last = request.path.rpartition("/")
+        about = f"{prefix}/mcp" if f"/{last}" in MCP_PATHS else ""
+        return f', resource_metadata="{base}{RESOURCE}{about}"'
 
     def describe_resource(self, request: HostRequest, bridge: str | None) -> Response:
         """Return the metadata of the resource at a path: who issues tokens for it (RFC 9728, section 3.3)."""
+        if not self._base:
+            # A client asks for a token for what it reads here, and nothing is sure to be accepted.
+            raise reject_path(request.path)
         path = request.path.removeprefix(RESOURCE)
-        base = self._base(request)
-        is_whole = not path and "://" in self._audience
+        resource = self._audience if not path and "://" in self._audience else f"{self._base}{path or '/mcp'}"
         about = {
-            "resource": self._audience if is_whole else base + path,
+            "resource": resource,
             "authorization_servers": [self._issuer],
             "scopes_supported": supported_scopes(self._bridges if bridge is None else (bridge,), bridge),
             "bearer_methods_supported": ["header"],
@@ -216,25 +244,25 @@ class OAuthIssuer:
         }
         return Response.json(msgspec.json.encode(about))
 
-    def _base(self, request: HostRequest) -> str:
-        if self._public_url:
-            return self._public_url.rstrip("/")
-        # The Host header ends up in a quoted header parameter: it must not end the quotes.
-        host = request.headers.get(b"host", b"").decode("latin-1")
-        return f"{request.scheme}://{host}" if _HOST.fullmatch(host) else ""
+
+def resource_base(audience: str, public_url: str | None) -> str:
+    """Return the address before the paths of our resources; empty if neither setting tells it."""
+    if public_url:
+        return public_url.rstrip("/")
+    return audience.rstrip("/").removesuffix("/mcp") if "://" in audience else ""
 
 
 def accepted_audiences(
     audience: str, public_url: str | None, bridges: tuple[str, ...]
 ) -> dict[str, str | None]:
-    """Return the configured audience and the addresses that our metadata name as resources."""
+    """Return the configured audience and the addresses that our metadata name as resources.
+
+    Each with its whole path: another service of the same machine has other tokens.
+    """
     accepted: dict[str, str | None] = {}
-    for url in (public_url, audience):
-        parts = urlsplit(url or "")
-        if parts.scheme and parts.netloc:
-            base = (url or "").rstrip("/") if url == public_url else f"{parts.scheme}://{parts.netloc}"
-            accepted |= {f"{base}/{bridge}/mcp": bridge for bridge in bridges}
-            accepted[f"{base}/mcp"] = None
+    for base in {resource_base(audience, public_url), resource_base(audience, None)} - {""}:
+        accepted |= {f"{base}/{bridge}/mcp": bridge for bridge in bridges}
+        accepted[f"{base}/mcp"] = None
     return {**accepted, audience: None}
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from bridgehead.runtime.errors import BridgeError
 from bridgehead.runtime.timing import Clock
 
-from .grants import Grant
+from .grants import OAUTH, Grant
 from .tokens import WATCH_SECONDS, Token, TokenList, Tokens, TokenStore, log
 
 if TYPE_CHECKING:
@@ -93,7 +93,9 @@ class TokenWatch:
 
     def is_token_over(self, token_id: str) -> bool:
         """Tell whether the tasks that a token created must stop."""
-        return self._tokens is not None and self._tokens.has_ended(token_id, self._clock.now())
+        if self._tokens is None or token_id.startswith(OAUTH):
+            return False
+        return self._tokens.has_ended(token_id, self._clock.now())
 
     def has_ended(self, grant: Grant) -> bool:
         """Tell whether a grant has expired, or its token was revoked or changed."""

@@ -49,6 +49,7 @@ class MultiRound:
     async def resume(
         self,
         context: Context[Any],
+        owner: str,
         params: AnswerableParams,
         subject: str,
         arguments: Raw = EMPTY,
@@ -66,8 +67,7 @@ class MultiRound:
             return
         answers: dict[str, Any] = {}
         if not isinstance(state, UnsetType):
-            request = fingerprint(context.method, subject, arguments)
-            opened = self._seal.open(state, request, context.principal)
+            opened = self._seal.open(state, fingerprint(owner, context.method, subject, arguments))
             answers = opened.answers
             if self._nonces is not None and not await self._nonces.use(opened.nonce, opened.expires):
                 raise refuse_used()
@@ -76,13 +76,14 @@ class MultiRound:
         context.supply_answers(answers)
 
     def pause(
-        self, context: Context[Any], params: Any, unanswered: dict[str, InputRequest]
+        self, context: Context[Any], owner: str, params: Any, unanswered: dict[str, InputRequest]
     ) -> dict[str, Any]:
         """Make the result that asks: the input requests, and the state to come back with."""
-        # Bound to the request, so that answers to one request cannot be used for another.
+        # Bound to the request and its owner, so that answers cannot be used for another request, at another
+        # bridge, or by another caller.
         subject = getattr(params, "uri", None) or params.name
-        identity = fingerprint(context.method, subject, getattr(params, "arguments", EMPTY))
-        state = self._seal.close(context.used_answers, identity, context.principal, self._lifetime)
+        identity = fingerprint(owner, context.method, subject, getattr(params, "arguments", EMPTY))
+        state = self._seal.close(context.used_answers, identity, self._lifetime)
         requests = {
             key: {"method": request.method, "params": request.params_in(context.revision)}
             for key, request in unanswered.items()

@@ -2,7 +2,7 @@
 
 An `input_required` result carries the state that the server needs to continue when the client returns. The
 client can read it (it holds only the client's own answers) but not change it: an HMAC covers it together with
-the request it belongs to, its principal and its expiry. Each state is accepted once. Give the processes of
+the request it belongs to, whose it is, and its expiry. Each state is accepted once. Give the processes of
 one service the same keys; to change a key, add the new one as the second to every process, then
 make it the first.
 """
@@ -30,11 +30,10 @@ _MAX_USED = 100_000
 
 
 class RequestState(Struct, frozen=True, array_like=True):
-    """The answers so far, and the request, principal, expiry and nonce that they are bound to."""
+    """The answers so far, and the request, expiry and nonce that they are bound to."""
 
     answers: dict[str, Any]
     request: bytes
-    principal: str | None
     expires: float
     nonce: str
 
@@ -49,15 +48,15 @@ class Seal:
         self._keys = several or (secrets.token_bytes(_DIGEST_BYTES),)
         self._clock = clock
 
-    def close(self, answers: dict[str, Any], request: bytes, principal: str | None, lifetime: float) -> str:
+    def close(self, answers: dict[str, Any], request: bytes, lifetime: float) -> str:
         """Seal the answers for the request they belong to."""
         expires = self._clock() + lifetime
-        state = RequestState(answers, request, principal, expires, secrets.token_urlsafe(9))
+        state = RequestState(answers, request, expires, secrets.token_urlsafe(9))
         payload = msgspec.json.encode(state)
         return base64.urlsafe_b64encode(_mac(self._keys[0], payload) + payload).decode()
 
-    def open(self, sealed: str, request: bytes, principal: str | None) -> RequestState:
-        """Return the state; raise unless it is ours, for this request and principal, and not expired."""
+    def open(self, sealed: str, request: bytes) -> RequestState:
+        """Return the state; raise unless it is ours, for this request, and not expired."""
         try:
             raw = base64.b64decode(sealed.encode(), altchars=b"-_", validate=True)
         except (binascii.Error, ValueError) as error:
@@ -65,8 +64,11 @@ class Seal:
         mac, payload = raw[:_DIGEST_BYTES], raw[_DIGEST_BYTES:]
         if not any(hmac.compare_digest(mac, _mac(key, payload)) for key in self._keys):
             raise _refuse()
-        state = msgspec.json.decode(payload, type=RequestState)
-        if state.request != request or state.principal != principal:
+        try:
+            state = msgspec.json.decode(payload, type=RequestState)
+        except msgspec.MsgspecError as error:  # sealed by another version
+            raise _refuse() from error
+        if state.request != request:
             raise _refuse("it belongs to another request")
         if state.expires < self._clock():
             raise _refuse("it has expired; make the request again from the start")
@@ -107,10 +109,11 @@ def _mac(key: bytes, payload: bytes) -> bytes:
     return hmac.digest(key, payload, "sha256")
 
 
-def fingerprint(method: str, subject: str, arguments: Raw) -> bytes:
-    """Identify a request; the order of its arguments does not matter."""
-    ordered = msgspec.json.encode(msgspec.json.decode(arguments), order="sorted")
-    return hashlib.sha256(b"\0".join((method.encode(), subject.encode(), ordered))).digest()
+def fingerprint(owner: str, method: str, subject: str, arguments: Raw) -> bytes:
+    """Identify a request and whose it is; the order of its arguments does not matter."""
+    ordered = msgspec.json.decode(arguments)
+    whole = msgspec.json.encode((owner, method, subject, ordered), order="sorted")
+    return hashlib.sha256(whole).digest()
 
 
 def _refuse(reason: str = "it was not made by this server, or was changed") -> ProtocolError:

@@ -113,8 +113,9 @@ def _run_tool(
 async def _run_when_ready(
     dispatcher: Dispatcher, context: Context[Any], tool: Tool, params: CallToolParams, arguments: Any
 ) -> Any:
+    owner = dispatcher.owner_of(context)
     await dispatcher.multi_round.resume(
-        context, params, params.name, params.arguments, needs_state=tool.is_destructive
+        context, owner, params, params.name, params.arguments, needs_state=tool.is_destructive
     )
     await context.lifespan.wait_until_entered()
     return await settle(tool.handler(arguments, context))
@@ -138,7 +139,7 @@ async def read_resource(dispatcher: Dispatcher, context: Context[Any], params: R
     lifespan = dispatcher.switch_bridge(context, bridge)
 
     async def run() -> list[TextResource | BlobResource]:
-        await dispatcher.multi_round.resume(context, params, params.uri)
+        await dispatcher.multi_round.resume(context, dispatcher.owner_of(context), params, params.uri)
         await lifespan.wait_until_entered()
         return await read(context)
 
@@ -167,7 +168,8 @@ async def get_prompt(dispatcher: Dispatcher, context: Context[Any], params: GetP
 
     async def run() -> PromptResult:
         call.arguments = prompt.arguments(params.arguments)
-        await dispatcher.multi_round.resume(context, params, params.name, params.arguments)
+        owner = dispatcher.owner_of(context)
+        await dispatcher.multi_round.resume(context, owner, params, params.name, params.arguments)
         await lifespan.wait_until_entered()
         return await prompt.messages(call.arguments, context)
 

@@ -25,11 +25,6 @@ if TYPE_CHECKING:
     from ..dispatch import Dispatcher
 
 
-def _owner(dispatcher: Dispatcher, context: Context[Any]) -> str:
-    token_id = getattr(context.outlet, "token_id", "")  # a new token of the same name is another caller's
-    return f"{dispatcher.scope}\n{context.principal or ''}\n{token_id}"
-
-
 def _check_client(context: Context[Any]) -> None:
     context.require_extension(TASKS_EXTENSION)
 
@@ -39,7 +34,7 @@ async def call_as_task(
 ) -> Body:
     """Run a tool's call, within the request or as a task."""
     terms = TaskTerms(
-        owner=_owner(dispatcher, context),
+        owner=dispatcher.owner_of(context),
         caller=context.principal or str(getattr(context.outlet, "caller", "")),
         is_required=tool.task == "required",
         grace_seconds=tool.task_grace_seconds,
@@ -71,21 +66,21 @@ def _describe(dispatcher: Dispatcher, record: TaskRecord) -> dict[str, Any]:
 async def get_task(dispatcher: Dispatcher, context: Context[Any], params: TaskParams) -> Body:
     """Return a task's status."""
     _check_client(context)
-    record = await dispatcher.tasks.find(params.task_id, _owner(dispatcher, context))
+    record = await dispatcher.tasks.find(params.task_id, dispatcher.owner_of(context))
     return jsonrpc.encode(_describe(dispatcher, record)), None
 
 
 async def update_task(dispatcher: Dispatcher, context: Context[Any], params: UpdateTaskParams) -> Body:
     """Pass the client's answers to a task."""
     _check_client(context)
-    await dispatcher.tasks.update(params.task_id, _owner(dispatcher, context), params.input_responses)
+    await dispatcher.tasks.update(params.task_id, dispatcher.owner_of(context), params.input_responses)
     return EMPTY_BODY
 
 
 async def cancel_task(dispatcher: Dispatcher, context: Context[Any], params: TaskParams) -> Body:
     """Cancel a task."""
     _check_client(context)
-    await dispatcher.tasks.cancel(params.task_id, _owner(dispatcher, context))
+    await dispatcher.tasks.cancel(params.task_id, dispatcher.owner_of(context))
     return EMPTY_BODY
 
 
@@ -94,7 +89,7 @@ class TaskWatch:
 
     def __init__(self, dispatcher: Dispatcher, context: Context[Any], listener: Listener) -> None:
         self._dispatcher = dispatcher
-        self._owner = _owner(dispatcher, context)
+        self._owner = dispatcher.owner_of(context)
         self._listener = listener
         self._records: dict[str, TaskRecord] = {}
         """The newest unsent state of each task."""
