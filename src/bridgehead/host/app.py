@@ -247,16 +247,18 @@ class HostApplication:
 
     # --- called by the server and by other replicas --------------------------------------------------------
 
-    async def reject_by_head(self, http: Request) -> Response | None:
-        """Return the rejection of a request whose head is enough to reject it, before its body is read."""
+    async def admit(self, http: Request) -> Response | bool:
+        """Authenticate a request by its head; return its rejection, or whether its path has sessions."""
         request = self._describe(http)
         try:
             route = self._admission.route(request)
-            if route.access == "token":
-                await self._admission.authenticate(request)
+            if not route.is_mcp:
+                return False
+            grant = await self._admission.authenticate(request)
+            self._admission.authorize(request, route, grant)
         except Rejection as rejection:
             return self._reject_and_record(request, rejection)
-        return None
+        return True
 
     def reject(self, http: Request, rejection: Rejection) -> Response:
         """Reject a request that could not be forwarded to the owner of its session."""

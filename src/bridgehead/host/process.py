@@ -111,7 +111,7 @@ def _make_peers(job: Job, replica: Replica | None) -> Peers | None:
     # Without keys from the settings each process signs with random ones, which no other knows.
     if replica is None or not job.settings.state_keys:
         return None
-    return Peers(Owners(job.name, replica.redis), job.peer_keys)
+    return Peers(Owners(job.name, replica.redis, job.peer_keys), job.peer_keys)
 
 
 async def _serve(
@@ -127,9 +127,12 @@ async def _serve(
         handler: Handler = app
         inner = None
         if peers is not None:
-            handler = OwnerRouter(app, peers, limits_of(job.settings))
+            limits = limits_of(job.settings)
+            handler = OwnerRouter(app, peers, limits)
             listening = bind_peer_socket(job.settings)
-            inner = _server(job, app, PeerEndpoint(peers, app, app.own_answers, app.record_early_rejection))
+            inner = _server(
+                job, app, PeerEndpoint(peers, app, app.own_answers, app.record_early_rejection, limits)
+            )
             await inner.start(listening)
             await peers.owners.announce(own_address(job.settings, listening))
         server = _server(job, app, handler)

@@ -7,10 +7,11 @@ from pathlib import Path
 import pytest
 
 from bridgehead.host.auth import token_command
-from bridgehead.host.auth.revocation import CHANNEL
+from bridgehead.host.auth.revocation import CHANNEL, follow_revocations
 from bridgehead.host.auth.tokens import FileTokens, TokenFile, create_token
 from tests.host.conftest import Dial
 from tests.host.replicas.test_replica import replicas, sharing
+from tests.runtime.stores.test_redis import connected
 from tests.support.host_command import add_token
 from tests.support.host_server import bearer
 from tests.support.http_client import HttpClient
@@ -67,6 +68,31 @@ def test_without_redis_a_token_is_revoked_all_the_same(
 
     assert "is revoked" in capsys.readouterr().out
     assert file.read().tokens == ()
+
+
+async def test_a_forged_notice_makes_a_host_look_and_ends_nothing(
+    tmp_path: Path, redis_server: RedisServer
+) -> None:
+    file = TokenFile(tmp_path / "tokens.json")
+    entry, secret = create_token("ada", 0.0)
+    file.add(entry)
+    tokens = FileTokens(file)
+    tokens.read()
+    own_id = entry.id.encode()
+    forged = [own_id, own_id + b" ", b"%b %b" % (own_id, b"0" * 64), b"\xff", b"", b" "]
+    async with connected(redis_server.url) as redis:
+        leave = follow_revocations(redis, tokens, (b"k" * 32,))
+        await until(lambda: listeners(redis_server) == 1)
+        for notice in forged:
+            await redis.call("PUBLISH", f"bridgehead:{CHANNEL}", notice)
+            await tokens.wait()
+            assert tokens.grant_of(secret) is not None
+
+        file.revoke("ada")
+        await redis.call("PUBLISH", f"bridgehead:{CHANNEL}", b"anything")
+        await tokens.wait()
+        assert tokens.grant_of(secret) is None
+        leave()
 
 
 async def test_a_token_that_was_ended_stays_so_however_often_an_old_file_is_read(tmp_path: Path) -> None:

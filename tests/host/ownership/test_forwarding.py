@@ -10,6 +10,8 @@ from typing import Any
 
 import msgspec
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from bridgehead.host.ownership import forwarding
 from bridgehead.host.ownership.forwarding import (
@@ -30,6 +32,7 @@ from bridgehead.mcp.http.message import ClientGone, HeaderPairs, Request, Respon
 from bridgehead.mcp.http.server import Server
 from bridgehead.runtime.http import ConnectionBroken
 from tests.host.conftest import Dial
+from tests.host.ownership.test_owners import entry
 from tests.support.tcp import serving
 from tests.support.waiting import PATIENCE, until
 
@@ -102,7 +105,7 @@ class Echo:
         return stream
 
 
-US, SIBLING = "aaaaaaaaaaa0-2", "aaaaaaaaaaa1-2"
+US, SIBLING = "aaaaaaaaaaa0-3", "aaaaaaaaaaa1-3"
 KEY, OTHER = b"k" * 32, b"o" * 32
 
 
@@ -110,8 +113,10 @@ class Directory:
     """What Redis holds of the replicas: the address of each, by its number."""
 
     def __init__(self, ports: tuple[int, ...]) -> None:
+        names = [f"aaaaaaaaaaa{number}-3" for number in range(len(ports))]
         self._entries = {
-            node_key(f"aaaaaaaaaaa{number}-2"): b"127.0.0.1:%d" % port for number, port in enumerate(ports)
+            node_key(name): entry(name, f"127.0.0.1:{port}", KEY).encode()
+            for name, port in zip(names, ports, strict=True)
         }
 
     async def call(self, _command: str, key: str) -> bytes | None:
@@ -120,7 +125,7 @@ class Directory:
 
 def replica(index: int, *ports: int) -> Peers:
     directory: Any = Directory(ports)
-    return Peers(Owners(f"aaaaaaaaaaa{index}-2", directory), (KEY,))
+    return Peers(Owners(f"aaaaaaaaaaa{index}-3", directory, (KEY,)), (KEY,))
 
 
 async def answer_ok(_: Request) -> Response:
@@ -321,12 +326,18 @@ async def test_a_client_never_gets_what_is_for_processes_alone() -> None:
 # --- signatures --------------------------------------------------------------------------------------------
 
 
-OURS, THEIRS = "aaaaaaaaaaaa-2", "bbbbbbbbbbbb-2"
+OURS, THEIRS = "aaaaaaaaaaaa-3", "bbbbbbbbbbbb-3"
 
 
 class Asked(Request):
+    __slots__ = ("_pieces",)
+
+    def __init__(self, *words: Any, body: bytes = b"") -> None:
+        super().__init__(*words)
+        self._pieces = [body, b""]
+
     async def read(self) -> bytes:
-        return b""
+        return self._pieces.pop(0)
 
     async def open_stream(self, status: int, headers: Any) -> ResponseStream:
         raise NotImplementedError
@@ -334,15 +345,26 @@ class Asked(Request):
 
 def peers(name: str = OURS, keys: tuple[bytes, ...] = (KEY,), now: float = 1e9) -> Peers:
     redis: Any = None  # it is not asked: nothing is forwarded
-    return Peers(Owners(name, redis), keys, lambda: now)
+    return Peers(Owners(name, redis, keys), keys, lambda: now)
 
 
-def forwarded(by: Peers, owner: str = OURS) -> Asked:
-    """Make what arrives when a process forwards a request."""
-    client, host = b"https 203.0.113.9", b"team.example"
-    signature = by._sign(owner, b"POST", b"/mcp", client, host)  # noqa: SLF001 - otherwise it goes over a socket
-    pairs = {PEER: signature, CLIENT: client, HOST: host}
-    arrived = Asked("POST", b"/mcp", "/mcp", b"", list(pairs.items()))
+SENT = {CLIENT: b"https 203.0.113.9", HOST: b"team.example", b"authorization": b"Bearer x", b"accept": b"*/*"}
+
+
+def forwarded(
+    by: Peers,
+    owner: str = OURS,
+    *,
+    method: str = "POST",
+    target: bytes = b"/mcp",
+    changed: dict[bytes, bytes] | None = None,
+    body: bytes = b"body",
+    sent_body: bytes = b"body",
+) -> Asked:
+    """Make what arrives when a process forwards a request, perhaps changed on the way."""
+    signature = by._sign(owner, "POST", b"/mcp", list(SENT.items()), sent_body)  # noqa: SLF001 - no socket
+    pairs = {**SENT, **(changed or {}), PEER: signature, b"content-length": b"4"}
+    arrived = Asked(method, target, target.decode(), b"", list(pairs.items()), body=body)
     arrived.address = "10.0.0.2"
     return arrived
 
@@ -373,8 +395,8 @@ async def test_what_a_replica_forwarded_is_answered_for_its_client() -> None:
         forwarded(peers(THEIRS, (OTHER,), now=1e9 - SIGNATURE_SECONDS - 1)),
         forwarded(peers(THEIRS, (OTHER, KEY))),
         Asked("POST", b"/mcp", "/mcp", b"", []),
-        Asked("POST", b"/mcp", "/mcp", b"", [(PEER, b"aaaaaaaaaaaa-2 x y")]),
-        Asked("POST", b"/mcp", "/mcp", b"", [(PEER, b"aaaaaaaaaaaa-2 1000000000 ")]),
+        Asked("POST", b"/mcp", "/mcp", b"", [(PEER, b"aaaaaaaaaaaa-3 x y")]),
+        Asked("POST", b"/mcp", "/mcp", b"", [(PEER, b"aaaaaaaaaaaa-3 1000000000 ")]),
     ],
 )
 async def test_anything_else_is_turned_away(arrived: Asked) -> None:
@@ -412,7 +434,8 @@ async def test_a_clock_may_differ_by_five_minutes(seconds: float) -> None:
 def test_a_time_of_more_than_twelve_digits_is_none() -> None:
     for digits, age in ((12, 0.0), (13, None)):
         now = float(10 ** (digits - 1))
-        assert peers(now=now).read_age(forwarded(peers(THEIRS, now=now))) == age
+        found = peers(now=now).read_signature(forwarded(peers(THEIRS, now=now)))
+        assert (None if found is None else found.age) == age
 
 
 async def test_only_who_asked_for_another_process_is_told_that_it_is_gone() -> None:
@@ -424,7 +447,7 @@ async def test_only_who_asked_for_another_process_is_told_that_it_is_gone() -> N
 
 
 async def test_a_process_that_asks_for_what_we_do_not_know_hears_so() -> None:
-    signature = peers(THEIRS)._sign(OURS, b"GET", b"/newer")  # noqa: SLF001 - otherwise it goes over a socket
+    signature = peers(THEIRS)._sign(OURS, "GET", b"/newer")  # noqa: SLF001 - otherwise it goes over a socket
     asked = Asked("GET", b"/newer", "/newer", b"", [(PEER, signature)])
 
     assert await PeerEndpoint(peers(), answer_ok, {})(asked) == Response(404)
@@ -432,7 +455,7 @@ async def test_a_process_that_asks_for_what_we_do_not_know_hears_so() -> None:
 
 def test_releases_with_one_protocol_ask_each_other_at_the_same_paths() -> None:
     """While a service is updated, both run at once. Whoever changes a path raises the number."""
-    assert (PROTOCOL, OWN_TASK, END_SESSION) == ("-2", "/own-task", "/end-session")
+    assert (PROTOCOL, OWN_TASK, END_SESSION) == ("-3", "/own-task", "/end-session")
 
 
 async def test_who_forwards_to_a_process_with_another_clock_is_told_by_how_much_it_differs() -> None:
@@ -445,23 +468,64 @@ async def test_who_forwards_to_a_process_with_another_clock_is_told_by_how_much_
     assert [what[0] for what in app.rejected] == ["clock"]
 
 
-def test_on_whose_behalf_cannot_be_changed_on_the_way() -> None:
-    arrived = forwarded(peers(THEIRS))
-    arrived.headers[CLIENT] = b"https 127.0.0.1"
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"changed": {CLIENT: b"https 127.0.0.1"}},
+        {"changed": {HOST: b"evil.example"}},
+        {"changed": {b"authorization": b"Bearer other"}},
+        {"changed": {b"mcp-session-id": b"another"}},
+        {"method": "DELETE"},
+        {"target": b"/other/mcp"},
+        {"body": b"evil"},
+        {"body": b""},
+    ],
+)
+async def test_nothing_of_a_request_can_be_changed_on_the_way(changed: dict[str, Any]) -> None:
+    ours, theirs = peers(), peers(THEIRS)
+    endpoint = PeerEndpoint(ours, answer_ok, {})
 
-    assert peers().read_age(arrived) is None
+    assert await endpoint(forwarded(theirs)) == Response(200)
+    assert await endpoint(forwarded(theirs, **changed)) == Response(403)
+
+
+async def test_a_request_that_was_captured_is_answered_once() -> None:
+    endpoint, theirs = PeerEndpoint(peers(), answer_ok, {}), peers(THEIRS)
+    captured = forwarded(theirs)
+    again = Asked("POST", b"/mcp", "/mcp", b"", captured.header_pairs, body=b"body")
+
+    assert await endpoint(captured) == Response(200)
+    assert await endpoint(again) == Response(403)
+    assert await endpoint(forwarded(theirs)) == Response(200)
+
+
+@given(numbers=st.lists(st.integers(0, 20_000), max_size=80))
+def test_each_number_is_used_at_most_once_and_new_ones_always(numbers: list[int]) -> None:
+    once, seen = forwarding.Once(), set[int]()
+    for number in numbers:
+        newest = max(seen, default=0)
+        is_new = once.use(number)
+        assert not (is_new and number in seen)
+        if number > newest or (number not in seen and 0 < newest - number < 4096):
+            assert is_new
+        seen.add(number)
+
+
+def age(ours: Peers, arrived: Asked) -> float | None:
+    found = ours.read_signature(arrived)
+    return None if found is None else found.age
 
 
 def test_a_signature_is_valid_although_a_second_ends_while_it_is_made() -> None:
     theirs, ticks = peers(THEIRS), itertools.count(10**9)
     theirs._now = lambda: float(next(ticks))  # noqa: SLF001
 
-    assert peers().read_age(forwarded(theirs)) == 0.0
+    assert age(peers(), forwarded(theirs)) == 0.0
 
 
 def test_keys_rotate() -> None:
-    assert peers(keys=(OTHER, KEY)).read_age(forwarded(peers(THEIRS, (KEY,)))) == 0.0
-    assert peers(keys=(KEY, OTHER)).read_age(forwarded(peers(THEIRS, (OTHER, KEY)))) == 0.0
+    assert age(peers(keys=(OTHER, KEY)), forwarded(peers(THEIRS, (KEY,)))) == 0.0
+    assert age(peers(keys=(KEY, OTHER)), forwarded(peers(THEIRS, (OTHER, KEY)))) == 0.0
 
 
 async def test_the_connections_to_a_process_that_was_not_asked_for_longest_are_closed(
@@ -484,9 +548,9 @@ async def test_the_connections_to_a_process_that_was_not_asked_for_longest_are_c
     async with first, second:
         ports = [server.sockets[0].getsockname()[1] for server in (first, second)]
         peers = replica(0, 1, *ports)
-        assert await peers.ask("aaaaaaaaaaa1-2", OWN_TASK) == b"hi"
+        assert await peers.ask("aaaaaaaaaaa1-3", OWN_TASK) == b"hi"
         assert not has_left.is_set()
-        assert await peers.ask("aaaaaaaaaaa2-2", OWN_TASK) == b"hi"
+        assert await peers.ask("aaaaaaaaaaa2-3", OWN_TASK) == b"hi"
 
         async with asyncio.timeout(PATIENCE):
             await has_left.wait()
@@ -513,7 +577,7 @@ async def test_the_connections_to_a_process_that_was_asked_lately_are_kept(
 
         peers = replica(0, 1, *[await serve(number) for number in connections])
         for number in (1, 2, 1, 3, 1, 2):
-            assert await peers.ask(f"aaaaaaaaaaa{number}-2", OWN_TASK) == b"hi"
+            assert await peers.ask(f"aaaaaaaaaaa{number}-3", OWN_TASK) == b"hi"
         await peers.close()
 
     assert connections == {1: 1, 2: 2, 3: 1}
@@ -560,4 +624,4 @@ async def test_a_task_is_fetched_from_the_process_that_owns_it() -> None:
         await replicas.close()
         await server.stop()
 
-    assert queries == [b"aaaaaaaaaaa1-2~1%2F2"] * 2
+    assert queries == [b"aaaaaaaaaaa1-3~1%2F2"] * 2

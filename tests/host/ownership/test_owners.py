@@ -1,5 +1,6 @@
 """Owners: which processes there are, where each is reached, and what becomes of entries in Redis."""
 
+import hmac
 import re
 from pathlib import Path
 from typing import Any
@@ -25,10 +26,18 @@ from tests.runtime.stores.test_redis import connected
 from tests.support.redis_server import RedisServer, running_redis
 from tests.support.waiting import until
 
+KEYS = (b"k" * 32, b"o" * 32)
+
+
+def entry(name: str, address: str, key: bytes = KEYS[0]) -> str:
+    """Write the entry of a process as it writes it itself."""
+    signed = f"node\n{name}\n{address}".encode()
+    return f"{address} {hmac.digest(key, signed, 'sha256').hex()}"
+
 
 async def test_a_process_is_found_from_its_start_to_its_end(redis_server: RedisServer) -> None:
     async with connected(redis_server.url) as redis:
-        one, other = Owners(make_name(), redis), Owners(make_name(), redis)
+        one, other = Owners(make_name(), redis, KEYS), Owners(make_name(), redis, KEYS)
         assert await other.find(one.name) is None
 
         await one.announce("10.0.0.1:3001")
@@ -41,10 +50,40 @@ async def test_a_process_is_found_from_its_start_to_its_end(redis_server: RedisS
         assert await other.find(one.name) is None
 
 
+async def test_an_entry_is_used_only_if_a_replica_signed_it_for_that_name(
+    redis_server: RedisServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    one, other = "aaaaaaaaaaaa-3", "bbbbbbbbbbbb-3"
+    good = entry(one, "10.0.0.2:1")
+    forged = [
+        "10.6.6.6:1",
+        "10.6.6.6:1 ",
+        "",
+        "\xff\xfe",
+        good[:-1],
+        good.replace("10.0.0.2", "10.6.6.6"),
+        entry(one, "10.6.6.6:1", b"x" * 32),
+        entry(other, "10.6.6.6:1"),
+    ]
+    async with connected(redis_server.url) as redis:
+        owners = Owners("cccccccccccc-3", redis, KEYS)
+        for value in forged:
+            redis_server.command("SET", node_key(one), value)
+            assert await owners.find(one) is None
+        redis_server.command("DEL", node_key(one))
+        redis_server.command("LPUSH", node_key(one), "x")
+        assert await owners.find(one) is None
+        assert "not written by a replica" in caplog.text
+
+        redis_server.command("DEL", node_key(one))
+        redis_server.command("SET", node_key(one), entry(one, "10.0.0.3:1", KEYS[1]))  # keys rotate
+        assert await owners.find(one) == "10.0.0.3:1"
+
+
 async def test_a_redis_that_forgot_is_told_at_once(tmp_path: Path) -> None:
     with running_redis(tmp_path) as server:
         async with connected(server.url) as redis:
-            owners = Owners(make_name(), redis)
+            owners = Owners(make_name(), redis, KEYS)
             await owners.announce("10.0.0.1:3001")
             await until(lambda: b"10.0.0.1" in server.command("GET", node_key(owners.name)))
             server.kill()
@@ -60,7 +99,7 @@ async def test_an_entry_that_is_lost_is_written_again_with_the_next_beat_until_t
     redis_server: RedisServer,
 ) -> None:
     async with connected(redis_server.url) as redis:
-        owners = Owners(make_name(), redis)
+        owners = Owners(make_name(), redis, KEYS)
         key = node_key(owners.name)
         await owners.announce("10.0.0.1:3001")
         assert int(redis_server.command("PTTL", key)[1:]) > LEASE_SECONDS * 900
@@ -79,7 +118,7 @@ async def test_an_entry_that_is_lost_is_written_again_with_the_next_beat_until_t
 
 async def test_a_process_that_was_never_announced_withdraws_nothing(redis_server: RedisServer) -> None:
     async with connected(redis_server.url) as redis:
-        await Owners("cccccccccccc-2", redis).withdraw()
+        await Owners("cccccccccccc-3", redis, KEYS).withdraw()
 
         assert redis_server.command("KEYS", "*cccccccccccc*") == b"*0\r\n"
 
@@ -89,10 +128,10 @@ async def test_addresses_of_many_processes_are_kept_up_to_a_limit_the_oldest_goe
 ) -> None:
     monkeypatch.setattr(owners_module, "_MAX_KNOWN", 2)
     async with connected(redis_server.url) as redis:
-        owners = Owners(make_name(), redis)
+        owners = Owners(make_name(), redis, KEYS)
         names = [make_name() for _ in range(3)]
         for name in names:
-            redis_server.command("SET", node_key(name), "10.0.0.2:1")
+            redis_server.command("SET", node_key(name), entry(name, "10.0.0.2:1"))
             assert await owners.find(name) == "10.0.0.2:1"
         for name in names:
             redis_server.command("DEL", node_key(name))
@@ -103,7 +142,7 @@ async def test_addresses_of_many_processes_are_kept_up_to_a_limit_the_oldest_goe
 def test_a_process_has_a_name_of_its_own_that_begins_the_ids_of_its_sessions() -> None:
     name = make_name()
 
-    assert re.fullmatch("[0-9a-f]{12}-2", name)
+    assert re.fullmatch("[0-9a-f]{12}-3", name)
     assert name != make_name()
     assert named(make_name()).owner_of(named(name).id_prefix.encode()) == name
 
@@ -111,31 +150,31 @@ def test_a_process_has_a_name_of_its_own_that_begins_the_ids_of_its_sessions() -
 async def test_without_redis_cached_addresses_are_still_found(tmp_path: Path) -> None:
     with running_redis(tmp_path) as server:
         async with connected(server.url) as redis:
-            server.command("SET", node_key("aaaaaaaaaaaa-2"), "10.0.0.2:1")
-            owners = Owners("cccccccccccc-2", redis)
-            assert await owners.find("aaaaaaaaaaaa-2") == "10.0.0.2:1"
+            server.command("SET", node_key("aaaaaaaaaaaa-3"), entry("aaaaaaaaaaaa-3", "10.0.0.2:1"))
+            owners = Owners("cccccccccccc-3", redis, KEYS)
+            assert await owners.find("aaaaaaaaaaaa-3") == "10.0.0.2:1"
             server.kill()
 
-            assert await owners.find("aaaaaaaaaaaa-2") == "10.0.0.2:1"
+            assert await owners.find("aaaaaaaaaaaa-3") == "10.0.0.2:1"
             with pytest.raises(StoreUnavailable):
-                await owners.find("bbbbbbbbbbbb-2")
+                await owners.find("bbbbbbbbbbbb-3")
 
 
 @pytest.mark.parametrize(
     ("identifier", "owner"),
     [
-        (b"bbbbbbbbbbbb-2~x", "bbbbbbbbbbbb-2"),
-        (b"aaaaaaaaaaaa-2~x", None),
-        (b"bbbbbbbbbbb-2~x", None),
-        (b"BBBBBBBBBBBB-2~x", None),
-        (b"bbbbbbbbbbbb-2", None),
-        (b"bbbbbbbbbbbb-3~x", None),
+        (b"bbbbbbbbbbbb-3~x", "bbbbbbbbbbbb-3"),
+        (b"aaaaaaaaaaaa-3~x", None),
+        (b"bbbbbbbbbbb-3~x", None),
+        (b"BBBBBBBBBBBB-3~x", None),
+        (b"bbbbbbbbbbbb-3", None),
+        (b"bbbbbbbbbbbb-2~x", None),
         (b"bbbbbbbbbbbb.2~x", None),
         (b"", None),
     ],
 )
 def test_an_id_names_its_owner(identifier: bytes, owner: str | None) -> None:
-    assert named("aaaaaaaaaaaa-2").owner_of(identifier) == owner
+    assert named("aaaaaaaaaaaa-3").owner_of(identifier) == owner
 
 
 @pytest.mark.parametrize(
@@ -143,8 +182,8 @@ def test_an_id_names_its_owner(identifier: bytes, owner: str | None) -> None:
     [
         (b"bbbbbbbbbbbb.0~x", True),
         (b"bbbbbbbbbbbb.12~x", True),
-        (b"bbbbbbbbbbbb-3~x", True),
-        (b"bbbbbbbbbbbb-2~x", False),
+        (b"bbbbbbbbbbbb-2~x", True),
+        (b"bbbbbbbbbbbb-3~x", False),
         (b"bbbbbbbbbbbb~x", False),
         (b"x", False),
     ],
@@ -156,7 +195,7 @@ def test_an_id_of_another_version_is_recognized(identifier: bytes, *, is_other: 
 def named(name: str) -> Owners:
     """Make owners that never ask Redis."""
     redis: Any = None
-    return Owners(name, redis)
+    return Owners(name, redis, KEYS)
 
 
 @pytest.mark.parametrize(

@@ -1,13 +1,15 @@
 """Revocation: ends unfinished responses with their token, and announces revocations through Redis.
 
-An announced token ends at once; after that the file or the database decides. Without Redis a host notices a
-revocation by itself, within a second.
+A token whose announcement is signed with a key of the service ends at once. Any other notice only makes a
+host look, because others may write to Redis too: the file or the database decides. Without Redis a host
+notices a revocation by itself, within a second.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+import hmac
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from bridgehead.runtime.errors import BridgeError
@@ -20,14 +22,17 @@ if TYPE_CHECKING:
     from bridgehead.runtime.stores.redis import Redis
 
 CHANNEL = "revoked"
+REVOCATION = "revocation"
+"""The purpose of the keys that sign announcements."""
 
 
 class AnnouncedTokens:
     """A token store that announces revocations to every host. Blocks."""
 
-    def __init__(self, store: TokenStore, open_redis: Callable[[], Redis]) -> None:
+    def __init__(self, store: TokenStore, open_redis: Callable[[], Redis], keys: Sequence[bytes]) -> None:
         self._store = store
         self._open_redis = open_redis
+        self._keys = keys
         self.where = store.where
 
     def read(self) -> TokenList:
@@ -52,7 +57,8 @@ class AnnouncedTokens:
             redis = self._open_redis()
             await redis.start()
             try:
-                await redis.call("PUBLISH", f"bridgehead:{CHANNEL}", revoked.id.encode())
+                notice = b"%b %b" % (revoked.id.encode(), _sign(self._keys[0], revoked.id.encode()))
+                await redis.call("PUBLISH", f"bridgehead:{CHANNEL}", notice)
             finally:
                 await redis.close()
 
@@ -68,11 +74,22 @@ class AnnouncedTokens:
         return self._store.merge_uses(uses)
 
 
-def follow_revocations(redis: Redis, tokens: Tokens) -> Callable[[], None]:
+def follow_revocations(redis: Redis, tokens: Tokens, keys: Sequence[bytes]) -> Callable[[], None]:
     """End tokens that any host revokes; return the function that unsubscribes."""
-    return redis.notices.subscribe(
-        CHANNEL, lambda message: tokens.end(message.decode(errors="replace")), tokens.look_soon
-    )
+
+    def handle(notice: bytes) -> None:
+        token_id, _, mac = notice.partition(b" ")
+        # A revocation is for ever, so nothing is gained by sending a captured notice again.
+        if any(hmac.compare_digest(mac, _sign(key, token_id)) for key in keys):
+            tokens.end(token_id.decode())
+        else:
+            tokens.look_soon()
+
+    return redis.notices.subscribe(CHANNEL, handle, tokens.look_soon)
+
+
+def _sign(key: bytes, token_id: bytes) -> bytes:
+    return hmac.digest(key, b"revoked\n" + token_id, "sha256").hex().encode()
 
 
 class TokenWatch:

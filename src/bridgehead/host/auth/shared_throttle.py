@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from bridgehead.runtime.stores import Script, StoreUnavailable
+from bridgehead.runtime import logs
+from bridgehead.runtime.stores import Script, StoreError, StoreUnavailable
 
 from .throttle import Throttle
 
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
     from bridgehead.runtime.stores.redis import Redis
 
 _MICROSECONDS = 1e6
+
+log = logs.logger("host.limits")
 _CLOSED_SECONDS = 1.0
 """Retry-After while Redis is down and the throttle fails closed."""
 
@@ -52,7 +55,9 @@ class SharedThrottle:
         """Take one request and return 0; or, if none is left, return the seconds until there is one."""
         try:
             microseconds = await self._redis.run(TAKE, [f"bridgehead:limit:{name}"], (per_minute,))
-        except StoreUnavailable:
+        except (StoreUnavailable, StoreError) as problem:
+            if isinstance(problem, StoreError):  # the key holds something else than a bucket
+                log.warn("the limit of a caller cannot be read", caller=name, problem=str(problem))
             self.without_redis += 1
             return _CLOSED_SECONDS if self._fails_closed else self._local.take(name, per_minute)
         return float(microseconds / _MICROSECONDS)

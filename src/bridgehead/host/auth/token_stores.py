@@ -9,7 +9,7 @@ from bridgehead.runtime.errors import BridgeError, StorageError
 from bridgehead.runtime.stores import open_own_redis
 
 from ..settings import HostSettings
-from .revocation import AnnouncedTokens
+from .revocation import REVOCATION, AnnouncedTokens
 from .tokens import FileTokens, TokenFile, Tokens, TokenStore
 
 
@@ -27,7 +27,8 @@ def announced_tokens(settings: HostSettings) -> TokenStore:
     store = token_store(settings)
     if settings.redis_url is None:
         return store
-    return AnnouncedTokens(store, partial(open_own_redis, settings))
+    keys = settings.derive_keys(REVOCATION)
+    return AnnouncedTokens(store, partial(open_own_redis, settings), keys)
 
 
 def open_tokens(settings: HostSettings) -> Tokens | None:

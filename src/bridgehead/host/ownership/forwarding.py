@@ -1,9 +1,9 @@
 """Forwarding: a request about a session or a task goes to the process that owns it, on whichever machine.
 
 Processes reach each other at sockets of their own. Each request there is signed, with a key that only the
-processes of this service have, for one process and for a few minutes. A client's own token goes along and is
-checked by the owner. A forwarded request is answered there and never forwarded again. Which requests are
-forwarded is decided in `routing`.
+processes of this service have, for one process, with its headers and its body. A signature holds for a few
+minutes, and once. A client's own token goes along and is checked by the owner again. A forwarded request is
+answered there and never forwarded again. Which requests are forwarded is decided in `routing`.
 """
 
 from __future__ import annotations
@@ -12,13 +12,26 @@ import asyncio
 import hmac
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from hashlib import sha256
+from itertools import count
+from typing import NamedTuple
 from urllib.parse import quote
 
 import msgspec
 
-from bridgehead.mcp import TaskRecord
-from bridgehead.mcp.http.message import AnyResponse, ClientGone, Handler, Request, Response, ResponseStream
+from bridgehead.mcp import Limits, TaskRecord
+from bridgehead.mcp.http.guard import read_body
+from bridgehead.mcp.http.message import (
+    AnyResponse,
+    ClientGone,
+    Handler,
+    HeaderPairs,
+    Request,
+    Response,
+    ResponseStream,
+)
+from bridgehead.mcp.http.rejection import Rejection
 from bridgehead.mcp.http.server.connections import OnReject, log_rejection
 from bridgehead.runtime import logs
 from bridgehead.runtime.http import BodyTooLarge, ConnectFailed, ConnectionBroken, Pool
@@ -27,7 +40,8 @@ from bridgehead.runtime.stores import StoreUnavailable
 from .owners import Owners
 
 PEER = b"x-bridgehead-peer"
-"""Carries the signature: the name of the addressed process, a time in seconds, and an HMAC."""
+"""Carries the signature: the names of the addressed process and of the sender, the number of the request, a
+time in seconds, the digest of the body, and an HMAC over these and the rest of the head."""
 GONE = b"gone"
 """The value of `PEER` in a response: the addressed process is gone, and another one has its address."""
 CLOCK = b"clock "
@@ -43,9 +57,14 @@ CONNECT_SECONDS = 2.0
 ASK_SECONDS = 2.0
 _HOP_BY_HOP = {b"connection", b"keep-alive", b"transfer-encoding", b"expect", b"upgrade", b"te"}
 _NOT_FORWARDED = frozenset({*_HOP_BY_HOP, b"host", b"content-length", PEER, CLIENT, HOST})
+_SIGNED = frozenset({CLIENT, HOST})
+_MAX_DIGITS = 12
 _NOT_RETURNED = frozenset({b"connection", b"transfer-encoding", b"date"})
 _CLOCK_LINE_SECONDS = 60.0
 _MAX_POOLS = 256
+_MAX_SENDERS = 1000
+_ONCE_WINDOW = 4096
+"""Requests of one sender that may overtake each other."""
 _MAX_ANSWER_BYTES = 16 * 1024 * 1024
 
 
@@ -65,6 +84,38 @@ class ClocksDiffer(Exception):
         )
 
 
+class Signature(NamedTuple):
+    """A signature that was made for this process with one of our keys."""
+
+    age: float
+    """In seconds; negative if the other process's clock is ahead."""
+    sender: str
+    number: int
+    body: bytes
+    """The digest that the body must have."""
+
+
+class Once:
+    """The numbers that one sender has used: the newest, and one bit for each of those before it."""
+
+    __slots__ = ("_newest", "_used")
+
+    def __init__(self) -> None:
+        self._newest = self._used = 0
+
+    def use(self, number: int) -> bool:
+        """Return whether a number is new. One that is too old to know counts as used."""
+        ahead = number - self._newest
+        if ahead > 0:
+            kept = self._used << ahead if ahead < _ONCE_WINDOW else 0
+            self._newest, self._used = number, (kept | 1) & ((1 << _ONCE_WINDOW) - 1)
+            return True
+        if -ahead >= _ONCE_WINDOW or self._used >> -ahead & 1:
+            return False
+        self._used |= 1 << -ahead
+        return True
+
+
 class Peers:
     """A process's client for all other processes."""
 
@@ -73,6 +124,9 @@ class Peers:
         self._keys = keys
         self._now = now
         self._pools: OrderedDict[str, Pool] = OrderedDict()
+        self._numbers = count(1)
+        self._used: OrderedDict[str, Once] = OrderedDict()
+        """By sender; the one that was heard of longest ago goes first."""
 
     async def forward(self, owner: str, request: Request, body: bytes) -> ResponseStream:
         """Stream the answer of another process to the client, until either of them ends it.
@@ -87,8 +141,8 @@ class Peers:
         client = f"{request.scheme} {request.address}".encode()
         host = request.headers.get(b"host", b"")
         headers = [pair for pair in request.header_pairs if pair[0] not in _NOT_FORWARDED]
-        signature = self._sign(owner, request.method.encode(), target, client, host)
-        headers += [(CLIENT, client), (HOST, host), (PEER, signature)]
+        headers += [(CLIENT, client), (HOST, host)]
+        headers.append((PEER, self._sign(owner, request.method, target, headers, body)))
         task = asyncio.current_task()
         if task is not None:  # a client that leaves ends the request to the other process as well
             request.when_gone(task.cancel)
@@ -129,9 +183,8 @@ class Peers:
                 address = await self.owners.find(owner)
                 if address is None:
                     return b""
-                async with (await self._pool(address)).request(
-                    "GET", target, self._sign_own(owner, target)
-                ) as response:
+                signed = _decode([(PEER, self._sign(owner, "GET", target.encode()))])
+                async with (await self._pool(address)).request("GET", target, signed) as response:
                     return await response.read_body(_MAX_ANSWER_BYTES) if response.status == 200 else b""  # noqa: PLR2004
         except (BodyTooLarge, ConnectFailed, ConnectionBroken, StoreUnavailable, TimeoutError):
             return b""
@@ -163,30 +216,40 @@ class Peers:
     # --- signatures ----------------------------------------------------------------------------------------
 
     def _sign(
-        self, owner: str, method: bytes, target: bytes, client: bytes = b"", host: bytes = b""
+        self, owner: str, method: str, target: bytes, headers: HeaderPairs = (), body: bytes = b""
     ) -> bytes:
-        stamp = b"%d" % self._now()
-        signed = b"\n".join((owner.encode(), stamp, method, target, client, host))
-        return b"%s %s %s" % (owner.encode(), stamp, _mac(self._keys[0], signed))
+        stamp, number = b"%d" % self._now(), b"%d" % next(self._numbers)
+        words = (owner.encode(), self.owners.name.encode(), number, stamp, _digest(body))
+        return b" ".join((*words, _mac(self._keys[0], words, method, target, headers)))
 
-    def _sign_own(self, owner: str, target: str) -> list[tuple[str, str]]:
-        return _decode([(PEER, self._sign(owner, b"GET", target.encode()))])
+    def read_signature(self, request: Request) -> Signature | None:
+        """Return the signature of a request if it was made for this process with one of our keys.
 
-    def read_age(self, request: Request) -> float | None:
-        """Return the age in seconds of a signature made for this process with one of our keys, or None.
-
-        The age is negative if the other process's clock is ahead. The caller refuses an age beyond
-        `SIGNATURE_SECONDS`, either way.
+        The caller refuses an age beyond `SIGNATURE_SECONDS`, either way, another body, and a second use.
         """
-        _, _, rest = request.headers.get(PEER, b"").partition(b" ")
-        stamp, _, mac = rest.partition(b" ")
-        if self.is_for_another(request) or not stamp.isdigit() or len(stamp) > len("9" * 12):
+        *words, mac = request.headers.get(PEER, b"").split(b" ")
+        if len(words) != 5 or self.is_for_another(request):  # noqa: PLR2004 - as `_sign` writes them
+            return None
+        _, sender, number, stamp, body = words
+        if not (number.isdigit() and stamp.isdigit()) or max(len(number), len(stamp)) > _MAX_DIGITS:
             return None
         target = request.raw_path + (b"?" + request.query if request.query else b"")
-        client, host = request.headers.get(CLIENT, b""), request.headers.get(HOST, b"")
-        signed = b"\n".join((self.owners.name.encode(), stamp, request.method.encode(), target, client, host))
-        is_signed = any(hmac.compare_digest(mac, _mac(key, signed)) for key in self._keys)
-        return self._now() - int(stamp) if is_signed else None
+        headers = [
+            pair for pair in request.header_pairs if pair[0] in _SIGNED or pair[0] not in _NOT_FORWARDED
+        ]
+        if not any(
+            hmac.compare_digest(mac, _mac(key, words, request.method, target, headers)) for key in self._keys
+        ):
+            return None
+        return Signature(self._now() - int(stamp), sender.decode(), int(number), body)
+
+    def use(self, signature: Signature) -> bool:
+        """Return whether a signature is used for the first time."""
+        once = self._used.setdefault(signature.sender, Once())
+        self._used.move_to_end(signature.sender)
+        if len(self._used) > _MAX_SENDERS:
+            self._used.popitem(last=False)
+        return once.use(signature.number)
 
     def is_for_another(self, request: Request) -> bool:
         """Tell whether a request was meant for a process that had our address before."""
@@ -203,7 +266,9 @@ class PeerEndpoint:
         app: Handler,
         own: Mapping[str, Handler],
         on_reject: OnReject = log_rejection,
+        limits: Limits | None = None,
     ) -> None:
+        self._limits = limits or Limits()
         self._peers = peers
         self._app = app
         self._own = own
@@ -213,24 +278,21 @@ class PeerEndpoint:
 
     async def __call__(self, request: Request) -> AnyResponse:
         """Answer another process."""
-        age = self._peers.read_age(request)
-        if age is None:
-            self._on_reject("peer", request.address, 403)
+        signature = self._peers.read_signature(request)
+        if signature is None:
             is_gone = PEER in request.headers and self._peers.is_for_another(request)
-            return Response(403, headers=((PEER, GONE),) if is_gone else ())
-        if abs(age) > SIGNATURE_SECONDS:
-            self._on_reject("clock", request.address, 403)
-            now = time.monotonic()
-            if now >= self._next_clock_line:  # at most once a minute
-                self._next_clock_line = now + _CLOCK_LINE_SECONDS
-                log.error(
-                    "the clocks of two servers differ, so neither accepts the other's requests",
-                    address=request.address,
-                    seconds=round(abs(age)),
-                    allowed=SIGNATURE_SECONDS,
-                    next_step="Synchronise the clocks of all servers (NTP).",
-                )
-            return Response(403, headers=((PEER, CLOCK + b"%d" % abs(age)),))
+            return self._refuse(request, ((PEER, GONE),) if is_gone else ())
+        if abs(signature.age) > SIGNATURE_SECONDS:
+            return self._refuse_clock(request, signature.age)
+        if not self._peers.use(signature):
+            return self._refuse(request)
+        try:
+            body, _ = await read_body(request, self._limits)
+        except Rejection as rejection:
+            return rejection.response
+        if not hmac.compare_digest(_digest(body), signature.body):
+            return self._refuse(request)
+        request.body = body  # for the handler, which reads it again
         client = request.headers.get(CLIENT)
         if client is None:  # so no client request reaches the internal paths
             handler = self._own.get(request.path)
@@ -239,9 +301,32 @@ class PeerEndpoint:
         request.headers[b"host"] = request.headers.get(HOST, b"")
         return await self._app(request)
 
+    def _refuse(self, request: Request, headers: HeaderPairs = ()) -> Response:
+        self._on_reject("peer", request.address, 403)
+        return Response(403, headers=headers)
 
-def _mac(key: bytes, signed: bytes) -> bytes:
-    return hmac.digest(key, signed, "sha256").hex().encode()
+    def _refuse_clock(self, request: Request, age: float) -> Response:
+        self._on_reject("clock", request.address, 403)
+        now = time.monotonic()
+        if now >= self._next_clock_line:  # at most once a minute
+            self._next_clock_line = now + _CLOCK_LINE_SECONDS
+            log.error(
+                "the clocks of two servers differ, so neither accepts the other's requests",
+                address=request.address,
+                seconds=round(abs(age)),
+                allowed=SIGNATURE_SECONDS,
+                next_step="Synchronise the clocks of all servers (NTP).",
+            )
+        return Response(403, headers=((PEER, CLOCK + b"%d" % abs(age)),))
+
+
+def _mac(key: bytes, words: Sequence[bytes], method: str, target: bytes, headers: HeaderPairs) -> bytes:
+    lines = (b" ".join(words), method.encode(), target, *(b"%b: %b" % pair for pair in headers))
+    return hmac.digest(key, b"\n".join(lines), "sha256").hex().encode()
+
+
+def _digest(body: bytes) -> bytes:
+    return sha256(body).hexdigest().encode()
 
 
 def _decode(headers: list[tuple[bytes, bytes]]) -> list[tuple[str, str]]:

@@ -1,24 +1,27 @@
 """Owners: the processes that sessions and tasks belong to, and where each is reached.
 
 A process has a random name that ends with the version of what processes send each other, for example
-`5f0c9a3b21d7-2`. The others find its address in Redis, where it renews its entry every two seconds. It is
-cached without expiry: a process that has taken over a dead one's port says so, and names are never reused.
+`5f0c9a3b21d7-3`. The others find its address in Redis, where it renews its entry every two seconds. The entry
+is signed: requests with callers' tokens go to that address, and others may write to Redis too. It is cached
+without expiry: a process that has taken over a dead one's port says so, and names are never reused.
 """
 
 from __future__ import annotations
 
 import asyncio
+import hmac
 import ipaddress
 import re
 import secrets
 import socket
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from bridgehead.mcp.http.server import listen
+from bridgehead.runtime import logs
 from bridgehead.runtime.errors import BridgeError
 from bridgehead.runtime.stores import StoreError, StoreUnavailable
 
@@ -30,7 +33,7 @@ if TYPE_CHECKING:
 BEAT_SECONDS = 2.0
 LEASE_SECONDS = 10.0
 _MAX_KNOWN = 1000
-PROTOCOL = "-2"
+PROTOCOL = "-3"
 """Ends the name of a process. Raised when processes of two versions cannot forward to each other.
 
 Until version 0.3, the number of a worker stood here (`.0`), so neither version takes the other's ids for its
@@ -38,6 +41,8 @@ own.
 """
 _OWNED = re.compile(rb"([0-9a-f]{12}([.-][0-9]{1,3}))~")
 _NAME_BYTES = 6
+
+log = logs.logger("host.owners")
 
 
 def make_name() -> str:
@@ -53,9 +58,11 @@ def node_key(name: str) -> str:
 class Owners:
     """The owners of sessions and tasks, from the view of one process."""
 
-    def __init__(self, name: str, redis: Redis) -> None:
+    def __init__(self, name: str, redis: Redis, keys: Sequence[bytes]) -> None:
         self.name = name
         self._redis = redis
+        self._keys = keys
+        """The keys of this service: the first signs, all verify."""
         self._address = ""
         self._known: OrderedDict[str, str] = OrderedDict()
         self._beating: asyncio.Task[None] | None = None
@@ -76,10 +83,17 @@ class Owners:
         """Return the address of a process; None if there is no such process. Raises StoreUnavailable."""
         if name in self._known:
             return self._known[name]
-        entry: bytes | None = await self._redis.call("GET", node_key(name))
+        try:
+            entry: bytes | None = await self._redis.call("GET", node_key(name))
+        except StoreError:  # something else than a text
+            entry = b"?"
         if not entry:
             return None
-        self._known[name] = address = entry.decode()
+        address = self._verify(name, entry)
+        if address is None:
+            log.warn("an entry in Redis was not written by a replica, so it is not used", key=node_key(name))
+            return None
+        self._known[name] = address
         if len(self._known) > _MAX_KNOWN:
             self._known.popitem(last=False)
         return address
@@ -87,6 +101,12 @@ class Owners:
     def forget(self, name: str) -> None:
         """Drop a cached address."""
         self._known.pop(name, None)
+
+    def _verify(self, name: str, entry: bytes) -> str | None:
+        """Return the address in an entry that was signed with one of our keys, for this name."""
+        address, _, mac = entry.partition(b" ")
+        is_ours = any(hmac.compare_digest(mac, _sign(key, name, address)) for key in self._keys)
+        return address.decode() if is_ours else None
 
     # --- our own entry -------------------------------------------------------------------------------------
 
@@ -110,14 +130,20 @@ class Owners:
     def _renew(self) -> None:
         self._redis.tell(*self._entry())
 
-    def _entry(self) -> tuple[str | int, ...]:
+    def _entry(self) -> tuple[str | bytes | int, ...]:
         # Expires by itself after a crash. Four renewals may be lost before that.
-        return "SET", node_key(self.name), self._address, "PX", int(LEASE_SECONDS * 1000)
+        address = self._address.encode()
+        entry = b"%b %b" % (address, _sign(self._keys[0], self.name, address))
+        return "SET", node_key(self.name), entry, "PX", int(LEASE_SECONDS * 1000)
 
     async def _beat(self) -> None:
         while True:
             await asyncio.sleep(BEAT_SECONDS)
             self._renew()
+
+
+def _sign(key: bytes, name: str, address: bytes) -> bytes:
+    return hmac.digest(key, b"node\n%b\n%b" % (name.encode(), address), "sha256").hex().encode()
 
 
 def is_of_other_version(identifier: bytes) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bridgehead.mcp import OVERLOADED, Limits
 from bridgehead.mcp.http.guard import read_body
-from bridgehead.mcp.http.message import AnyResponse, Request
+from bridgehead.mcp.http.message import AnyResponse, Request, Response
 from bridgehead.mcp.http.rejection import Rejection
 from bridgehead.runtime.stores import StoreUnavailable
 
@@ -51,15 +51,16 @@ class OwnerRouter:
 
     async def _forward(self, owner: str, request: Request, *, is_task: bool) -> AnyResponse:
         try:
-            if is_task and await self._peers.owners.find(owner) is None:
-                # Its process has ended; the store has its final state.
+            # First of all: nobody else is to learn who owns what, or to be sent anywhere.
+            admitted = await self._app.admit(request)
+            if isinstance(admitted, Response):
+                return admitted
+            if not admitted or (is_task and await self._peers.owners.find(owner) is None):
+                # The path has no sessions. Or the task's process has ended: the store has its final state.
                 return await self._app(request)
             if request.is_complete:
                 body = bytes(request.body)
             else:
-                rejected = await self._app.reject_by_head(request)
-                if rejected is not None:
-                    return rejected
                 body, _ = await read_body(request, self._limits, self._app.accounts)
             return await self._peers.forward(owner, request, body)
         except Rejection as rejection:

@@ -11,7 +11,7 @@ from bridgehead.runtime import logs
 from bridgehead.runtime.metrics import Metrics
 from bridgehead.runtime.stores import open_redis
 
-from ..auth.revocation import follow_revocations
+from ..auth.revocation import REVOCATION, follow_revocations
 from ..auth.shared_throttle import SharedThrottle
 from ..auth.throttle import Throttle
 from ..auth.tokens import Tokens
@@ -44,7 +44,8 @@ class Replica:
         await self.redis.start()
         self._changes.start(bridges)
         if self.tokens is not None:
-            self._leave_revocations = follow_revocations(self.redis, self.tokens)
+            keys = self._settings.derive_keys(REVOCATION)
+            self._leave_revocations = follow_revocations(self.redis, self.tokens, keys)
         if not self._settings.state_keys:
             log.warn(
                 "sessions and open questions are not shared: BRIDGEHEAD_STATE_KEYS is not set",
