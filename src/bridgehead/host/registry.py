@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import random
+import re
 from collections.abc import Awaitable, Callable, Collection, Mapping
+from pathlib import Path
 from typing import Any
 
 from bridgehead.mcp import Bridge, Lifespans, current_worker
@@ -16,7 +18,7 @@ from bridgehead.runtime import bridge_files, events, logs, plugins
 from bridgehead.runtime.errors import BridgeError, StorageError
 from bridgehead.runtime.manifest import FarSide, Manifest, read_settings
 from bridgehead.runtime.metrics import Metrics
-from bridgehead.runtime.settings import SettingError
+from bridgehead.runtime.settings import SettingError, Settings
 from bridgehead.runtime.timing import Backoff
 from bridgehead.runtime.tool_filter import add_prefix, prefix_of
 
@@ -30,6 +32,8 @@ PROBE_LIMIT_SECONDS = 15.0
 _READ_SECONDS = 5.0
 """How often the state of a far side is read if its bridge knows it without a probe."""
 _JITTER = 0.2
+HARM = (Exception, SystemExit, GeneratorExit, BaseExceptionGroup)
+"""What code of a bridge may raise: its failure is its own."""
 
 log = logs.logger("host.bridges")
 
@@ -119,13 +123,13 @@ class Registry:
 
     async def _keep(self, status: BridgeStatus, bridge: Bridge[Any], first: asyncio.Future[None]) -> None:
         """Start a bridge, retrying until it has started, then watch its far side."""
-        attempt, cause = 0, Exception()
+        attempt, cause = 0, BaseException()
         current_worker.set((status.name, ""))  # the lifespan's task inherits it
         while True:
             try:
                 await self.lifespans[bridge].wait_until_entered()
                 status.problem = ""
-            except Exception as failure:  # noqa: BLE001  (one bridge's failure must not stop the others)
+            except HARM as failure:
                 status.problem, cause = _reason(failure), failure
             if not first.done():
                 first.set_result(None)
@@ -148,7 +152,7 @@ class Registry:
         pause, was_up = Backoff(base=seconds, limit=seconds, jitter=_JITTER), None
         while True:
             if probe is not None:
-                status.probe_problem = await _try_probe(status.name, probe(self.lifespans[bridge].value))
+                status.probe_problem = await _try_probe(status.name, probe, self.lifespans[bridge].value)
             state = self.far_side(status)
             # Announce every change, but not a far side that is up from the start.
             if state.is_up != was_up and not (state.is_up and was_up is None):
@@ -158,6 +162,12 @@ class Registry:
                 events.publish(event, bridge=status.name, says=state.detail)
             was_up = state.is_up
             await asyncio.sleep(pause.delay(0, self._draw))
+
+    def refuse(self, name: str, problem: str) -> None:
+        """Do not serve a bridge that was made, because of something that it shares with the others."""
+        status = self.statuses[name]
+        status.bridge, status.problem = None, problem
+        log.error("a bridge cannot be served", bridge=name, problem=problem)
 
     async def stop(self, within: float) -> None:
         """Stop every bridge, waiting at most `within` seconds for each."""
@@ -173,20 +183,23 @@ class Registry:
         if status.probe_problem:
             return FarSide(is_up=False, detail=status.probe_problem)
         try:
-            return status.manifest.far_side(lifespan.value if lifespan.ready else None)
-        except Exception as failure:  # noqa: BLE001  (a health page never fails for a bridge)
-            log.warn("a bridge could not report its connection", bridge=status.name, problem=repr(failure))
+            state: object = status.manifest.far_side(lifespan.value if lifespan.ready else None)
+        except HARM as failure:  # a health page never fails for a bridge
+            state = failure
+        if not isinstance(state, FarSide):
+            log.warn("a bridge could not report its connection", bridge=status.name, problem=repr(state))
             return FarSide(is_up=False, detail="It is unknown whether the bridge is connected: see the log.")
+        return state
 
 
-async def _try_probe(name: str, probing: Awaitable[None]) -> str:
+async def _try_probe(name: str, probe: Callable[[Any], Awaitable[None]], value: Any) -> str:
     """Run a bridge's probe; return why it failed, or nothing."""
     try:
         async with asyncio.timeout(PROBE_LIMIT_SECONDS):
-            await probing
+            await probe(value)
     except TimeoutError:
         return f"No answer to the check within {PROBE_LIMIT_SECONDS:g} s."
-    except Exception as failure:  # noqa: BLE001  (a failed probe must not end the watch)
+    except HARM as failure:  # a failed probe must not end the watch
         log.warn("a bridge could not check its connection", bridge=name, problem=repr(failure))
         return "It is unknown whether the bridge is connected: see the log."
     return ""
@@ -204,6 +217,8 @@ def installed(names: Collection[str] = ()) -> dict[str, Manifest]:
         except plugins.UnknownBridge:
             expected = f"one or more of {', '.join(plugins.names())}, or the paths of files"
             raise SettingError("BRIDGEHEAD_BRIDGES", target, expected) from None
+        except BridgeError as failure:
+            manifest = _stand_in(target, failure)
         if manifest.name in manifests:
             raise BridgeError(
                 f"Two of the bridges to serve are called {manifest.name!r}.",
@@ -211,6 +226,24 @@ def installed(names: Collection[str] = ()) -> dict[str, Manifest]:
             )
         manifests[manifest.name] = manifest
     return manifests
+
+
+def _stand_in(target: str, failure: BridgeError) -> Manifest:
+    """Make the manifest of a bridge that cannot be loaded: it has a name and a status, and never serves."""
+    name = re.sub("[^a-z0-9_-]+", "-", Path(target).stem.lower()).strip("-_") or "bridge"
+
+    def make(_settings: Any, _metrics: Metrics | None) -> Bridge[Any]:
+        raise failure
+
+    return Manifest(
+        name=name,
+        title=name,
+        summary="",
+        description="",
+        settings=Settings,
+        make=make,
+        far_side=lambda _value: FarSide(is_up=False, detail=str(failure)),
+    )
 
 
 def _make_status(manifest: Manifest, environment: Mapping[str, str]) -> BridgeStatus:
@@ -223,14 +256,14 @@ def _make_status(manifest: Manifest, environment: Mapping[str, str]) -> BridgeSt
         made = manifest.make(settings, metrics)
         add_prefix(made, settings, prefix)  # fails early if a prefix is too long
         bridge = made
-    except Exception as failure:  # noqa: BLE001  (one bridge's failure must not stop the others)
+    except HARM as failure:
         problem, cause = _reason(failure), failure
     if bridge is None:
         log.error("a bridge cannot be served", bridge=manifest.name, problem=str(cause) or problem)
     return BridgeStatus(manifest, bridge, metrics, problem, prefix)
 
 
-def _reason(failure: Exception) -> str:
+def _reason(failure: BaseException) -> str:
     """Word a failure for callers; unexpected details go only to the log."""
     if isinstance(failure, StorageError) and failure.path:
         return "The bridge could not start: its files cannot be used. The host's log has the details."

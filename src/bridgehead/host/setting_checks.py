@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from bridgehead.runtime import events, plugins
-from bridgehead.runtime.errors import BridgeError
 from bridgehead.runtime.manifest import Manifest, read_settings
 from bridgehead.runtime.settings import (
     PRODUCT,
@@ -20,6 +19,7 @@ from bridgehead.runtime.settings import (
 )
 from bridgehead.runtime.tool_filter import add_prefix, find_unmatched, prefix_of, tool_names
 
+from .registry import HARM
 from .settings import HostSettings
 
 
@@ -71,7 +71,7 @@ def check_prefix(
     for manifest in manifests.values() if settings.tool_prefix else ():
         try:
             bridge = manifest.make(read_settings(manifest, environment), None)
-        except Exception:  # noqa: BLE001, S112 - a bridge that cannot be made does not stop the others
+        except HARM:  # it does not stop the others
             continue
         add_prefix(bridge, settings, settings.tool_prefix)
 
@@ -87,7 +87,7 @@ def _check_patterns(
                 own = read_settings(manifest, usable)
                 names |= tool_names(manifest.make(own, None), prefix_of(own), settings.tool_prefix)
                 break
-            except BridgeError as problem:
+            except HARM as problem:  # the registry reports it
                 # An invalid setting of one bridge must not hide that DENY_TOOLS matches nothing: skip that
                 # bridge.
                 if not isinstance(problem, SettingError) or usable.pop(problem.name, None) is None:

@@ -67,6 +67,7 @@ class Views:
         self._settings = settings
         for bridge in registry.bridges.values():
             add_prefix(bridge, settings, settings.tool_prefix)  # fails early if a prefix is too long
+        self._refuse_taken_names()
         self._guard = guard
         self._limits = limits
         self.tasks = tasks
@@ -84,6 +85,19 @@ class Views:
         self._by_grant: dict[
             tuple[str | None, frozenset[str], frozenset[str], bool, tuple[str, ...]], Application
         ] = {}
+
+    def _refuse_taken_names(self) -> None:
+        """Leave out each bridge with a name that an earlier one has: `/mcp` offers all of them together."""
+        accepted: list[Bridge[Any]] = []
+        for name in self._registry.bridges:
+            part = self._offer(name, self._settings.tool_prefix, (), may_write=True, may_spend=True)
+            try:
+                combine(NAME, __version__, [*accepted, part])
+            except ValueError as taken:
+                problem = f"Another bridge has a tool, prompt or resource of the same name: {taken}."
+                self._registry.refuse(name, problem)
+            else:
+                accepted.append(part)
 
     def find(self, bridge: str | None, grant: Grant) -> Application:
         """Return the view of one bridge, or of all, that a grant opens."""

@@ -72,7 +72,7 @@ class Lifespan:
         except asyncio.CancelledError:
             self._failure = RuntimeError("the bridge's lifespan was ended while it began")
             raise
-        except (Exception, BaseExceptionGroup, SystemExit) as error:  # each call reports it
+        except (Exception, BaseExceptionGroup, SystemExit, GeneratorExit) as error:  # each call reports it
             if self.ready:
                 logging.getLogger("bridgehead.mcp").warning(
                     "the bridge's lifespan did not end well", exc_info=error

@@ -226,10 +226,17 @@ class Context(Generic[State]):
             self.task.cancel()
 
     def is_interrupted(self, error: BaseException) -> bool:
-        """Whether an error is a cancellation from outside, not a CancelledError of the handler's own."""
+        """Whether an error is a cancellation from outside, not one of the handler's own."""
         if isinstance(error, asyncio.CancelledError):
             return self.task is None or self.task.cancelling() > 0
-        return isinstance(error, GeneratorExit)
+        # A coroutine that is closed gets a GeneratorExit while no task runs it.
+        return isinstance(error, GeneratorExit) and not self._is_running()
+
+    def _is_running(self) -> bool:
+        try:
+            return self.task is not None and asyncio.current_task() is self.task
+        except RuntimeError:  # there is no event loop any more
+            return False
 
     async def progress(self, progress: float, total: float | None = None, message: str | None = None) -> None:
         """Send progress if the client asked for it. Values that do not grow are dropped.
