@@ -139,8 +139,6 @@ class FairThreads(ThreadPoolExecutor):
             started = thread_time()  # CPU time: waiting takes nothing from others
             try:
                 result = work()
-            except StopIteration as error:  # a future refuses it, and its caller would wait for ever
-                future.set_exception(RuntimeError(f"a function in a thread raised {error!r}"))
             except BaseException as error:  # noqa: BLE001 - the future raises it
                 future.set_exception(error)
             else:

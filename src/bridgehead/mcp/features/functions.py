@@ -195,9 +195,16 @@ def _is_injected(parameter: Parameter, function: Callable[..., Any]) -> bool:
 def run_in_thread(handler: Callable[..., Any]) -> Callable[..., Any]:
     """Return a handler that runs a blocking one in a thread."""
 
+    def call(arguments: Any, context: Any) -> Any:
+        try:
+            return handler(arguments, context)
+        except (StopIteration, GeneratorExit) as error:
+            # A future refuses the first, so that its caller would wait for ever; the second closes callers.
+            raise RuntimeError(f"the handler raised {type(error).__name__}") from error
+
     @functools.wraps(handler)
     async def run(arguments: Any, context: Any) -> Any:
-        return await asyncio.to_thread(handler, arguments, context)
+        return await asyncio.to_thread(call, arguments, context)
 
     return run
 
