@@ -474,3 +474,27 @@ def test_no_piece_of_a_line_is_longer_than_a_pipe_with_room_takes(monkeypatch: p
     events = [json.loads(line)["event"] for line in "".join(written).splitlines()]
     assert events == ["x" * 2000, "\U0001f600" * 2000]
     assert max(len(text.encode()) for text in written) <= 512
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there are no pseudo-terminals")
+def test_a_terminal_that_was_stopped_stops_nobody() -> None:
+    import pty
+    import termios
+
+    master, slave = pty.openpty()
+    with os.fdopen(slave, "w", encoding="utf-8") as terminal:
+        termios.tcflow(slave, termios.TCOOFF)  # what Ctrl+S does
+        logs.configure("info", "json", terminal)
+        began = time.monotonic()
+        for number in range(200):
+            part.info("served", number=number)
+        assert time.monotonic() - began < PATIENCE / 2
+
+        termios.tcflow(slave, termios.TCOON)
+        shown = b""
+        while b"log entries dropped" not in shown:
+            part.info("goes on")
+            shown += os.read(master, 65536)
+        assert b'"number":0' in shown
+        logs.configure("info", "json", io.StringIO())
+    os.close(master)

@@ -94,7 +94,10 @@ class HostApplication:
         trail: Trail | None = None,
         dashboard: Dashboard | None = None,
         mount: str = "",
+        is_https: bool = False,
     ) -> None:
+        self._is_https = is_https
+        """Whether the public URL is https: then cookies are for https alone, whatever a proxy says."""
         self._mount = mount
         """The path of the public URL, under which a proxy exposes this server; a proxy may strip it."""
         self._registry = registry
@@ -165,6 +168,8 @@ class HostApplication:
         address, scheme = http.address or UNKNOWN, http.scheme
         if self.proxies.trusted:  # without a trusted proxy, X-Forwarded headers are not even read
             address, scheme = self.proxies.origin(address, scheme, http.headers)
+        if self._is_https:
+            scheme = "https"
         http.address = address
         if self._mount and http.mount != self._mount:
             http.mount = self._mount

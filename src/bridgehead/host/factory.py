@@ -152,6 +152,7 @@ class ApplicationFactory:
             trail=self._trail,
             dashboard=self._make_dashboard() if settings.dashboard else None,
             mount=urlsplit(settings.public_url or "").path.rstrip("/"),
+            is_https=urlsplit(settings.public_url or "").scheme == "https",
         )
 
     # --- auth ----------------------------------------------------------------------------------------------

@@ -224,7 +224,8 @@ def adopt(library: str) -> None:
 
 def _make_handler(stream: TextIO, form: str) -> logging.Handler:
     write_line = _json_line if form == "json" else _pretty_line
-    thread = None if CAN_POLL_PIPES else _WriterThread(stream)
+    # A terminal may stop in the middle of a line (Ctrl+S), whatever select said before.
+    thread = None if CAN_POLL_PIPES and not stream.isatty() else _WriterThread(stream)
 
     def has_room(seconds: float) -> bool:
         try:
@@ -301,7 +302,7 @@ def _make_handler(stream: TextIO, form: str) -> logging.Handler:
 
 
 class _WriterThread:
-    """Writes one text at a time for systems that cannot tell whether a pipe has room."""
+    """Writes one text at a time where nothing tells whether there is room: terminals, pipes on Windows."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream

@@ -1,11 +1,13 @@
 """Tokens: the file that says who may come in, and the check of a token against it."""
 
 import asyncio
+import errno
 import json
 import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from filelock import FileLock
@@ -601,3 +603,64 @@ def test_a_broken_file_of_uses_is_replaced_and_keeps_nobody_out(file: TokenFile)
     assert read(file).grant_of(token) is not None
     assert file.merge_uses({}) == {}
     assert file.merge_uses({own_id: NOW}) == {own_id: NOW}
+
+
+# --- a full disk -------------------------------------------------------------------------------------------
+
+
+def fill(monkeypatch: pytest.MonkeyPatch, code: int = errno.ENOSPC) -> None:
+    """Let no file be made any more."""
+
+    def fail(*_: Any, **__: Any) -> None:
+        raise OSError(code, os.strerror(code))
+
+    monkeypatch.setattr("bridgehead.runtime.durable.replace", fail)
+
+
+def test_a_token_is_revoked_although_the_disk_is_full(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = TokenFile(tmp_path / "tokens.json")
+    alice, bob = added(file, "alice"), added(file, "bob")
+    tokens = FileTokens(file)
+    tokens.read()
+    with monkeypatch.context() as full:
+        fill(full)
+        assert file.revoke("alice").name == "alice"
+        with pytest.raises(StorageError):
+            added(file, "cleo")
+        with pytest.raises(NotFound):
+            file.revoke("alice")
+    tokens.read()
+    assert tokens.grant_of(alice) is None
+    assert tokens.grant_of(bob) is not None
+    assert [token.name for token in file.read().tokens] == ["bob"]
+
+    added(file, "alice")  # the name is free, and the entry goes with the next change
+    assert b'"0000' not in file.path.read_bytes()
+
+
+def test_a_disk_that_fails_otherwise_revokes_nothing_and_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = TokenFile(tmp_path / "tokens.json")
+    added(file, "alice")
+    fill(monkeypatch, errno.EROFS)
+    with pytest.raises(StorageError):
+        file.revoke("alice")
+    assert [token.name for token in file.read().tokens] == ["alice"]
+
+
+def test_a_revocation_that_is_not_on_the_disk_is_no_success(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = TokenFile(tmp_path / "tokens.json")
+    added(file, "alice")
+    fill(monkeypatch)
+
+    def fail(_: int) -> None:
+        raise OSError(errno.EIO, "no")
+
+    monkeypatch.setattr("bridgehead.runtime.durable.flush", fail)
+    with pytest.raises(StorageError):
+        file.revoke("alice")

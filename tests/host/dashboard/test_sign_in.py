@@ -116,6 +116,19 @@ async def test_under_tls_the_cookie_is_secure(tmp_path: Path) -> None:
         assert given.endswith("; Secure")
 
 
+@pytest.mark.parametrize("sent", [None, "http", "ftp", "https"])
+async def test_with_an_https_address_the_cookie_is_secure_whatever_the_proxy_says(
+    tmp_path: Path, sent: str | None
+) -> None:
+    settings = {"BRIDGEHEAD_PUBLIC_URL": "https://team.example", "BRIDGEHEAD_TRUSTED_PROXIES": "127.0.0.1"}
+    async with hosting(tmp_path, settings, tokens=TOKENS) as host:
+        response = await host.get("/", {"Accept": ACCEPT, "X-Forwarded-Proto": sent})
+
+        (given,) = response.cookies
+        assert given.startswith("__Host-bridgehead_page")
+        assert given.endswith("; Secure")
+
+
 @pytest.mark.parametrize(
     ("token", "status", "words"),
     [

@@ -1,6 +1,7 @@
 """Webhook: events reach a receiver signed and in order; one that fails or hangs costs nothing else."""
 
 import asyncio
+import base64
 import re
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -99,6 +100,33 @@ async def test_events_that_are_not_taken_are_sent_again_under_the_same_id() -> N
 
     assert len(receiver.requests) == 5
     assert len({headers["webhook-id"] for headers, _ in receiver.requests}) == 1
+
+
+async def test_a_user_and_password_in_the_url_are_sent_as_credentials() -> None:
+    async with receiving() as receiver:
+        hook, feed = make(receiver.url.replace("://", "://ann:p%40ss@"))
+        feed.publish("breaker.opened")
+        await until(lambda: hook.delivered == 1)
+        await hook.stop(feed)
+
+    ((headers, _),) = receiver.requests
+    assert headers["authorization"] == f"Basic {base64.b64encode(b'ann:p@ss').decode()}"
+    assert "@" not in headers["host"]
+
+
+async def test_an_outage_after_a_refusal_is_logged(caplog: pytest.LogCaptureFixture) -> None:
+    async with receiving() as receiver:
+        receiver.answers = [410, 503]
+        hook, feed = make(receiver.url)
+        for _ in range(2):
+            feed.publish("call.ended")
+            await until(lambda: not len(hook.listener))
+        await until(lambda: hook.delivered == 1)
+        await hook.stop(feed)
+
+    told = [record.message for record in caplog.records]
+    assert any("refuses events" in line for line in told)
+    assert any("takes no events" in line for line in told)
 
 
 async def test_events_that_are_refused_are_dropped_and_the_next_ones_come() -> None:

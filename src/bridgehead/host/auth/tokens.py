@@ -8,6 +8,7 @@ token is in a file of its own beside it, which a host writes once a minute and n
 from __future__ import annotations
 
 import asyncio
+import errno
 import hmac
 import os
 import re
@@ -35,6 +36,9 @@ WATCH_SECONDS = 0.5
 SAVE_USES_SECONDS = 60.0
 """How often a host saves the last uses; a killed host loses at most this much."""
 _LOCK_SECONDS = 10.0
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
+_VOID = "0" * 64
+"""The hash of a token that was revoked on a full disk; the next change removes its entry."""
 _NOBODY = sha256(b"nobody").hexdigest()
 """Compared in place of the hash of an unknown id, so that unknown and wrong tokens take equally long."""
 
@@ -212,7 +216,8 @@ class TokenFile:
     def _read(self) -> TokenList:
         """Return the entries as they are, so that one in an old form can be revoked."""
         try:
-            return msgspec.json.decode(durable.read(self.path), type=TokenList)
+            whole = msgspec.json.decode(durable.read(self.path), type=TokenList)
+            return replace(whole, tokens=tuple(token for token in whole.tokens if token.hash != _VOID))
         except FileNotFoundError:
             return TokenList()
         except OSError as failure:
@@ -242,9 +247,32 @@ class TokenFile:
 
     def revoke(self, name: str) -> Token:
         """Delete a token and return it. Raises NotFound."""
-        with self._changing() as tokens:
-            token = _named(name, tokens)
-            tokens.remove(token)
+        try:
+            with self._changing() as tokens:
+                token = _named(name, tokens)
+                tokens.remove(token)
+        except StorageError as failure:
+            if getattr(failure.__cause__, "errno", None) not in _NO_ROOM:
+                raise
+            return self._void(name)
+        return token
+
+    def _void(self, name: str) -> Token:
+        """Revoke a token where there is no room for another file: overwrite its hashes, which takes none.
+
+        The first changed byte revokes it, so it does not matter how much of them a power cut leaves.
+        """
+        with self._locked():
+            data = durable.read(self.path)
+            token = _named(name, list(self._read().tokens))
+            descriptor = os.open(self.path, os.O_WRONLY)
+            try:
+                for known in filter(None, (token.hash, token.old_hash)):
+                    os.lseek(descriptor, data.index(known.encode()), os.SEEK_SET)
+                    os.write(descriptor, _VOID.encode())
+                durable.flush(descriptor)
+            finally:
+                os.close(descriptor)
         return token
 
     def merge_uses(self, uses: Mapping[str, float]) -> dict[str, float]:

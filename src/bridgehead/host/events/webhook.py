@@ -12,7 +12,7 @@ import hmac
 import random
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 from bridgehead import __version__
 from bridgehead.runtime import logs
@@ -67,7 +67,11 @@ class Webhook:
         draw: Callable[[], float] = random.random,
     ) -> None:
         parts = urlsplit(url)
-        self._origin = f"{parts.scheme}://{parts.netloc}"
+        name, at, host = parts.netloc.rpartition("@")
+        self._origin = f"{parts.scheme}://{host}"
+        basic = base64.b64encode(unquote(name).encode()).decode()
+        self._credentials = [("Authorization", f"Basic {basic}")] if at else []
+        """A user and password in the URL, sent as HTTP clients do (RFC 7617)."""
         self._path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
         self._secret = read_secret(secret) if secret else b""
         self._clock = clock
@@ -77,8 +81,8 @@ class Webhook:
         self._draw = draw
         self.listener = Listener(patterns)
         self.delivered = self._refused = 0
-        self._next_line = 0.0
-        """When a loss is logged again, by the monotonic clock."""
+        self._next_lines: dict[str, float] = {}
+        """By its words, when a loss is logged again, by the monotonic clock: an outage is not a refusal."""
         self._logged = 0
         """Dropped events that have been logged."""
         self._sending: list[Event] = []
@@ -166,8 +170,8 @@ class Webhook:
     def _log_loss(self, words: str, **fields: object) -> None:
         """Log that events are not delivered: at once, then once a minute with what was lost meanwhile."""
         now = self._clock.monotonic()
-        if now >= self._next_line:
-            self._next_line = now + LOG_SECONDS
+        if now >= self._next_lines.get(words, 0.0):
+            self._next_lines[words] = now + LOG_SECONDS
             lost, self._logged = self.dropped - self._logged, self.dropped
             log.error(words, **fields, dropped=lost, waiting=len(self.listener) + len(self._sending))
 
@@ -179,6 +183,7 @@ class Webhook:
             ("User-Agent", f"bridgehead/{__version__}"),
             ("webhook-id", message_id),
             ("webhook-timestamp", str(timestamp)),
+            *self._credentials,
         ]
         if self._secret:
             headers.append(("webhook-signature", sign(self._secret, message_id, timestamp, body)))
