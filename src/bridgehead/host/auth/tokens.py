@@ -519,7 +519,9 @@ class FileTokens(Tokens):
     async def wait(self) -> None:
         """Check the file every `WATCH_SECONDS`, or sooner after `look_soon`."""
         await self._wait_until_due(WATCH_SECONDS)
-        self.refresh()
+        # In a thread, because a network drive may take its time, twice a second.
+        if await asyncio.to_thread(_signature, self._file.path) != self._seen:
+            self.refresh()
 
 
 def _signature(path: Path) -> tuple[int, ...] | None:
