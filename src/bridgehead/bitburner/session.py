@@ -15,6 +15,7 @@ from weakref import WeakKeyDictionary
 
 from bridgehead.mcp import Bridge, Context, Turns
 from bridgehead.runtime import directories, durable, logs
+from bridgehead.runtime.errors import BridgeError, NotFound
 from bridgehead.runtime.timing import Backoff, Clock
 
 from .changes.batches import BATCH, BatchWriter, Journal
@@ -162,14 +163,41 @@ class Session:
         if self._kept_definitions != text:
             self._kept_definitions = text
 
+            generation = ""
+            with suppress(BridgeError):
+                generation = (await self.remote.detect_generation()).partition(" ")[0]
+
             def store() -> None:
-                path = directories.open_state(self.settings, "bitburner") / _DEFINITIONS_FILE
-                with suppress(OSError):  # the stored copy matters only while no game is connected
-                    if not path.exists() or durable.read(path) != text.encode():
-                        durable.replace(path, text.encode())
+                folder = directories.open_state(self.settings, "bitburner")
+                for path in (folder / _DEFINITIONS_FILE, folder / f"definitions-{generation}.d.ts"):
+                    with suppress(OSError):  # they matter only for another game, or without one
+                        if not path.exists() or durable.read(path) != text.encode():
+                            durable.replace(path, text.encode())
 
             await asyncio.to_thread(store)
         return text, ""
+
+    async def load_index_of(self, generation: str) -> Index:
+        """Return the indexed definitions of a generation: kept from a game, or put there by the player."""
+        from .netscript.search import Index  # lazy: the parser, 12 ms; loaded in the thread
+
+        def load() -> Index:
+            folder = directories.open_state(self.settings, "bitburner")
+            kept = {
+                path.name.removeprefix("definitions-").removesuffix(".d.ts"): path
+                for path in folder.glob("definitions-*.d.ts")
+            }
+            try:
+                return Index(durable.read(kept[generation]).decode())
+            except (KeyError, OSError, UnicodeDecodeError):
+                raise NotFound(
+                    f"There are no definitions of {generation}; there are those of: "
+                    f"{', '.join(sorted(kept)) or 'no generation'}.",
+                    next_step=f"Connect a game of that version once, or put its NetscriptDefinitions.d.ts at "
+                    f"{folder / f'definitions-{generation}.d.ts'}.",
+                ) from None
+
+        return await asyncio.to_thread(load)
 
     def _use_past(self) -> None:
         """Take up the past of the game that has connected; what another one held is not missed in it."""

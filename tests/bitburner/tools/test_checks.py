@@ -1,6 +1,7 @@
 """check_files: which scripts of the game are wrong, and what a draft would do, before anything is written."""
 
 import asyncio
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -61,6 +62,20 @@ async def test_a_draft_without_a_cost_comes_with_the_games_reason(play: Play) ->
     assert one["ram_problem"] == 'Invalid module: "./gone.js". Base module: "a.js".'
     assert [problem["code"] for problem in one["problems"]] == ["missing_import"]
     assert one["problems"][0]["when"] == "start"
+
+
+async def test_scripts_are_checked_against_another_version_of_the_game(play: Play, tmp_path: Path) -> None:
+    play.game.servers["home"] = {"a.js": "export async function main(ns) { ns.tprint(ns.scan()); }\n"}
+    assert (await play.ok("check_files"))[1]["with_problems"] == 0
+    _, problem = await play.fails("check_files", generation="4.x")
+    assert "There are no definitions of 4.x" in problem["message"]
+    own = next(tmp_path.rglob("definitions-*.d.ts")).name.removeprefix("definitions-").removesuffix(".d.ts")
+    assert (await play.ok("check_files", generation=own))[1]["with_problems"] == 0
+
+    newer = next(tmp_path.rglob("definitions.d.ts")).with_name("definitions-4.x.d.ts")
+    newer.write_text("interface NS {\n  tprint(text: string): void;\n  neighbors(): string[];\n}\n")
+    _, found = await play.ok("check_files", generation="4.x")
+    assert "ns.scan does not exist" in found["files"][0]["problems"][0]["message"]
 
 
 async def test_what_one_call_leaves_out_is_told_with_how_to_check_it(

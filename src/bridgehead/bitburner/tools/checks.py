@@ -37,6 +37,7 @@ class CheckFiles(Arguments):
     server: Server = paths.HOME
     # A list, because strict clients refuse objects with arbitrary keys.
     drafts: Annotated[list[NewFile], Meta(min_length=1, description="Unwritten scripts")] | None = None
+    generation: str | None = None  # such as 3.x
 
 
 class CheckedFile(Struct):
@@ -60,7 +61,7 @@ def declare(tools: ToolDeclarer) -> None:
     """Declare the tools of this module."""
     tools.read_tool(
         "Check scripts",
-        "Check scripts in the Bitburner game, or drafts with their RAM cost.",
+        "Check scripts in the Bitburner game, or drafts with RAM cost.",
         may_take_long=True,
     )(check_files)
 
@@ -74,7 +75,10 @@ async def check_files(args: CheckFiles, ctx: Context[Session]) -> Answer[Checked
             "glob and drafts cannot be given together.",
             next_step="Give drafts to check texts, glob to check files of the game.",
         )
-    index = await session.load_index()
+    if args.generation is None:
+        index = await session.load_index()
+    else:
+        index = await session.load_index_of(args.generation)
     async with session.checks.take():
         written = await session.remote.read_all(on)
         files = {file.filename: file.content for file in written if paths.is_script(file.filename)} | drafts
