@@ -42,7 +42,8 @@ async def call_text(client: Client, tool: str, **arguments: Any) -> str:
     """Call a tool that must succeed; return its first text."""
     result = await client.call_tool(tool, arguments)
     assert not result.is_error, result.content
-    assert (result.structured_content is None) == (tool == "get_netscript_definitions")
+    is_text_alone = tool in ("get_all_files", "get_netscript_definitions")
+    assert (result.structured_content is None) == is_text_alone
     return text_of(result)
 
 
