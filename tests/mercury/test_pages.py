@@ -14,4 +14,4 @@ def test_an_api_that_is_down_makes_the_server_degraded_and_not_unready() -> None
 
     assert (ready.status, json.loads(ready.body)["status"]) == (200, "degraded")
     assert json.loads(ready.body)["bridges"]["mercury"]["says"] == "The API keeps failing."
-    assert pages["/healthz"]().status == 200
+    assert pages["/health"]().status == pages["/healthz"]().status == 200

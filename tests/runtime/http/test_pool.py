@@ -3,12 +3,13 @@
 import asyncio
 import ssl
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
 import pytest
 
 from bridgehead.runtime.http import BodyTooLarge, ConnectFailed, ConnectionBroken, Exchange, Pool, fetch
+from bridgehead.runtime.http.connection import IDLE_SECONDS
 from tests.runtime.http.peers import NOTHING, address, ask, ask_once, open_pool, saying
 from tests.support.ports import free_port
 from tests.support.tcp import Serve, serving
@@ -383,3 +384,39 @@ async def test_fetching_ends_in_time_even_if_bytes_keep_coming() -> None:
     async with serving(serve) as port:
         with pytest.raises(TimeoutError):
             await fetch(address(port), seconds=0.3, max_bytes=100_000)
+
+
+# --- idle connections --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("header", "seconds", "connections"),
+    [
+        (b"", IDLE_SECONDS - 0.1, 1),
+        (b"", IDLE_SECONDS, 2),
+        (b"keep-alive: timeout=60, max=100\r\n", 58.0, 1),
+        (b"keep-alive: timeout=60\r\n", 59.0, 2),
+        (b"Keep-Alive: timeout=2\r\n", 1.0, 2),
+        (b"keep-alive: max=5\r\n", IDLE_SECONDS, 2),
+    ],
+)
+async def test_an_idle_connection_is_left_before_the_server_leaves_it(
+    header: bytes, seconds: float, connections: int
+) -> None:
+    opened = 0
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        nonlocal opened
+        opened += 1
+        with suppress(asyncio.IncompleteReadError):
+            while True:
+                await reader.readuntil(b"\r\n\r\n")
+                writer.write(b"HTTP/1.1 200 OK\r\n" + header + b"content-length: 0\r\n\r\n")
+
+    async with serving(serve) as port, open_pool(address(port)) as pool:
+        await ask(pool, "POST")
+        (idle,) = pool._idle  # noqa: SLF001 - as if that time had passed
+        idle.idle_since -= seconds
+        await ask(pool, "POST")
+
+    assert opened == connections
