@@ -22,9 +22,9 @@ import msgspec
 from bridgehead.runtime import directories, logs
 from bridgehead.runtime.command_line import number, write_csv
 from bridgehead.runtime.errors import StorageError
-from bridgehead.runtime.stores import sqlite
+from bridgehead.runtime.stores import postgres, sqlite
 
-from .calling import sqlite_budget
+from .calling import postgres_budget, postgres_usage, sqlite_budget
 from .calling.budget import ReleasedSends
 from .calling.sqlite_usage import FILE, open_database
 from .calling.usage import DIMENSIONS, Span, UsageCounts, UsageRow, read_history
@@ -103,10 +103,6 @@ def show_usage(options: Namespace, environment: Mapping[str, str]) -> int:
 
 def _read(settings: MercurySettings, span: Span, by: list[str]) -> list[UsageRow]:
     if settings.database_url is not None:
-        from bridgehead.runtime.stores import postgres
-
-        from .calling import postgres_usage
-
         with postgres.opened_in_thread(settings.database_url) as database:
             return database.wait_for(
                 database.reader.run(lambda held: postgres_usage.read_history(held, span, by))
@@ -170,10 +166,6 @@ def _count(sends: int) -> str:
 
 def _release_sends(settings: MercurySettings, span: Span) -> list[ReleasedSends]:
     if settings.database_url is not None:
-        from bridgehead.runtime.stores import postgres
-
-        from .calling import postgres_budget
-
         with postgres.opened_in_thread(settings.database_url) as database:
             return database.wait_for(
                 database.writer.run(lambda held: postgres_budget.release_uncertain(held, span))

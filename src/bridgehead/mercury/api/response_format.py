@@ -14,9 +14,9 @@ from msgspec import UNSET
 
 from bridgehead.mcp import UNDECODABLE
 
+from ..arguments import ResponseFormat
 from ..completion import Completion
 from ..errors import MercuryError
-from ..tools.arguments import ResponseFormat
 
 _LONGEST = 300
 

@@ -14,9 +14,7 @@ from msgspec import UNSET, field, json
 from bridgehead.mcp import Context
 
 from ..api import wire
-from ..errors import MercuryError
-from ..settings import MercurySettings
-from ..tools.arguments import (
+from ..arguments import (
     CallArguments,
     Chat,
     CompletionArguments,
@@ -25,6 +23,8 @@ from ..tools.arguments import (
     OfferedTool,
     ResponseFormat,
 )
+from ..errors import MercuryError
+from ..settings import MercurySettings
 from .routes import MERCURY, Routes, Target
 
 ANONYMOUS = "(no token)"

@@ -14,12 +14,12 @@ from bridgehead.mcp import Answer, Bridge, Context
 from bridgehead.runtime.errors import BridgeError
 
 from ..api.wire import CHAT, write
+from ..arguments import BATCH_GRACE_SECONDS, Chat, ChatMessage, ChatOptions, completion_tool
 from ..calling.service import Service
 from ..completion import Completion
 from ..errors import ErrorBody, MercuryError, describe
 from ..settings import MercurySettings
 from . import progress
-from .arguments import BATCH_GRACE_SECONDS, Chat, ChatMessage, ChatOptions, completion_tool
 from .files import quote_files, read_files
 
 BATCH = "mercury_batch"

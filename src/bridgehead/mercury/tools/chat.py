@@ -8,12 +8,12 @@ from bridgehead.mcp import Answer, Bridge, Context, Encoded, shows_apps
 
 from ..api.stream import StreamedAnswer
 from ..api.wire import CHAT
+from ..arguments import Chat, ChatMessage, completion_tool, shorten_stream
 from ..calling.call import Call, identify_account
 from ..calling.service import Service
 from ..completion import Completion
 from ..settings import MercurySettings
 from . import diffusion
-from .arguments import Chat, ChatMessage, completion_tool, shorten_stream
 from .files import quote_files, read_files
 from .progress import Progress
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from bridgehead.mcp import Answer, Bridge, Context, Encoded
 
 from ..api.wire import EDIT, FIM
+from ..arguments import CompletionArguments, Edit, Fim, completion_tool
 from ..calling.service import Service
 from ..completion import Completion
 from ..errors import MercuryError
 from ..settings import MercurySettings
-from .arguments import CompletionArguments, Edit, Fim, completion_tool
 from .chat import complete_call
 
 FIM_COMPLETION = "mercury_fim_completion"

@@ -14,11 +14,11 @@ from bridgehead.mcp import Answer, Bridge, Context, Encoded
 from bridgehead.runtime.lines import split_lines
 
 from ..api.wire import EDIT
+from ..arguments import CompletionArguments, completion_tool
 from ..calling.service import Service
 from ..completion import Completion
 from ..errors import MercuryError
 from ..settings import MercurySettings
-from .arguments import CompletionArguments, completion_tool
 from .code import complete_code
 from .files import read_files
 

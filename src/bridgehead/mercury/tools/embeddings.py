@@ -13,11 +13,11 @@ from msgspec import UNSET, Meta, Struct, UnsetType, json
 from bridgehead.mcp import Answer, Bridge, Context, Encoded, Text
 
 from ..api.wire import EMBEDDINGS
+from ..arguments import CallArguments, shorten
 from ..calling.service import Service
 from ..completion import Metadata, encode_result
 from ..errors import MercuryError
 from ..settings import MercurySettings
-from .arguments import CallArguments, shorten
 from .chat import complete_call
 
 EMBED = "mercury_embeddings"

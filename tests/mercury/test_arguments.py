@@ -5,9 +5,9 @@ from typing import Any
 import msgspec
 import pytest
 
+from bridgehead.mercury.arguments import Chat, CompletionArguments, Edit, Fim
 from bridgehead.mercury.bridge import make_bridge
 from bridgehead.mercury.settings import MercurySettings
-from bridgehead.mercury.tools.arguments import Chat, CompletionArguments, Edit, Fim
 
 MESSAGE = {"role": "user", "content": "Well?"}
 

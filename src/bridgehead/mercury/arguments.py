@@ -14,7 +14,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 
 from bridgehead.mcp import Arguments, Bridge
 
-from ..settings import MercurySettings
+from .settings import MercurySettings
 
 LONGEST_TIMEOUT_MS = 3_600_000
 GRACE_SECONDS = 5.0
