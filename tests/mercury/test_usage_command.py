@@ -11,6 +11,7 @@ import pytest
 from bridgehead.commands import db
 from bridgehead.mercury.calling.sqlite_usage import FILE, open_database
 from bridgehead.mercury.calling.usage import UsageCounts, add_usage
+from bridgehead.mercury.settings import SIMULATED_KEY
 from bridgehead.mercury.simulator import Fault, Simulator
 from tests.mercury.process import bridge_process, command
 
@@ -143,3 +144,17 @@ async def test_what_is_uncertain_in_a_database_is_released_as_well(
     assert (row["model"], row["client"], row["uncertain_sends"]) == ("mercury-2", "tests", 1)
     assert said.startswith(f"Released ${row['uncertain_usd']:.6f} of 1 send from")
     assert (budget["committed_usd"], budget["uncertain_usd"]) == (0.0, 0.0)
+
+
+async def test_simulated_money_does_not_enter_the_real_books(api: Simulator, tmp_path: Path) -> None:
+    key = {"MERCURY_API_KEY": SIMULATED_KEY, "MERCURY_BUDGET_USD": "1"}
+    async with bridge_process(api.url, tmp_path, **key) as client:
+        assert "isError" not in await client.call("mercury_list_models")
+        asked = {"messages": [{"role": "user", "content": "Hi"}]}
+        result = await client.call("mercury_chat_completion", asked)
+    simulated = await command(api.url, tmp_path / "state", "usage", "--format", "json", **key)
+    real = await command(api.url, tmp_path / "state", "usage", "--format", "json")
+
+    cost = result["structuredContent"]["metadata"]["cost_usd"]
+    assert [row["cost_usd"] for row in json.loads(simulated[1])] == [cost]
+    assert json.loads(real[1]) == []

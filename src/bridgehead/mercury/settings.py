@@ -22,6 +22,7 @@ from bridgehead.runtime.settings import (
 )
 from bridgehead.runtime.tool_filter import ALL_TOOLSETS, Toolsets, prefix_setting
 
+SIMULATED_KEY = "sk_simulated"
 API_URL = "https://api.inceptionlabs.ai/v1"
 MODEL = "mercury-coder-small"
 _DAY_MS = 86_400_000
@@ -341,6 +342,21 @@ class MercurySettings(StateSettings, DatabaseSettings, ReplicaSettings, LogSetti
         # Lower case first, so that upper case wins.
         proxies = {name: value for name in _PROXIES if (value := environment.get(name.lower()))}
         super().__init__({**proxies, **environment})
+
+    @property
+    def is_simulated(self) -> bool:
+        """Whether the key is that of the simulated API, whose money never enters the real books."""
+        return SIMULATED_KEY in self.api_keys
+
+    @property
+    def books(self) -> str:
+        """The part of the state that has usage and budgets."""
+        return "mercury-simulated" if self.is_simulated else "mercury"
+
+    @property
+    def books_url(self) -> str | None:
+        """The database with usage and budgets; None if they are in a file."""
+        return None if self.is_simulated else self.database_url
 
     def replace(self, values: Mapping[str, Any]) -> MercurySettings:
         """Return a copy with other values, by variable name and already parsed."""

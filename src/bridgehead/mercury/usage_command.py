@@ -102,8 +102,8 @@ def show_usage(options: Namespace, environment: Mapping[str, str]) -> int:
 
 
 def _read(settings: MercurySettings, span: Span, by: list[str]) -> list[UsageRow]:
-    if settings.database_url is not None:
-        with postgres.opened_in_thread(settings.database_url) as database:
+    if settings.books_url is not None:
+        with postgres.opened_in_thread(settings.books_url) as database:
             return database.wait_for(
                 database.reader.run(lambda held: postgres_usage.read_history(held, span, by))
             )
@@ -119,7 +119,7 @@ def _read(settings: MercurySettings, span: Span, by: list[str]) -> list[UsageRow
 
 
 def _file(settings: MercurySettings) -> Path:
-    return directories.open_state(settings, "mercury") / FILE
+    return directories.open_state(settings, settings.books) / FILE
 
 
 def _release(settings: MercurySettings, span: Span, *, is_agreed: bool) -> int:
@@ -165,8 +165,8 @@ def _count(sends: int) -> str:
 
 
 def _release_sends(settings: MercurySettings, span: Span) -> list[ReleasedSends]:
-    if settings.database_url is not None:
-        with postgres.opened_in_thread(settings.database_url) as database:
+    if settings.books_url is not None:
+        with postgres.opened_in_thread(settings.books_url) as database:
             return database.wait_for(
                 database.writer.run(lambda held: postgres_budget.release_uncertain(held, span))
             )

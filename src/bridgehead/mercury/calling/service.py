@@ -84,15 +84,15 @@ class Service:
         self.rate_limits = RateLimits(settings, clock, windows)
         self.usage_store: UsageBackend
         self.books: BudgetStore
-        open_state = partial(directories.open_state, settings, "mercury")
-        if settings.database_url is None:
+        open_state = partial(directories.open_state, settings, settings.books)
+        if settings.books_url is None:
             sqlite = SqliteUsage(open_state, clock, keep_days=USAGE_DAYS)
             self.usage_store, self.books = sqlite, SqliteBudget(sqlite)
         else:
             from .postgres_budget import PostgresBudget
             from .postgres_usage import PostgresUsage
 
-            url = settings.database_url
+            url = settings.books_url
             self.usage_store = PostgresUsage(url, open_state, clock, keep_days=USAGE_DAYS)
             self.books = PostgresBudget(url)
 

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from bridgehead.mcp import shutdown_signals, socket_loop
 from bridgehead.runtime.command_line import Parser, number, with_settings
 
+from ..settings import SIMULATED_KEY
 from .faults import NAMED, Fault, Faults
 from .server import Simulator
 
@@ -18,7 +19,6 @@ MIXED = "mixed"
 DELAY_MS = 1.0
 MAX_DELAY_MS = 60_000
 """One token a millisecond, about the 1,000 tokens a second of the real service."""
-EXAMPLE_KEY = "sk_simulated"
 _ABOUT = f"""\
 Serves a simulated Mercury API on loopback, with invented answers in the real shapes. It needs no real
 key and costs nothing.
@@ -65,7 +65,7 @@ def simulate(arguments: list[str], environment: Mapping[str, str]) -> int:
         )
         with shutdown_signals() as ended:
             async with simulator:
-                key = options.key[0] if options.key else EXAMPLE_KEY
+                key = options.key[0] if options.key else SIMULATED_KEY
                 settings = {"MERCURY_API_URL": simulator.url, "MERCURY_API_KEY": key}
                 try_it = with_settings(settings, "bridgehead call mercury mercury_list_models")
                 sys.stdout.write(_WELCOME.format(url=simulator.url, origin=simulator.origin, try_it=try_it))
