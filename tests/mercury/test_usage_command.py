@@ -13,7 +13,7 @@ from bridgehead.mercury.calling.sqlite_usage import FILE, open_database
 from bridgehead.mercury.calling.usage import UsageCounts, add_usage
 from bridgehead.mercury.settings import SIMULATED_KEY
 from bridgehead.mercury.simulator import Fault, Simulator
-from tests.mercury.process import bridge_process, command
+from tests.mercury.process import PATIENCE, bridge_process, command
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -107,7 +107,10 @@ async def test_the_payer_sees_what_is_uncertain_and_releases_it(api: Simulator, 
         for _ in range(2):
             api.faults.next(Fault(kind="drop"))
             await client.error("mercury_chat_completion", ask)
-        (row,) = json.loads((await command(api.url, state, "usage", "--format", "json"))[1])
+        async with asyncio.timeout(PATIENCE):
+            row = {"uncertain_sends": 0}
+            while row["uncertain_sends"] < 2:  # the end of a send is booked a little later
+                (row,) = json.loads((await command(api.url, state, "usage", "--format", "json"))[1])
         refused, _, unasked = await command(api.url, state, "usage", "--release")
         released, said, audit = await command(api.url, state, "usage", "--release", "--yes")
         _, again, _ = await command(api.url, state, "usage", "--release", "--yes")
