@@ -5,7 +5,7 @@ import { createRequire } from "node:module";
 import { eventually, startBrowser } from "./driver.mjs";
 
 const HOSTILE = "<img src=x onerror=alert(1)>";
-const PAGES = ["/", "/?range=day", "/dashboard/bridge?name=aoc&range=hour", "/dashboard/bridge?name=mercury", "/dashboard/bridge?name=bitburner", "/dashboard/clients", "/dashboard/failures"];
+const PAGES = ["/", "/?range=day", "/dashboard/bridge?name=aoc&range=hour", "/dashboard/bridge?name=mercury", "/dashboard/bridge?name=bitburner", "/dashboard/clients", "/dashboard/failures", "/dashboard/calls"];
 const AXE = createRequire(import.meta.url).resolve("axe-core/axe.min.js");
 const places = JSON.parse(process.argv[2]);
 const only = process.argv.slice(3);
