@@ -13,7 +13,7 @@ from bridgehead.mcp.http import application
 from tests.support.checked import connect
 from tests.support.http_client import HttpClient
 from tests.support.http_server import JSON_POST, own_server
-from tests.support.messages import STATELESS, call, encode, stateless
+from tests.support.messages import STATELESS, call, encode, initialize, request, stateless
 
 bridge: Bridge[None] = Bridge("shop", "1")
 
@@ -87,6 +87,26 @@ async def test_a_tool_with_scopes_refuses_a_caller_that_lacks_one() -> None:
 
     assert (refused["isError"], allowed.get("isError", False)) == (True, False)
     assert refused["content"][0]["text"] == "buy needs a token with the scope shop:buy."
+
+
+async def test_a_tool_with_scopes_refuses_callers_whose_scopes_are_not_known() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        app = application(bridge, authenticate=authenticate)
+        async with own_server(app, listener):
+            http = HttpClient(listener.getsockname()[1])
+            ada = {"Authorization": "Bearer ada"}
+            stream = await http.request("GET", "/sse", {"Accept": "text/event-stream", **ada})
+            opened = await stream.event()
+            assert opened is not None
+            answers = []
+            for message in (initialize("2024-11-05"), request("tools/call", call("buy"))):
+                path = opened.fields["data"]
+                posted = await http.request("POST", path, {**JSON_POST, **ada}, encode(message))
+                assert posted.status == 202
+                answers.append(await stream.message())
+            await http.close()
+
+    assert answers[1]["result"]["content"][0]["text"] == "buy needs a token with the scope shop:buy."
 
 
 async def test_a_call_that_takes_too_long_is_stopped() -> None:

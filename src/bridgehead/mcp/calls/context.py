@@ -180,7 +180,11 @@ class Context(Generic[State]):
     def caller(self) -> Caller | None:
         """Who sent this request over HTTP; None over stdio."""
         describe: Callable[[], Caller] | None = getattr(self.outlet, "describe_caller", None)
-        return None if describe is None else describe()
+        if describe is not None:
+            return describe()
+        # In a batch, and over HTTP+SSE, no scopes are known: tools that need one refuse.
+        connection = self.connection
+        return Caller(connection.principal) if connection.caller else None
 
     @property
     def progress_token(self) -> jsonrpc.RequestId | None:
