@@ -34,6 +34,8 @@ def _record(speed_ms: int) -> dict[str, Any]:
 
 
 WRONG_SCRIPT = "export async function main(ns) { ns.hakc(); }\n"
+COST = re.compile(r"^(?:Cost: |Up to \$|Left of the budget: ).*$", re.MULTILINE)
+"""What mercury's call cost; the structure has it as numbers."""
 STEPS = (
     Step(
         "text", "aoc", Call("fetch_instruction", {"day": 1}, "puzzle instruction of a day"), ("snowflakes",)
@@ -173,7 +175,9 @@ def _compare(step: Step, answer: dict[str, Any], result: str) -> list[str]:
     told = [*structure.get("notes", []), *structure.get("next", [])]
     # What is in one part alone must reach the model, too: that is how a warning gets lost.
     further = "\n".join(block["text"] for block in served.get("content", [])[1:])
-    told += re.split(r"^(?:Note|Next): ", further, flags=re.MULTILINE)[1:]
+    told += re.split(r"^(?:Note|Next): ", COST.sub("", further), flags=re.MULTILINE)[1:]
+    if COST.search(further) and not any(word in seen for word in ("Cost: ", "cost_usd", "uncertain_usd")):
+        problems.append("missing: the cost")
     if step.noted and not told:
         problems.append("the server's answer has neither notes nor next steps")
     must_see += told

@@ -49,6 +49,15 @@ def test_a_note_in_either_part_must_be_shown(
         assert (missing in problems) == (NOTE not in shown)
 
 
+def test_the_cost_must_be_shown_as_a_line_or_as_numbers(tmp_path: Path) -> None:
+    blocks = ["Recorded.", f"Note: {NOTE}\nCost: $0.01. Left of the budget: $1.00 for the day."]
+    structure = {"stdev": None, "notes": [NOTE], "metadata": {"cost_usd": 0.01}}
+
+    for shown in ("\n".join(blocks), json.dumps(structure)):
+        assert judge_warning(tmp_path, blocks, structure, shown) == []
+    assert judge_warning(tmp_path, blocks, structure, NOTE) == ["missing: the cost"]
+
+
 def test_an_answer_without_notes_shows_nothing(tmp_path: Path) -> None:
     problems = judge_warning(tmp_path, ["Recorded."], {"stdev": None}, "Recorded.")
 
