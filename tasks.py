@@ -36,7 +36,7 @@ STORES = [
     "tests/host/auth/test_token_database.py",
     "tests/host/auth/test_revocation.py",
     "tests/host/test_database.py",
-    "tests/host/telemetry/test_audit.py",
+    "tests/host/audit",
     "tests/commands/test_db.py",
     *(
         f"tests/mercury/calling/test_{name}.py"
