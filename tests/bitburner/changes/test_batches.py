@@ -122,8 +122,9 @@ def fall_silent_at_the_second_file(play: Play) -> None:
 async def break_in_the_middle(play: Play) -> tuple[str, Any]:
     """Let the game write one file, be silent on the second, and go."""
     fall_silent_at_the_second_file(play)
+    before = len(play.asked("pushFile"))
     call = asyncio.ensure_future(play.fails("write_files", files=NEW))
-    await until(lambda: len(play.asked("pushFile")) == 2)
+    await until(lambda: len(play.asked("pushFile")) == before + 2)
     await play.game.hang_up()
     answer: tuple[str, Any] = await call
     return answer

@@ -514,7 +514,13 @@ class FileWriter:
         `written` is the digest of the write. A later change through the bridge stays what is expected.
         """
         place = (server, filename)
-        if not self._differences.is_unexpected(place, "") or self._differences.is_unexpected(place, written):
+        is_last = self._differences.is_unexpected(place, "") and not self._differences.is_unexpected(
+            place, written
+        )
+        if self._history.is_on:  # it also has a write whose outcome is not known
+            last = await asyncio.to_thread(self._history.find_last_write, server, filename)
+            is_last = last is not None and digest(last.content or "") == written
+        if not is_last:
             return
         kind: Kind = "found" if before is None else "written"
         if self._history.is_on:
