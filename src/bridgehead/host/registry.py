@@ -208,9 +208,11 @@ async def _try_probe(name: str, probe: Callable[[Any], Awaitable[None]], value: 
 def installed(names: Collection[str] = ()) -> dict[str, Manifest]:
     """Return the manifests of bridges by name, file or module; without any, of the built-in ones.
 
-    A third-party bridge is served to a team only if it is named.
+    A third-party bridge is served to a team only if it is named. One that cannot be loaded has a status and
+    never serves; if none can be loaded, the first failure is raised.
     """
     manifests: dict[str, Manifest] = {}
+    failures: list[BridgeError] = []
     for target in tuple(names) or plugins.built_in_names():
         try:
             manifest = bridge_files.load(target)
@@ -218,6 +220,7 @@ def installed(names: Collection[str] = ()) -> dict[str, Manifest]:
             expected = f"one or more of {', '.join(plugins.names())}, or the paths of files"
             raise SettingError("BRIDGEHEAD_BRIDGES", target, expected) from None
         except BridgeError as failure:
+            failures.append(failure)
             manifest = _stand_in(target, failure)
         if manifest.name in manifests:
             raise BridgeError(
@@ -225,6 +228,8 @@ def installed(names: Collection[str] = ()) -> dict[str, Manifest]:
                 next_step="Rename the one in your file, or leave one out.",
             )
         manifests[manifest.name] = manifest
+    if len(failures) == len(manifests):
+        raise failures[0]
     return manifests
 
 
