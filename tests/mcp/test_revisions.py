@@ -90,7 +90,7 @@ async def test_discovery_names_the_stateless_revision_and_what_is_offered() -> N
     assert result["supportedVersions"] == ["2026-07-28"]
     assert result["capabilities"] == {"logging": {}, "tools": {}}
     assert result["instructions"] == "Shake hands."
-    assert (result["ttlMs"], result["cacheScope"]) == (60_000, "private")
+    assert (result["ttlMs"], result["cacheScope"]) == (0, "private")
 
 
 async def test_a_server_without_instructions_sends_none() -> None:

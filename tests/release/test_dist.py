@@ -38,7 +38,8 @@ def test_the_wheel_holds_every_module_and_says_that_they_are_typed(built: tuple[
 
 def test_the_wheel_holds_nothing_but_the_package_and_its_description(built: tuple[Path, Path]) -> None:
     assert {name.partition("/")[0] for name in names(built[0])} == {"bridgehead", DIST_INFO}
-    assert [name for name in names(built[0]) if "test" in name or name.endswith((".pyc", ".env"))] == []
+    of_tests = re.compile(r"(^|/)(tests?/|test_|conftest)|\.(pyc|env)$")
+    assert [name for name in names(built[0]) if of_tests.search(name)] == []
 
 
 def test_the_wheel_carries_the_licence_and_the_command(built: tuple[Path, Path]) -> None:

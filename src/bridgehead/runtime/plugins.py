@@ -30,6 +30,7 @@ GROUP = "bridgehead.bridges"
 NAME = re.compile(r"[a-z][a-z0-9_-]*")
 RESERVED = frozenset(
     {
+        "audit",
         "call",
         "check",
         "completion",
@@ -43,8 +44,9 @@ RESERVED = frozenset(
         "serve",
         "token",
         "tools",
+        "uninstall",
+        "version",
     }
-    | {"uninstall", "version"}
     | {"bridgehead", "host", "none"}  # the server of all bridges, a part of doctor, a token without bridges
 )
 """Names that have another meaning on the command line."""
