@@ -130,14 +130,21 @@ class PostgresServer:
         options["unix_socket_directories"] = ""
         command = [*dying_with_us("QUIT"), str(self._programs / "postgres"), "-D", str(self._folder)]
         command += [part for name, value in options.items() for part in ("-c", f"{name}={value}")]
-        log = (self._folder / "test.log").open("ab")
-        with log:
-            self._process = subprocess.Popen(command, stdout=log, stderr=log, cwd="/", **self._as)
+        path = self._folder / "test.log"
         limit = time.monotonic() + PATIENCE
+        self._process = self._spawn(command, path)
         while not self._answers():
-            assert self._process.poll() is None, (self._folder / "test.log").read_text()[-2000:]
+            if self._process.poll() is not None:
+                said = path.read_text()[-2000:]
+                # After a kill, a process of the one before may need a moment to go.
+                assert said.rstrip().endswith(f'associated with data directory "{self._folder}".'), said
+                self._process = self._spawn(command, path)
             assert time.monotonic() < limit, "PostgreSQL does not answer"
             time.sleep(0.02)
+
+    def _spawn(self, command: list[str], log: Path) -> subprocess.Popen[bytes]:
+        with log.open("ab") as file:
+            return subprocess.Popen(command, stdout=file, stderr=file, cwd="/", **self._as)
 
     def _answers(self) -> bool:
         try:

@@ -186,7 +186,8 @@ async def test_a_stranger_at_the_door_is_turned_away(
             redis_server.command("GET", next(key for key in keys if ":" in key)).decode().split("\r\n")[1]
         )
 
-        answer = await dial(int(address.rpartition(":")[2])).request("GET", "/metrics")
+        port = address.split()[0].rpartition(":")[2]  # a signature follows
+        answer = await dial(int(port)).request("GET", "/metrics")
 
         assert answer.status == 403
         assert host.process.poll() is None

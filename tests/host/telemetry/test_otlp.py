@@ -20,18 +20,18 @@ async def test_log_lines_and_metrics_are_exported_where_that_is_asked_for(tmp_pa
     }
     async with collecting() as collector:
         with serving(tmp_path, OTEL_EXPORTER_OTLP_ENDPOINT=collector.url, settings=PLAIN | wanted) as host:
-            message = traced("alpha_write")
+            message = traced("alpha_bug")
+            message["params"]["arguments"] = {}
             await (await post(dial(host.port), message, mirrored(message))).body()
             await until(lambda: "tool_calls_total" in collector.metrics)  # while it runs
             assert await asyncio.to_thread(host.end) == 0
             await until(lambda: any(record.body.string_value == "ending" for record in collector.records))
 
-    (audit,) = [one for one in collector.records if one.body.string_value.startswith("a call that may")]
-    assert attributes_of(audit)["tool"] == "alpha_write"
-    assert audit.trace_id.hex() == TRACE
-    assert audit.span_id == collector.spans[0].span_id
+    (line,) = [one for one in collector.records if one.body.string_value.startswith("bug ")]
+    assert line.trace_id.hex() == TRACE
+    assert line.span_id == collector.spans[0].span_id
     (point,) = collector.metrics["tool_calls_total"].sum.data_points
-    assert (point.as_int, attributes_of(point)) == (1, {"bridge": "alpha", "tool": "alpha_write"})
+    assert (point.as_int, attributes_of(point)) == (1, {"bridge": "alpha", "tool": "alpha_bug"})
     (took,) = collector.metrics["bridgehead_tool_seconds"].histogram.data_points
     assert (took.count, sum(took.bucket_counts)) == (1, 1)
     assert not took.HasField("min"), "not counted, so not claimed to be 0"
