@@ -167,8 +167,20 @@ class Completer:
 
         Asks the targets one after the other; only the last one gets retries.
         """
+        causes: list[MercuryError] = []
+        try:
+            return await self._ask_in_turn(call, targets, report, causes)
+        finally:
+            # A failure refers to the frames that it passed, and these to `causes`: a cycle, which would keep
+            # the call's text until the next garbage collection.
+            causes.clear()
+
+    async def _ask_in_turn(
+        self, call: Call, targets: list[Target], report: ProgressCallback | None, causes: list[MercuryError]
+    ) -> Completion:
+        """Do the work of `_ask`; `causes` gets the first failure."""
         deadline = self._clock.monotonic() + call.seconds
-        pending, first = list(targets), None
+        pending = list(targets)
         while True:
             target = pending.pop(0)
             provider = self._providers[target.provider]
@@ -189,11 +201,12 @@ class Completer:
                         key = provider.keys.pick()
                     return await self._send(call, provider, key, deadline, report)
                 except MercuryError as error:
-                    if error.code == "BUDGET_EXCEEDED" and first is not None:
-                        first.advise(f"It was not sent again. {error}")
-                        first.retry_after = error.retry_after
-                        raise first from None
-                    first, wait = first or error, error.retry_after
+                    if error.code == "BUDGET_EXCEEDED" and causes:
+                        causes[0].advise(f"It was not sent again. {error}")
+                        causes[0].retry_after = error.retry_after
+                        raise causes[0] from None
+                    causes[:] = causes or [error]
+                    wait = error.retry_after
                     if error.code == "LOCAL_RATE_LIMIT" and call.is_patient and not pending and wait:
                         await asyncio.sleep(wait)
                         deadline = self._clock.monotonic() + call.seconds
@@ -278,7 +291,10 @@ class Completer:
         finally:
             end = self._reservations.finish(held, evidence, call, provider, answered)
         if sent.completion is None:
-            raise sent.error or AssertionError
+            try:
+                raise sent.error or AssertionError
+            finally:
+                del sent  # or the error would keep itself through this frame
         answer = sent.completion.metadata
         answer.cost_usd, answer.budget_left_usd = end.usd, call.left_usd or None
         answer.uncertain_usd = call.uncertain_usd or None
