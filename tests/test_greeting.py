@@ -105,7 +105,7 @@ def test_a_bridge_under_development_ends_with_ctrl_c(tmp_path: Path) -> None:
     text = 'from bridgehead.mcp import Bridge\nmine = Bridge("weather", "1")\n'
     (tmp_path / "server.py").write_text(text, encoding="utf-8")
     with terminal(tmp_path, "dev", "server.py") as (process, shown):
-        assert read_lines(shown, 1)[0].startswith("Watching ")
+        assert read_lines(shown, 1, last=b"--inspect")[0].startswith("Watching ")
         process.send_signal(signal.SIGINT)
         status = process.wait(PATIENCE)
         os.set_blocking(shown, False)

@@ -48,7 +48,8 @@ class Prometheus:
                 f"http://127.0.0.1:{self._port}/api/v1/alerts", timeout=PATIENCE
             ) as page:
                 alerts = json.load(page)["data"]["alerts"]
-        except urllib.error.HTTPError:
+        except urllib.error.HTTPError as starting:
+            starting.close()
             return set()
         return {alert["labels"]["alertname"] for alert in alerts if alert["state"] == "firing"}
 

@@ -17,7 +17,7 @@ async def test_what_is_too_old_or_too_much_is_deleted(tmp_path: Path) -> None:
     newer = [line.at - NOW for line in store.find(Query())]
     await store.prune(0.0, 3)
     kept = [line.at - NOW for line in store.find(Query())]
-    await store.close()
+    store.close()
 
     assert newer == [float(number) for number in range(19, 9, -1)]
     assert kept == [19.0, 18.0, 17.0]

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -109,7 +110,8 @@ async def test_calls_go_on_when_the_audit_cannot_be_written_and_its_lines_follow
         await until(lambda: host.logged("audit lines wait"))
         (tmp_path / "host" / FILE).rmdir()
 
-    assert [line.tool for line in SqliteAudit(tmp_path / "host").find(Query())] == ["alpha_echo"]
+    with closing(SqliteAudit(tmp_path / "host")) as store:
+        assert [line.tool for line in store.find(Query())] == ["alpha_echo"]
     assert is_private(tmp_path / "host" / FILE)
 
 

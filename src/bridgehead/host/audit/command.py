@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
+from contextlib import closing
 from datetime import UTC, datetime, timedelta
 
 import msgspec
@@ -103,7 +104,8 @@ def read_time(text: str | None, now: float, what: str) -> float | None:
 
 def _find(settings: HostSettings, query: Query) -> list[Line]:
     if settings.database_url is None:
-        return SqliteAudit(directories.open_state(settings, "host")).find(query)
+        with closing(SqliteAudit(directories.open_state(settings, "host"))) as file:
+            return file.find(query)
     from bridgehead.runtime.stores import postgres
 
     with postgres.opened_in_thread(settings.database_url) as database:

@@ -79,7 +79,7 @@ class SqliteAudit:
         """Delete what is older than a time, and the oldest beyond a number of lines. Raises StorageError."""
         await asyncio.to_thread(self._do, lambda connection: connection.execute(_PRUNE, (before, keep)))
 
-    async def close(self) -> None:
+    def close(self) -> None:
         """Close the file."""
         with self._lock:
             connection, self._connection = self._connection, None
@@ -150,7 +150,7 @@ class PostgresAudit:
         )
         await self._open().writer.run(lambda connection: connection.execute(statement, before, keep))
 
-    async def close(self) -> None:
+    def close(self) -> None:
         """Nothing: the host closes the database."""
 
     def _open(self) -> postgres.Database:

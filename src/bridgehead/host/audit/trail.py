@@ -118,7 +118,7 @@ class AuditStore(Protocol):
         """Delete what is older than a time, and the oldest beyond a number of lines. Raises BridgeError."""
         ...
 
-    async def close(self) -> None:
+    def close(self) -> None:
         """Release what it holds."""
         ...
 
@@ -212,7 +212,7 @@ class Trail:
             self._writing.cancel()
             await asyncio.gather(self._writing, return_exceptions=True)
         await self._write()
-        await self.store.close()
+        self.store.close()
 
     async def _run(self) -> None:
         pruned = 0.0
