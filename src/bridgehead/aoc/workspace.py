@@ -170,7 +170,7 @@ class Workspace:
     def recorder(self) -> RecordWriter:
         """Writes records."""
         if self.database is not None:
-            from .database.recorder import DatabaseRecorder
+            from .database.recorder import DatabaseRecorder  # lazy: PostgreSQL, 14 ms
 
             return DatabaseRecorder(self.database, self.year, self.clock)
 
@@ -182,7 +182,7 @@ class Workspace:
     def records(self) -> RecordReader:
         """Reads records."""
         if self.database is not None:
-            from .database.records import DatabaseRecords
+            from .database.records import DatabaseRecords  # lazy: PostgreSQL, 14 ms
 
             return DatabaseRecords(self.database, self.year)
 
@@ -192,7 +192,7 @@ class Workspace:
     def attempts(self) -> AttemptStore:
         """Reads and writes attempts."""
         if self.database is not None:
-            from .database.attempts import DatabaseAttempts
+            from .database.attempts import DatabaseAttempts  # lazy: PostgreSQL, 14 ms
 
             return DatabaseAttempts(self.database, self.year)
 
@@ -529,7 +529,7 @@ class Workspace:
         """Return a value that changes with the records in the database; None if they are in files."""
         if self.database is None:
             return None
-        from .database.records import DatabaseRecords
+        from .database.records import DatabaseRecords  # lazy: PostgreSQL, 14 ms
 
         return await DatabaseRecords(self.database, self.year).changes()
 
@@ -540,7 +540,7 @@ class Workspace:
 
     def _aliases(self, skipped: list[Skipped]) -> Aliases:
         if self.database is not None:
-            from .database.records import DatabaseRecords
+            from .database.records import DatabaseRecords  # lazy: PostgreSQL, 14 ms
 
             return DatabaseRecords(self.database, self.year).aliases()
         return read_or_skip(self.folders.aliases, skipped)

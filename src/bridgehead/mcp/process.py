@@ -72,7 +72,7 @@ def end_signals() -> list[signal.Signals]:
 def new_loop() -> asyncio.AbstractEventLoop:
     """Make an event loop; on Windows one whose servers keep listening."""
     if sys.platform == "win32":
-        from .windows_loop import WindowsLoop
+        from .windows_loop import WindowsLoop  # lazy: Windows alone
 
         return WindowsLoop()
     return asyncio.new_event_loop()

@@ -183,7 +183,7 @@ async def probe(service: Service) -> None:
 def serve(bridge: Bridge[Service], settings: MercurySettings) -> int:
     """Serve over the transport in the settings; return the exit status."""
     if settings.transport == "http":
-        from bridgehead.mcp.http import LOOPBACK, application, run
+        from bridgehead.mcp.http import LOOPBACK, application, run  # lazy: HTTP, 7 ms
 
         from .pages import make_pages
 
@@ -228,7 +228,7 @@ async def _report(service: Service) -> Report:
 
 
 def _schema() -> migrations.Schema:
-    from .calling.postgres_usage import read_schema
+    from .calling.postgres_usage import read_schema  # lazy: PostgreSQL, 14 ms
 
     return read_schema()
 

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping
 
 from bridgehead.runtime.command_line import Parser
+from bridgehead.runtime.findings import exit_code, settings_table, show_findings
+
+from .doctor import examine
+from .settings import MercurySettings
+from .usage_command import add_options, show_usage
 
 _ABOUT = """\
 The Mercury diffusion LLM for agents. Without a command it serves an MCP client on standard input and output,
@@ -21,29 +27,17 @@ def main(arguments: list[str], environment: Mapping[str, str]) -> int:
     """Run a command and return the exit status."""
     # The simulator parses its own options, so that the parser here need not import it.
     if arguments[:1] == ["simulate"]:
-        from .simulator.command import simulate
+        from .simulator.command import simulate  # lazy: the simulated API, 12 ms
 
         return simulate(arguments[1:], environment)
     options = parser().parse_args(arguments)
     if options.command == "usage":
-        from .usage_command import show_usage
-
         return show_usage(options, environment)
     from rich.console import Console
 
     if options.command == "settings":
-        from bridgehead.runtime.findings import settings_table
-
-        from .settings import MercurySettings
-
         Console(highlight=False).print(settings_table(MercurySettings(environment), environment))
         return 0
-    import asyncio
-
-    from bridgehead.runtime.findings import exit_code, show_findings
-
-    from .doctor import examine
-
     findings = asyncio.run(examine(environment, offline=options.offline))
     show_findings(Console(highlight=False), findings)
     return exit_code(findings)
@@ -51,8 +45,6 @@ def main(arguments: list[str], environment: Mapping[str, str]) -> int:
 
 def parser() -> Parser:
     """Return the parser of the command line."""
-    from .usage_command import add_options
-
     result = Parser(prog="bridgehead mercury", description=_ABOUT)
     commands = result.add_subparsers(dest="command", required=True, metavar="COMMAND")
     doctor = commands.add_parser(

@@ -32,9 +32,9 @@ async def examine(environment: Mapping[str, str], *, offline: bool = False) -> l
 async def _examine(
     settings: MercurySettings, service: Service, environment: Mapping[str, str], *, offline: bool
 ) -> list[Finding]:
-    from bridgehead.runtime.stores.redis_check import examine_redis
+    from bridgehead.runtime.stores.redis_check import examine_redis  # lazy: Redis, 90 ms
 
-    from .calling.postgres_usage import read_schema
+    from .calling.postgres_usage import read_schema  # lazy: PostgreSQL, 14 ms
 
     try:
         findings = [settings_finding(settings, environment)]

@@ -106,7 +106,7 @@ def _find(settings: HostSettings, query: Query) -> list[Line]:
     if settings.database_url is None:
         with closing(SqliteAudit(directories.open_state(settings, "host"))) as file:
             return file.find(query)
-    from bridgehead.runtime.stores import postgres
+    from bridgehead.runtime.stores import postgres  # lazy: PostgreSQL, 14 ms
 
     with postgres.opened_in_thread(settings.database_url) as database:
         store = PostgresAudit()

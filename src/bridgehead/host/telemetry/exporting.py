@@ -60,7 +60,7 @@ def open_telemetry(environment: Mapping[str, str]) -> Telemetry | None:
     for name, value in settings.items():
         os.environ.setdefault(name, value)
     try:
-        from .otlp import Telemetry
+        from .otlp import Telemetry  # lazy: OpenTelemetry, 50 ms
 
         return Telemetry(exporters, settings)
     except ImportError as missing:

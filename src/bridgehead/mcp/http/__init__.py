@@ -14,7 +14,7 @@ __all__ = ["LOOPBACK", "Application", "application", "asgi", "run"]
 
 def run(app: Application, host: str = "127.0.0.1", port: int = 3000) -> None:
     """Serve the application until a signal ends the process; log its address, or print it without logging."""
-    from ..process import check_may_serve, run_to_end, socket_loop
+    from ..process import check_may_serve, run_to_end, socket_loop  # lazy: HTTP, 7 ms
     from .server import listen, serve
 
     check_may_serve()

@@ -47,7 +47,7 @@ def open_own_redis(settings: ReplicaSettings) -> Redis:
 
 def _load() -> ModuleType:
     try:
-        from . import redis
+        from . import redis  # lazy: Redis, 90 ms
     except ImportError:
         raise BridgeError(
             "BRIDGEHEAD_REDIS_URL is set, and the Redis client is not installed.",

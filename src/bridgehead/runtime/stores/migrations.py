@@ -174,7 +174,7 @@ async def examine(url: str | None, schema: Callable[[], Schema], holds: str) -> 
     """Return the doctor's finding on a database; `holds` names what it stores."""
     if url is None:
         return Finding("database", "right", f"not set: {holds} are kept on this machine")
-    from . import postgres
+    from . import postgres  # lazy: PostgreSQL, 14 ms
 
     shown = postgres.parse_address(url).shown
     try:

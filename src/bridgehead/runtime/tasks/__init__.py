@@ -13,9 +13,9 @@ if TYPE_CHECKING:
 def open_task_store(settings: StateSettings, part: str) -> TaskStore:
     """Return the store of one part of the product: the database if the settings name one, or a file."""
     if isinstance(settings, DatabaseSettings) and settings.database_url is not None:
-        from .postgres import PostgresTaskStore
+        from .postgres import PostgresTaskStore  # lazy: PostgreSQL, 14 ms
 
         return PostgresTaskStore(settings.database_url)
-    from .sqlite import SqliteTaskStore
+    from .sqlite import SqliteTaskStore  # lazy: tasks, 4 ms
 
     return SqliteTaskStore(lambda: open_state(settings, part))
