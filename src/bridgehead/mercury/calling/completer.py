@@ -343,8 +343,12 @@ class Completer:
             limit = TimeLimit(deadline - now, "MERCURY_TOTAL_TIMEOUT")
         else:
             limit = TimeLimit(request_seconds, "REQUEST_TIMEOUT")
-        sent = await provider.api.send(call, key, limit, report)
-        error = sent.error
+        # Not a variable: the frame of `send`, to which a failure refers, refers to this one.
+        return self._note(provider, await provider.api.send(call, key, limit, report))
+
+    def _note(self, provider: Provider, sent: Sent) -> Sent:
+        """Learn from how a send ended whether the provider is up."""
+        error, breaker = sent.error, provider.breaker
         if isinstance(error, MercuryError):
             provider.name_settings(error)
         # Any answer proves that the service is up, even if it refuses the request. Without a status (a
