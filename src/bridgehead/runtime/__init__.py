@@ -19,6 +19,7 @@ __all__ = [
     "exposition",
     "findings",
     "http",
+    "key_files",
     "lines",
     "logs",
     "manifest",

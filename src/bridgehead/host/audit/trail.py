@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import hmac
-import secrets
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -21,7 +20,7 @@ import msgspec
 from msgspec import Struct
 
 from bridgehead.mcp import Invocation, Outcome
-from bridgehead.runtime import callers, directories, durable, logs
+from bridgehead.runtime import callers, directories, key_files, logs
 from bridgehead.runtime.errors import BridgeError, StorageError
 from bridgehead.runtime.metrics import Metrics
 
@@ -37,9 +36,7 @@ MAX_LINES = 10_000
 RETRY_SECONDS = 1.0
 PRUNE_SECONDS = 3600.0
 _MAX_BATCH = 1000
-_KEY_BYTES = 32
 _HASH_DIGITS = 16
-_LOCK_SECONDS = 5.0
 _MAX_NAME = 200
 FAILED = ("error", "cancelled", "refused")
 """What the outcome `failed` stands for in a search."""
@@ -264,15 +261,9 @@ def read_key(settings: HostSettings) -> bytes:
     """Return the key of the hashes: from BRIDGEHEAD_STATE_KEYS, or from a file of this machine."""
     if settings.state_keys:
         return settings.derive_keys("audit")[0]
-    from filelock import FileLock
-
     path = directories.open_state(settings, "host") / "audit.key"
     try:
-        # Two processes that start at once must not create two keys.
-        with FileLock(path.with_suffix(".lock"), timeout=_LOCK_SECONDS, mode=0o600):
-            if not path.exists():
-                durable.replace(path, secrets.token_bytes(_KEY_BYTES))
-            return durable.read(path)
+        return key_files.read_or_create(path)
     except (OSError, TimeoutError) as failure:
         raise StorageError(
             f"The key of the audit cannot be read or created in {path}: {failure}.", path=str(path)

@@ -13,28 +13,20 @@ import secrets
 from collections.abc import Mapping
 from pathlib import Path
 
-from filelock import FileLock
-
-from bridgehead.runtime import directories, durable
+from bridgehead.runtime import directories, key_files
 from bridgehead.runtime.directories import StateSettings
 from bridgehead.runtime.errors import StorageError
 from bridgehead.runtime.timing import Clock
 
 NONCE, TIME, PROOF = "Bridgehead-Nonce", "Bridgehead-Time", "Bridgehead-Proof"
-_KEY_BYTES = 32
 _VALID_SECONDS = 60.0
-_LOCK_SECONDS = 5.0
 
 
 def load_key(settings: StateSettings) -> bytes:
     """Return this user's key; create it on first use."""
     path = key_path(settings)
     try:
-        # Two processes that start at once must not create two keys.
-        with FileLock(path.with_suffix(".lock"), timeout=_LOCK_SECONDS, mode=0o600):
-            if not path.exists():
-                durable.replace(path, secrets.token_bytes(_KEY_BYTES))
-            return durable.read(path)
+        return key_files.read_or_create(path)
     except (OSError, TimeoutError) as failure:
         raise StorageError(
             f"The key for sharing a game cannot be read or created in {path}: {failure}.",
